@@ -1,0 +1,71 @@
+"""Errors a user can fix. A violation of a policy is a value, never one of these."""
+
+from collections.abc import Sequence
+
+
+class BylawError(Exception):
+    """Work that could not be done because of something the user can fix.
+
+    `code` is stable and has a page in `docs/errors/`; `place` is `file` or `file:line`.
+    """
+
+    code = "BY000"
+
+    def __init__(self, message: str, *, place: str = "", hint: str = "") -> None:
+        self.message = message
+        self.place = place
+        self.hint = hint
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        then = f"; {self.hint}" if self.hint else ""
+        return f"{where}{self.message}{then}"
+
+
+class UsageError(BylawError):
+    """The command line asks for something that cannot be."""
+
+    code = "BY001"
+
+
+class FormatError(BylawError):
+    """A file is in no trace format we know."""
+
+    code = "BY101"
+
+
+class RecordError(BylawError):
+    """One record of a trace file is malformed: reported, counted, skipped."""
+
+    code = "BY102"
+
+
+class GuardError(BylawError):
+    """A guard is outside the guard language."""
+
+    code = "BY201"
+
+
+class FormulaError(BylawError):
+    """A rule's formula does not parse or has no meaning."""
+
+    code = "BY301"
+
+
+class PackError(BylawError):
+    """A pack does not load; `faults` holds every fault found, each with its place."""
+
+    code = "BY401"
+
+    def __init__(self, faults: Sequence[BylawError], *, place: str = "") -> None:
+        self.faults = tuple(faults)
+        count = len(self.faults)
+        lines = "".join(f"\n  {fault.code} {fault}" for fault in self.faults)
+        super().__init__(f"{count} fault{'s' if count != 1 else ''}{lines}", place=place)
+
+
+class WorldError(BylawError):
+    """A world could not be opened or read."""
+
+    code = "BY501"

@@ -1,0 +1,91 @@
+"""The things a policy speaks of, and single facts about them."""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, Literal, NamedTuple, Protocol
+
+from msgspec import Struct
+
+FieldType = Literal["string", "integer", "number", "money", "boolean", "date", "datetime", "enum", "list", "object"]
+Origin = Literal["system", "user", "context"]
+
+Key = tuple[Any, ...]
+"""One value per key field of the entity, in the declared order; empty for a keyless entity."""
+
+
+class Field(Struct, frozen=True):
+    """One field of an entity."""
+
+    name: str
+    type: FieldType = "string"
+    values: tuple[str, ...] = ()
+    """The words an `enum` may take."""
+    origin: Origin = "system"
+    question: str = ""
+    """What to ask the user or a person where only they can say."""
+
+
+class Lookup(Struct, frozen=True):
+    """The read tool that fetches an entity: argument name -> key field."""
+
+    tool: str
+    arguments: dict[str, str]
+
+
+class Entity(Struct, frozen=True):
+    """A kind of thing in the world, with a key and fields. Every entity also has the field `exists`."""
+
+    name: str
+    key: tuple[str, ...]
+    fields: dict[str, Field]
+    read: Lookup | None = None
+    fresh_for: float | None = None
+    """Seconds a seen fact stays known; None for ever."""
+
+
+EXISTS = Field("exists", type="boolean")
+
+
+class Fact(NamedTuple):
+    """One field of one thing, e.g. `Reservation["4WQ150"].cabin`."""
+
+    entity: str
+    key: Key | None
+    """None where the key itself is not known."""
+    field: str
+
+    def __str__(self) -> str:
+        key = "?" if self.key is None else ", ".join(str(part) for part in self.key)
+        return f"{self.entity}[{key}].{self.field}" if self.key != () else f"{self.entity}.{self.field}"
+
+
+class Missing(Enum):
+    """Why a source has no value for a fact."""
+
+    UNSEEN = "unseen"
+    """The source does not know."""
+    ABSENT = "absent"
+    """The source knows that there is no such thing."""
+
+
+UNSEEN = Missing.UNSEEN
+ABSENT = Missing.ABSENT
+
+
+class Source(Protocol):
+    """Where a guard's facts come from: what the agent has seen, or what is really true."""
+
+    def read(self, entity: Entity, key: Key, field: Field) -> Any:
+        """The value, already of the field's type; `UNSEEN`; or `ABSENT` where no such thing exists.
+
+        For `EXISTS` the answer is True, False or UNSEEN. A value that is not of its type raises ValueError.
+        """
+        ...
+
+    def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
+        """Keys of the things whose fields equal `match`, and whether these are surely all there are."""
+        ...
+
+    def done(self, tool: str, match: Mapping[str, Any]) -> int:
+        """How many earlier calls of `tool` in this conversation were accepted with arguments equal to `match`."""
+        ...

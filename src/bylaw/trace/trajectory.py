@@ -1,0 +1,36 @@
+"""One recorded conversation, whatever format it came in."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct, field
+
+from bylaw.trace.event import Event
+
+
+class Outcome(Struct, frozen=True):
+    """Whether the conversation reached its goal, as its source judged it."""
+
+    good: bool
+    source: str
+    """Where that was read, e.g. `reward` or `reward_info.db_check.db_match`."""
+
+
+class Trajectory(Struct, frozen=True):
+    """A conversation: who acted, what happened, and how it ended where that is known."""
+
+    id: str
+    events: Sequence[Event]
+    agent: str = ""
+    """The name its runs are counted under, e.g. a model's name."""
+    outcome: Outcome | None = None
+    instructions: str = ""
+    """The system prompt, where it was recorded."""
+    file: str = ""
+    position: int = 0
+    """Line (JSONL) or 0-based index (one document) in `file`."""
+    format: str = ""
+    details: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the source says beyond this and a pack may want: task id, trial, other outcomes."""
+    tools: Sequence[dict[str, Any]] = ()
+    """Tool definitions recorded with the conversation, in JSON-schema form."""
