@@ -21,6 +21,8 @@ class Message(Struct, frozen=True, tag="message"):
     """Events of one turn share a number; it grows along the trajectory."""
     agent: str = ""
     """Which agent spoke or was spoken to, where a trajectory has several; empty for the main one."""
+    time: float | None = None
+    """Seconds since the epoch, where the source says when."""
 
 
 class Call(Struct, frozen=True, tag="call"):
@@ -35,6 +37,7 @@ class Call(Struct, frozen=True, tag="call"):
     agent: str = ""
     fault: str = ""
     """Why the arguments are not to be trusted: not captured, not JSON, not an object."""
+    time: float | None = None
 
 
 class Result(Struct, frozen=True, tag="result"):
@@ -50,6 +53,7 @@ class Result(Struct, frozen=True, tag="result"):
     """False where the source recorded that a result came but not what it was."""
     tool: str = ""
     agent: str = ""
+    time: float | None = None
 
     def value(self) -> Any:
         """The content as data: decoded where it is JSON, else the text itself."""
