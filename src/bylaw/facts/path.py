@@ -1,0 +1,120 @@
+"""The small path language of observations: where in a result, or in a call's arguments, a value stands.
+
+    $            the current item (the whole result where nothing is iterated)
+    $result      the whole result          $args.name   an argument of the call
+    $key         the name under which the current item stands, where an object is iterated
+    .name  ['a name']  [0]                 one step down
+    [*]          every item of a list      .*           every value of an object
+    =word        the word itself
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
+
+from bylaw.errors import BylawError
+
+_ROOT = re.compile(r"\$(result|args|key)?(?![A-Za-z_0-9])")
+_STEP = re.compile(r"\.(\*)|\.([A-Za-z_][A-Za-z_0-9-]*)|\[(\*)\]|\[(\d+)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
+
+
+class PathError(BylawError):
+    """A path of an observation does not parse."""
+
+    code = "BY403"
+
+
+class _Nothing:
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING: Final[Any] = _Nothing()
+"""No value stands at the path."""
+
+
+class Scope(NamedTuple):
+    """What a path may start from."""
+
+    item: Any
+    result: Any
+    args: Mapping[str, Any]
+    key: Any = NOTHING
+
+
+Getter = Callable[[Scope], Any]
+
+
+def compile_path(text: str) -> Getter:
+    """The value at a path without `*`, or a list of values at one with it; NOTHING where there is none."""
+    if text.startswith("="):
+        literal = text[1:]
+        return lambda scope: literal
+    root, steps = _parse(text)
+    index = {"": 0, "result": 1, "args": 2, "key": 3}[root]
+    if not steps:
+        return lambda scope: scope[index]
+    if len(steps) == 1 and isinstance(steps[0], str) and steps[0] != "*":
+        name = steps[0]
+
+        def one(scope: Scope) -> Any:
+            base = scope[index]
+            return base.get(name, NOTHING) if isinstance(base, dict) else NOTHING
+
+        return one
+    if "*" in steps or None in steps:
+        return lambda scope: [value for value, _ in _walk([(scope[index], scope.key)], steps)]
+    return lambda scope: next((value for value, _ in _walk([(scope[index], scope.key)], steps)), NOTHING)
+
+
+def compile_each(text: str) -> Callable[[Scope], Sequence[tuple[Any, Any]]]:
+    """Every item at a path, with the name it stands under where an object is iterated."""
+    root, steps = _parse(text)
+    index = {"": 0, "result": 1, "args": 2, "key": 3}[root]
+    return lambda scope: _walk([(scope[index], scope.key)], steps)
+
+
+_Step = str | int | None
+"""A name, a position, `*` for an object's values, None for a list's items."""
+
+
+def _parse(text: str) -> tuple[str, list[_Step]]:
+    start = _ROOT.match(text)
+    if not start:
+        raise PathError(f"path `{text}` must start with `$`, `$args`, `$result` or `$key`, or be `=word`")
+    at, steps = start.end(), list[_Step]()
+    while at < len(text):
+        match = _STEP.match(text, at)
+        if not match:
+            raise PathError(f"path `{text}` makes no sense from column {at + 1}", hint="steps are `.name`, `[0]`, `[*]`, `.*`")
+        star, name, items, position, quoted, double = match.groups()
+        if items:
+            steps.append(None)
+        elif star:
+            steps.append("*")
+        elif position is not None:
+            steps.append(int(position))
+        else:
+            steps.append(name if name is not None else quoted if quoted is not None else double)
+        at = match.end()
+    return start[1] or "", steps
+
+
+def _walk(found: list[tuple[Any, Any]], steps: Sequence[_Step]) -> list[tuple[Any, Any]]:
+    for step in steps:
+        following: list[tuple[Any, Any]] = []
+        for value, key in found:
+            if step is None:
+                if isinstance(value, list):
+                    following.extend((item, key) for item in cast(list[Any], value))
+            elif isinstance(step, int):
+                if isinstance(value, list) and step < len(cast(list[Any], value)):
+                    following.append((value[step], key))
+            elif isinstance(value, dict):
+                record = cast(dict[str, Any], value)
+                if step == "*":
+                    following.extend((item, name) for name, item in record.items())
+                elif step in record:
+                    following.append((record[step], key))
+        found = following
+    return [pair for pair in found if pair[0] is not NOTHING]

@@ -1,0 +1,139 @@
+"""Values of facts: raw as a tool or database gave them, then of the field's type."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any, cast
+
+from bylaw.facts.entity import Field, Key
+
+_TRUE = frozenset({"true", "yes", "y", "1"})
+_FALSE = frozenset({"false", "no", "n", "0"})
+
+
+def coerce(field: Field, raw: Any) -> Any:
+    """`raw` as a value of the field's type; ValueError where it is none. None stays None."""
+    if raw is None:
+        return None
+    match field.type:
+        case "string":
+            return raw if isinstance(raw, str) else _text(raw)
+        case "enum":
+            word = raw if isinstance(raw, str) else _text(raw)
+            if word in field.values or not field.values:
+                return word
+            raise ValueError(f"`{word}` is none of {', '.join(field.values)}")
+        case "integer":
+            return _integer(raw)
+        case "number":
+            return _number(raw)
+        case "money":
+            return _money(raw)
+        case "boolean":
+            return _boolean(raw)
+        case "date":
+            return _date(raw)
+        case "datetime":
+            return _datetime(raw)
+        case "list":
+            if isinstance(raw, list | tuple):
+                return cast(Sequence[Any], raw)
+            raise ValueError(f"`{_text(raw)[:40]}` is not a list")
+        case "object":
+            if isinstance(raw, Mapping | list):
+                return cast(Any, raw)
+            raise ValueError(f"`{_text(raw)[:40]}` is not an object")
+
+
+def key_of(parts: Sequence[Any]) -> Key:
+    """A key as the ledger keeps it: texts, whatever type a guard or a log gave its parts."""
+    return tuple(part if type(part) is str else _text(part) for part in parts)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON and YAML can hold it."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in cast(Mapping[str, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in cast(Sequence[Any], value)]
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _integer(raw: Any) -> int:
+    if isinstance(raw, bool):
+        raise ValueError(f"`{raw}` is not a whole number")
+    if isinstance(raw, int):
+        return raw
+    if isinstance(raw, float | Decimal) and raw == int(raw):
+        return int(raw)
+    if isinstance(raw, str):
+        return int(raw)
+    raise ValueError(f"`{_text(raw)[:40]}` is not a whole number")
+
+
+def _number(raw: Any) -> int | float:
+    if isinstance(raw, bool):
+        raise ValueError(f"`{raw}` is not a number")
+    if isinstance(raw, int | float):
+        return raw
+    if isinstance(raw, str | Decimal):
+        return float(raw)
+    raise ValueError(f"`{_text(raw)[:40]}` is not a number")
+
+
+def _money(raw: Any) -> Decimal:
+    if isinstance(raw, bool):
+        raise ValueError(f"`{raw}` is not an amount")
+    try:
+        amount = raw if isinstance(raw, Decimal) else Decimal(str(raw).strip().lstrip("$").replace(",", ""))
+    except InvalidOperation:
+        raise ValueError(f"`{_text(raw)[:40]}` is not an amount") from None
+    if not amount.is_finite():
+        raise ValueError(f"`{raw}` is not an amount")
+    return amount
+
+
+def _boolean(raw: Any) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    if isinstance(raw, int) and raw in (0, 1):
+        return bool(raw)
+    if isinstance(raw, str):
+        word = raw.strip().lower()
+        if word in _TRUE:
+            return True
+        if word in _FALSE:
+            return False
+    raise ValueError(f"`{_text(raw)[:40]}` is neither true nor false")
+
+
+def _date(raw: Any) -> date:
+    if isinstance(raw, datetime):
+        return raw.date()
+    if isinstance(raw, date):
+        return raw
+    if isinstance(raw, str):
+        return date.fromisoformat(raw) if len(raw) == 10 else datetime.fromisoformat(raw).date()
+    raise ValueError(f"`{_text(raw)[:40]}` is not a date")
+
+
+def _datetime(raw: Any) -> datetime:
+    if isinstance(raw, datetime):
+        return raw
+    if isinstance(raw, date):
+        return datetime(raw.year, raw.month, raw.day)
+    if isinstance(raw, str):
+        return datetime.fromisoformat(raw)
+    raise ValueError(f"`{_text(raw)[:40]}` is not a time")

@@ -1,0 +1,108 @@
+"""YAML as pack authors expect it, with the line of every value.
+
+Only `true` and `false` are booleans (so `yes` is a word), dates stay text, and duplicate keys,
+anchors and aliases are faults.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bylaw.errors import BylawError
+
+Place = tuple[str | int, ...]
+
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
+_NUMBER = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][-+]?[0-9]+)?$")
+_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DEEPEST = 40
+
+
+class YamlError(BylawError):
+    """A YAML file of a pack does not read."""
+
+    code = "BY402"
+
+
+class Located:
+    """A YAML file's data, and where each value of it stands."""
+
+    def __init__(self, file: str, data: Any, lines: dict[Place, int]) -> None:
+        self.file = file
+        self.data = data
+        self._lines = lines
+
+    def place(self, *path: str | int) -> str:
+        """`file:line` of the value at `path`, or of its nearest parent."""
+        at: Place = path
+        while at and at not in self._lines:
+            at = at[:-1]
+        return f"{self.file}:{self._lines.get(at, 1)}"
+
+
+def read_yaml(text: str, *, file: str) -> Located:
+    """Parse `text`; raises YamlError with its place."""
+    lines: dict[Place, int] = {}
+    try:
+        node: Any = yaml.compose(text, Loader=_LOADER)
+        data = None if node is None else _build(node, (), lines, file)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = mark.line + 1 if mark else 1
+        raise YamlError(str(error.problem or "not YAML"), place=f"{file}:{line}") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise YamlError(f"not YAML: {type(error).__name__}", place=file) from None
+    return Located(file, data, lines)
+
+
+def read_yaml_file(path: Path, *, file: str = "") -> Located:
+    """Parse the file at `path`."""
+    name = file or path.name
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise YamlError("not UTF-8 text", place=name) from None
+    return read_yaml(text, file=name)
+
+
+def _build(node: yaml.Node, path: Place, lines: dict[Place, int], file: str) -> Any:
+    line = node.start_mark.line + 1
+    lines.setdefault(path, line)
+    if len(path) > _DEEPEST:
+        raise YamlError("nested too deeply", place=f"{file}:{line}")
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node)
+    if isinstance(node, yaml.SequenceNode):
+        return [_build(item, (*path, index), lines, file) for index, item in enumerate(node.value)]
+    built: dict[str, Any] = {}
+    for key_node, value_node in _pairs(node):
+        key = str(key_node.value)
+        if key in built:
+            raise YamlError(f"`{key}` stands twice", place=f"{file}:{key_node.start_mark.line + 1}")
+        lines[(*path, key)] = key_node.start_mark.line + 1
+        built[key] = _build(value_node, (*path, key), lines, file)
+    return built
+
+
+def _pairs(node: yaml.Node) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise yaml.MarkedYAMLError(problem="a key must be a plain word", problem_mark=key.start_mark)
+        yield key, value
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
+    text: str = node.value
+    if node.style is not None:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.match(text) and len(text) < 19:
+        return int(text)
+    if _NUMBER.match(text):
+        return float(text)
+    return text
