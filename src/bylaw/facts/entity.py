@@ -4,13 +4,24 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal, NamedTuple, Protocol
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 FieldType = Literal["string", "integer", "number", "money", "boolean", "date", "datetime", "enum", "list", "object"]
 Origin = Literal["system", "user", "context"]
 
+UNDECLARED: Any = UNSET
+"""A field's default where the pack declares none."""
+
 Key = tuple[Any, ...]
 """One value per key field of the entity, in the declared order; empty for a keyless entity."""
+
+
+class Saying(Struct, frozen=True):
+    """One way a user fact gets its value: from an argument of the call, or from a pattern on user messages."""
+
+    argument: str = ""
+    says: str = ""
+    value: Any = None
 
 
 class Field(Struct, frozen=True):
@@ -23,6 +34,14 @@ class Field(Struct, frozen=True):
     origin: Origin = "system"
     question: str = ""
     """What to ask the user or a person where only they can say."""
+    sayings: tuple[Saying, ...] = ()
+    """How a user fact gets its value, tried in order."""
+    claims: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Value -> phrases of a user message that claim it, beyond the value itself."""
+    default: Any = UNDECLARED
+    """What a record that lacks the field shows."""
+    private: bool = False
+    """Its values stay out of every output."""
 
 
 class Lookup(Struct, frozen=True):

@@ -11,7 +11,9 @@ _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*$")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$|\s*\|?\s*:?-{2,}")
 _END = re.compile(r"[.!?][\"')\]*_]*(?=\s)")
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|no|nr|dr|mr|mrs|ms|st|approx|hrs|min|max|p\.m|a\.m|[A-Z])\.$", re.I)
+_ABBREVIATION = re.compile(
+    r"\b(?:e\.g|i\.e|etc|vs|cf|no|nr|dr|mr|mrs|ms|st|approx|hrs|min|max|p\.m|a\.m|[A-Z])\.$", re.I
+)
 
 
 class Sentence(Struct, frozen=True):

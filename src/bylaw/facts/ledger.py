@@ -1,0 +1,237 @@
+"""What has been shown so far, by which step, to whom; and what writes have made stale since.
+
+Results are kept as they came and decoded only when a guard asks for a kind of thing they may show,
+each at most once. Every question is asked as of a step, so that the answer for a judged call
+never depends on what came after it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from bylaw.facts.acceptance import accepted
+from bylaw.facts.entity import Entity, Key
+from bylaw.facts.observation import Sighting, sightings
+from bylaw.facts.path import NOTHING
+from bylaw.facts.schema import Schema
+from bylaw.policy.tool import Tool
+from bylaw.trace.event import Call, Event, Message, Result
+
+TO_USER = "\0user"
+"""Who a result was delivered to where the user made the call."""
+
+
+class Shown(NamedTuple):
+    """One value of one field, as one result showed it."""
+
+    as_of: int
+    """Step of the call that looked."""
+    delivered: int
+    """Step of the result."""
+    agent: str
+    value: Any
+    time: float | None
+
+
+class Made:
+    """One call of the trajectory, its result once that has come, and what it changes."""
+
+    __slots__ = ("accepted", "call", "delivered", "result", "start", "step", "tool", "value")
+
+    def __init__(self, call: Call, step: int, start: int, tool: Tool | None) -> None:
+        self.call = call
+        self.step = step
+        self.start = start
+        """First step of the call's turn."""
+        self.tool = tool
+        self.result: Result | None = None
+        self.delivered: int | None = None
+        self.accepted: bool | None = None
+        self.value: Any = NOTHING
+
+    def counts_at(self, step: int) -> bool:
+        """Whether, for all that is known just before `step`, the call may have taken effect."""
+        return self.accepted is not False or self.delivered is None or self.delivered >= step
+
+    def counts(self) -> bool:
+        """Whether, for all that is known now, the call may have taken effect."""
+        return self.accepted is not False
+
+
+class Ledger:
+    """The facts shown in one trajectory."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.calls: dict[int, Made] = {}
+        self.writes: list[Made] = []
+        self.said: list[tuple[int, str]] = []
+        self._turn = -1
+        self._turn_start = 0
+        self._pending: dict[str, list[Made]] = {}
+        self._things: dict[str, dict[Key, _Thing]] = {}
+        self._changes: dict[tuple[str, Key | None], list[tuple[Made, frozenset[str] | None]]] = {}
+
+    def observe(self, step: int, event: Event) -> None:
+        """Take in the next event."""
+        if isinstance(event, Result):
+            self._result(step, event)
+            return
+        if event.turn != self._turn:
+            self._turn, self._turn_start = event.turn, step
+        if isinstance(event, Message):
+            if event.by == "user":
+                self.said.append((step, event.text))
+            return
+        tool = self.schema.tools.get(event.tool)
+        made = Made(event, step, self._turn_start, tool)
+        self.calls[step] = made
+        if tool is not None and tool.effect == "write":
+            self._write(made)
+
+    def _write(self, made: Made) -> None:
+        self.writes.append(made)
+        for change in self.schema.changes[made.call.tool]:
+            for key in change.touched(made.call.arguments):
+                self._changes.setdefault((change.entity, key), []).append((made, change.fields))
+
+    def _result(self, step: int, result: Result) -> None:
+        made = self.calls.get(result.call) if result.call is not None else None
+        if made is None or made.result is not None:
+            return
+        made.result, made.delivered = result, step
+        tool = made.tool
+        if tool is None:
+            return
+        if tool.effect == "write":
+            made.accepted = accepted(tool, result)
+        for entity in self.schema.shows.get(made.call.tool, ()):
+            self._pending.setdefault(entity, []).append(made)
+
+    def shown(self, entity: Entity, key: Key, field: str) -> list[Shown]:
+        """Every value of the field shown so far, in the order of delivery."""
+        self._absorb(entity.name)
+        thing = self._things.get(entity.name, {}).get(key)
+        return thing.shown(field) if thing is not None else _NONE
+
+    def keys(self, entity: Entity) -> Iterable[Key]:
+        """Keys of the things of that kind shown so far, in the order first shown."""
+        self._absorb(entity.name)
+        return self._things.get(entity.name, {})
+
+    def latest(self, entity: Entity, key: Key, field: str, at: Made) -> Shown | None:
+        """The value visible to the judged call `at` and not stale for it."""
+        shown = self.shown(entity, key, field)
+        if not shown:
+            return None
+        who = TO_USER if at.call.by == "user" else at.call.agent
+        newest = -1
+        for index in range(bisect_left(shown, at.start, key=_delivered) - 1, -1, -1):
+            entry = shown[index]
+            if entry.delivered < newest:
+                return None
+            if entry.agent != who:
+                continue
+            changed = self.changed(entity.name, key, field, entry.as_of, at.step, known_at=at.step)
+            if changed is None:
+                return None if _expired(entity, entry, at.call) else entry
+            newest = max(newest, changed)
+        return None
+
+    def ever_visible(self, entity: Entity, key: Key, field: str, at: Made) -> Shown | None:
+        """The newest value that was visible to the judged call, stale or not."""
+        who = TO_USER if at.call.by == "user" else at.call.agent
+        visible = (e for e in reversed(self.shown(entity, key, field)) if e.delivered < at.start and e.agent == who)
+        return next(visible, None)
+
+    def changed(
+        self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
+    ) -> int | None:
+        """Step of the last write between two steps (both excluded) that changes the field; None where none does."""
+        last: int | None = None
+        for index in ((entity, key), (entity, None)):
+            for made, fields in reversed(self._changes.get(index, _NO_CHANGES)):
+                if made.step <= after:
+                    break
+                if made.step >= before or (fields is not None and field not in fields):
+                    continue
+                if made.counts() if known_at is None else made.counts_at(known_at):
+                    last = made.step if last is None else max(last, made.step)
+                    break
+        return last
+
+    def done(self, tool: str, match: Mapping[str, Any], at: Made) -> int:
+        """How many calls of `tool` before `at` took effect with arguments equal to `match`."""
+        return sum(
+            made.call.tool == tool
+            and made.step < at.step
+            and made.counts_at(at.step)
+            and all(made.call.arguments.get(name, NOTHING) == value for name, value in match.items())
+            for made in self.writes
+        )
+
+    def _absorb(self, entity: str) -> None:
+        """Decode the results that may show things of this kind and have not been read for it yet."""
+        waiting = self._pending.get(entity)
+        if not waiting:
+            return
+        self._pending[entity] = []
+        things = self._things.setdefault(entity, {})
+        for made in waiting:
+            result = made.result
+            if result is None or not result.captured:
+                continue
+            if made.value is NOTHING:
+                made.value = result.value()
+                if made.tool is not None and made.tool.effect != "write":
+                    made.accepted = accepted(made.tool, result)
+            who = TO_USER if made.call.by == "user" else made.call.agent
+            delivered = made.delivered if made.delivered is not None else made.step
+            text = made.value if isinstance(made.value, str) else None if made.accepted else _content(result)
+            for observation in self.schema.shows[made.call.tool][entity]:
+                for sighting in sightings(observation, made.call.arguments, made.value, text, made.accepted):
+                    thing = things.get(sighting.key)
+                    if thing is None:
+                        thing = things[sighting.key] = _Thing()
+                    thing.sightings.append((made.step, delivered, who, sighting, result.time))
+
+
+class _Thing:
+    """One thing's sightings, and per field asked for, the values they show."""
+
+    __slots__ = ("_fields", "sightings")
+
+    def __init__(self) -> None:
+        self.sightings: list[tuple[int, int, str, Sighting, float | None]] = []
+        self._fields: dict[str, tuple[int, list[Shown]]] = {}
+
+    def shown(self, field: str) -> list[Shown]:
+        read, values = self._fields.get(field, (0, None))
+        if values is None:
+            values = []
+        if read < len(self.sightings):
+            for as_of, delivered, who, sighting, time in self.sightings[read:]:
+                value = sighting.show(field)
+                if value is not NOTHING:
+                    values.append(Shown(as_of, delivered, who, value, time))
+            self._fields[field] = (len(self.sightings), values)
+        return values
+
+
+_NONE: list[Shown] = []
+_NO_CHANGES: list[tuple[Made, frozenset[str] | None]] = []
+
+
+def _content(result: Result) -> str:
+    content = result.content
+    return content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
+
+
+def _delivered(entry: Shown) -> int:
+    return entry.delivered
+
+
+def _expired(entity: Entity, entry: Shown, call: Call) -> bool:
+    if entity.fresh_for is None or entry.time is None or call.time is None:
+        return False
+    return call.time - entry.time > entity.fresh_for

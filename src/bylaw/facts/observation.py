@@ -1,0 +1,129 @@
+"""How a tool's arguments and result become facts, and what a write makes stale."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from msgspec import Struct
+
+from bylaw.facts.entity import UNDECLARED, Entity, Key
+from bylaw.facts.path import NOTHING, Getter, Scope
+from bylaw.facts.value import key_of
+
+
+class Observation(Struct, frozen=True):
+    """One way a tool's result shows things of one kind."""
+
+    entity: Entity
+    each: Callable[[Scope], Sequence[tuple[Any, Any]]] | None
+    key: tuple[tuple[Getter, ...], ...]
+    """Per key field the places to look for it, in order."""
+    fields: dict[str, Getter]
+    """Fields with a path of their own."""
+    only: bool
+    """Nothing is shown but `fields`."""
+    when: Callable[[Scope], bool] | None = None
+    text: re.Pattern[str] | None = None
+    """Read from any text result that matches, an error included; its named groups are the item."""
+    absent: re.Pattern[str] | None = None
+    """A text result that matches shows that the keyed thing does not exist."""
+
+
+class Sighting(NamedTuple):
+    """One thing, as one result showed it."""
+
+    key: Key
+    observation: Observation
+    scope: Scope
+    exists: bool = True
+
+    def show(self, field: str) -> Any:
+        """The raw value of `field`, or NOTHING where this result does not show it."""
+        observation = self.observation
+        if field == "exists":
+            return self.exists
+        if not self.exists:
+            return NOTHING
+        getter = observation.fields.get(field)
+        if getter is not None:
+            return getter(self.scope)
+        if observation.only:
+            return NOTHING
+        item = self.scope.item
+        if isinstance(item, dict) and field in item:
+            return cast(dict[str, Any], item)[field]
+        declared = observation.entity.fields.get(field)
+        if declared is not None and declared.default is not UNDECLARED and isinstance(item, dict):
+            return declared.default
+        return NOTHING
+
+
+def sightings(
+    observation: Observation, args: Mapping[str, Any], value: Any, text: str | None, accepted: bool | None
+) -> Iterator[Sighting]:
+    """What a call's result shows. `text` is its content where that is text or an error, else None."""
+    if text is not None and observation.absent is not None and (match := observation.absent.search(text)):
+        scope = Scope(match.groupdict(), value, args)
+        key = _key(observation, scope)
+        if key is not None:
+            yield Sighting(key, observation, scope, exists=False)
+        return
+    if observation.text is not None:
+        if text is not None and (match := observation.text.search(text)):
+            yield from _sighting(observation, Scope(match.groupdict(), value, args))
+        return
+    if not accepted:
+        return
+    whole = Scope(value, value, args)
+    if observation.each is None:
+        yield from _sighting(observation, whole)
+        return
+    for item, name in observation.each(whole):
+        yield from _sighting(observation, Scope(item, value, args, name))
+
+
+def _sighting(observation: Observation, scope: Scope) -> Iterator[Sighting]:
+    if observation.when is not None and not observation.when(scope):
+        return
+    key = _key(observation, scope)
+    if key is not None:
+        yield Sighting(key, observation, scope)
+
+
+def _key(observation: Observation, scope: Scope) -> Key | None:
+    parts: list[Any] = []
+    for places in observation.key:
+        for place in places:
+            part = place(scope)
+            if part is not NOTHING and part is not None:
+                parts.append(part)
+                break
+        else:
+            return None
+    return key_of(parts)
+
+
+class Change(Struct, frozen=True):
+    """Fields that an accepted write makes stale."""
+
+    entity: str
+    each: Callable[[Scope], Sequence[tuple[Any, Any]]] | None
+    key: tuple[tuple[Getter, ...], ...] | None
+    """None where the arguments do not say which: then all of the kind."""
+    fields: frozenset[str] | None
+    """None: all of them, existence included."""
+
+    def touched(self, args: Mapping[str, Any]) -> Iterator[Key | None]:
+        """Keys of the things changed; None for all of the kind."""
+        if self.key is None:
+            yield None
+            return
+        whole = Scope(args, NOTHING, args)
+        items = [(args, NOTHING)] if self.each is None else self.each(whole)
+        for item, name in items:
+            scope = Scope(item, NOTHING, args, name)
+            parts = [
+                next((part for place in places if (part := place(scope)) is not NOTHING and part is not None), NOTHING)
+                for places in self.key
+            ]
+            yield None if NOTHING in parts else key_of(parts)

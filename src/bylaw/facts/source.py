@@ -1,0 +1,166 @@
+"""The three places a guard's facts come from: what the agent has seen, hindsight, and a world."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, Missing
+from bylaw.facts.ledger import Ledger, Made, Shown
+from bylaw.facts.path import NOTHING
+from bylaw.facts.value import coerce, key_of
+from bylaw.facts.world import World
+
+
+class Testimony:
+    """What only the user or the host can say, as of one call; the same for every source."""
+
+    def __init__(self, ledger: Ledger, at: Made, context: Mapping[str, Any]) -> None:
+        self._ledger = ledger
+        self._at = at
+        self._context = context
+
+    def read(self, field: Field) -> Any:
+        """The value, or UNSEEN."""
+        if field.origin == "context":
+            return coerce(field, self._context[field.name]) if field.name in self._context else UNSEEN
+        for saying in field.sayings:
+            if saying.argument:
+                value = self._at.call.arguments.get(saying.argument)
+                if value is not None:
+                    return coerce(field, value)
+            elif saying.says:
+                pattern = _pattern(saying.says)
+                for step, text in reversed(self._ledger.said):
+                    if step < self._at.step and (match := pattern.search(text)):
+                        return coerce(field, saying.value if saying.value is not None else match[match.lastindex or 0])
+        return UNSEEN
+
+
+class Seen:
+    """What the agent that makes a call has seen before the turn that makes it."""
+
+    def __init__(self, ledger: Ledger, at: Made, context: Mapping[str, Any]) -> None:
+        self._ledger = ledger
+        self._at = at
+        self._testimony = Testimony(ledger, at, context)
+
+    def read(self, entity: Entity, key: Key, field: Field) -> Any:
+        """The value seen; ABSENT; or UNSEEN where it never was or is stale."""
+        if field.origin != "system":
+            return self._testimony.read(field)
+        key = key_of(key)
+        found = self._ledger.latest(entity, key, field.name, self._at)
+        if field.name != "exists":
+            existence = self._ledger.latest(entity, key, "exists", self._at)
+            if existence is not None and existence.value is False and (found is None or found.as_of < existence.as_of):
+                return ABSENT
+        return UNSEEN if found is None else coerce(field, found.value)
+
+    def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
+        """The sighting that `read` answers from."""
+        return self._ledger.latest(entity, key_of(key), field.name, self._at)
+
+    def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
+        """The things seen whose seen fields equal `match`; there may be others."""
+        wanted = [(entity.fields[name], value) for name, value in match.items()]
+        keys = [
+            key
+            for key in list(self._ledger.keys(entity))
+            if all(self.read(entity, key, field) == value for field, value in wanted)
+        ]
+        return keys, False
+
+    def done(self, tool: str, match: Mapping[str, Any]) -> int:
+        """Earlier calls that took effect."""
+        return self._ledger.done(tool, match, self._at)
+
+
+class Hindsight:
+    """The ledger, and what other results of the trajectory show of fields no write has changed in between."""
+
+    def __init__(self, ledger: Ledger, at: Made, context: Mapping[str, Any]) -> None:
+        self._ledger = ledger
+        self._at = at
+        self._testimony = Testimony(ledger, at, context)
+
+    def read(self, entity: Entity, key: Key, field: Field) -> Any:
+        """The value as far as the whole trajectory tells."""
+        if field.origin != "system":
+            return self._testimony.read(field)
+        key = key_of(key)
+        found = self._value(entity, key, field.name)
+        if field.name == "exists" or found is not NOTHING:
+            return UNSEEN if found is NOTHING else coerce(field, found)
+        return ABSENT if self._value(entity, key, "exists") is False else UNSEEN
+
+    def _value(self, entity: Entity, key: Key, field: str) -> Any:
+        at, ledger = self._at.step, self._ledger
+        shown = ledger.shown(entity, key, field)
+        before = [entry for entry in shown if entry.as_of < at]
+        for entry in sorted(before, key=_as_of, reverse=True):
+            if ledger.changed(entity.name, key, field, entry.as_of, at) is None:
+                return entry.value
+            break
+        after = [entry for entry in shown if entry.as_of >= at]
+        for entry in sorted(after, key=_as_of):
+            if ledger.changed(entity.name, key, field, at - 1, entry.as_of + 1) is None:
+                return entry.value
+            break
+        return NOTHING
+
+    def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
+        """The things shown anywhere in the trajectory; there may be others."""
+        wanted = [(entity.fields[name], value) for name, value in match.items()]
+        keys = [
+            key
+            for key in list(self._ledger.keys(entity))
+            if all(self.read(entity, key, field) == value for field, value in wanted)
+        ]
+        return keys, False
+
+    def done(self, tool: str, match: Mapping[str, Any]) -> int:
+        """Earlier calls that took effect."""
+        return self._ledger.done(tool, match, self._at)
+
+
+class Truth:
+    """A world, as of one call."""
+
+    def __init__(self, world: World, ledger: Ledger, at: Made, context: Mapping[str, Any]) -> None:
+        self._world = world
+        self._ledger = ledger
+        self._at = at
+        self._testimony = Testimony(ledger, at, context)
+
+    def read(self, entity: Entity, key: Key, field: Field) -> Any:
+        """The true value."""
+        if field.origin != "system":
+            return self._testimony.read(field)
+        record = self._world.record(entity.name, key_of(key))
+        if isinstance(record, Missing):
+            return record if field.name != "exists" else False if record is ABSENT else UNSEEN
+        if field.name == "exists":
+            return True
+        value = record.get(field.name, NOTHING)
+        if value is NOTHING:
+            return UNSEEN if field.default is UNDECLARED else field.default
+        return coerce(field, value)
+
+    def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
+        """All things that match."""
+        keys = self._world.members(entity.name, match)
+        return ([], False) if keys is None else (keys, True)
+
+    def done(self, tool: str, match: Mapping[str, Any]) -> int:
+        """Earlier calls that took effect."""
+        return self._ledger.done(tool, match, self._at)
+
+
+def _as_of(entry: Shown) -> int:
+    return entry.as_of
+
+
+@lru_cache(maxsize=512)
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)

@@ -1,0 +1,144 @@
+"""What is really true: a snapshot that moves with the accepted writes, whatever it is read from."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from bylaw.facts.entity import ABSENT, UNSEEN, Key, Missing
+from bylaw.facts.observation import sightings
+from bylaw.facts.path import NOTHING, Scope
+from bylaw.facts.schema import Effect, Schema
+from bylaw.facts.value import key_of
+from bylaw.trace.event import Call, Result
+
+Record = Mapping[str, Any]
+
+
+class World(Protocol):
+    """What is really true while one trajectory runs."""
+
+    def fork(self) -> "World":
+        """The same world as it was before any trajectory, for a new one."""
+        ...
+
+    def record(self, entity: str, key: Key) -> Record | Missing:
+        """One thing's raw field values as of now; a field it lacks is not known. ABSENT or UNSEEN where there is none."""
+        ...
+
+    def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
+        """Keys of all things whose raw fields equal `match`; None where this world cannot list them."""
+        ...
+
+    def apply(self, call: Call, result: Result | None) -> None:
+        """The call was accepted: move."""
+        ...
+
+
+Reader = Callable[[str, Key], Record | Missing]
+Lister = Callable[[str, Mapping[str, Any]], Sequence[Key] | None]
+
+
+class Snapshot:
+    """A world read through a function, with the writes of one trajectory laid over it.
+
+    A write moves it by the effects its pack declares. Where a pack declares none, what the write's
+    result shows is taken over, and whatever else it declares changed is no longer known.
+    """
+
+    def __init__(self, schema: Schema, reader: Reader, lister: Lister | None = None) -> None:
+        self._schema = schema
+        self._reader = reader
+        self._lister = lister
+        self._overlay: dict[tuple[str, Key], Record | Missing] = {}
+        self._forgotten: set[str] = set()
+
+    def fork(self) -> "Snapshot":
+        """The untouched world."""
+        return Snapshot(self._schema, self._reader, self._lister)
+
+    def record(self, entity: str, key: Key) -> Record | Missing:
+        """One thing as of now."""
+        laid = self._overlay.get((entity, key))
+        if laid is not None:
+            return laid
+        return UNSEEN if entity in self._forgotten else self._reader(entity, key)
+
+    def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
+        """All things that match, those made or changed by the trajectory's writes included."""
+        if self._lister is None or entity in self._forgotten:
+            return None
+        listed = self._lister(entity, match)
+        if listed is None:
+            return None
+        laid = [key for (kind, key) in self._overlay if kind == entity]
+        keys = list(dict.fromkeys([*listed, *laid]))
+        return [key for key in keys if key not in laid or self._matches(entity, key, match)]
+
+    def _matches(self, entity: str, key: Key, match: Mapping[str, Any]) -> bool:
+        record = self.record(entity, key)
+        return not isinstance(record, Missing) and all(record.get(name) == value for name, value in match.items())
+
+    def apply(self, call: Call, result: Result | None) -> None:
+        """Move with an accepted write."""
+        effects = self._schema.effects.get(call.tool, ())
+        value = result.value() if result is not None and result.captured else NOTHING
+        if effects:
+            for effect in effects:
+                self._affect(effect, call, value)
+            return
+        for change in self._schema.changes.get(call.tool, ()):
+            for key in change.touched(call.arguments):
+                self._forget(change.entity, key, change.fields)
+        if value is not NOTHING:
+            for observations in self._schema.shows.get(call.tool, {}).values():
+                for observation in observations:
+                    for sighting in sightings(observation, call.arguments, value, None, True):
+                        fields = {n: v for n in observation.entity.fields if (v := sighting.show(n)) is not NOTHING}
+                        self._lay(observation.entity.name, sighting.key, fields)
+
+    def _affect(self, effect: Effect, call: Call, value: Any) -> None:
+        whole = Scope(call.arguments, value, call.arguments)
+        for item, name in [(call.arguments, NOTHING)] if effect.each is None else effect.each(whole):
+            scope = Scope(item, value, call.arguments, name)
+            parts = [
+                next((p for place in places if (p := place(scope)) is not NOTHING), NOTHING) for places in effect.key
+            ]
+            if NOTHING in parts:
+                continue
+            key = key_of(parts)
+            if effect.delete:
+                self._overlay[(effect.entity, key)] = ABSENT
+                continue
+            before = self.record(effect.entity, key)
+            known: Record = {} if isinstance(before, Missing) else before
+            after = {field: _moved(known.get(field), how, get(scope)) for field, (how, get) in effect.set.items()}
+            entity = self._schema.entities[effect.entity]
+            self._lay(effect.entity, key, {**dict(zip(entity.key, key, strict=True)), **after})
+
+    def _lay(self, entity: str, key: Key, fields: Record) -> None:
+        before = self.record(entity, key)
+        self._overlay[(entity, key)] = {**({} if isinstance(before, Missing) else before), **fields}
+
+    def _forget(self, entity: str, key: Key | None, fields: frozenset[str] | None) -> None:
+        if key is None:
+            self._forgotten.add(entity)
+            for kind, laid in list(self._overlay):
+                if kind == entity:
+                    self._forget(entity, laid, fields)
+            return
+        before = self.record(entity, key)
+        if isinstance(before, Missing) or fields is None:
+            self._overlay[(entity, key)] = UNSEEN
+        else:
+            self._overlay[(entity, key)] = {name: value for name, value in before.items() if name not in fields}
+
+
+def _moved(before: Any, how: str, value: Any) -> Any:
+    match how:
+        case "plus":
+            return (before or 0) + value
+        case "minus":
+            return (before or 0) - value
+        case "append":
+            return [*(before or []), value]
+        case _:
+            return None if value is NOTHING else value
