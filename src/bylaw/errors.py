@@ -48,9 +48,13 @@ class GuardError(BylawError):
 
 
 class FormulaError(BylawError):
-    """A rule's formula does not parse or has no meaning."""
+    """A rule's formula does not parse or has no meaning; `column` counts from 1, 0 where there is no text."""
 
     code = "BY301"
+
+    def __init__(self, message: str, *, column: int = 0, place: str = "", hint: str = "") -> None:
+        self.column = column
+        super().__init__(f"column {column}: {message}" if column else message, place=place, hint=hint)
 
 
 class PackError(BylawError):

@@ -1,0 +1,346 @@
+"""From the surface language to formulas.
+
+Loosest to tightest: `IFF <-> <=>`, `IMPLIES -> =>`, `OR | ||`, `XOR ^`, `AND & &&`, then `UNTIL RELEASE WEAK_UNTIL
+SINCE`, then the unary operators. `IFF`, `IMPLIES` and the binary temporal operators group to the right, the others to
+the left. Keywords are upper case, so that a predicate may be called `next`; any name can be quoted: `"card shown"`.
+"""
+
+import re
+from difflib import get_close_matches
+
+from msgspec import Struct
+
+from bylaw.errors import FormulaError
+from bylaw.rule.formula import (
+    KEYWORDS,
+    LEVELS,
+    RIGHT_ASSOCIATIVE,
+    Always,
+    And,
+    Atom,
+    Binary,
+    Constant,
+    Eventually,
+    Formula,
+    Future,
+    Historically,
+    Implies,
+    Next,
+    Not,
+    Once,
+    Or,
+    Past,
+    Release,
+    Since,
+    Unary,
+    Until,
+    WeakNext,
+    WeakUntil,
+    Xor,
+    Yesterday,
+    depth,
+)
+
+DEEPEST = 150
+"""How deep a formula may nest; deeper ones are refused before they exhaust the stack of whatever reads them."""
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<name>[^\W\d]\w*(?:\.\w+)*)
+    | (?P<quoted>"(?:[^"\\]|\\["\\])*")
+    | (?P<symbol><->|<=>|->|=>|&&|\|\||\[\]|<>|[!~&|^()¬∧∨⊕→↔□◇○:])
+    | (?P<wrong>\S)
+    )""",
+    re.VERBOSE,
+)
+_SYMBOLS = {
+    "!": "NOT",
+    "~": "NOT",
+    "¬": "NOT",
+    "&": "AND",
+    "&&": "AND",
+    "∧": "AND",
+    "|": "OR",
+    "||": "OR",
+    "∨": "OR",
+    "^": "XOR",
+    "⊕": "XOR",
+    "->": "IMPLIES",
+    "=>": "IMPLIES",
+    "→": "IMPLIES",
+    "<->": "IFF",
+    "<=>": "IFF",
+    "↔": "IFF",
+    "[]": "ALWAYS",
+    "□": "ALWAYS",
+    "<>": "EVENTUALLY",
+    "◇": "EVENTUALLY",
+    "○": "NEXT",
+}
+_UNARY: dict[str, type[Unary]] = {
+    KEYWORDS[kind]: kind for kind in (Not, Always, Eventually, Next, WeakNext, Yesterday, Once, Historically)
+}
+_BINARY: dict[str, type[Binary]] = {
+    KEYWORDS[kind]: kind for kind in (And, Or, Xor, Implies, Until, Release, WeakUntil, Since)
+}
+_CONSTANTS = {"TRUE": True, "true": True, "FALSE": False, "false": False}
+_ELSEWHERE = {
+    "G": "ALWAYS",
+    "GLOBALLY": "ALWAYS",
+    "F": "EVENTUALLY",
+    "FINALLY": "EVENTUALLY",
+    "X": "NEXT",
+    "WX": "WEAK_NEXT",
+    "U": "UNTIL",
+    "R": "RELEASE",
+    "W": "WEAK_UNTIL",
+    "UNLESS": "WEAK_UNTIL",
+    "Y": "YESTERDAY",
+    "PREVIOUSLY": "YESTERDAY",
+    "O": "ONCE",
+    "H": "HISTORICALLY",
+    "S": "SINCE",
+    "THEN": "IMPLIES",
+    "IMPLY": "IMPLIES",
+    "NEVER": "ALWAYS NOT",
+    "WEAKNEXT": "WEAK_NEXT",
+    "WEAKUNTIL": "WEAK_UNTIL",
+}
+"""What other tools and plain English call our operators."""
+
+
+class _Token(Struct, frozen=True):
+    kind: str
+    """The keyword or symbol it stands for, `name`, or `end`."""
+    text: str
+    column: int
+
+
+def parse(text: str) -> Formula:
+    """The formula a text stands for; `FormulaError` with its column otherwise."""
+    parser = _Parser(text)
+    if parser.now.kind == "FOR":
+        raise FormulaError(
+            "`FOR EACH` belongs to a rule, not to a formula",
+            column=parser.now.column,
+            hint="leave out everything up to the colon",
+        )
+    return parser.whole()
+
+
+def parse_rule(text: str) -> tuple[str | None, Formula]:
+    """The key of a leading `FOR EACH key:`, if there is one, and the formula after it."""
+    parser = _Parser(text)
+    key = parser.for_each() if parser.now.kind == "FOR" else None
+    return key, parser.whole()
+
+
+def _tokens(text: str) -> list[_Token]:
+    found: list[_Token] = []
+    place = 0
+    while match := _TOKEN.match(text, place):
+        place = match.end()
+        kind = match.lastgroup or ""
+        column = match.start(kind) + 1
+        word = match[kind]
+        if kind == "wrong":
+            raise _unreadable(text, word, column)
+        if kind == "quoted":
+            found.append(_Token("name", re.sub(r"\\(.)", r"\1", word[1:-1]), column))
+        elif kind == "symbol":
+            found.append(_Token(_SYMBOLS.get(word, word), word, column))
+        elif word in _UNARY or word in _BINARY or word in _CONSTANTS or word in ("IFF", "FOR", "EACH"):
+            found.append(_Token(word, word, column))
+        else:
+            found.append(_Token("name", word, column))
+    found.append(_Token("end", "", len(text.rstrip()) + 1))
+    return found
+
+
+def _unreadable(text: str, word: str, column: int) -> FormulaError:
+    if word == '"':
+        return FormulaError("this quoted name is never closed", column=column, hint='add a closing `"`')
+    hints = {
+        "=": "write `IFF` for equality, `IMPLIES` for implication",
+        "'": 'quote names with `"`',
+        "`": 'quote names with `"`',
+        "[": "use parentheses, or `[]` for `ALWAYS`",
+        "{": "use parentheses",
+        "-": "write `->` for `IMPLIES`, or quote the name",
+        "<": "write `<->` for `IFF` or `<>` for `EVENTUALLY`",
+        "@": "write `ONCE`, `YESTERDAY` ... in words",
+        "*": "write `AND`",
+        "+": "write `OR`",
+    }
+    return FormulaError(
+        f"cannot read `{word}`", column=column, hint=hints.get(word, 'quote a name that is not one word: `"..."`')
+    )
+
+
+def _meant(word: str) -> str:
+    """The keyword someone may have meant by this word, or nothing."""
+    upper = word.upper()
+    if upper in _UNARY or upper in _BINARY or upper == "IFF":
+        return upper
+    if upper in _ELSEWHERE:
+        return _ELSEWHERE[upper]
+    close = get_close_matches(upper, [*_UNARY, *_BINARY], n=1, cutoff=0.7)
+    return close[0] if close else ""
+
+
+def _too_deep(column: int) -> FormulaError:
+    return FormulaError(
+        f"the formula nests more than {DEEPEST} deep", column=column, hint="split it into several rules"
+    )
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.tokens = _tokens(text)
+        self.place = 0
+        self.depth = 0
+        self.future: list[tuple[int, str]] = []
+        """Column and word of each future operator read so far, to find those below a past one."""
+
+    @property
+    def now(self) -> _Token:
+        return self.tokens[self.place]
+
+    def at(self, kind: str) -> bool:
+        return self.now.kind == kind
+
+    def take(self) -> _Token:
+        token = self.now
+        self.place += 1
+        return token
+
+    def whole(self) -> Formula:
+        formula = self.binary(0)
+        token = self.now
+        if token.kind == "end":
+            if depth(formula) > DEEPEST:
+                raise _too_deep(1)
+            return formula
+        if token.kind == ")":
+            raise FormulaError("this `)` closes nothing", column=token.column, hint="remove it, or add a `(` before it")
+        raise self.expected_operator(token)
+
+    def for_each(self) -> str:
+        start = self.take()
+        if not self.at("EACH"):
+            raise FormulaError(
+                "`FOR` must be followed by `EACH`", column=start.column, hint="write `FOR EACH key: ...`"
+            )
+        self.take()
+        if not self.at("name"):
+            raise FormulaError(
+                "`FOR EACH` needs a key", column=self.now.column, hint="write `FOR EACH reservation_id: ...`"
+            )
+        key = self.take().text
+        if not self.at(":"):
+            raise FormulaError(
+                "expected `:` after the key", column=self.now.column, hint=f"write `FOR EACH {key}: ...`"
+            )
+        self.take()
+        return key
+
+    def expected_operator(self, token: _Token) -> FormulaError:
+        before = self.tokens[self.place - 1]
+        meant = _meant(token.text) if token.kind == "name" else ""
+        if not meant and before.kind == "name" and (wanted := _meant(before.text)) and wanted.split()[0] in _UNARY:
+            return FormulaError(
+                f"`{before.text}` is read as a predicate here", column=before.column, hint=f"did you mean `{wanted}`?"
+            )
+        if meant in _BINARY or meant == "IFF":
+            hint = f"did you mean `{meant}`?"
+        else:
+            hint = "put `AND`, `OR` or `IMPLIES` between the two parts"
+        return FormulaError(f"expected an operator, found `{token.text}`", column=token.column, hint=hint)
+
+    def binary(self, loosest: int) -> Formula:
+        """An operand and everything after it that binds at least as tightly as `loosest`."""
+        since = len(self.future)
+        left = self.unary()
+        while True:
+            token = self.now
+            kind = _BINARY.get(token.kind)
+            level = 0 if token.kind == "IFF" else LEVELS[kind] if kind else -1
+            if level < loosest:
+                return left
+            self.deeper(token)
+            self.take()
+            if kind is not None and issubclass(kind, Future):
+                self.future.append((token.column, token.text))
+            right = self.binary(level if kind is None or kind in RIGHT_ASSOCIATIVE else level + 1)
+            self.depth -= 1
+            if kind is None:
+                left = Not(Xor(left, right))
+            else:
+                if kind is Since:
+                    self.refuse_future(token, since)
+                left = kind(left, right)
+
+    def unary(self) -> Formula:
+        token = self.now
+        kind = _UNARY.get(token.kind)
+        if kind is None:
+            return self.primary()
+        self.deeper(token)
+        self.take()
+        since = len(self.future)
+        if issubclass(kind, Future):
+            self.future.append((token.column, token.text))
+        operand = self.unary()
+        self.depth -= 1
+        if issubclass(kind, Past):
+            self.refuse_future(token, since)
+        return kind(operand)
+
+    def primary(self) -> Formula:
+        token = self.take()
+        if token.kind == "name":
+            return Atom(token.text)
+        if token.kind in _CONSTANTS:
+            return Constant(_CONSTANTS[token.kind])
+        if token.kind == "(":
+            self.deeper(token)
+            if self.at(")"):
+                raise FormulaError(
+                    "nothing stands between these parentheses", column=token.column, hint="write a formula there"
+                )
+            inside = self.binary(0)
+            self.depth -= 1
+            if self.at("end"):
+                raise FormulaError("this `(` is never closed", column=token.column, hint="add a `)`")
+            if not self.at(")"):
+                raise self.expected_operator(self.now)
+            self.take()
+            return inside
+        self.place -= 1
+        raise self.expected_operand(token)
+
+    def expected_operand(self, token: _Token) -> FormulaError:
+        if self.place == 0 and token.kind == "end":
+            return FormulaError("the formula is empty", column=1, hint="write a predicate's name, or `TRUE`")
+        found = "the end" if token.kind == "end" else f"`{token.text}`"
+        after = f" after `{self.tokens[self.place - 1].text}`" if self.place else ""
+        hint = "write a predicate, `NOT`, a temporal operator or `(`"
+        if token.kind in _BINARY and self.place == 0:
+            hint = f"`{token.text}` stands between two formulas"
+        elif token.kind in ("FOR", "EACH"):
+            hint = "`FOR EACH key:` stands once, before the whole rule"
+        return FormulaError(f"expected a formula{after}, found {found}", column=token.column, hint=hint)
+
+    def deeper(self, token: _Token) -> None:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise _too_deep(token.column)
+
+    def refuse_future(self, past: _Token, since: int) -> None:
+        if len(self.future) > since:
+            column, word = self.future[since]
+            raise FormulaError(
+                f"`{word}` looks forward below `{past.text}`, which looks back",
+                column=column,
+                hint="a past operator takes past-only operands",
+            )
