@@ -1,0 +1,134 @@
+"""The airline's database as tau-bench and tau2-bench ship it, its records decoded when asked for."""
+
+import gzip
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from bylaw.errors import WorldError
+
+Generation = Literal["tau1", "tau2"]
+Record = dict[str, Any]
+T = TypeVar("T")
+
+TAU1_PARTS = ("users", "reservations", "flights")
+NESTED = {
+    "tau1": ("", "tau1", "tau_bench/envs/airline/data", "envs/airline/data", "data"),
+    "tau2": ("", "tau2", "data/tau2/domains/airline", "tau2/domains/airline", "domains/airline"),
+}
+"""Where a folder of each generation may hold its files: our own layout first, then a checkout's."""
+
+
+class Tables(Struct):
+    """The three tables, each record still as bytes."""
+
+    users: dict[str, Raw]
+    reservations: dict[str, Raw]
+    flights: dict[str, Raw]
+
+
+class Table(Mapping[str, Record]):
+    """One table, whose records are decoded once, when first asked for. Nobody may change what it gives out."""
+
+    def __init__(self, raw: dict[str, Raw]) -> None:
+        self.raw = raw
+        self.decoded: dict[str, Record] = {}
+
+    def __getitem__(self, key: str) -> Record:
+        record = self.decoded.get(key)
+        if record is None:
+            record = self.decoded[key] = msgspec.json.decode(self.raw[key])
+        return record
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The record, or `default`; any value may be asked for."""
+        return self[key] if isinstance(key, str) and key in self.raw else default
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and key in self.raw
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.raw)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+
+class Database:
+    """The state every conversation starts from."""
+
+    def __init__(self, generation: Generation, users: dict[str, Raw], reservations: Table, flights: Table) -> None:
+        self.generation: Generation = generation
+        self.users = Table(users)
+        self.reservations = reservations
+        self.flights = flights
+
+    def with_users(self, users: dict[str, Raw]) -> "Database":
+        """The same database with another table of users."""
+        return Database(self.generation, users, self.reservations, self.flights)
+
+
+def open_database(path: Path, generation: Generation) -> dict[str, Database]:
+    """The databases of one generation below `path`, by the name of their users file, the default one first."""
+    for nested in NESTED[generation]:
+        folder = path / nested if nested else path
+        if generation == "tau2" and (file := find(folder, "db.json")) is not None:
+            tables = decode(file, Tables)
+            return {"db.json": Database("tau2", tables.users, Table(tables.reservations), Table(tables.flights))}
+        if generation == "tau1":
+            parts = {part: find(folder, f"{part}.json") for part in TAU1_PARTS}
+            if all(parts.values()):
+                return open_parts(folder, {part: file for part, file in parts.items() if file is not None})
+    raise WorldError(
+        f"no {generation} airline database in `{path}`",
+        hint="give the folder that holds it, or a checkout of the benchmark",
+    )
+
+
+def open_parts(folder: Path, parts: Mapping[str, Path]) -> dict[str, Database]:
+    """The databases of a folder with one file per table and, beside `users.json`, possibly other users files."""
+    table = dict[str, Raw]
+    first = Database(
+        "tau1",
+        decode(parts["users"], table),
+        Table(decode(parts["reservations"], table)),
+        Table(decode(parts["flights"], table)),
+    )
+    found = {"users.json": first}
+    for file in sorted(folder.glob("users*.json*")):
+        name = file.name.removesuffix(".gz")
+        if name.endswith(".json") and name not in found:
+            found[name] = first.with_users(decode(file, table))
+    return found
+
+
+def generations(path: Path) -> list[Generation]:
+    """Which generations of the database `path` holds."""
+    found: list[Generation] = []
+    for nested in NESTED["tau1"]:
+        if all(find(path / nested, f"{part}.json") for part in TAU1_PARTS):
+            found.append("tau1")
+            break
+    if any(find(path / nested, "db.json") for nested in NESTED["tau2"]):
+        found.append("tau2")
+    return found
+
+
+def find(folder: Path, name: str) -> Path | None:
+    """The file of that name in `folder`, plain or gzip."""
+    for file in (folder / name, folder / f"{name}.gz"):
+        if file.is_file():
+            return file
+    return None
+
+
+def decode(file: Path, kind: type[T]) -> T:
+    """The file's JSON, plain or gzip, as `kind`."""
+    try:
+        data = file.read_bytes()
+        return msgspec.json.decode(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data, type=kind)
+    except (OSError, EOFError, msgspec.MsgspecError) as fault:
+        raise WorldError(f"not an airline database: {fault}", place=file.name) from fault

@@ -1,0 +1,55 @@
+"""Finding users, reservations and flights for a tool call, and refusing it where they are missing."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from bylaw.packs.tau_airline.database import Record
+
+if TYPE_CHECKING:
+    from bylaw.packs.tau_airline.world import AirlineWorld
+
+
+class Refusal(NamedTuple):
+    """The tool did not accept the call."""
+
+    text: str
+
+
+class Refused(Exception):
+    """Raised inside a tool to refuse the call."""
+
+
+def require_user(world: "AirlineWorld", user_id: str) -> Record:
+    """The profile, or a refusal that names what is missing."""
+    user = world.user(user_id)
+    if user is None:
+        raise Refused("user not found" if world.generation == "tau1" else f"User {user_id} not found")
+    return user
+
+
+def require_reservation(world: "AirlineWorld", reservation_id: str) -> Record:
+    """The reservation, or a refusal that names what is missing."""
+    reservation = world.reservation(reservation_id)
+    if reservation is None:
+        tau1 = world.generation == "tau1"
+        raise Refused("reservation not found" if tau1 else f"Reservation {reservation_id} not found")
+    return reservation
+
+
+def require_day(world: "AirlineWorld", number: str, date: str) -> Record:
+    """The flight on that date, or a refusal that names what is missing."""
+    if world.flight(number) is None:
+        raise Refused(f"flight {number} not found")
+    day = world.day(number, date)
+    if day is None:
+        raise Refused(f"flight {number} not found on date {date}")
+    return day
+
+
+def only(records: list[Record], fields: tuple[str, ...]) -> list[Record]:
+    """The records without fields the second generation's models do not have."""
+    return [{field: record[field] for field in fields} for record in records]
+
+
+def shown(world: "AirlineWorld", reservation: Record) -> Record:
+    """The reservation as its generation prints it."""
+    return {"status": None, **reservation} if world.generation == "tau2" else reservation

@@ -1,0 +1,190 @@
+"""The airline's tools: what each answers, in both generations. Recorded results must come out the same."""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from bylaw.packs.tau_airline.database import Record
+from bylaw.packs.tau_airline.lookup import Refusal, Refused, require_day, require_reservation, require_user, shown
+from bylaw.packs.tau_airline.writes import (
+    book_reservation,
+    cancel_reservation,
+    send_certificate,
+    update_reservation_baggages,
+    update_reservation_flights,
+    update_reservation_passengers,
+)
+
+if TYPE_CHECKING:
+    from bylaw.packs.tau_airline.world import AirlineWorld
+
+AIRPORTS = {
+    "SFO": "San Francisco", "JFK": "New York", "LAX": "Los Angeles", "ORD": "Chicago", "DFW": "Dallas",
+    "DEN": "Denver", "SEA": "Seattle", "ATL": "Atlanta", "MIA": "Miami", "BOS": "Boston", "PHX": "Phoenix",
+    "IAH": "Houston", "LAS": "Las Vegas", "MCO": "Orlando", "EWR": "Newark", "CLT": "Charlotte",
+    "MSP": "Minneapolis", "DTW": "Detroit", "PHL": "Philadelphia", "LGA": "LaGuardia",
+}  # fmt: skip
+
+
+def answer(world: "AirlineWorld", tool: str, arguments: Mapping[str, Any]) -> Any:
+    """What the tool returns, as data or text; a `Refusal` where it does not accept the call. Writes move `world`."""
+    work = TOOLS.get(tool)
+    if work is None:
+        if world.generation == "tau1":
+            return Refusal(f"Unknown action {tool}")
+        return Refusal(f"Error: Tool '{tool}' not found.")
+    try:
+        return work(world, **arguments)
+    except Refused as refused:
+        text = str(refused)
+        return Refusal(f"Error: {text}" if world.generation == "tau1" else f"Error: {text[:1].upper()}{text[1:]}")
+    except TypeError as fault:
+        return Refusal(f"Error: {rename(tool, str(fault))}")
+    except (KeyError, ValueError, AttributeError, IndexError) as fault:
+        return Refusal(f"Error: {fault}")
+
+
+def rename(tool: str, fault: str) -> str:
+    """A complaint about arguments in the words of the published tools."""
+    published = "".join(part.capitalize() for part in tool.split("_")) + ".invoke()"
+    return fault.replace(f"{tool}()", published)
+
+
+def get_user_details(world: "AirlineWorld", user_id: str) -> Record:
+    """The user's profile."""
+    return require_user(world, user_id)
+
+
+def get_reservation_details(world: "AirlineWorld", reservation_id: str) -> Record:
+    """The reservation."""
+    found = world.reservation(reservation_id)
+    if found is None and world.generation == "tau1":
+        raise Refused("user not found")
+    return shown(world, require_reservation(world, reservation_id))
+
+
+def list_all_airports(world: "AirlineWorld") -> Any:
+    """Airport codes and cities."""
+    if world.generation == "tau1":
+        return AIRPORTS
+    return [{"iata": code, "city": city} for code, city in AIRPORTS.items()]
+
+
+def search_direct_flight(world: "AirlineWorld", origin: str, destination: str, date: str) -> list[Record]:
+    """Flights between the two airports that can be booked on that date."""
+    found: list[Record] = []
+    for number, flight in world.database.flights.items():
+        if flight["origin"] == origin and flight["destination"] == destination:
+            day = bookable(world, number, date)
+            if day is not None:
+                found.append(offer(world, flight, day, None))
+    return found
+
+
+def search_onestop_flight(world: "AirlineWorld", origin: str, destination: str, date: str) -> list[list[Record]]:
+    """Pairs of flights with one stop that can be booked on that date; the second may leave on the next day."""
+    found: list[list[Record]] = []
+    flights = world.database.flights
+    for number, first in flights.items():
+        if first["origin"] != origin:
+            continue
+        arrival = first["scheduled_arrival_time_est"]
+        day = bookable(world, number, date)
+        onward = f"2024-05-{int(date[-2:]) + 1}" if "+1" in arrival else date
+        for next_number, second in flights.items():
+            if second["origin"] != first["destination"] or second["destination"] != destination:
+                continue
+            next_day = bookable(world, next_number, onward)
+            if day is None or next_day is None or second["scheduled_departure_time_est"] < arrival:
+                continue
+            if world.generation == "tau1":
+                next_day = world.day(next_number, date) or {}
+            found.append([offer(world, first, day, date), offer(world, second, next_day, onward)])
+    return found
+
+
+def bookable(world: "AirlineWorld", number: str, date: str) -> Record | None:
+    """The flight on that date, if it can be booked."""
+    day = world.day(number, date)
+    return day if day is not None and day["status"] == "available" else None
+
+
+def offer(world: "AirlineWorld", flight: Record, day: Record, date: str | None) -> Record:
+    """One line of a search result."""
+    line = {key: value for key, value in flight.items() if key != "dates"} | day
+    if date is not None or world.generation == "tau2":
+        line["date"] = date
+    return line
+
+
+def get_flight_status(world: "AirlineWorld", flight_number: str, date: str) -> str:
+    """The status of one flight on one date (second generation only)."""
+    return require_day(world, flight_number, date)["status"]
+
+
+def transfer_to_human_agents(world: "AirlineWorld", summary: str) -> str:
+    """Hand the conversation over."""
+    return "Transfer successful"
+
+
+def think(world: "AirlineWorld", thought: str) -> str:
+    """A note to self (first generation only)."""
+    return ""
+
+
+def calculate(world: "AirlineWorld", expression: str) -> str:
+    """Plain arithmetic, rounded to cents."""
+    if not all(char in "0123456789+-*/(). " for char in expression):
+        raise Refused("invalid characters in expression")
+    try:
+        value = compute(ast.parse(expression.strip(), filename="<string>", mode="eval").body)
+    except (SyntaxError, ArithmeticError) as fault:
+        raise Refused(str(fault)) from fault
+    return str(round(float(value), 2))
+
+
+def compute(node: ast.expr) -> float:
+    """The value of an arithmetic expression."""
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -compute(operand)
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return compute(operand)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in ARITHMETIC:
+            return ARITHMETIC[type(sign)](compute(left), compute(right))
+        case _:
+            raise Refused("invalid expression")
+
+
+ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: lambda left, right: left / right,
+    ast.FloorDiv: lambda left, right: left // right,
+}
+
+
+TOOLS: dict[str, Callable[..., Any]] = {
+    work.__name__: work
+    for work in (
+        get_user_details,
+        get_reservation_details,
+        list_all_airports,
+        search_direct_flight,
+        search_onestop_flight,
+        get_flight_status,
+        book_reservation,
+        cancel_reservation,
+        update_reservation_flights,
+        update_reservation_baggages,
+        update_reservation_passengers,
+        send_certificate,
+        transfer_to_human_agents,
+        think,
+        calculate,
+    )
+}

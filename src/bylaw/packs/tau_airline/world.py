@@ -1,0 +1,134 @@
+"""The airline as it really is, moving along with one conversation. Start at `open_world`.
+
+The database is shared by all conversations and never changed: a fork keeps its own copy of each record it changes.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bylaw.facts.entity import ABSENT, UNSEEN, Missing
+from bylaw.packs.tau_airline import tools
+from bylaw.packs.tau_airline.database import Database, Generation, Record, generations, open_database
+from bylaw.packs.tau_airline.lookup import Refusal
+from bylaw.trace import Call, Result
+
+
+class AirlineWorld:
+    """Users, reservations and flights as of now in one conversation."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.generation: Generation = database.generation
+        self.users: dict[str, Record] = {}
+        self.reservations: dict[str, Record] = {}
+        self.days: dict[tuple[str, str], Record] = {}
+
+    def fork(self) -> "AirlineWorld":
+        """A fresh copy in its first state, for one conversation."""
+        return AirlineWorld(self.database)
+
+    def user(self, user_id: Any) -> Record | None:
+        """The user's profile as of now."""
+        if isinstance(user_id, str) and user_id in self.users:
+            return self.users[user_id]
+        return self.database.users.get(user_id)
+
+    def reservation(self, reservation_id: Any) -> Record | None:
+        """The reservation as of now."""
+        if isinstance(reservation_id, str) and reservation_id in self.reservations:
+            return self.reservations[reservation_id]
+        return self.database.reservations.get(reservation_id)
+
+    def flight(self, number: Any) -> Record | None:
+        """The flight's timetable; the state of a date is `day`."""
+        return self.database.flights.get(number)
+
+    def day(self, number: Any, date: Any) -> Record | None:
+        """One flight on one date as of now."""
+        flight = self.flight(number)
+        if flight is None or not isinstance(date, str):
+            return None
+        return self.days.get((number, date)) or flight["dates"].get(date)
+
+    def own_user(self, user: Record, user_id: str) -> Record:
+        """The user's profile, ours to change."""
+        if user_id not in self.users:
+            methods = {key: dict(method) for key, method in user["payment_methods"].items()}
+            self.users[user_id] = {**user, "payment_methods": methods, "reservations": list(user["reservations"])}
+        return self.users[user_id]
+
+    def own_reservation(self, reservation: Record) -> Record:
+        """The reservation, ours to change (its lists are replaced, never changed)."""
+        key = reservation["reservation_id"]
+        if key not in self.reservations:
+            self.reservations[key] = dict(reservation)
+        return self.reservations[key]
+
+    def take_seats(self, number: str, date: str, cabin: str, seats: int) -> None:
+        """`seats` fewer in that cabin of the flight on that date."""
+        day = self.day(number, date)
+        assert day is not None
+        left = {**day["available_seats"], cabin: day["available_seats"][cabin] - seats}
+        self.days[number, date] = {**day, "available_seats": left}
+
+    def record(self, entity: str, key: tuple[Any, ...]) -> Mapping[str, Any] | Missing:
+        """What is true of one thing now; `ABSENT` where there is no such thing."""
+        match entity:
+            case "User":
+                found = self.user(key[0])
+            case "Reservation":
+                found = self.reservation(key[0])
+            case "Flight":
+                found = self.day(*key)
+                timetable = self.flight(key[0])
+                if found is not None and timetable is not None:
+                    found = {"origin": timetable["origin"], "destination": timetable["destination"], **found}
+            case _:
+                return UNSEEN
+        return ABSENT if found is None else found
+
+    def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[tuple[Any, ...]] | None:
+        """The user's reservations; other things are not listed."""
+        if entity != "Reservation" or set(match) != {"user_id"}:
+            return None
+        user = self.user(match["user_id"])
+        return [] if user is None else [(key,) for key in user["reservations"]]
+
+    def apply(self, call: Call, result: Result | None) -> None:
+        """Move as the accepted call moved the real database."""
+        answer = tools.answer(self, call.tool, call.arguments)
+        if isinstance(answer, Refusal) and result is not None:
+            # The log knows better, e.g. where its database differs from ours: take the record it shows.
+            shown = result.value()
+            if isinstance(shown, dict) and "reservation_id" in shown:
+                self.reservations[shown["reservation_id"]] = shown
+
+
+class AirlineWorlds:
+    """Every database below one folder, of which each file of runs uses one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.opened: dict[Generation, dict[str, AirlineWorld]] = {}
+
+    def named(self, generation: Generation) -> dict[str, AirlineWorld]:
+        """The worlds of one generation by the name of their users file."""
+        if generation not in self.opened:
+            found = open_database(self.path, generation)
+            self.opened[generation] = {name: AirlineWorld(database) for name, database in found.items()}
+        return self.opened[generation]
+
+    def choose(self, generation: Generation, profiles: Mapping[str, Any]) -> tuple[str, AirlineWorld]:
+        """The world that holds most of `profiles`, by user id, as a file of runs first shows them; else the default."""
+        worlds = self.named(generation)
+        return max(worlds.items(), key=lambda item: sum(item[1].user(key) == profiles[key] for key in profiles))
+
+
+def open_world(path: Path) -> AirlineWorlds:
+    """The databases in `path`: a folder in the layout of tau-bench or tau2-bench, or a checkout of either."""
+    if path.is_file():
+        path = path.parent
+    if not generations(path):
+        open_database(path, "tau2")
+    return AirlineWorlds(path)
