@@ -1,6 +1,36 @@
-"""Recorded conversations, whatever format they came in. Start at `event`."""
+"""Recorded conversations, whatever format they came in. Start at `event`, then `reader`."""
+
+from typing import TYPE_CHECKING, Any
 
 from bylaw.trace.event import Call, Event, Message, Party, Result
 from bylaw.trace.trajectory import Outcome, Trajectory
 
-__all__ = ["Call", "Event", "Message", "Outcome", "Party", "Result", "Trajectory"]
+if TYPE_CHECKING:
+    from bylaw.trace.identity import Identities
+    from bylaw.trace.reader import read, sniff
+
+__all__ = [
+    "Call",
+    "Event",
+    "Identities",
+    "Message",
+    "Outcome",
+    "Party",
+    "Result",
+    "Trajectory",
+    "read",
+    "sniff",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # The model is needed everywhere, the readers only where files are read.
+    if name in {"read", "sniff"}:
+        from bylaw.trace import reader
+
+        return getattr(reader, name)
+    if name == "Identities":
+        from bylaw.trace.identity import Identities
+
+        return Identities
+    raise AttributeError(f"module `{__name__}` has no `{name}`")

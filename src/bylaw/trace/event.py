@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 Party = Literal["user", "agent"]
 
 
-class Message(Struct, frozen=True, tag="message"):
+class Message(Struct, frozen=True, tag="message", gc=False):
     """Something the user or the agent said."""
 
     by: Party
@@ -25,7 +25,7 @@ class Message(Struct, frozen=True, tag="message"):
     """Seconds since the epoch, where the source says when."""
 
 
-class Call(Struct, frozen=True, tag="call"):
+class Call(Struct, frozen=True, tag="call", gc=False):
     """A tool call. Calls of one turn do not see each other's results."""
 
     tool: str
@@ -40,7 +40,7 @@ class Call(Struct, frozen=True, tag="call"):
     time: float | None = None
 
 
-class Result(Struct, frozen=True, tag="result"):
+class Result(Struct, frozen=True, tag="result", gc=False):
     """What a tool returned. `content` is kept as it came and decoded only when asked for."""
 
     call: int | None

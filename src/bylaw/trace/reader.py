@@ -1,0 +1,48 @@
+"""Trajectories out of a file, whatever format it is in."""
+
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+
+from bylaw.errors import RecordError
+from bylaw.trace.format import Format, Look, look
+from bylaw.trace.source import Source
+from bylaw.trace.trajectory import Trajectory
+
+
+def read(path: str | PathLike[str], *, agent: str | None = None) -> Iterator[Trajectory | RecordError]:
+    """The trajectories of a file, in order, and in its place an error for each record that cannot be read.
+
+    Raises `FormatError` where nothing can be read at all. `agent` overrides the agent the file names.
+    Ids are the source's own or `file#position`; `Identities` makes them unique over several files.
+    """
+    source = Source(Path(path), agent)
+    return _open(source, look(source))
+
+
+def sniff(path: str | PathLike[str]) -> Format:
+    """The name of the format a file is in."""
+    return look(Source(Path(path))).format
+
+
+def _open(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
+    """Each reader is imported when a file needs it: a start-up pays for one format."""
+    match found.format:
+        case "openai":
+            from bylaw.trace.readers import openai
+
+            return openai.read_single(source) if found.single else openai.read(source, found.layout)
+        case "tau1":
+            from bylaw.trace.readers import tau
+
+            return tau.read_tau1(source, found.layout)
+        case "tau2":
+            from bylaw.trace.readers import tau
+
+            return tau.read_tau2(source, found.layout)
+        case "agentdojo":
+            from bylaw.trace.readers import agentdojo
+
+            return agentdojo.read(source, found.layout)
+        case _:
+            raise NotImplementedError

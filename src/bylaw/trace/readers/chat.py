@@ -1,0 +1,201 @@
+"""Chat messages: the shape that OpenAI made common, with the liberties that logs take with it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from bylaw.trace.document import Malformed
+from bylaw.trace.event import Party
+from bylaw.trace.transcript import Transcript, plain_text
+
+Id = str | int | None
+
+
+class Function(Struct, gc=False):
+    """The callee of a tool call."""
+
+    name: str | None = None
+    arguments: Any = None
+
+
+class ToolCall(Struct, gc=False):
+    """A tool call: OpenAI's, with a `function`, or a flat one."""
+
+    id: Id = None
+    function: Function | str | None = None
+    name: str | None = None
+    arguments: Any = None
+    args: Any = None
+    custom: dict[str, Any] | None = None
+    requestor: str | None = None
+
+
+class ChatMessage(Struct, gc=False):
+    """One message of any role. Fields not named here are skipped, not decoded."""
+
+    role: str | None = None
+    content: Any = None
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: Id = None
+    id: Any = None
+    name: str | None = None
+    error: Any = None
+    is_error: bool | None = None
+    requestor: str | None = None
+    function_call: Function | None = None
+    refusal: str | None = None
+    tool_messages: list["ChatMessage"] | None = None
+    agent: str | None = None
+    type: str | None = None
+    call_id: Id = None
+    arguments: Any = None
+    output: Any = None
+
+
+def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
+    """Add the messages to the transcript. `result_id` names the field in which a result says what it answers."""
+    by_id = result_id == "id"
+    batch = False
+    for position, message in enumerate(messages):
+        role = message.role
+        if role == "tool":
+            _answer(transcript, message, message.id if by_id else message.tool_call_id)
+        elif role == "assistant":
+            transcript.begin_turn()
+            if (content := message.content) is not None:
+                if type(content) is str:
+                    transcript.say("agent", content, message.agent or "")
+                else:
+                    _follow_parts(transcript, message, "agent")
+            if message.refusal:
+                transcript.say("agent", message.refusal, message.agent or "")
+            if message.tool_calls:
+                _call(transcript, message.tool_calls, "agent", message.agent or "")
+            elif (legacy := message.function_call) is not None and legacy.name:
+                transcript.call(legacy.name, legacy.arguments, "", "agent", message.agent or "")
+        elif role == "user":
+            transcript.begin_turn()
+            if type(message.content) is str:
+                transcript.say("user", message.content, message.agent or "")
+            elif message.content is not None:
+                _follow_parts(transcript, message, "user")
+            if message.tool_calls:
+                _call(transcript, message.tool_calls, "user", message.agent or "")
+        elif role in {"system", "developer"}:
+            transcript.instruct(plain_text(message.content))
+        elif role == "function":
+            _answer(transcript, message, message.tool_call_id)
+        elif role is None and message.type:
+            batch = _follow_item(transcript, message, batch)
+        elif role is None:
+            raise Malformed(f"message {position} has no role")
+        else:
+            raise Malformed(f"message {position} has the unknown role `{role}`")
+
+
+def _call(transcript: Transcript, calls: Sequence[ToolCall], by: Party, agent: str) -> None:
+    for call in calls:
+        function = call.function
+        if isinstance(function, Function):
+            name, arguments = function.name, function.arguments
+        elif function is not None:
+            name, arguments = function, call.args
+        elif call.custom is not None:
+            name, arguments = str(call.custom.get("name", "")), {"input": call.custom.get("input")}
+        else:
+            name, arguments = call.name, call.arguments if call.args is None else call.args
+        if not name:
+            raise Malformed("a tool call has no name")
+        id = call.id
+        transcript.call(
+            name, arguments, id if type(id) is str else text_id(id), "user" if call.requestor == "user" else by, agent
+        )
+
+
+def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
+    if message.tool_messages is not None:
+        for each in message.tool_messages:
+            _answer(transcript, each, each.id if each.tool_call_id is None else each.tool_call_id)
+        return
+    error = message.error if message.is_error is None else message.is_error
+    transcript.answer(
+        message.content,
+        id if type(id) is str else text_id(id),
+        message.name or "",
+        "user" if message.requestor == "user" else "agent",
+        message.agent or "",
+        None if error is None else bool(error),
+    )
+
+
+def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party) -> None:
+    """Content in parts, among which some APIs keep tool calls (agent) and tool results (user)."""
+    parts = message.content
+    agent = message.agent or ""
+    if not isinstance(parts, list):
+        transcript.say(by, plain_text(parts), agent)
+        return
+    spoken: list[Any] = []
+    for part in parts:  # pyright: ignore[reportUnknownVariableType]
+        match part:
+            case {"type": "tool_use", "name": str(name), **rest}:
+                if not message.tool_calls:
+                    transcript.say(by, plain_text(spoken), agent)
+                    spoken = []
+                    transcript.call(name, rest.get("input"), text_id(rest.get("id")), by, agent)
+            case {"type": "tool_result", "tool_use_id": id, **rest}:
+                error = rest.get("is_error")
+                transcript.answer(
+                    rest.get("content"), text_id(id), agent=agent, error=error if isinstance(error, bool) else None
+                )
+            case _:
+                spoken.append(part)
+    transcript.say(by, plain_text(spoken), agent)
+
+
+def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool) -> bool:
+    """One item of the Responses API: calls that follow each other were made in one turn."""
+    if item.type == "function_call":
+        if not batch:
+            transcript.begin_turn()
+        if not item.name:
+            raise Malformed("a function call has no name")
+        transcript.call(item.name, item.arguments, text_id(item.call_id), "agent", item.agent or "")
+        return True
+    if item.type == "function_call_output":
+        transcript.answer(item.output, text_id(item.call_id), agent=item.agent or "")
+        return False
+    # Reasoning and server-side items neither say nor call anything of ours.
+    return batch
+
+
+def text_id(id: Any) -> str:
+    """An id as text; empty where there is none."""
+    return "" if id is None else str(id)
+
+
+class Conversation(Struct, gc=False):
+    """A conversation with what may be said about it. Every field but the messages is optional."""
+
+    messages: list[ChatMessage]
+    id: Id = None
+    conversation_id: Id = None
+    session_id: Id = None
+    thread_id: Id = None
+    custom_id: Id = None
+    agent: str | None = None
+    model: str | None = None
+    outcome: Any = None
+    success: bool | None = None
+    reward: float | None = None
+    metadata: dict[str, Any] | None = None
+    details: dict[str, Any] | None = None
+    tools: list[Any] | None = None
+    functions: list[Any] | None = field(default=None)
+    instructions: str | None = None
+
+
+MESSAGES = msgspec.json.Decoder(list[ChatMessage])
+CONVERSATION = msgspec.json.Decoder(Conversation)

@@ -1,0 +1,154 @@
+"""Events put together one at a time, each result joined to the call it answers."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from bylaw.trace.event import Call, Event, Message, Party, Result
+
+NOT_CAPTURED = "arguments were not captured"
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Transcript:
+    """A conversation as it is being read: say, call and answer in the order things happened."""
+
+    __slots__ = ("_answered", "_open", "_turn", "events", "instructions")
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.instructions: list[str] = []
+        self._turn = -1
+        self._open: dict[int, Call] = {}
+        self._answered: set[str] = set()
+
+    def begin_turn(self) -> None:
+        """What follows is said and called at once, until the next turn begins."""
+        self._turn += 1
+
+    def instruct(self, text: str) -> None:
+        """A system or developer prompt; repeats of the same text are kept once."""
+        if text and text not in self.instructions:
+            self.instructions.append(text)
+
+    def say(self, by: Party, text: str, agent: str = "") -> None:
+        """A message in the current turn; an empty one is no event."""
+        if text:
+            self.events.append(Message(by, text, self._turn, agent))
+
+    def call(self, tool: str, arguments: Any, id: str = "", by: Party = "agent", agent: str = "") -> None:
+        """A tool call in the current turn, its arguments as they were recorded."""
+        fault = ""
+        if type(arguments) is not dict:
+            arguments, fault = read_arguments(arguments)
+        call = Call(tool, arguments, id, by, self._turn, agent, fault)
+        self._open[len(self.events)] = call
+        self.events.append(call)
+
+    def answer(
+        self,
+        content: Any,
+        id: str = "",
+        tool: str = "",
+        by: Party = "agent",
+        agent: str = "",
+        error: bool | None = None,
+        captured: bool = True,
+    ) -> None:
+        """A tool result, joined to the call that it answers."""
+        step = self._pair(id, tool, by)
+        if step is not None:
+            call = self._open.pop(step)
+            tool, agent = tool or call.tool, agent or call.agent
+            if id:
+                self._answered.add(id)
+        if type(content) is not str:
+            content = read_content(content)
+        self.events.append(Result(step, content, error, captured, tool, agent))
+
+    def _pair(self, id: str, tool: str, by: Party) -> int | None:
+        """The earliest unanswered call of the latest turn that fits: by id, else by order (and by tool where it is said).
+
+        A second result under an id that was answered already answers nothing: the first one stands.
+        """
+        waiting = self._open
+        if not waiting:
+            return None
+        if len(waiting) == 1:
+            ((step, call),) = waiting.items()
+            if id and call.id == id and call.by == by:
+                return step
+        if id:
+            same_id = [step for step, call in waiting.items() if call.id == id and call.by == by]
+            if same_id:
+                return self._first_of_latest_turn(same_id)
+            if id in self._answered:
+                return None
+        fitting = [step for step, call in waiting.items() if call.by == by and (not tool or call.tool == tool)]
+        return self._first_of_latest_turn(fitting) if fitting else None
+
+    def _first_of_latest_turn(self, steps: list[int]) -> int:
+        latest = self._open[steps[-1]].turn
+        return next(step for step in steps if self._open[step].turn == latest)
+
+
+def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
+    """Arguments that did not come as an object, and what is wrong with them if anything is."""
+    if recorded is None:
+        return {}, NOT_CAPTURED
+    if not isinstance(recorded, str | Raw):
+        return {}, f"arguments are not an object but `{type(recorded).__name__}`"
+    try:
+        return _decode_object(recorded), ""
+    except msgspec.ValidationError:
+        return {}, "arguments are not an object"
+    except (msgspec.DecodeError, RecursionError):
+        # Several models write nothing at all for a call without arguments.
+        if not isinstance(recorded, Raw) and not recorded.strip():
+            return {}, ""
+        return {}, "arguments are not JSON"
+
+
+def read_content(recorded: Any) -> str | Raw:
+    """A tool result that did not come as text: parts are joined to text, anything else stays JSON."""
+    if recorded is None:
+        return ""
+    if isinstance(recorded, str | Raw):
+        return recorded
+    if isinstance(recorded, list):
+        texts = [part_text(part) for part in recorded]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        if texts and all(text is not None for text in texts):
+            return "\n".join(text for text in texts if text)
+    return Raw(msgspec.json.encode(recorded))
+
+
+def part_text(part: Any) -> str | None:
+    """The text of one content part; empty for an image and the like, None for what is no part."""
+    match part:
+        case str():
+            return part
+        case {"type": "text" | "input_text" | "output_text" | "refusal", **rest}:
+            text = rest.get("text", rest.get("refusal"))
+            return text if isinstance(text, str) else ""
+        case {"type": str(), "content": str(text)}:
+            return text
+        case {"type": "image" | "image_url" | "input_image" | "audio" | "input_audio" | "file" | "resource" | "blob"}:
+            return ""
+        case {"type": "thinking" | "reasoning" | "redacted_thinking"}:
+            return ""
+        case {"text": str(text)} if len(part) == 1:  # pyright: ignore[reportUnknownArgumentType]
+            return text
+        case _:
+            return None
+
+
+def plain_text(content: Any) -> str:
+    """What a message says, whatever shape its content has."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(filter(None, (part_text(part) for part in content)))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(content, dict):
+        return part_text(content) or ""
+    return ""
