@@ -7,7 +7,7 @@ anchors and aliases are faults.
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -31,32 +31,65 @@ class YamlError(BylawError):
 class Located:
     """A YAML file's data, and where each value of it stands."""
 
-    def __init__(self, file: str, data: Any, lines: dict[Place, int]) -> None:
+    def __init__(self, file: str, data: Any, places: dict[Place, str]) -> None:
         self.file = file
-        self.data = data
-        self._lines = lines
+        self.data: dict[str, Any] = cast(dict[str, Any], data) if isinstance(data, dict) else {}
+        self._places = places
 
     def place(self, *path: str | int) -> str:
         """`file:line` of the value at `path`, or of its nearest parent."""
         at: Place = path
-        while at and at not in self._lines:
+        while at and at not in self._places:
             at = at[:-1]
-        return f"{self.file}:{self._lines.get(at, 1)}"
+        return self._places.get(at, self.file)
+
+    def over(self, base: "Located") -> "Located":
+        """This file laid over `base`: sections merge by name, lists of records by `id`."""
+        data, places = dict(base.data), dict(base._places)
+        for name, section in self.data.items():
+            below = data.get(name)
+            if isinstance(section, dict) and isinstance(below, dict):
+                data[name] = {**cast(dict[str, Any], below), **cast(dict[str, Any], section)}
+                moved = {at: at for at in self._places if at[:1] == (name,)}
+            elif isinstance(section, list) and isinstance(below, list):
+                own, kept = cast(list[Any], section), cast(list[Any], below)
+                ids = {_id(record): index for index, record in enumerate(kept) if _id(record)}
+                merged, positions = list(kept), dict[int, int]()
+                for index, record in enumerate(own):
+                    at = ids.get(_id(record), len(merged))
+                    merged[at : at + 1] = [record]
+                    positions[index] = at
+                data[name] = merged
+                moved = {
+                    at: (name, positions[int(at[1])], *at[2:]) for at in self._places if at[:1] == (name,) and at[1:]
+                }
+            else:
+                data[name] = section
+                moved = {at: at for at in self._places if at[:1] == (name,)}
+            places.update({there: self._places[here] for here, there in moved.items()})
+        return Located(self.file, data, places)
+
+
+def _id(record: Any) -> str:
+    return str(cast(dict[str, Any], record).get("id", "")) if isinstance(record, dict) else ""
 
 
 def read_yaml(text: str, *, file: str) -> Located:
     """Parse `text`; raises YamlError with its place."""
-    lines: dict[Place, int] = {}
+    places: dict[Place, str] = {}
+    compose: Any = yaml.compose  # pyright: ignore[reportUnknownMemberType]
     try:
-        node: Any = yaml.compose(text, Loader=_LOADER)
-        data = None if node is None else _build(node, (), lines, file)
+        node = compose(text, Loader=_LOADER)
+        data = None if node is None else _build(node, (), places, file)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = mark.line + 1 if mark else 1
         raise YamlError(str(error.problem or "not YAML"), place=f"{file}:{line}") from None
     except (yaml.YAMLError, RecursionError) as error:
         raise YamlError(f"not YAML: {type(error).__name__}", place=file) from None
-    return Located(file, data, lines)
+    if data is not None and not isinstance(data, dict):
+        data = {"": data}
+    return Located(file, data, places)
 
 
 def read_yaml_file(path: Path, *, file: str = "") -> Located:
@@ -69,22 +102,22 @@ def read_yaml_file(path: Path, *, file: str = "") -> Located:
     return read_yaml(text, file=name)
 
 
-def _build(node: yaml.Node, path: Place, lines: dict[Place, int], file: str) -> Any:
+def _build(node: yaml.Node, path: Place, places: dict[Place, str], file: str) -> Any:
     line = node.start_mark.line + 1
-    lines.setdefault(path, line)
+    places.setdefault(path, f"{file}:{line}")
     if len(path) > _DEEPEST:
         raise YamlError("nested too deeply", place=f"{file}:{line}")
     if isinstance(node, yaml.ScalarNode):
         return _scalar(node)
     if isinstance(node, yaml.SequenceNode):
-        return [_build(item, (*path, index), lines, file) for index, item in enumerate(node.value)]
+        return [_build(item, (*path, index), places, file) for index, item in enumerate(node.value)]
     built: dict[str, Any] = {}
     for key_node, value_node in _pairs(node):
         key = str(key_node.value)
         if key in built:
             raise YamlError(f"`{key}` stands twice", place=f"{file}:{key_node.start_mark.line + 1}")
-        lines[(*path, key)] = key_node.start_mark.line + 1
-        built[key] = _build(value_node, (*path, key), lines, file)
+        places[(*path, key)] = f"{file}:{key_node.start_mark.line + 1}"
+        built[key] = _build(value_node, (*path, key), places, file)
     return built
 
 

@@ -1,0 +1,170 @@
+"""A pack, compiled: policies with their sentences, tools, facts and guards, ready to judge calls."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from msgspec import Struct
+
+from bylaw.engine.statements import PolicyReader, read_tools
+from bylaw.errors import BylawError, PackError
+from bylaw.facts.schema import Schema, SchemaReader
+from bylaw.guard import Guard, Vocabulary, parse_guards
+from bylaw.policy.document import Document
+from bylaw.policy.folder import Folder, ManifestError, find_folder, read_folder
+from bylaw.policy.statement import Policy
+from bylaw.policy.yaml import Located
+
+Criterion = Literal["strict", "determined"]
+
+_EMPTY = Located("", {}, {})
+
+
+class Pack(Struct, frozen=True):
+    """A policy pack that loaded without a fault."""
+
+    name: str
+    version: str
+    title: str
+    digest: str
+    root: Path
+    document: Document | None
+    document_name: str
+    policies: dict[str, Policy]
+    schema: Schema
+    guards: dict[str, Guard]
+    """By policy id."""
+    by_tool: dict[str, tuple[tuple[Policy, Guard], ...]]
+    """The guards that bind each tool, in the order of the policies."""
+    cases: Mapping[str, Located]
+    now: datetime | None
+    criterion: Criterion
+    rules: Located | None
+    world: str
+    """Name of the module that opens a world for it, for packs that come with Bylaw; else empty."""
+    stale: tuple[str, ...]
+    """Policies whose cited sentence no longer stands in the document."""
+
+    def policy_of(self, guard_name: str) -> Policy:
+        """The policy a guard function enforces."""
+        return self.policies[guard_name.replace("_", "-")]
+
+
+def load_pack(name: str | Path, *, document: Path | None = None) -> Pack:
+    """Load the pack at a path or of a name; PackError lists every fault found."""
+    root = find_folder(str(name))
+    folder = read_folder(root)
+    return compile_pack(folder, document=document)
+
+
+def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
+    """Understand the files of a pack; PackError lists every fault found."""
+    text = folder.read_document(document)
+    faults = list(folder.faults)
+    manifest = folder.manifest
+    faults.extend(_manifest_faults(manifest))
+    tools, tool_faults = read_tools(folder.parts.get("tools", _EMPTY))
+    reader = SchemaReader(folder.parts.get("entities"), tools, folder.parts.get("tools"))
+    schema = reader.read()
+    faults += tool_faults + reader.faults
+    named: Any = manifest.data.get("document")
+    policy_reader = PolicyReader(folder.parts.get("policies", _EMPTY), schema.tools, text, _title(named, text))
+    policies = policy_reader.read()
+    faults += policy_reader.faults
+    guards, guard_faults = _guards(folder, schema, policies)
+    faults += guard_faults
+    faults += _unguarded(policies, guards, folder)
+    if faults:
+        raise PackError(faults, place=str(manifest.data.get("name") or folder.root.name))
+    by_tool: dict[str, list[tuple[Policy, Guard]]] = {}
+    for policy in policies.values():
+        if policy.id in guards:
+            for tool in policy.tools:
+                by_tool.setdefault(tool, []).append((policy, guards[policy.id]))
+    data = manifest.data
+    return Pack(
+        str(data["name"]),
+        str(data.get("version", "0")),
+        str(data.get("title", data["name"])),
+        folder.digest,
+        folder.root,
+        text,
+        _title(named, text),
+        policies,
+        schema,
+        guards,
+        {tool: tuple(bound) for tool, bound in by_tool.items()},
+        folder.cases,
+        _time(data.get("now")),
+        data.get("criterion", "determined"),
+        folder.parts.get("rules"),
+        str(data.get("world", "")),
+        tuple(policy.id for policy in policies.values() if policy.stale),
+    )
+
+
+def _guards(
+    folder: Folder, schema: Schema, policies: Mapping[str, Policy]
+) -> tuple[dict[str, Guard], list[BylawError]]:
+    guards: dict[str, Guard] = {}
+    faults: list[BylawError] = []
+    vocabulary = Vocabulary(schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools))
+    by_function = {policy.id.replace("-", "_"): policy for policy in policies.values()}
+    for file, text in folder.guards.items():
+        found, wrong = parse_guards(text, file=file, vocabulary=vocabulary)
+        faults.extend(wrong)
+        for function, guard in found.items():
+            policy = by_function.get(function)
+            if policy is None:
+                hint = "name the function after a policy id, `-` as `_`"
+                faults.append(ManifestError(f"guard `{function}` enforces no policy", place=file, hint=hint))
+            elif policy.kind != "guard":
+                faults.append(ManifestError(f"policy `{policy.id}` is of kind {policy.kind}, not guard", place=file))
+            else:
+                guards[policy.id] = guard
+    return guards, faults
+
+
+def _unguarded(policies: Mapping[str, Policy], guards: Mapping[str, Guard], folder: Folder) -> list[BylawError]:
+    """Promise 5: what nothing enforces must be accepted by name."""
+    place = folder.parts["policies"].file if "policies" in folder.parts else "policies.yaml"
+    return [
+        ManifestError(
+            f"nothing enforces policy `{policy.id}`",
+            place=place,
+            hint="write its guard, or accept that by name: `unenforced: {accepted_by: ..., reason: ...}`",
+        )
+        for policy in policies.values()
+        if policy.kind == "guard" and policy.id not in guards and policy.unenforced is None
+    ]
+
+
+def _manifest_faults(manifest: Located) -> list[BylawError]:
+    faults: list[BylawError] = []
+    data = manifest.data
+    if data.get("format") != 1:
+        faults.append(ManifestError(f"format `{data.get('format')}` is not 1", place=manifest.place("format")))
+    if not data.get("name"):
+        faults.append(ManifestError("the pack has no name", place=manifest.file))
+    if data.get("criterion", "determined") not in ("strict", "determined"):
+        faults.append(ManifestError("criterion is strict or determined", place=manifest.place("criterion")))
+    if data.get("now") is not None and _time(data["now"]) is None:
+        hint = "write it like 2025-03-12T09:00:00"
+        faults.append(ManifestError(f"`{data['now']}` is not a time", place=manifest.place("now"), hint=hint))
+    return faults
+
+
+def _title(named: Any, text: Document | None) -> str:
+    if text is not None:
+        return text.name
+    if isinstance(named, dict):
+        return str(cast(dict[str, Any], named).get("title", "policy"))
+    return str(named or "policy")
+
+
+def _time(value: Any) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(value)) if value is not None else None
+    except ValueError:
+        return None

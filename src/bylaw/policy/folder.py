@@ -1,0 +1,145 @@
+"""A pack's folder as it lies on disk: its files, its document, its digest."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+from bylaw.errors import BylawError, UsageError
+from bylaw.policy.document import Document
+from bylaw.policy.yaml import Located, YamlError, read_yaml_file
+
+READY = Path(__file__).parent.parent / "packs"
+"""Where the packs that come with Bylaw lie."""
+
+_PARTS = ("tools", "entities", "policies", "rules")
+
+
+class ManifestError(BylawError):
+    """`pack.yaml` is missing or does not say what it must."""
+
+    code = "BY405"
+
+
+class Folder(Struct):
+    """The files of a pack, base first; nothing in them is understood yet."""
+
+    root: Path
+    manifest: Located
+    parts: dict[str, Located]
+    """`tools`, `entities`, `policies`, `rules`: what the YAML files of that name say."""
+    guards: dict[str, str] = field(default_factory=dict[str, str])
+    """File name -> text."""
+    lookups: dict[str, str] = field(default_factory=dict[str, str])
+    cases: dict[str, Located] = field(default_factory=dict[str, Located])
+    digest: str = ""
+    faults: list[BylawError] = field(default_factory=list[BylawError])
+
+    def read_document(self, given: Path | None) -> Document | None:
+        """The policy document: `given`, or the one the manifest names; None where it stays outside."""
+        named: Any = self.manifest.data.get("document")
+        if given is not None:
+            try:
+                return Document(given.read_text(encoding="utf-8"), name=given.name)
+            except OSError as error:
+                raise UsageError(f"cannot read the document: {error.strerror}", place=str(given)) from None
+        if not isinstance(named, str):
+            return None
+        try:
+            return Document((self.root / named).read_text(encoding="utf-8"), name=named)
+        except OSError:
+            self.faults.append(ManifestError(f"document `{named}` is not there", place=self.manifest.place("document")))
+            return None
+
+
+def find_folder(name: str) -> Path:
+    """The folder of a pack given by path, or by the name of one that comes with Bylaw (`tau-airline/tau1`)."""
+    path = Path(name)
+    if (path / "pack.yaml").is_file():
+        return path
+    ready = READY.joinpath(*(part.replace("-", "_") for part in path.parts)) if not path.is_absolute() else path
+    if (ready / "pack.yaml").is_file():
+        return ready
+    known = ", ".join(ready_packs())
+    raise UsageError(f"no pack `{name}`", hint=f"give a folder with a pack.yaml, or one of: {known}")
+
+
+def ready_packs() -> list[str]:
+    """Names of the packs that come with Bylaw."""
+    return sorted(found.parent.name.replace("_", "-") for found in READY.glob("*/pack.yaml"))
+
+
+def read_folder(root: Path) -> Folder:
+    """Read every file of the pack; faults are kept, not raised."""
+    faults: list[BylawError] = []
+    manifest = _yaml(root / "pack.yaml", faults, root) or Located("pack.yaml", {}, {})
+    layers = [root]
+    base = manifest.data.get("base")
+    if base:
+        below = (root / str(base)).resolve()
+        if below.is_dir():
+            layers.insert(0, below)
+        else:
+            faults.append(ManifestError(f"base `{base}` is not a folder", place=manifest.place("base")))
+    digest = hashlib.sha256()
+    folder = Folder(root, manifest, {})
+    for layer in layers:
+        for path in _files(layer, root, manifest):
+            digest.update(f"{path.relative_to(layer).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+        for part in _PARTS:
+            found = _yaml(layer / f"{part}.yaml", faults, root)
+            if found is not None:
+                folder.parts[part] = found.over(folder.parts[part]) if part in folder.parts else found
+        for path in sorted(layer.glob("guards/*.py")):
+            folder.guards[_name(path, root)] = _text(path, faults, root)
+        for path in sorted(layer.glob("lookups/*.py")):
+            folder.lookups[_name(path, root)] = _text(path, faults, root)
+        for path in sorted(layer.glob("cases/*.yaml")):
+            if case := _yaml(path, faults, root):
+                folder.cases[_name(path, root)] = case
+    folder.digest = digest.hexdigest()
+    folder.faults = faults
+    return folder
+
+
+def _files(layer: Path, root: Path, manifest: Located) -> list[Path]:
+    names = ["pack.yaml", *(f"{part}.yaml" for part in _PARTS)]
+    document = manifest.data.get("document")
+    if isinstance(document, str) and layer == root:
+        names.append(document)
+    found = [layer / name for name in names if (layer / name).is_file()]
+    return found + [
+        path for pattern in ("guards/*.py", "lookups/*.py", "cases/*.yaml") for path in sorted(layer.glob(pattern))
+    ]
+
+
+def _yaml(path: Path, faults: list[BylawError], root: Path) -> Located | None:
+    if not path.is_file():
+        if path.name == "pack.yaml":
+            faults.append(ManifestError("no pack.yaml", place=str(path.parent)))
+        return None
+    try:
+        return read_yaml_file(path, file=_name(path, root))
+    except YamlError as error:
+        faults.append(error)
+        return None
+
+
+def _name(path: Path, root: Path) -> str:
+    """As messages name it: relative to the pack, or, for a file of its base, from the base's own folder on."""
+    if path.is_relative_to(root):
+        return path.relative_to(root).as_posix()
+    return (
+        f"../{path.relative_to(root.resolve().parent).as_posix()}"
+        if path.is_relative_to(root.resolve().parent)
+        else path.name
+    )
+
+
+def _text(path: Path, faults: list[BylawError], root: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        faults.append(YamlError("not UTF-8 text", place=_name(path, root)))
+        return ""
