@@ -57,6 +57,12 @@ class FormulaError(BylawError):
         super().__init__(f"column {column}: {message}" if column else message, place=place, hint=hint)
 
 
+class CircuitError(BylawError):
+    """A circuit, its evidence or its weights make no sense."""
+
+    code = "BY302"
+
+
 class PackError(BylawError):
     """A pack does not load; `faults` holds every fault found, each with its place."""
 

@@ -1,0 +1,119 @@
+"""The weighted rules that bear on one action, and what they say of it (ShieldAgent, 3.2.4)."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from bylaw.errors import CircuitError
+from bylaw.rule.formula import Formula, atoms
+
+Value = bool | float | None
+"""What is known of a predicate: its value, the probability that it is true, or nothing."""
+
+Evidence = Mapping[str, Value]
+
+Answer = Literal["allow", "deny", "ask"]
+
+Speech = Literal["silent", "against", "for", "broken", "undecided"]
+"""`against`: broken only with the action. `for`: broken only without it. `broken`: both ways. `silent`: neither."""
+
+WIDTH_CAP = 12
+
+
+class WeightedRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule in a circuit."""
+
+    name: str
+    formula: Formula
+    weight: float = 1.0
+    hard: bool = False
+    """A veto: kept out of the margin, never outvoted."""
+    physical: bool = False
+    """Knowledge about predicates, not a demand on the action: hard, it rules worlds out; soft, it makes them rarer."""
+    policy: str = ""
+    sentence: str = ""
+    """The policy sentence the rule comes from."""
+
+
+class Circuit(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules that bear on one action, with the margin it must reach."""
+
+    action: str
+    rules: tuple[WeightedRule, ...]
+    eps: float = 0.0
+    width_cap: int = WIDTH_CAP
+    """Exact inference over unknown predicates stops at this width; beyond it there is the interval only."""
+
+    def __post_init__(self) -> None:
+        faults = [
+            f"physical rule `{rule.name}` mentions the action `{self.action}`"
+            for rule in self.rules
+            if rule.physical and self.action in atoms(rule.formula)
+        ]
+        faults += [f"rule `{rule.name}` has no finite weight" for rule in self.rules if not _is_finite(rule.weight)]
+        if faults:
+            raise CircuitError("; ".join(faults), place=self.action)
+
+    @property
+    def predicates(self) -> tuple[str, ...]:
+        """Every predicate of the rules but the action itself."""
+        names = set[str]().union(*(atoms(rule.formula) for rule in self.rules))
+        return tuple(sorted(names - {self.action}))
+
+
+class RuleState(msgspec.Struct, frozen=True, kw_only=True):
+    """What one rule says of the action."""
+
+    name: str
+    speech: Speech
+    weight: float
+    hard: bool = False
+    policy: str = ""
+    sentence: str = ""
+    with_action: bool | None = None
+    """Whether it is kept if the action is taken; None: that hangs on an unknown predicate."""
+    without_action: bool | None = None
+    unknown: tuple[str, ...] = ()
+
+
+class Assessment(msgspec.Struct, frozen=True, kw_only=True):
+    """What a circuit says of its action under the evidence given."""
+
+    action: str
+    safe: bool
+    decision: Answer
+    margin: float | None
+    """P(action) - P(no action); None above the width cap, and where the evidence contradicts the physical rules."""
+    interval: tuple[float, float]
+    """Every margin that completions of the unknown predicates can give lies in it."""
+    eps: float
+    rules: tuple[RuleState, ...]
+    veto: tuple[str, ...] = ()
+    """Hard rules broken only with the action."""
+    conflict: tuple[str, ...] = ()
+    """Hard rules broken with the action and without it, and physical rules the evidence contradicts."""
+    influence: dict[str, float] = {}
+    """How far each unknown predicate could move the answer; empty where the answer is settled."""
+
+    @property
+    def p_action(self) -> float | None:
+        """The probability of the action in the Markov logic network."""
+        return None if self.margin is None else (1.0 + self.margin) / 2.0
+
+    @property
+    def ask_next(self) -> str | None:
+        """The predicate that would most change the answer."""
+        if not self.influence:
+            return None
+        return max(sorted(self.influence), key=self.influence.__getitem__)
+
+
+def answer(interval: tuple[float, float], eps: float) -> Answer:
+    """Allow when the low end passes, deny when the high end fails, else ask."""
+    low, high = interval
+    return "allow" if low >= eps else "deny" if high < eps else "ask"
+
+
+def _is_finite(weight: float) -> bool:
+    return weight - weight == 0.0

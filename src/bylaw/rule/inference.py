@@ -1,0 +1,379 @@
+"""How safe an action is under a circuit: closed form, exact elimination, sound interval, veto.
+
+The model is a Markov logic network over the action and the unknown predicates (ShieldAgent, Eq. 4): P(world) is
+proportional to exp(sum of the weights of the rules it keeps), worlds that break a hard physical rule have none, and a
+predicate with evidence p multiplies worlds by p or 1 - p. The margin is P(action) - P(no action) (Eq. 5).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from bylaw.errors import CircuitError
+from bylaw.rule.circuit import Assessment, Circuit, Evidence, RuleState, Speech, WeightedRule, answer
+from bylaw.rule.elimination import (
+    Numbers,
+    Plan,
+    Scope,
+    beliefs,
+    eliminate,
+    greatest,
+    least,
+    multiply,
+    plan,
+    total,
+    total_of_logs,
+)
+from bylaw.rule.reduction import Column, Reduced, WideRule, column_of, lanes
+from bylaw.rule.table import Table
+
+_SAFE_EXPONENT = 300.0
+"""Sums of weights beyond this are computed in logarithms."""
+
+
+class _Facts(NamedTuple):
+    """Evidence as bits: which predicates are known, which of them are true, and the probabilities of some others."""
+
+    known: int
+    true: int
+    likely: dict[int, float]
+
+
+class Inference:
+    """A circuit ready to be asked; keeps what it worked out, so ask one object many times."""
+
+    def __init__(self, circuit: Circuit) -> None:
+        self.circuit = circuit
+        self.numbers: dict[str, int] = {}
+        """Which bit each predicate is; `bits` and `margin_known` speak of these."""
+        for name in circuit.predicates:
+            self.numbers.setdefault(name, len(self.numbers))
+        self._columns: dict[str, Column | WideRule | None] = {}
+        self._bound: dict[Table, Column] = {}
+        for rule in circuit.rules:
+            self._columns[rule.name] = column_of(rule.formula, circuit.action, self.numbers)
+        if len(self._columns) != len(circuit.rules):
+            raise CircuitError("two rules of one circuit have the same name", place=circuit.action)
+        self._knowledge = [rule for rule in circuit.rules if rule.physical and rule.hard]
+        self._vetoes = [rule for rule in circuit.rules if rule.hard and not rule.physical]
+        self._soft = [rule for rule in circuit.rules if not rule.hard]
+
+    def assess(self, evidence: Evidence, *, tables: Mapping[str, Table] | None = None) -> Assessment:
+        """What the circuit says of its action; `tables` gives each temporal rule the table of its monitor's state."""
+        facts, contradicted = self._deduced(self._read(evidence), tables)
+        reduced = {rule.name: self._reduced(rule, facts, tables) for rule in self.circuit.rules}
+        states = tuple(self._state(rule, reduced[rule.name]) for rule in self.circuit.rules)
+        if contradicted:
+            return self._contradiction(states, contradicted)
+        soft = [(rule.weight, reduced[rule.name]) for rule in self._soft]
+        knowledge = [reduced[rule.name] for rule in self._knowledge if reduced[rule.name].scope]
+        low, high = self._interval(soft, knowledge)
+        margin = self._margin(soft, knowledge, facts)
+        if low > high or (margin is not None and math.isnan(margin)):
+            return self._contradiction(states, [rule.name for rule in self._knowledge])
+        if margin is not None:
+            # The bounds are sound, so what lies outside them is rounding.
+            margin = min(max(margin, low), high)
+        veto, conflict, undecided = self._hard(reduced, knowledge)
+        if veto:
+            low, high = -1.0, -1.0
+        elif conflict or undecided:
+            low = -1.0
+        eps = self.circuit.eps
+        barred = bool(veto or conflict or undecided)
+        decision = answer((low, high), eps)
+        if barred and decision == "allow":
+            decision = "deny" if veto else "ask"
+        waiting = [reduced[name] for name in undecided]
+        influence = self._influence(soft, knowledge, facts, waiting) if decision == "ask" else {}
+        return Assessment(
+            action=self.circuit.action,
+            safe=not barred and (low if margin is None else margin) >= eps,
+            decision=decision,
+            margin=margin,
+            interval=(low, high),
+            eps=eps,
+            rules=states,
+            veto=tuple(veto),
+            conflict=tuple(conflict),
+            influence=influence,
+        )
+
+    def margin(self, evidence: Evidence, *, tables: Mapping[str, Table] | None = None) -> float | None:
+        """The exact margin of the weighted rules alone; None above the width cap or where no world is possible."""
+        facts, contradicted = self._deduced(self._read(evidence), tables)
+        if contradicted:
+            return None
+        soft = [(rule.weight, self._reduced(rule, facts, tables)) for rule in self._soft]
+        knowledge = [self._reduced(rule, facts, tables) for rule in self._knowledge]
+        margin = self._margin(soft, [each for each in knowledge if each.scope], facts)
+        return None if margin is None or math.isnan(margin) else margin
+
+    def slopes(self, evidence: Evidence, *, tables: Mapping[str, Table] | None = None) -> dict[str, float] | None:
+        """How log(P(action) / P(no action)) grows with each soft rule's weight: E[kept | action] - E[kept | no action].
+
+        With all predicates known this is the rule's difference, -1, 0 or 1. None where `margin` is None.
+        """
+        facts, contradicted = self._deduced(self._read(evidence), tables)
+        reduced = [self._reduced(rule, facts, tables) for rule in self._soft]
+        soft = [(rule.weight, each) for rule, each in zip(self._soft, reduced, strict=True)]
+        knowledge = [r for rule in self._knowledge if (r := self._reduced(rule, facts, tables)).scope]
+        scopes, factors = _factors(soft, knowledge, facts)
+        order = plan(scopes, 1, self.circuit.width_cap)
+        if contradicted or order is None:
+            return None
+        without, taken = eliminate(order, factors) if factors else [1.0, 1.0]
+        if not without + taken:
+            return None
+        found: dict[str, float] = {}
+        for number, rule in enumerate(self._soft):
+            marked = list(factors)
+            marked[number] = multiply(marked[number], lanes(reduced[number]))
+            kept_without, kept_taken = eliminate(order, marked)
+            found[rule.name] = kept_taken / taken - kept_without / without
+        return found
+
+    def _read(self, evidence: Evidence) -> _Facts:
+        known = true = 0
+        likely: dict[int, float] = {}
+        numbers = self.numbers
+        for name, value in evidence.items():
+            if value is None or name == self.circuit.action:
+                continue
+            bit = numbers.get(name)
+            if bit is None:
+                continue
+            if value is True or value == 1.0:
+                known |= 1 << bit
+                true |= 1 << bit
+            elif value is False or value == 0.0:
+                known |= 1 << bit
+            elif 0.0 < value < 1.0:
+                likely[bit] = value
+            else:
+                raise CircuitError(f"the probability of `{name}` is `{value}`", hint="give a number from 0 to 1")
+        return _Facts(known, true, likely)
+
+    def _reduced(self, rule: WeightedRule, facts: _Facts, tables: Mapping[str, Table] | None) -> Reduced:
+        if tables and rule.name in tables:
+            table = tables[rule.name]
+            column = self._bound.get(table)
+            if column is None:
+                column = self._bound[table] = Column(table, self.circuit.action, self.numbers)
+        else:
+            column = self._columns[rule.name]
+        if column is None:
+            raise CircuitError(
+                f"rule `{rule.name}` is temporal and its monitor's state was not given",
+                hint="pass its table in `tables`",
+            )
+        return column.reduce(facts.known, facts.true)
+
+    def _deduced(self, facts: _Facts, tables: Mapping[str, Table] | None) -> tuple[_Facts, list[str]]:
+        """What hard physical rules force, one rule at a time, and those that the evidence contradicts."""
+        contradicted: list[str] = []
+        changed = bool(self._knowledge)
+        while changed and not contradicted:
+            changed = False
+            for rule in self._knowledge:
+                scope, column, _, is_wide = self._reduced(rule, facts, tables)
+                if is_wide:
+                    continue
+                allowed = [i for i, kept in enumerate(column) if kept]
+                if not allowed:
+                    contradicted.append(rule.name)
+                for position, bit in enumerate(scope if allowed else ()):
+                    values = {i >> position & 1 for i in allowed}
+                    if len(values) == 1:
+                        likely = {k: p for k, p in facts.likely.items() if k != bit}
+                        facts = _Facts(facts.known | 1 << bit, facts.true | values.pop() << bit, likely)
+                        changed = True
+        return facts, contradicted
+
+    def _contradiction(self, states: tuple[RuleState, ...], names: Sequence[str]) -> Assessment:
+        return Assessment(
+            action=self.circuit.action,
+            safe=False,
+            decision="ask",
+            margin=None,
+            interval=(-1.0, 1.0),
+            eps=self.circuit.eps,
+            rules=states,
+            conflict=tuple(names),
+        )
+
+    def _margin(self, soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts) -> float | None:
+        """Exact; None above the width cap, not a number where no world is possible."""
+        if not knowledge and all(not reduced.scope for _, reduced in soft):
+            return math.tanh(_closed(soft) / 2)
+        if any(reduced.is_wide for _, reduced in soft) or any(reduced.is_wide for reduced in knowledge):
+            return None
+        in_logs = sum(abs(weight) for weight, reduced in soft if reduced.scope) > _SAFE_EXPONENT
+        scopes, factors = _factors(soft, knowledge, facts, in_logs=in_logs)
+        order = plan(scopes, 1, self.circuit.width_cap)
+        if order is None:
+            return None
+        if in_logs:
+            without, taken = eliminate(order, factors, total, total_of_logs)
+            return math.tanh((taken - without) / 2) if max(taken, without) > -math.inf else math.nan
+        without, taken = eliminate(order, factors)
+        return (taken - without) / (taken + without) if taken + without else math.nan
+
+    def _interval(self, soft: list[tuple[float, Reduced]], knowledge: list[Reduced]) -> tuple[float, float]:
+        """Bounds on every completion's margin: exact within the width cap, rule by rule (in linear time) beyond it."""
+        settled: list[float] = []
+        open_: list[tuple[Scope, Numbers]] = []
+        is_tight = True
+        for weight, reduced in soft:
+            terms = [weight * difference for difference in reduced.differences]
+            if min(terms) == max(terms):
+                settled.append(terms[0])
+            else:
+                open_.append((reduced.scope, terms))
+                is_tight = is_tight and not reduced.is_wide
+        base = math.fsum(settled)
+        if not open_:
+            return math.tanh(base / 2), math.tanh(base / 2)
+        scopes = tuple(scope for scope, _ in open_)
+        spread = sum(map(len, scopes))
+        narrow = [reduced for reduced in knowledge if not reduced.is_wide]
+        if is_tight and (narrow or len(set[int]().union(*scopes)) < spread):
+            order = plan((*scopes, *(reduced.scope for reduced in narrow)), 0, self.circuit.width_cap)
+            if order is not None:
+                low, high = _extremes(order, [terms for _, terms in open_], narrow)
+                return math.tanh((base + low) / 2), math.tanh((base + high) / 2)
+        low = math.fsum([base, *(min(terms) for _, terms in open_)])
+        high = math.fsum([base, *(max(terms) for _, terms in open_)])
+        return math.tanh(low / 2), math.tanh(high / 2)
+
+    def _hard(self, reduced: Mapping[str, Reduced], knowledge: list[Reduced]) -> tuple[list[str], list[str], list[str]]:
+        """Names of the hard rules that veto, conflict, and cannot be decided yet."""
+        veto: list[str] = []
+        conflict: list[str] = []
+        undecided: list[str] = []
+        for rule in self._vetoes:
+            cases = self._cases(reduced[rule.name], knowledge)
+            if cases == {(0, 1)}:
+                veto.append(rule.name)
+            elif cases == {(0, 0)}:
+                conflict.append(rule.name)
+            elif any(not with_action for with_action, _ in cases):
+                undecided.append(rule.name)
+        return veto, conflict, undecided
+
+    def _cases(self, rule: Reduced, knowledge: list[Reduced]) -> set[tuple[int, int]]:
+        """The values the rule can take with and without the action, in worlds that the knowledge allows."""
+        if rule.is_wide:
+            return {(one, other) for one in rule.kept_with for other in rule.kept_without}
+        pairs = list(zip(rule.kept_with, rule.kept_without, strict=True))
+        near = [each for each in knowledge if not each.is_wide]
+        if len(set(pairs)) == 1 or not near:
+            return set(pairs)
+        order = plan((rule.scope, *(each.scope for each in near)), 0, self.circuit.width_cap)
+        if order is None:
+            return set(pairs)
+        filters = [[float(kept) for kept in each.kept_with] for each in near]
+        return {case for case in set(pairs) if eliminate(order, [[float(p == case) for p in pairs], *filters])[0]}
+
+    def _influence(
+        self, soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts, hard: list[Reduced]
+    ) -> dict[str, float]:
+        """How far the margin moves between the two values of each unknown predicate.
+
+        An undecided hard rule is worth the whole range, shared among its unknown predicates. Above the width cap it is
+        the predicate's share of the linear-time interval.
+        """
+        names = {bit: name for name, bit in self.numbers.items()}
+        swing: dict[int, float] = {}
+        scopes, factors, order = (), list[Numbers](), None
+        if not any(reduced.is_wide for _, reduced in soft) and not any(each.is_wide for each in knowledge):
+            scopes, factors = _factors(soft, knowledge, facts)
+            order = plan(scopes, 1, self.circuit.width_cap)
+        if order is not None:
+            for bit, (n0, t0, n1, t1) in beliefs(order, factors).items():
+                possible = n0 + t0 > 0 and n1 + t1 > 0
+                swing[bit] = abs((t1 - n1) / (t1 + n1) - (t0 - n0) / (t0 + n0)) if possible else 0.0
+        else:
+            for weight, reduced in soft:
+                reach = abs(weight) * (max(reduced.differences) - min(reduced.differences))
+                for bit in reduced.scope:
+                    swing[bit] = swing.get(bit, 0.0) + math.tanh(reach / 2) / len(reduced.scope)
+        for reduced in hard:
+            for bit in reduced.scope:
+                swing[bit] = swing.get(bit, 0.0) + 2.0 / len(reduced.scope)
+        return {names[bit]: size for bit, size in sorted(swing.items()) if size > 0.0}
+
+    def _state(self, rule: WeightedRule, reduced: Reduced) -> RuleState:
+        with_action, without_action = _certain(reduced.kept_with), _certain(reduced.kept_without)
+        speech: Speech
+        match with_action, without_action:
+            case True, True:
+                speech = "silent"
+            case False, True:
+                speech = "against"
+            case True, False:
+                speech = "for"
+            case False, False:
+                speech = "broken"
+            case _:
+                speech = "silent" if not any(reduced.differences) and not rule.hard else "undecided"
+        names = {bit: name for name, bit in self.numbers.items()} if reduced.scope else {}
+        return RuleState(
+            name=rule.name,
+            speech=speech,
+            weight=rule.weight,
+            hard=rule.hard,
+            policy=rule.policy,
+            sentence=rule.sentence,
+            with_action=with_action,
+            without_action=without_action,
+            unknown=tuple(names[bit] for bit in reduced.scope),
+        )
+
+
+def assess(circuit: Circuit, evidence: Evidence, *, tables: Mapping[str, Table] | None = None) -> Assessment:
+    """What the circuit says of its action; keep an `Inference` where the same circuit is asked again."""
+    return Inference(circuit).assess(evidence, tables=tables)
+
+
+def _closed(soft: list[tuple[float, Reduced]]) -> float:
+    return math.fsum(weight * (reduced.kept_with[0] - reduced.kept_without[0]) for weight, reduced in soft)
+
+
+def _factors(
+    soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts, *, in_logs: bool = False
+) -> tuple[tuple[Scope, ...], list[Numbers]]:
+    """The tables to multiply: soft rules first, in their order, then knowledge, then probabilities."""
+    scopes: list[Scope] = []
+    tables: list[Numbers] = []
+    for weight, reduced in soft:
+        # Shifting by the largest entry keeps products in range, and cancels in every ratio.
+        kept, broken = min(weight, 0.0), min(-weight, 0.0)
+        if not in_logs:
+            kept, broken = math.exp(kept), math.exp(broken)
+        scopes.append(reduced.scope)
+        tables.append([kept if value else broken for value in lanes(reduced)])
+    none, one = (-math.inf, 0.0) if in_logs else (0.0, 1.0)
+    for reduced in knowledge:
+        scopes.append(reduced.scope)
+        tables.append([one if value else none for value in lanes(reduced)])
+    touched = set[int]().union(*scopes)
+    for bit, p in facts.likely.items():
+        if bit in touched:
+            pair = (math.log1p(-p), math.log(p)) if in_logs else (1.0 - p, p)
+            scopes.append((bit,))
+            tables.append([pair[0], pair[0], pair[1], pair[1]])
+    return tuple(scopes), tables
+
+
+def _extremes(order: Plan, terms: list[Numbers], knowledge: list[Reduced]) -> tuple[float, float]:
+    def bound(impossible: float) -> list[Numbers]:
+        return [*terms, *([0.0 if kept else impossible for kept in each.kept_with] for each in knowledge)]
+
+    low = eliminate(order, bound(math.inf), total, least)[0]
+    high = eliminate(order, bound(-math.inf), total, greatest)[0]
+    return low, high
+
+
+def _certain(column: bytes) -> bool | None:
+    return bool(column[0]) if column.count(column[0]) == len(column) else None

@@ -1,0 +1,99 @@
+"""Margins of propositional circuits, one JSON line in and one out: the contract of `bylaw rules margin`."""
+
+from functools import lru_cache
+from typing import BinaryIO
+
+import msgspec
+
+from bylaw.errors import BylawError, FormulaError
+from bylaw.rule.circuit import WIDTH_CAP, Answer, Circuit, WeightedRule
+from bylaw.rule.formula import is_propositional
+from bylaw.rule.inference import Inference
+from bylaw.rule.parser import parse
+
+
+class RuleLine(msgspec.Struct, frozen=True):
+    """A rule as a question writes it; without a name it goes by its formula."""
+
+    formula: str
+    weight: float = 1.0
+    hard: bool = False
+    physical: bool = False
+    name: str = ""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """One input line."""
+
+    action: str
+    rules: tuple[RuleLine, ...]
+    evidence: dict[str, bool | float | None] = {}
+    eps: float = 0.0
+    width_cap: int = WIDTH_CAP
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """One output line."""
+
+    safe: bool
+    decision: Answer
+    p_action: float | None
+    margin: float | None
+    interval: tuple[float, float]
+    veto: tuple[str, ...]
+    conflict: tuple[str, ...]
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """The output line for an input line that makes no sense."""
+
+    error: str
+
+
+def margin_of(question: Question) -> Reply:
+    """What the circuit of a question says of its action."""
+    inference, names = _prepared(question.action, question.rules, question.eps, question.width_cap)
+    found = inference.assess(question.evidence)
+    return Reply(
+        safe=found.safe,
+        decision=found.decision,
+        p_action=found.p_action,
+        margin=found.margin,
+        interval=found.interval,
+        veto=tuple(names[each] for each in found.veto),
+        conflict=tuple(names[each] for each in found.conflict),
+    )
+
+
+@lru_cache(maxsize=256)
+def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: int) -> tuple[Inference, dict[str, str]]:
+    """The circuit, its rules numbered so that equal names do no harm, and the names to answer with."""
+    names = {str(number): rule.name or rule.formula for number, rule in enumerate(rules)}
+    weighted: list[WeightedRule] = []
+    for number, rule in enumerate(rules):
+        formula = parse(rule.formula)
+        if not is_propositional(formula):
+            raise FormulaError(f"`{rule.formula}` speaks of other steps", hint="a margin is asked of one step")
+        weighted.append(
+            WeightedRule(name=str(number), formula=formula, weight=rule.weight, hard=rule.hard, physical=rule.physical)
+        )
+    return Inference(Circuit(action=action, rules=tuple(weighted), eps=eps, width_cap=width_cap)), names
+
+
+def margin_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
+    """Answers every line of `stdin` with one line; gives exit status 0, or 3 where some line was at fault."""
+    decoder = msgspec.json.Decoder(Question)
+    status = 0
+    for line in stdin:
+        answer: Reply | Fault
+        try:
+            answer = margin_of(decoder.decode(line))
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            answer = Fault(f"{error}")
+        except BylawError as error:
+            answer = Fault(f"{error}")
+        if isinstance(answer, Fault):
+            status = 3
+        stdout.write(msgspec.json.encode(answer) + b"\n")
+    stdout.flush()
+    return status

@@ -1,0 +1,142 @@
+"""Truth tables: what a rule says of one act, as a boolean function of the predicates it mentions.
+
+A propositional rule has one table. A temporal rule has one per monitor state: whether the letter at hand leads anywhere
+but to a permanently violated state. Circuits see tables only, so that both kinds mix.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from bylaw.errors import FormulaError
+from bylaw.rule.formula import Always, And, Atom, Constant, Formula, Implies, Not, Or, Xor, atoms
+
+MOST_ATOMS = 16
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A boolean function: `values[i]` is its value where predicate `atoms[j]` is bit j of i."""
+
+    atoms: tuple[str, ...]
+    values: bytes
+
+    def __call__(self, letter: Mapping[str, bool]) -> bool:
+        """The value where every predicate is known."""
+        return bool(self.values[sum(1 << j for j, name in enumerate(self.atoms) if letter[name])])
+
+
+def table_of(formula: Formula) -> Table:
+    """The table of a propositional formula; `ALWAYS f` is read as `f` at the act at hand."""
+    if isinstance(formula, Always):
+        formula = formula.operand
+    names = tuple(sorted(atoms(formula)))
+    _limit(names)
+    size = 1 << len(names)
+    full = (1 << size) - 1
+    patterns = {name: _pattern(j, full) for j, name in enumerate(names)}
+    return Table(names, _spread(_bits(formula, patterns, full), size))
+
+
+def condition(formula: Formula, known: Mapping[str, bool]) -> Formula:
+    """The formula with known predicates put in and constants folded; what it leaves open may still be a tautology."""
+    match formula:
+        case Atom(name):
+            return Constant(known[name]) if name in known else formula
+        case Not(operand):
+            inner = condition(operand, known)
+            return Constant(not inner.value) if isinstance(inner, Constant) else Not(inner)
+        case And(left, right):
+            return _joined(And, condition(left, known), condition(right, known), absorbing=False)
+        case Or(left, right):
+            return _joined(Or, condition(left, known), condition(right, known), absorbing=True)
+        case Implies(left, right):
+            return condition(Or(Not(left), right), known)
+        case Xor(left, right):
+            one, other = condition(left, known), condition(right, known)
+            if isinstance(one, Constant):
+                one, other = other, one
+            if isinstance(other, Constant):
+                return condition(Not(one), {}) if other.value else one
+            return Xor(one, other)
+        case _:
+            return formula
+
+
+def _joined(kind: type[And] | type[Or], left: Formula, right: Formula, *, absorbing: bool) -> Formula:
+    if isinstance(left, Constant):
+        return left if left.value == absorbing else right
+    if isinstance(right, Constant):
+        return right if right.value == absorbing else left
+    return kind(left, right)
+
+
+def table_from(names: Sequence[str], permits: Callable[[Mapping[str, bool]], bool]) -> Table:
+    """The table of any function of the predicates `names`, such as "this letter does not break the rule for good"."""
+    _limit(names)
+    letters = range(1 << len(names))
+    return Table(
+        tuple(names),
+        bytes(bool(permits({name: bool(i >> j & 1) for j, name in enumerate(names)})) for i in letters),
+    )
+
+
+def choose(name: str, tables: Sequence[Table]) -> Table:
+    """The table of a rule whose monitor may be in any of several states, chosen among by predicates of its own.
+
+    The new predicates are named `name@0`, `name@1`, ...; nobody can look them up, so they stay unknown.
+    """
+    first = tables[0]
+    if all(table == first for table in tables):
+        return first
+    if any(table.atoms != first.atoms for table in tables):
+        raise ValueError("tables of one rule must list the same predicates in the same order")
+    count = (len(tables) - 1).bit_length()
+    names = (*first.atoms, *(f"{name}@{i}" for i in range(count)))
+    _limit(names)
+    # States beyond the last repeat it: a repeated completion changes no bound, and leaves the weights near uniform.
+    chosen = [tables[min(i, len(tables) - 1)].values for i in range(1 << count)]
+    return Table(names, b"".join(chosen))
+
+
+def _limit(names: Sequence[str]) -> None:
+    if len(names) > MOST_ATOMS:
+        raise FormulaError(
+            f"a rule of a circuit may mention {MOST_ATOMS} predicates, this one mentions {len(names)}",
+            hint="split it into smaller rules",
+        )
+
+
+def _pattern(j: int, full: int) -> int:
+    """The integer whose bit i is bit j of i."""
+    block = 1 << j
+    return full // ((1 << block) + 1) << block
+
+
+def _bits(formula: Formula, patterns: Mapping[str, int], full: int) -> int:
+    match formula:
+        case Constant(value):
+            return full if value else 0
+        case Atom(name):
+            return patterns[name]
+        case Not(operand):
+            return full ^ _bits(operand, patterns, full)
+        case And(left, right):
+            return _bits(left, patterns, full) & _bits(right, patterns, full)
+        case Or(left, right):
+            return _bits(left, patterns, full) | _bits(right, patterns, full)
+        case Xor(left, right):
+            return _bits(left, patterns, full) ^ _bits(right, patterns, full)
+        case Implies(left, right):
+            return (full ^ _bits(left, patterns, full)) | _bits(right, patterns, full)
+        case _:
+            raise FormulaError(
+                f"`{type(formula).__name__.upper()}` speaks of other steps, so the rule has no table of its own",
+                hint="take the table of its monitor's state",
+            )
+
+
+def _spread(bits: int, size: int) -> bytes:
+    return format(bits, f"0{size}b")[::-1].encode().translate(_DIGITS)
+
+
+_DIGITS = bytes.maketrans(b"01", b"\x00\x01")
