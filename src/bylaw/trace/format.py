@@ -83,8 +83,14 @@ def _shape_of_line(line: bytes) -> Format | None:
 
 
 def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
-    value = glimpse(text)
-    format = shape(value)
+    value: Any = None
+    format: Format | None = None
+    # The first few keys are mostly enough. Plain messages are what is left when nothing more telling comes later.
+    for size in (1 << 12, 1 << 16, len(text)):
+        value = glimpse(text[:size])
+        format = shape(value)
+        if format not in {None, "openai"} or size >= len(text):
+            break
     if format is None and not whole and text.startswith(b"{"):
         format = _shape_of_object(source.document()[0])
     if format is None:
@@ -128,6 +134,12 @@ def shape(value: Any) -> Format | None:
     for format, keys in _TELLING:
         if keys <= record.keys():
             return format
+    match record.get("info"):
+        # The simulations come last, long after this.
+        case {"agent_info": _} | {"user_info": _} | {"environment_info": _}:
+            return "tau2"
+        case _:
+            pass
     if "type" in record and ("traceId" in record or "trace_id" in record):
         return "langfuse"
     if "observations" in record or "batch" in record or ("sessionId" in record and "input" in record):

@@ -1,10 +1,11 @@
 """A trace file as bytes: plain or gzip, by line or whole, with what can be saved of a broken one."""
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from msgspec import Struct
 
@@ -40,13 +41,15 @@ class Source(Struct, frozen=True):
     def open(self) -> IO[bytes]:
         """The content, decompressed where it is gzip."""
         try:
-            plain = self.path.open("rb")
+            plain = self.path.open("rb", CHUNK)
             start = plain.read(2)
             plain.seek(0)
         except OSError as error:
             why = error.strerror or str(error)
             raise FormatError(f"cannot read: {why.lower()}", place=str(self.path)) from error
-        return gzip.open(plain, "rb") if start == _GZIP else plain  # type: ignore[return-value]
+        if start != _GZIP:
+            return plain
+        return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=plain)), CHUNK)
 
     def chunks(self) -> Iterator[bytes | str]:
         """The content in pieces; a broken stream ends with the reason, as text."""
@@ -56,11 +59,8 @@ class Source(Struct, frozen=True):
             while True:
                 try:
                     chunk = stream.read(size)
-                except EOFError:
-                    yield "truncated: the gzip stream ends before its end marker"
-                    return
-                except (OSError, zlib.error) as error:
-                    yield f"damaged: {str(error).lower()}"
+                except (EOFError, OSError, zlib.error) as error:
+                    yield _broken(error)
                     return
                 if not chunk:
                     return
@@ -70,26 +70,15 @@ class Source(Struct, frozen=True):
     def lines(self) -> Iterator[tuple[int, bytes] | RecordError]:
         """Every line that is not blank, numbered from 1; then the reason why the file ends early, if it does."""
         number = 0
-        rest: list[bytes] = []
-        for chunk in self.chunks():
-            if isinstance(chunk, str):
-                yield self.fault(number + 1, chunk, line=True)
-                return
-            if number == 0 and not rest and chunk.startswith(_BOM):
-                chunk = chunk[len(_BOM) :]
-            first, *others = chunk.split(b"\n")
-            rest.append(first)
-            if not others:
-                continue
-            others.insert(0, b"".join(rest))
-            rest = [others.pop()]
-            for line in others:
-                number += 1
-                if line and not line.isspace():
-                    yield number, line
-        last = b"".join(rest)
-        if last and not last.isspace():
-            yield number + 1, last
+        with self.open() as stream:
+            try:
+                for number, line in enumerate(stream, 1):
+                    if number == 1 and line.startswith(_BOM):
+                        line = line.removeprefix(_BOM)
+                    if not line.isspace():
+                        yield number, line
+            except (EOFError, OSError, zlib.error) as error:
+                yield self.fault(number + 1, _broken(error), line=True)
 
     def document(self) -> tuple[bytes, str]:
         """The whole content, and why it ends early if it does."""
@@ -101,3 +90,9 @@ class Source(Struct, frozen=True):
             else:
                 pieces.append(chunk)
         return b"".join(pieces).removeprefix(_BOM), why
+
+
+def _broken(error: Exception) -> str:
+    if isinstance(error, EOFError):
+        return "truncated: the gzip stream ends before its end marker"
+    return f"damaged: {str(error).lower()}"

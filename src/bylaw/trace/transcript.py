@@ -14,18 +14,19 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 class Transcript:
     """A conversation as it is being read: say, call and answer in the order things happened."""
 
-    __slots__ = ("_answered", "_open", "_turn", "events", "instructions")
+    __slots__ = ("_answered", "_open", "events", "instructions", "turn")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.instructions: list[str] = []
-        self._turn = -1
+        self.turn = -1
+        """Number of the current turn."""
         self._open: dict[int, Call] = {}
         self._answered: set[str] = set()
 
     def begin_turn(self) -> None:
         """What follows is said and called at once, until the next turn begins."""
-        self._turn += 1
+        self.turn += 1
 
     def instruct(self, text: str) -> None:
         """A system or developer prompt; repeats of the same text are kept once."""
@@ -35,14 +36,14 @@ class Transcript:
     def say(self, by: Party, text: str, agent: str = "") -> None:
         """A message in the current turn; an empty one is no event."""
         if text:
-            self.events.append(Message(by, text, self._turn, agent))
+            self.events.append(Message(by, text, self.turn, agent))
 
     def call(self, tool: str, arguments: Any, id: str = "", by: Party = "agent", agent: str = "") -> None:
         """A tool call in the current turn, its arguments as they were recorded."""
         fault = ""
         if type(arguments) is not dict:
             arguments, fault = read_arguments(arguments)
-        call = Call(tool, arguments, id, by, self._turn, agent, fault)
+        call = Call(tool, arguments, id, by, self.turn, agent, fault)
         self._open[len(self.events)] = call
         self.events.append(call)
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct, field
 
 from bylaw.trace.document import Malformed
-from bylaw.trace.event import Party
+from bylaw.trace.event import Message, Party
 from bylaw.trace.transcript import Transcript, plain_text
 
 Id = str | int | None
@@ -58,17 +58,19 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
     """Add the messages to the transcript. `result_id` names the field in which a result says what it answers."""
     by_id = result_id == "id"
     batch = False
+    add = transcript.events.append
     for position, message in enumerate(messages):
         role = message.role
         if role == "tool":
             _answer(transcript, message, message.id if by_id else message.tool_call_id)
         elif role == "assistant":
-            transcript.begin_turn()
-            if (content := message.content) is not None:
-                if type(content) is str:
-                    transcript.say("agent", content, message.agent or "")
-                else:
-                    _follow_parts(transcript, message, "agent")
+            transcript.turn += 1
+            content = message.content
+            if type(content) is str:
+                if content:
+                    add(Message("agent", content, transcript.turn, message.agent or ""))
+            elif content is not None:
+                _follow_parts(transcript, message, "agent")
             if message.refusal:
                 transcript.say("agent", message.refusal, message.agent or "")
             if message.tool_calls:
@@ -76,10 +78,12 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             elif (legacy := message.function_call) is not None and legacy.name:
                 transcript.call(legacy.name, legacy.arguments, "", "agent", message.agent or "")
         elif role == "user":
-            transcript.begin_turn()
-            if type(message.content) is str:
-                transcript.say("user", message.content, message.agent or "")
-            elif message.content is not None:
+            transcript.turn += 1
+            content = message.content
+            if type(content) is str:
+                if content:
+                    add(Message("user", content, transcript.turn, message.agent or ""))
+            elif content is not None:
                 _follow_parts(transcript, message, "user")
             if message.tool_calls:
                 _call(transcript, message.tool_calls, "user", message.agent or "")

@@ -104,5 +104,3 @@ def outcome_of(talk: Conversation) -> Outcome | None:
 def is_full_reward(reward: float) -> bool:
     """Whether a reward of at most 1 was earned in full, up to rounding."""
     return reward >= 1 - 1e-6
-
-
