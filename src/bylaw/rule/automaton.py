@@ -1,0 +1,264 @@
+"""Automata of formulas: minimal and whole up to a cap, made as they are walked beyond it.
+
+An automaton is shared by all formulas with the same skeleton and the same possible letters. It has two faces. `plain`
+reads a trace once and says what the formula's value is; `rearming` is the same for a rule that is reported where it is
+broken for good and asked anew of what follows, history kept.
+"""
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property, lru_cache
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from bylaw.rule.formula import Formula
+from bylaw.rule.letters import Alphabet
+from bylaw.rule.progression import FALSE, TRUE, Progression, State, TooLargeError
+
+Verdict = Literal["permanently_satisfied", "currently_satisfied", "currently_violated", "permanently_violated"]
+VERDICTS: tuple[Verdict, ...] = (
+    "permanently_satisfied",
+    "currently_satisfied",
+    "currently_violated",
+    "permanently_violated",
+)
+BROKEN = 3
+"""The place of `permanently_violated` in `VERDICTS`."""
+
+STATE_CAP = 400
+"""Automata with more states before minimisation than these are made as they are walked."""
+STEP_CAP = 20_000
+"""And so are those with more transitions."""
+SEARCH_CAP = 2_000
+"""How many transitions a lazy automaton looks ahead for a verdict before it gives none."""
+
+
+class Automaton(Protocol):
+    """Reads one letter after the other. States are numbers; verdicts are places in `VERDICTS`."""
+
+    @property
+    def start(self) -> int:
+        """Before the first step."""
+        ...
+
+    def step(self, state: int, letter: int) -> tuple[int, int | None]:
+        """The next state and the verdict on the steps read so far; None where it could not be found out."""
+        ...
+
+    def accepts(self, state: int) -> bool:
+        """Whether the formula holds if the trace ends here; of no steps at all nothing is asked."""
+        ...
+
+
+class Table(Struct, frozen=True):
+    """A whole automaton, minimal, as flat tables indexed by state times the number of letters plus the letter's column."""
+
+    letters: tuple[int, ...]
+    columns: dict[int, int]
+    """Letter -> column."""
+    after: tuple[int, ...]
+    verdicts: tuple[int | None, ...]
+    accepting: tuple[bool, ...]
+    start: int = 0
+
+    @property
+    def states(self) -> int:
+        """How many states there are."""
+        return len(self.accepting)
+
+    def step(self, state: int, letter: int) -> tuple[int, int | None]:
+        place = state * len(self.letters) + self.columns[letter]
+        return self.after[place], self.verdicts[place]
+
+    def accepts(self, state: int) -> bool:
+        return self.accepting[state]
+
+
+class Lazy:
+    """An automaton beyond the caps: states are made as they are reached.
+
+    The verdict is found by a search of at most `SEARCH_CAP` transitions: another value found ahead makes it current, a
+    search that ends without one makes it permanent, a search cut short leaves it None. Never is one verdict given for another.
+    """
+
+    def __init__(self, progression: Progression, letters: Sequence[int], *, rearming: bool) -> None:
+        self._progression = progression
+        self._letters = letters
+        self._rearming = rearming
+        self._states: list[State] = [progression.start]
+        self._numbers: dict[State, int] = {progression.start: 0}
+        self._verdicts: dict[State, int | None] = {}
+        self.start = 0
+
+    def step(self, state: int, letter: int) -> tuple[int, int | None]:
+        reached = self._progression.step(self._states[state], letter)
+        verdict = self._verdict(reached)
+        if self._rearming and verdict == BROKEN:
+            reached = self._progression.rearmed(reached)
+        return self._number(reached), verdict
+
+    def accepts(self, state: int) -> bool:
+        return self._progression.accepts(self._states[state])
+
+    def _number(self, state: State) -> int:
+        number = self._numbers.setdefault(state, len(self._states))
+        if number == len(self._states):
+            self._states.append(state)
+        return number
+
+    def _verdict(self, state: State) -> int | None:
+        if state not in self._verdicts:
+            self._verdicts[state] = self._search(state)
+        return self._verdicts[state]
+
+    def _search(self, state: State) -> int | None:
+        if state[1] == TRUE:
+            return 0
+        if state[1] == FALSE:
+            return BROKEN
+        if not self._letters:
+            return None
+        value = self._progression.accepts(state)
+        seen = {state}
+        waiting = [state]
+        left = SEARCH_CAP
+        while waiting:
+            here = waiting.pop()
+            left -= len(self._letters)
+            if left < 0:
+                return None
+            for letter in self._letters:
+                there = self._progression.step(here, letter)
+                if self._progression.accepts(there) != value:
+                    return 1 if value else 2
+                if there not in seen:
+                    seen.add(there)
+                    waiting.append(there)
+        return 0 if value else BROKEN
+
+
+class Pair:
+    """Both faces of the automaton of one skeleton over its possible letters."""
+
+    def __init__(self, skeleton: Formula, letters: tuple[int, ...], exact: bool) -> None:
+        self._letters = letters
+        self._exact = exact
+        self._progression = Progression(skeleton)
+        self._states: list[State] = []
+        self._rows: list[list[int]] = []
+        self._classes: list[int] = []
+        self.is_whole = bool(letters) and self._explore()
+
+    @cached_property
+    def plain(self) -> Automaton:
+        """Reads a trace once."""
+        if not self.is_whole:
+            return Lazy(self._progression, self._letters if self._exact else (), rearming=False)
+        classes, rows = self._classes, self._rows
+        verdicts = self._class_verdicts
+        outputs = [tuple(verdicts[classes[there]] for there in row) for row in rows]
+        return self._table(classes, rows, outputs)
+
+    @cached_property
+    def rearming(self) -> Automaton:
+        """Starts anew after each step that breaks the formula for good."""
+        if not self.is_whole:
+            return Lazy(self._progression, self._letters if self._exact else (), rearming=True)
+        classes, verdicts = self._classes, self._class_verdicts
+        numbers = {state: number for number, state in enumerate(self._states)}
+        outputs = [tuple(verdicts[classes[there]] for there in row) for row in self._rows]
+        rows = [
+            [
+                numbers[self._progression.rearmed(self._states[there])] if verdicts[classes[there]] == BROKEN else there
+                for there in row
+            ]
+            for row in self._rows
+        ]
+        accepts = [self._progression.accepts(state) for state in self._states]
+        return self._table(_classes(rows, list(zip(accepts, outputs, strict=True))), rows, outputs)
+
+    @cached_property
+    def _class_verdicts(self) -> list[int | None]:
+        """The verdict of each class of equivalent states: permanent where every letter leads back to it."""
+        found: list[int | None] = [None] * (max(self._classes) + 1)
+        for state, row, number in zip(self._states, self._rows, self._classes, strict=True):
+            permanent = all(self._classes[there] == number for there in row)
+            if self._progression.accepts(state):
+                found[number] = 0 if permanent else 1
+            else:
+                found[number] = BROKEN if permanent else 2
+            if not (permanent or self._exact):
+                found[number] = None
+        return found
+
+    def _explore(self) -> bool:
+        """Walk every state that can be reached, re-armed ones included; False beyond the caps."""
+        progression = self._progression
+        states = self._states = [progression.start]
+        numbers = {progression.start: 0}
+        most = min(STATE_CAP, max(2, STEP_CAP // len(self._letters)))
+        try:
+            for state in states:
+                row: list[int] = []
+                for letter in self._letters:
+                    reached = progression.step(state, letter)
+                    number = numbers.setdefault(reached, len(states))
+                    row.append(number)
+                    if number == len(states):
+                        states.append(reached)
+                        anew = progression.rearmed(reached)
+                        if numbers.setdefault(anew, len(states)) == len(states):
+                            states.append(anew)
+                self._rows.append(row)
+                if len(states) > most:
+                    return False
+        except TooLargeError:
+            return False
+        self._classes = _classes(self._rows, [progression.accepts(state) for state in states])
+        return True
+
+    def _table(self, classes: list[int], rows: list[list[int]], outputs: Sequence[Sequence[int | None]]) -> Table:
+        """The quotient by `classes`, numbered in the order in which states are reached from the start."""
+        numbers = {classes[0]: 0}
+        members = [0]
+        after: list[int] = []
+        verdicts: list[int | None] = []
+        for member in members:
+            for there in rows[member]:
+                number = numbers.setdefault(classes[there], len(members))
+                if number == len(members):
+                    members.append(there)
+                after.append(number)
+            verdicts += outputs[member]
+        return Table(
+            letters=self._letters,
+            columns={letter: column for column, letter in enumerate(self._letters)},
+            after=tuple(after),
+            verdicts=tuple(verdicts),
+            accepting=tuple(self._progression.accepts(self._states[member]) for member in members),
+        )
+
+
+def _classes(rows: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> list[int]:
+    """Moore's partition: the class of each state, states being together iff no word tells them apart."""
+    numbers: dict[Hashable, int] = {}
+    classes = [numbers.setdefault(label, len(numbers)) for label in labels]
+    while True:
+        signs: dict[Hashable, int] = {}
+        finer = [
+            signs.setdefault((own, *[classes[there] for there in row]), len(signs))
+            for own, row in zip(classes, rows, strict=True)
+        ]
+        if len(signs) == len(numbers):
+            return classes
+        classes, numbers = finer, signs
+
+
+@lru_cache(maxsize=4096)
+def _pair(skeleton: Formula, letters: tuple[int, ...], exact: bool) -> Pair:
+    return Pair(skeleton, letters, exact)
+
+
+def automaton(alphabet: Alphabet) -> Pair:
+    """The automaton for an alphabet, shared with every rule that has the same one."""
+    return _pair(alphabet.skeleton, alphabet.possible, alphabet.exact)

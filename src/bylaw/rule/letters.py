@@ -1,0 +1,192 @@
+"""What a formula can tell apart at one step.
+
+The largest parts without temporal operators are its leaves; what is left is its temporal skeleton. A letter is one
+possible vector of leaf values, as bits. Formulas with the same skeleton and the same possible letters share an
+automaton, whatever their predicates are called.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+
+from bylaw.rule.formula import (
+    And,
+    Atom,
+    Constant,
+    Formula,
+    Future,
+    Implies,
+    Not,
+    Or,
+    Past,
+    Xor,
+    atoms,
+    operands,
+)
+
+TABLE_CAP = 18
+"""Up to so many predicates that hang together, which letters are possible is found exactly."""
+LETTER_CAP = 4096
+"""More letters than these are not listed."""
+
+
+class Alphabet(Struct, frozen=True):
+    """A formula's skeleton, and how predicates turn into its letters."""
+
+    skeleton: Formula
+    """The formula with its leaves replaced by atoms named `0`, `1`, ..."""
+    leaves: tuple[Formula, ...]
+    names: tuple[str, ...]
+    """The predicates, in order of appearance; predicate `j` is bit `j` of an assignment."""
+    possible: tuple[int, ...]
+    """All letters some assignment gives, in order; empty where there are too many to list."""
+    exact: bool
+    """False where `possible` may hold letters that no assignment gives."""
+
+
+def alphabet(formula: Formula) -> Alphabet:
+    """The alphabet of a formula."""
+    leaves: dict[Formula, int] = {}
+    skeleton = _skeleton(formula, leaves)
+    every = tuple(leaves)
+    names = atoms(formula)
+    if all(isinstance(leaf, Atom) for leaf in every) and len(every) <= 12:
+        return Alphabet(skeleton, every, names, tuple(range(1 << len(every))), exact=True)
+    possible, exact = possible_letters(every, {})
+    return Alphabet(skeleton, every, names, possible, exact)
+
+
+def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]) -> tuple[tuple[int, ...], bool]:
+    """The letters that some completion of `known` gives, and whether these are exactly all.
+
+    Where there are too many to list the first part is empty.
+    """
+    letters = [0]
+    exact = True
+    for group in _groups(leaves):
+        names = [name for name in _names(leaves, group) if known.get(name) is None]
+        if len(names) > TABLE_CAP:
+            exact = False
+            vectors = _every_vector(group) if len(group) <= 12 else []
+        else:
+            vectors = _joint([_table(leaves[place], names, known) for place in group], group, 1 << len(names))
+        if not vectors or len(vectors) * len(letters) > LETTER_CAP:
+            return (), False
+        letters = [letter | vector for letter in letters for vector in vectors]
+    return tuple(sorted(letters)), exact
+
+
+def letter_of(leaves: Sequence[Formula], assignment: Mapping[str, bool]) -> int:
+    """The letter that a whole assignment gives."""
+    return sum(_table(leaf, (), assignment) << place for place, leaf in enumerate(leaves))
+
+
+def letter_table(leaves: Sequence[Formula], names: Sequence[str]) -> list[int]:
+    """The letter of every assignment to `names`, predicate `j` being bit `j` of the index."""
+    rows = 1 << len(names)
+    letters = [0] * rows
+    for place, leaf in enumerate(leaves):
+        table = _table(leaf, names, {})
+        for row in range(rows):
+            letters[row] |= (table >> row & 1) << place
+    return letters
+
+
+def _skeleton(formula: Formula, leaves: dict[Formula, int]) -> Formula:
+    if not _is_temporal(formula):
+        if isinstance(formula, Constant):
+            return formula
+        return Atom(str(leaves.setdefault(formula, len(leaves))))
+    match operands(formula):
+        case (operand,):
+            return type(formula)(_skeleton(operand, leaves))  # type: ignore[call-arg]
+        case (left, right):
+            first = _skeleton(left, leaves)
+            return type(formula)(first, _skeleton(right, leaves))  # type: ignore[call-arg]
+        case _:
+            return formula
+
+
+def _is_temporal(formula: Formula) -> bool:
+    return isinstance(formula, Future | Past) or any(_is_temporal(part) for part in operands(formula))
+
+
+def _groups(leaves: Sequence[Formula]) -> list[list[int]]:
+    """Leaf places, together where they share predicates."""
+    groups: list[tuple[set[str], list[int]]] = []
+    for place, leaf in enumerate(leaves):
+        names = set(atoms(leaf))
+        members = [place]
+        apart: list[tuple[set[str], list[int]]] = []
+        for group in groups:
+            if group[0] & names:
+                names |= group[0]
+                members = group[1] + members
+            else:
+                apart.append(group)
+        groups = [*apart, (names, members)]
+    return [members for _, members in groups]
+
+
+def _names(leaves: Sequence[Formula], group: Sequence[int]) -> list[str]:
+    return list(dict.fromkeys(name for place in group for name in atoms(leaves[place])))
+
+
+def _every_vector(group: Sequence[int]) -> list[int]:
+    vectors = [0]
+    for place in group:
+        vectors += [vector | 1 << place for vector in vectors]
+    return vectors
+
+
+def _joint(tables: Sequence[int], group: Sequence[int], rows: int) -> list[int]:
+    """The vectors that some row of the truth tables shows: split the rows by one leaf after the other."""
+    parts = [(0, (1 << rows) - 1)]
+    for table, place in zip(tables, group, strict=True):
+        split: list[tuple[int, int]] = []
+        for vector, left in parts:
+            if without := left & ~table:
+                split.append((vector, without))
+            if within := left & table:
+                split.append((vector | 1 << place, within))
+        parts = split
+    return [vector for vector, _ in parts]
+
+
+@lru_cache(maxsize=512)
+def _column(place: int, count: int) -> int:
+    """The truth table of predicate `place` among `count`: bit `row` is bit `place` of `row`."""
+    half = 1 << place
+    block = ((1 << half) - 1) << half
+    repeat = ((1 << (1 << count)) - 1) // ((1 << 2 * half) - 1)
+    return block * repeat
+
+
+def _table(formula: Formula, names: Sequence[str], known: Mapping[str, bool | None]) -> int:
+    """The truth table of a propositional formula over `names`, one bit per row, the others being `known`."""
+    places = {name: place for place, name in enumerate(names)}
+    ones = (1 << (1 << len(names))) - 1
+
+    def table(part: Formula) -> int:
+        match part:
+            case Constant(value):
+                return ones if value else 0
+            case Atom(name):
+                if name in places:
+                    return _column(places[name], len(names))
+                return ones if known[name] else 0
+            case Not(operand):
+                return ones & ~table(operand)
+            case And(left, right):
+                return table(left) & table(right)
+            case Or(left, right):
+                return table(left) | table(right)
+            case Xor(left, right):
+                return table(left) ^ table(right)
+            case Implies(left, right):
+                return ones & ~table(left) | table(right)
+            case _:
+                raise TypeError(f"`{part}` is not propositional")
+
+    return table(formula)

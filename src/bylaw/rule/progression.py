@@ -1,0 +1,308 @@
+"""Formula progression: what a formula asks of the rest of a trace, once a step has been read.
+
+Future parts are put in negation normal form, so that what is left to ask is a monotone boolean combination of "there is
+a next step and `g` holds there" (strong) and "if there is a next step, `g` holds there" (weak). Such a combination has
+exactly one minimal disjunctive form, which is the state. Past operators are bits beside it.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from bylaw.errors import FormulaError
+from bylaw.rule.formula import (
+    Always,
+    And,
+    Atom,
+    Constant,
+    Eventually,
+    Formula,
+    Historically,
+    Implies,
+    Next,
+    Not,
+    Once,
+    Or,
+    Release,
+    Since,
+    Until,
+    WeakNext,
+    WeakUntil,
+    Xor,
+    Yesterday,
+    is_past_only,
+)
+
+Demand = frozenset[int]
+"""What is asked of the rest: one of these sets of demands must be met, each set given as bits."""
+State = tuple[int, Demand]
+"""The past bits, and the demand."""
+
+TRUE: Final[Demand] = frozenset([0])
+FALSE: Final[Demand] = frozenset()
+DEMAND_CAP = 600
+"""A demand with more alternatives than these is refused."""
+
+
+class TooLargeError(FormulaError):
+    """What a formula asks of the rest of a trace has too many alternatives to write down."""
+
+    def __init__(self) -> None:
+        super().__init__("the formula is too large to follow", hint="split it into several rules")
+
+
+class Progression:
+    """The lazy automaton of one skeleton, whose atoms are named by their leaf's place."""
+
+    def __init__(self, skeleton: Formula) -> None:
+        self._past = _Past()
+        self._nodes: list[tuple[str, int, int]] = []
+        self._numbers: dict[tuple[str, int, int], int] = {}
+        self._normal: dict[tuple[Formula, bool], int] = {}
+        self._moves: dict[tuple[int, int], Demand] = {}
+        self._seen: dict[tuple[int, int], tuple[int, int]] = {}
+        root = self._normalise(skeleton, True)
+        self._strong = sum(2 << 2 * node for node in range(len(self._nodes)))
+        self._fresh: Demand = frozenset([1 << 2 * root])
+        self.has_past = bool(self._past.first_bits or self._past.bits)
+        self.start: State = (self._past.first_bits, self._fresh)
+        """Before the first step: if there is one, the formula holds there."""
+
+    def rearmed(self, state: State) -> State:
+        """The same history, and the whole formula asked anew of the rest."""
+        return state[0], self._fresh
+
+    def step(self, state: State, letter: int) -> State:
+        """What is asked after one more step."""
+        past, demand = state
+        seen = self._seen.get((past, letter))
+        if seen is None:
+            seen = self._seen[past, letter] = self._past.read(past, letter)
+        now, past = seen
+        return past, self._advance(demand, now)
+
+    def accepts(self, state: State) -> bool:
+        """Whether nothing is left to ask if the trace ends here."""
+        return any(not alternative & self._strong for alternative in state[1])
+
+    def _advance(self, demand: Demand, now: int) -> Demand:
+        found = FALSE
+        for alternative in demand:
+            met = TRUE
+            while alternative and met:
+                low = alternative & -alternative
+                met = _both(met, self._move((low.bit_length() - 1) >> 1, now))
+                alternative ^= low
+            found = _either(found, met)
+            if found == TRUE:
+                break
+        return found
+
+    def _move(self, node: int, now: int) -> Demand:
+        """What `node` asks of the rest of the trace, at a step where the past-only parts have the values `now`."""
+        known = self._moves.get((node, now))
+        if known is not None:
+            return known
+        kind, left, right = self._nodes[node]
+        weak = frozenset([1 << 2 * node])
+        strong = frozenset([2 << 2 * node])
+        match kind:
+            case "now":
+                moved = TRUE if now >> left & 1 else FALSE
+            case "and":
+                moved = _both(self._move(left, now), self._move(right, now))
+            case "or":
+                moved = _either(self._move(left, now), self._move(right, now))
+            case "next":
+                moved = frozenset([2 << 2 * left])
+            case "weak_next":
+                moved = frozenset([1 << 2 * left])
+            case "always":
+                moved = _both(self._move(left, now), weak)
+            case "eventually":
+                moved = _either(self._move(left, now), strong)
+            case "until":
+                moved = _either(self._move(right, now), _both(self._move(left, now), strong))
+            case "release":
+                moved = _both(self._move(right, now), _either(self._move(left, now), weak))
+            case _:
+                raise AssertionError(kind)
+        self._moves[node, now] = moved
+        return moved
+
+    def _node(self, kind: str, left: int, right: int = 0) -> int:
+        key = (kind, left, right)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._nodes)
+            self._nodes.append(key)
+        return number
+
+    def _normalise(self, formula: Formula, wanted: bool) -> int:
+        """The node for `formula`, or for its negation where `wanted` is false."""
+        key = (formula, wanted)
+        number = self._normal.get(key)
+        if number is None:
+            number = self._normal[key] = self._build(formula, wanted)
+        return number
+
+    def _build(self, formula: Formula, wanted: bool) -> int:
+        if is_past_only(formula):
+            return self._node("now", self._past.watch(formula if wanted else Not(formula)))
+        build = self._normalise
+        both, one = ("and", "or") if wanted else ("or", "and")
+        match formula:
+            case Not(operand):
+                return build(operand, not wanted)
+            case And(left, right):
+                return self._node(both, build(left, wanted), build(right, wanted))
+            case Or(left, right):
+                return self._node(one, build(left, wanted), build(right, wanted))
+            case Implies(left, right):
+                return self._node(one, build(left, not wanted), build(right, wanted))
+            case Xor(left, right):
+                first = self._node("and", build(left, True), build(right, not wanted))
+                return self._node("or", first, self._node("and", build(left, False), build(right, wanted)))
+            case Always(operand):
+                return self._node("always" if wanted else "eventually", build(operand, wanted))
+            case Eventually(operand):
+                return self._node("eventually" if wanted else "always", build(operand, wanted))
+            case Next(operand):
+                return self._node("next" if wanted else "weak_next", build(operand, wanted))
+            case WeakNext(operand):
+                return self._node("weak_next" if wanted else "next", build(operand, wanted))
+            case Until(left, right):
+                return self._node("until" if wanted else "release", build(left, wanted), build(right, wanted))
+            case Release(left, right):
+                return self._node("release" if wanted else "until", build(left, wanted), build(right, wanted))
+            case WeakUntil(left, right):
+                # a WEAK_UNTIL b is b RELEASE (a OR b).
+                either = self._node(one, build(left, wanted), build(right, wanted))
+                return self._node("release" if wanted else "until", build(right, wanted), either)
+            case _:
+                raise FormulaError(
+                    f"`{formula}` has an operator that looks forward below one that looks back",
+                    hint="a past operator takes past-only operands",
+                )
+
+
+class _Past:
+    """The past-only parts of a formula: each has a value at a step, found from one bit each and the letter."""
+
+    def __init__(self) -> None:
+        self.first_bits = 0
+        self.bits = 0
+        self._program: list[tuple[str, int, int, int]] = []
+        """Kind, the places of both operands (or the leaf), and the bit; operands come before their operators."""
+        self._places: dict[Formula, int] = {}
+        self._watched: dict[int, int] = {}
+
+    def watch(self, formula: Formula) -> int:
+        """The place of this formula's value in what `read` gives."""
+        place = self._place(formula)
+        return self._watched.setdefault(place, len(self._watched))
+
+    def read(self, bits: int, letter: int) -> tuple[int, int]:
+        """The watched formulas' values at a step, as bits, and the bits for the next."""
+        values: list[int] = []
+        after = 0
+        for kind, left, right, bit in self._program:
+            match kind:
+                case "leaf":
+                    value = letter >> left & 1
+                case "constant":
+                    value = left
+                case "not":
+                    value = 1 - values[left]
+                case "and":
+                    value = values[left] & values[right]
+                case "or":
+                    value = values[left] | values[right]
+                case "xor":
+                    value = values[left] ^ values[right]
+                case "yesterday":
+                    value = bits >> bit & 1
+                    after |= values[left] << bit
+                case "once":
+                    value = values[left] | bits >> bit & 1
+                    after |= value << bit
+                case "historically":
+                    value = values[left] & bits >> bit & 1
+                    after |= value << bit
+                case _:  # since
+                    value = values[right] | values[left] & bits >> bit & 1
+                    after |= value << bit
+            values.append(value)
+        return sum(values[place] << at for place, at in self._watched.items()), after
+
+    def _place(self, formula: Formula) -> int:
+        place = self._places.get(formula)
+        if place is None:
+            row = self._row(formula)
+            place = self._places[formula] = len(self._program)
+            self._program.append(row)
+        return place
+
+    def _row(self, formula: Formula) -> tuple[str, int, int, int]:
+        match formula:
+            case Constant(value):
+                return "constant", int(value), 0, 0
+            case Atom(name):
+                return "leaf", int(name), 0, 0
+            case Not(operand):
+                return "not", self._place(operand), 0, 0
+            case And(left, right):
+                return "and", self._place(left), self._place(right), 0
+            case Or(left, right):
+                return "or", self._place(left), self._place(right), 0
+            case Implies(left, right):
+                return "or", self._place(Not(left)), self._place(right), 0
+            case Xor(left, right):
+                return "xor", self._place(left), self._place(right), 0
+            case Yesterday(operand):
+                return "yesterday", self._place(operand), 0, self._bit(0)
+            case Once(operand):
+                return "once", self._place(operand), 0, self._bit(0)
+            case Historically(operand):
+                return "historically", self._place(operand), 0, self._bit(1)
+            case Since(left, right):
+                return "since", self._place(left), self._place(right), self._bit(0)
+            case _:
+                raise AssertionError(formula)
+
+    def _bit(self, first: int) -> int:
+        bit = self.bits
+        self.bits += 1
+        self.first_bits |= first << bit
+        return bit
+
+
+def _both(left: Demand, right: Demand) -> Demand:
+    if left == TRUE:
+        return right
+    if right == TRUE:
+        return left
+    return _minimal({one | other for one in left for other in right})
+
+
+def _either(left: Demand, right: Demand) -> Demand:
+    if not left:
+        return right
+    if not right:
+        return left
+    return _minimal(left | right)
+
+
+def _minimal(alternatives: Iterable[int]) -> Demand:
+    """Only alternatives that ask for no more than another one does."""
+    found = list(alternatives)
+    if len(found) < 2:
+        return frozenset(found)
+    if len(found) > DEMAND_CAP * 8:
+        raise TooLargeError
+    kept: list[int] = []
+    for alternative in sorted(found, key=int.bit_count):
+        if not any(fewer & alternative == fewer for fewer in kept):
+            kept.append(alternative)
+    if len(kept) > DEMAND_CAP:
+        raise TooLargeError
+    return frozenset(kept)
