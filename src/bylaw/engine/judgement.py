@@ -1,0 +1,29 @@
+"""The evidence half of a judgement: what the guards say of a call on what was seen before its turn."""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from bylaw.facts.ledger import Made
+from bylaw.facts.source import Seen
+from bylaw.guard import Completion, Guard
+from bylaw.policy.statement import Policy
+
+
+class Evidence(Struct, frozen=True):
+    """What one guard says of a call on what was seen: one entry per completion of the user facts."""
+
+    policy: Policy
+    guard: Guard
+    completions: tuple[Completion, ...]
+
+
+class Judgement(Struct, frozen=True):
+    """The evidence half of a judgement on one call."""
+
+    made: Made
+    seen: Seen
+    now: datetime | None
+    evidence: tuple[Evidence, ...]
+    fault: str = ""
+    """Why the call could not be judged at all: unknown tool, arguments not captured."""

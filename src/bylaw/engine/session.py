@@ -1,0 +1,96 @@
+"""One conversation under one pack, taken event by event: the engine of audit and shield alike.
+
+`judge(call)` gives the evidence half, from what was seen before the call's turn; it is final.
+`settle()` adds the world half for every call judged so far, and the strict criterion with it.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from bylaw.engine.judgement import Evidence, Judgement
+from bylaw.engine.pack import Pack
+from bylaw.engine.settlement import CallVerdict, settle_call
+from bylaw.facts.ledger import Ledger, Made
+from bylaw.facts.source import Hindsight, Seen, Truth
+from bylaw.facts.world import World
+from bylaw.guard import evaluate
+from bylaw.trace.event import Call, Event, Message
+
+Mode = Literal["snapshot", "hindsight", "none"]
+
+
+class Session:
+    """A conversation in progress."""
+
+    def __init__(
+        self,
+        pack: Pack,
+        *,
+        world: World | None = None,
+        mode: Mode = "hindsight",
+        context: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.pack = pack
+        self.ledger = Ledger(pack.schema)
+        self.mode: Mode = "snapshot" if world is not None else mode
+        self._world = world
+        self.world: World | None = None
+        """The world as the settled writes left it."""
+        self._context: Mapping[str, Any] = context or {}
+        self._judged: list[Judgement] = []
+        self._step = 0
+        self._turn = -1
+        self._turn_start = 0
+
+    def observe(self, event: Event) -> None:
+        """Take in the next event of the conversation."""
+        self._enter(event)
+        self.ledger.observe(self._step, event)
+        self._step += 1
+
+    def judge(self, call: Call) -> Judgement:
+        """The evidence half for a call about to be observed as the next event."""
+        start = self._turn_start if call.turn == self._turn else self._step
+        tool = self.pack.schema.tools.get(call.tool)
+        made = Made(call, self._step, start, tool)
+        seen = Seen(self.ledger, made, self._context)
+        fault = call.fault
+        if tool is None:
+            fault = f"unknown tool `{call.tool}`"
+        now = self.pack.now or (datetime.fromtimestamp(call.time, UTC) if call.time is not None else None)
+        evidence = (
+            ()
+            if fault
+            else tuple(
+                Evidence(policy, guard, evaluate(guard, call.arguments, seen, tool=call.tool, now=now))
+                for policy, guard in self.pack.by_tool.get(call.tool, ())
+            )
+        )
+        judgement = Judgement(made, seen, now, evidence, fault)
+        self._judged.append(judgement)
+        return judgement
+
+    def settle(self) -> list[CallVerdict]:
+        """The verdict on every call judged so far, in order. The world moves with the writes on the way."""
+        world = self.world = self._world.fork() if self._world is not None else None
+        verdicts: list[CallVerdict] = []
+        judged = {judgement.made.step: judgement for judgement in self._judged}
+        writes = {made.step: made for made in self.ledger.writes}
+        for step in sorted(judged.keys() | writes.keys()):
+            judgement = judged.get(step)
+            if judgement is not None:
+                verdicts.append(settle_call(self.pack, self.ledger, judgement, self._truth(judgement.made, world)))
+            made = writes.get(step)
+            if world is not None and made is not None and made.counts():
+                world.apply(made.call, made.result)
+        return verdicts
+
+    def _truth(self, made: Made, world: World | None) -> Truth | Hindsight | None:
+        if world is not None:
+            return Truth(world, self.ledger, made, self._context)
+        return Hindsight(self.ledger, made, self._context) if self.mode == "hindsight" else None
+
+    def _enter(self, event: Event) -> None:
+        if isinstance(event, Call | Message) and event.turn != self._turn:
+            self._turn, self._turn_start = event.turn, self._step

@@ -1,0 +1,223 @@
+"""Settles one judged call: the world half, both criteria, the missing facts and why they were missing."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from bylaw.engine.claim import claimed_at
+from bylaw.engine.judgement import Evidence, Judgement
+from bylaw.engine.pack import Pack
+from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, rule, worst
+from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field, Source
+from bylaw.facts.ledger import Ledger, Made
+from bylaw.facts.value import key_of
+from bylaw.guard import Completion, evaluate
+from bylaw.policy.statement import Policy
+
+Reason = Literal["never_seen", "stale", "claimed"]
+
+
+class Missing(Struct, frozen=True):
+    """A system fact the call needed and the agent had not seen."""
+
+    fact: Fact
+    lookup: tuple[str, dict[str, Any]] | None
+    """The read call that would have shown it."""
+    reason: Reason
+    claimed_at: int | None
+    decisive: bool
+    """The determined criterion lacks it too."""
+
+
+class Known(Struct, frozen=True):
+    """A system fact the call needed and the agent had seen."""
+
+    fact: Fact
+    shown_at: int
+    value: Any
+
+
+class PolicyVerdict(Struct, frozen=True):
+    """One policy's word on a call."""
+
+    policy: Policy
+    strict: Verdict
+    determined: Verdict
+    evidence: Half
+    world: Half
+    missing: tuple[Missing, ...]
+    asks: tuple[Fact, ...]
+    known: tuple[Known, ...]
+    depends_on_user: bool
+    because: str
+    could_deny: bool
+    """Some completion or half of it denied: the policy was exercised, not just present."""
+
+
+class CallVerdict(Struct, frozen=True):
+    """Every policy's word on a call, and the gravest of them."""
+
+    made: Made
+    strict: Verdict
+    determined: Verdict
+    policies: tuple[PolicyVerdict, ...]
+    fault: str = ""
+
+
+def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: Source | None) -> CallVerdict:
+    """The verdict on one judged call. `truth` is None where nothing is known of the world."""
+    if judgement.fault:
+        return CallVerdict(judgement.made, "inconclusive", "inconclusive", (), judgement.fault)
+    policies = tuple(_PolicyCase(pack, ledger, judgement, e, truth).settle() for e in judgement.evidence)
+    strict = worst(p.strict for p in policies)
+    return CallVerdict(judgement.made, strict, worst(p.determined for p in policies), policies)
+
+
+class _Completed(Struct, frozen=True):
+    """One completion of the user facts, with both halves run."""
+
+    evidence: Completion
+    world: Half
+    because: str
+    missing: tuple[Fact, ...]
+    reads: tuple[Fact, ...]
+    asked: tuple[Fact, ...]
+
+
+class _PolicyCase:
+    def __init__(
+        self, pack: Pack, ledger: Ledger, judgement: Judgement, evidence: Evidence, truth: Source | None
+    ) -> None:
+        self._entities = pack.schema.entities
+        self._ledger = ledger
+        self._made = judgement.made
+        self._seen = judgement.seen
+        self._now = judgement.now
+        self._policy = evidence.policy
+        self._guard = evidence.guard
+        self._completions = evidence.completions
+        self._truth = truth
+
+    def settle(self) -> PolicyVerdict:
+        """Both criteria over every completion."""
+        completed = [done for completion in self._completions for done in self._complete(completion)]
+        determined = rule([Cell(c.evidence.outcome, c.world, bool(c.evidence.lacking)) for c in completed])
+        strict = rule(
+            [Cell("undetermined" if c.missing else c.evidence.outcome, c.world, bool(c.missing)) for c in completed]
+        )
+        spoken = [completed[index] for index in strict.speaks_of]
+        lacking = {fact for c in spoken for fact in c.evidence.lacking}
+        missing = _unique(fact for c in spoken for fact in c.missing)
+        gone = set(missing)
+        reads = _unique(fact for c in completed for fact in c.reads if fact not in gone)
+        first = completed[0]
+        return PolicyVerdict(
+            self._policy,
+            strict.verdict,
+            determined.verdict,
+            _agreed([c.evidence.outcome for c in completed]),
+            _agreed([c.world for c in completed]),
+            tuple(self._missing(fact, fact in lacking) for fact in missing),
+            _unique(fact for c in completed for fact in c.asked),
+            tuple(known for fact in reads if (known := self._known(fact)) is not None),
+            strict.depends_on_user or determined.depends_on_user,
+            _because(strict, completed, missing, first),
+            any("deny" in (c.evidence.outcome, c.world) or c.evidence.outcome == "undetermined" for c in completed),
+        )
+
+    def _complete(self, completion: Completion) -> list[_Completed]:
+        if self._truth is None or completion.outcome == "failed":
+            missing = tuple(fact for fact in completion.reads if self._unseen(fact))
+            half: Half = "failed" if completion.outcome == "failed" else "undetermined"
+            return [_Completed(completion, half, completion.because, missing, completion.reads, completion.asked)]
+        worlds = evaluate(
+            self._guard,
+            self._made.call.arguments,
+            self._truth,
+            tool=self._made.call.tool,
+            now=self._now,
+            assume=completion.assume,
+            seen=self._is_seen,
+        )
+        return [
+            _Completed(
+                completion,
+                world.outcome,
+                world.because or completion.because,
+                tuple(fact for fact in world.reads if self._unseen(fact)),
+                world.reads,
+                _unique((*completion.asked, *world.asked)),
+            )
+            for world in worlds
+        ]
+
+    def _unseen(self, fact: Fact) -> bool:
+        return not self._is_seen(fact)
+
+    def _is_seen(self, fact: Fact) -> bool:
+        if fact.key is None:
+            return False
+        entity, field = self._named(fact)
+        try:
+            return self._seen.read(entity, fact.key, field) is not UNSEEN
+        except ValueError:
+            return True
+
+    def _named(self, fact: Fact) -> tuple[Entity, Field]:
+        entity = self._entities[fact.entity]
+        return entity, EXISTS if fact.field == "exists" else entity.fields[fact.field]
+
+    def _missing(self, fact: Fact, decisive: bool) -> Missing:
+        entity, field = self._named(fact)
+        if fact.key is None:
+            return Missing(fact, None, "never_seen", None, decisive)
+        key = key_of(fact.key)
+        lookup = None
+        if entity.read is not None:
+            named = dict(zip(entity.key, key, strict=False))
+            lookup = (entity.read.tool, {arg: named.get(part) for arg, part in entity.read.arguments.items()})
+        claim = claimed_at(field, self._value(entity, fact, field), self._ledger.said, self._made.step)
+        if self._ledger.ever_visible(entity, key, fact.field, self._made) is not None:
+            return Missing(fact, lookup, "stale", claim, decisive)
+        return Missing(fact, lookup, "never_seen" if claim is None else "claimed", claim, decisive)
+
+    def _value(self, entity: Entity, fact: Fact, field: Field) -> Any:
+        if self._truth is None or fact.key is None:
+            return UNSEEN
+        try:
+            return self._truth.read(entity, fact.key, field)
+        except ValueError:
+            return UNSEEN
+
+    def _known(self, fact: Fact) -> Known | None:
+        if fact.key is None:
+            return None
+        entity, field = self._named(fact)
+        shown = self._seen.shown_at(entity, fact.key, field)
+        return None if shown is None else Known(fact, shown.delivered, shown.value)
+
+
+def _agreed(halves: Sequence[Half]) -> Half:
+    return halves[0] if all(half == halves[0] for half in halves) else "undetermined"
+
+
+def _because(strict: Ruling, completed: Sequence[_Completed], missing: Sequence[Fact], first: _Completed) -> str:
+    denials = [c.because for c in completed if c.because and "deny" in (c.world, c.evidence.outcome)]
+    match strict.verdict:
+        case "violation":
+            return denials[0] if denials else first.because
+        case "near_miss" | "uninformed":
+            if missing:
+                return "not looked up: " + ", ".join(str(fact) for fact in missing)
+            return f"acted against what it had seen: {first.evidence.because}"
+        case "inconclusive":
+            if failed := [c.because for c in completed if "failed" in (c.evidence.outcome, c.world)]:
+                return failed[0]
+            return f"depends on what only the user can say; otherwise {denials[0]}" if denials else first.because
+        case "compliant":
+            return ""
+
+
+def _unique(facts: Any) -> tuple[Fact, ...]:
+    return tuple(dict.fromkeys(facts))

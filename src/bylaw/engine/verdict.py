@@ -1,0 +1,71 @@
+"""The table: from what was seen and what is true to a verdict. Pure functions, no state."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+Half = Literal["permit", "deny", "undetermined", "failed"]
+"""Evidence: what the guard says on what was seen. World: `undetermined` stands for not known."""
+
+Verdict = Literal["compliant", "violation", "near_miss", "uninformed", "inconclusive"]
+
+WORST_FIRST: tuple[Verdict, ...] = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
+
+_TABLE: dict[tuple[str, str], Verdict] = {
+    ("permit", "permit"): "compliant",
+    ("permit", "deny"): "violation",
+    ("permit", "undetermined"): "compliant",
+    ("deny", "permit"): "near_miss",
+    ("deny", "deny"): "violation",
+    ("deny", "undetermined"): "violation",
+    ("undetermined", "permit"): "near_miss",
+    ("undetermined", "deny"): "violation",
+    ("undetermined", "undetermined"): "uninformed",
+}
+
+
+class Cell(Struct, frozen=True):
+    """One completion of the user facts: both halves, and whether a system fact is missing in it."""
+
+    evidence: Half
+    world: Half
+    missing: bool
+
+
+class Ruling(Struct, frozen=True):
+    """The verdict under one criterion, and which completions it speaks of."""
+
+    verdict: Verdict
+    speaks_of: tuple[int, ...]
+    """Positions of the completions whose missing facts count."""
+    depends_on_user: bool = False
+
+
+def rule(cells: Sequence[Cell]) -> Ruling:
+    """The verdict over every completion of the user facts."""
+    verdicts = [_verdict(cell) for cell in cells]
+    everyone = tuple(range(len(cells)))
+    if all(verdict == "violation" for verdict in verdicts):
+        return Ruling("violation", everyone)
+    blind = tuple(
+        index
+        for index, cell in enumerate(cells)
+        if cell.missing and cell.evidence == "undetermined" and cell.world in ("permit", "undetermined")
+    )
+    if blind:
+        lucky = any(cells[index].world == "permit" for index in blind)
+        return Ruling("near_miss" if lucky else "uninformed", blind, len(cells) > 1)
+    if any(verdict != verdicts[0] for verdict in verdicts):
+        return Ruling("inconclusive", (), True)
+    return Ruling(verdicts[0], everyone)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on a call over all policies: the gravest of theirs."""
+    found = set(verdicts)
+    return next((verdict for verdict in WORST_FIRST if verdict in found), "compliant")
+
+
+def _verdict(cell: Cell) -> Verdict:
+    return _TABLE.get((cell.evidence, cell.world), "inconclusive")
