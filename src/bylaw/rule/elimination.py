@@ -12,16 +12,16 @@ from operator import add, itemgetter, mul
 import msgspec
 
 Scope = tuple[int, ...]
-Numbers = list[float]
-Gather = Callable[[Numbers], Sequence[float]]
+Numbers = Sequence[float]
+Gather = Callable[[Numbers], Numbers]
 
 
 class Step(msgspec.Struct, frozen=True):
     """The elimination of one variable: multiply the inputs, spread to the step's scope, and sum the variable out."""
 
     variable: int
-    inputs: tuple[tuple[int, Gather | None, Gather | None], ...]
-    """Table number, how to spread it to this scope, and how to order this scope to fold back onto it."""
+    inputs: tuple[tuple[int, Gather | None, tuple[int, ...]], ...]
+    """Table number, how to spread it to this scope, and the place of each variable of this scope in its own, or -1."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -35,57 +35,64 @@ class Plan(msgspec.Struct, frozen=True):
     """How many tables go in; the message of step i is table `count + i`."""
 
 
-@lru_cache(maxsize=512)
-def plan(scopes: tuple[Scope, ...], lanes: int, width_cap: int) -> Plan | None:
-    """How to eliminate every variable of `scopes`, fewest fill-ins first; None where that needs more than the cap."""
-    order = _order(scopes, width_cap)
+@lru_cache(maxsize=2048)
+def plan(scopes: tuple[Scope, ...], lanes: int, width_cap: int, order: tuple[int, ...] | None = None) -> Plan | None:
+    """How to eliminate every variable of `scopes`; None where that needs more than the cap.
+
+    Without an `order` it is found by `elimination_order`. One that was found for larger scopes serves as well.
+    """
     if order is None:
-        return None
+        order = elimination_order(tuple(sum(1 << variable for variable in scope) for scope in scopes), width_cap)
+        if order is None:
+            return None
     live: dict[int, Scope] = {i: scope for i, scope in enumerate(scopes) if scope}
     roots = [i for i, scope in enumerate(scopes) if not scope]
     steps: list[Step] = []
-    for variable, _ in order:
+    width = 0
+    for variable in order:
         chosen = [i for i, scope in live.items() if variable in scope]
+        if not chosen:
+            continue
         rest = sorted(set[int]().union(*(live[i] for i in chosen)) - {variable})
+        width = max(width, len(rest))
         scope = (*rest, variable)
-        inputs = tuple((i, _spread(live[i], scope, lanes), _folding(live[i], scope, lanes)) for i in chosen)
-        steps.append(Step(variable, inputs))
+        inputs: list[tuple[int, Gather | None, tuple[int, ...]]] = []
         for i in chosen:
-            del live[i]
+            own = live.pop(i)
+            places = tuple(own.index(each) if each in own else -1 for each in scope)
+            inputs.append((i, _spread(places, lanes), places))
+        steps.append(Step(variable, tuple(inputs)))
         message = len(scopes) + len(steps) - 1
         if rest:
             live[message] = tuple(rest)
         else:
             roots.append(message)
-    return Plan(tuple(steps), tuple(roots), max((width for _, width in order), default=0), len(scopes))
+    return Plan(tuple(steps), tuple(roots), width, len(scopes)) if width <= width_cap else None
 
 
-def _order(scopes: tuple[Scope, ...], width_cap: int) -> list[tuple[int, int]] | None:
-    """Variables with their width (neighbours when eliminated), by min-fill; None above the cap."""
+@lru_cache(maxsize=512)
+def elimination_order(masks: tuple[int, ...], width_cap: int) -> tuple[int, ...] | None:
+    """Variables in the order of fewest fill-ins; scopes are bit masks. None where some step is wider than the cap."""
     neighbours: dict[int, int] = {}
-    for scope in scopes:
-        mask = 0
-        for variable in scope:
-            mask |= 1 << variable
-        for variable in scope:
+    for mask in masks:
+        for variable in _members(mask):
             neighbours[variable] = neighbours.get(variable, 0) | mask & ~(1 << variable)
-    order: list[tuple[int, int]] = []
+    order: list[int] = []
     costs = {variable: _fill(variable, neighbours) for variable in neighbours}
     while neighbours:
         variable = min(costs, key=costs.__getitem__)
         around = neighbours.pop(variable)
         del costs[variable]
-        width = around.bit_count()
-        if width > width_cap:
+        if around.bit_count() > width_cap:
             return None
-        order.append((variable, width))
+        order.append(variable)
         touched = around
         for other in _members(around):
             neighbours[other] = (neighbours[other] | around) & ~(1 << other) & ~(1 << variable)
             touched |= neighbours[other]
         for other in _members(touched):
             costs[other] = _fill(other, neighbours)
-    return order
+    return tuple(order)
 
 
 def _fill(variable: int, neighbours: dict[int, int]) -> tuple[int, int, int]:
@@ -103,47 +110,51 @@ def _members(mask: int) -> list[int]:
     return members
 
 
-def _spread(scope: Scope, wide: Scope, lanes: int) -> Gather | None:
-    if scope == wide:
+@lru_cache(maxsize=4096)
+def _spread(places: tuple[int, ...], lanes: int) -> Gather | None:
+    """Takes a table to a wider scope, given where each variable of the wider one is in the table's own."""
+    if places == tuple(range(len(places))):
         return None
     index = list(range(1 << lanes))
-    for variable in wide:
-        stride = 1 << (scope.index(variable) + lanes) if variable in scope else 0
+    for place in places:
+        stride = 1 << (place + lanes) if place >= 0 else 0
         index += [i + stride for i in index]
     return itemgetter(*index)
 
 
-def _folding(scope: Scope, wide: Scope, lanes: int) -> Gather | None:
-    """Reorders a table over `wide` so that the variables of `scope` come lowest, in their order."""
-    if wide[: len(scope)] == scope:
+@lru_cache(maxsize=4096)
+def _folding(places: tuple[int, ...], lanes: int) -> Gather | None:
+    """Reorders the wider table so that the variables of the narrower one come lowest, in their order."""
+    back = sorted((place, position) for position, place in enumerate(places) if place >= 0)
+    positions = [position for _, position in back] + [p for p, place in enumerate(places) if place < 0]
+    if positions == list(range(len(places))):
         return None
     index = list(range(1 << lanes))
-    for variable in (*scope, *(v for v in wide if v not in scope)):
-        stride = 1 << (wide.index(variable) + lanes)
-        index += [i + stride for i in index]
+    for position in positions:
+        index += [i + (1 << (position + lanes)) for i in index]
     return itemgetter(*index)
 
 
-Combine = Callable[[Sequence[float], Sequence[float]], Numbers]
+Combine = Callable[[Numbers, Numbers], Numbers]
 
 
-def multiply(left: Sequence[float], right: Sequence[float]) -> Numbers:
+def multiply(left: Numbers, right: Numbers) -> Numbers:
     return list(map(mul, left, right))
 
 
-def total(left: Sequence[float], right: Sequence[float]) -> Numbers:
+def total(left: Numbers, right: Numbers) -> Numbers:
     return list(map(add, left, right))
 
 
-def least(left: Sequence[float], right: Sequence[float]) -> Numbers:
+def least(left: Numbers, right: Numbers) -> Numbers:
     return [x if x < y else y for x, y in zip(left, right, strict=True)]
 
 
-def greatest(left: Sequence[float], right: Sequence[float]) -> Numbers:
+def greatest(left: Numbers, right: Numbers) -> Numbers:
     return [x if x > y else y for x, y in zip(left, right, strict=True)]
 
 
-def total_of_logs(left: Sequence[float], right: Sequence[float]) -> Numbers:
+def total_of_logs(left: Numbers, right: Numbers) -> Numbers:
     """log(exp x + exp y), for weights too large for floating point."""
     return [
         y if x == -math.inf else x if y == -math.inf else max(x, y) + math.log1p(math.exp(-abs(x - y)))
@@ -155,7 +166,7 @@ def eliminate(plan: Plan, tables: Sequence[Numbers], combine: Combine = multiply
     """The product of all tables with every variable summed out: one number per value of the lanes."""
     made = list(tables)
     for step in plan.steps:
-        product: Sequence[float] | None = None
+        product: Numbers | None = None
         for i, spread, _ in step.inputs:
             table = made[i] if spread is None else spread(made[i])
             product = table if product is None else combine(product, table)
@@ -174,11 +185,11 @@ def beliefs(plan: Plan, tables: Sequence[Numbers]) -> dict[int, tuple[float, flo
     This is the derivative of the result by each message, pushed down the steps: twice the work of `eliminate`, not one
     run per variable. Expects one lane.
     """
-    made: list[Sequence[float]] = list(tables)
-    spreads: list[list[Sequence[float]]] = []
-    products: list[Sequence[float]] = []
+    made: list[Numbers] = list(tables)
+    spreads: list[list[Numbers]] = []
+    products: list[Numbers] = []
     for step in plan.steps:
-        inputs = [made[i] if spread is None else spread(list(made[i])) for i, spread, _ in step.inputs]
+        inputs = [made[i] if spread is None else spread(made[i]) for i, spread, _ in step.inputs]
         product = inputs[0]
         for table in inputs[1:]:
             product = multiply(product, table)
@@ -186,9 +197,9 @@ def beliefs(plan: Plan, tables: Sequence[Numbers]) -> dict[int, tuple[float, flo
         made.append(total(product[:half], product[half:]))
         spreads.append(inputs)
         products.append(product)
-    slopes: dict[int, Sequence[float]] = {}
+    slopes: dict[int, Numbers] = {}
     for root in plan.roots:
-        slope: Sequence[float] = (1.0, 1.0)
+        slope: Numbers = (1.0, 1.0)
         for other in plan.roots:
             if other != root:
                 slope = multiply(slope, made[other])
@@ -205,15 +216,16 @@ def beliefs(plan: Plan, tables: Sequence[Numbers]) -> dict[int, tuple[float, flo
             sum(belief[half::2]),
             sum(belief[half + 1 :: 2]),
         )
-        for position, (i, _, folding) in enumerate(step.inputs):
+        for position, (i, _, places) in enumerate(step.inputs):
             if i < plan.count:
                 continue
+            folding = _folding(places, 1)
             slope = outer
             for other, table in enumerate(spreads[number]):
                 if other != position:
                     slope = multiply(slope, table)
             if folding is not None:
-                slope = folding(list(slope))
+                slope = folding(slope)
             while len(slope) > len(made[i]):
                 half = len(slope) >> 1
                 slope = total(slope[:half], slope[half:])

@@ -6,7 +6,7 @@ predicate with evidence p multiplies worlds by p or 1 - p. The margin is P(actio
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from bylaw.errors import CircuitError
@@ -17,6 +17,7 @@ from bylaw.rule.elimination import (
     Scope,
     beliefs,
     eliminate,
+    elimination_order,
     greatest,
     least,
     multiply,
@@ -24,11 +25,12 @@ from bylaw.rule.elimination import (
     total,
     total_of_logs,
 )
-from bylaw.rule.reduction import Column, Reduced, WideRule, column_of, lanes
+from bylaw.rule.reduction import Column, Reduced, WideRule, column_of, differences, lanes
 from bylaw.rule.table import Table
 
 _SAFE_EXPONENT = 300.0
 """Sums of weights beyond this are computed in logarithms."""
+_MEMO = 16384
 
 
 class _Facts(NamedTuple):
@@ -50,8 +52,10 @@ class Inference:
             self.numbers.setdefault(name, len(self.numbers))
         self._columns: dict[str, Column | WideRule | None] = {}
         self._bound: dict[Table, Column] = {}
+        self._states: dict[tuple[str, Reduced], RuleState] = {}
         for rule in circuit.rules:
             self._columns[rule.name] = column_of(rule.formula, circuit.action, self.numbers)
+        self._masks = {column.mask: None for column in self._columns.values() if column is not None}
         if len(self._columns) != len(circuit.rules):
             raise CircuitError("two rules of one circuit have the same name", place=circuit.action)
         self._knowledge = [rule for rule in circuit.rules if rule.physical and rule.hard]
@@ -67,7 +71,7 @@ class Inference:
             return self._contradiction(states, contradicted)
         soft = [(rule.weight, reduced[rule.name]) for rule in self._soft]
         knowledge = [reduced[rule.name] for rule in self._knowledge if reduced[rule.name].scope]
-        low, high = self._interval(soft, knowledge)
+        low, high = self._interval(soft, knowledge, facts)
         margin = self._margin(soft, knowledge, facts)
         if low > high or (margin is not None and math.isnan(margin)):
             return self._contradiction(states, [rule.name for rule in self._knowledge])
@@ -119,7 +123,7 @@ class Inference:
         soft = [(rule.weight, each) for rule, each in zip(self._soft, reduced, strict=True)]
         knowledge = [r for rule in self._knowledge if (r := self._reduced(rule, facts, tables)).scope]
         scopes, factors = _factors(soft, knowledge, facts)
-        order = plan(scopes, 1, self.circuit.width_cap)
+        order = plan(scopes, 1, self.circuit.width_cap, self._order(facts))
         if contradicted or order is None:
             return None
         without, taken = eliminate(order, factors) if factors else [1.0, 1.0]
@@ -160,6 +164,7 @@ class Inference:
             column = self._bound.get(table)
             if column is None:
                 column = self._bound[table] = Column(table, self.circuit.action, self.numbers)
+                self._masks[column.mask] = None
         else:
             column = self._columns[rule.name]
         if column is None:
@@ -210,7 +215,7 @@ class Inference:
             return None
         in_logs = sum(abs(weight) for weight, reduced in soft if reduced.scope) > _SAFE_EXPONENT
         scopes, factors = _factors(soft, knowledge, facts, in_logs=in_logs)
-        order = plan(scopes, 1, self.circuit.width_cap)
+        order = plan(scopes, 1, self.circuit.width_cap, self._order(facts))
         if order is None:
             return None
         if in_logs:
@@ -219,13 +224,19 @@ class Inference:
         without, taken = eliminate(order, factors)
         return (taken - without) / (taken + without) if taken + without else math.nan
 
-    def _interval(self, soft: list[tuple[float, Reduced]], knowledge: list[Reduced]) -> tuple[float, float]:
+    def _order(self, facts: _Facts) -> tuple[int, ...] | None:
+        """An order of elimination that serves however the known predicates turn out, found once per set of them."""
+        return elimination_order(tuple([mask & ~facts.known for mask in self._masks]), self.circuit.width_cap)
+
+    def _interval(
+        self, soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts
+    ) -> tuple[float, float]:
         """Bounds on every completion's margin: exact within the width cap, rule by rule (in linear time) beyond it."""
         settled: list[float] = []
         open_: list[tuple[Scope, Numbers]] = []
         is_tight = True
         for weight, reduced in soft:
-            terms = [weight * difference for difference in reduced.differences]
+            terms = [weight * difference for difference in differences(reduced)]
             if min(terms) == max(terms):
                 settled.append(terms[0])
             else:
@@ -238,7 +249,9 @@ class Inference:
         spread = sum(map(len, scopes))
         narrow = [reduced for reduced in knowledge if not reduced.is_wide]
         if is_tight and (narrow or len(set[int]().union(*scopes)) < spread):
-            order = plan((*scopes, *(reduced.scope for reduced in narrow)), 0, self.circuit.width_cap)
+            order = plan(
+                (*scopes, *(reduced.scope for reduced in narrow)), 0, self.circuit.width_cap, self._order(facts)
+            )
             if order is not None:
                 low, high = _extremes(order, [terms for _, terms in open_], narrow)
                 return math.tanh((base + low) / 2), math.tanh((base + high) / 2)
@@ -283,27 +296,35 @@ class Inference:
         An undecided hard rule is worth the whole range, shared among its unknown predicates. Above the width cap it is
         the predicate's share of the linear-time interval.
         """
-        names = {bit: name for name, bit in self.numbers.items()}
         swing: dict[int, float] = {}
         scopes, factors, order = (), list[Numbers](), None
         if not any(reduced.is_wide for _, reduced in soft) and not any(each.is_wide for each in knowledge):
             scopes, factors = _factors(soft, knowledge, facts)
-            order = plan(scopes, 1, self.circuit.width_cap)
+            order = plan(scopes, 1, self.circuit.width_cap, self._order(facts))
         if order is not None:
             for bit, (n0, t0, n1, t1) in beliefs(order, factors).items():
                 possible = n0 + t0 > 0 and n1 + t1 > 0
                 swing[bit] = abs((t1 - n1) / (t1 + n1) - (t0 - n0) / (t0 + n0)) if possible else 0.0
         else:
             for weight, reduced in soft:
-                reach = abs(weight) * (max(reduced.differences) - min(reduced.differences))
+                reach = abs(weight) * (max(differences(reduced)) - min(differences(reduced)))
                 for bit in reduced.scope:
                     swing[bit] = swing.get(bit, 0.0) + math.tanh(reach / 2) / len(reduced.scope)
         for reduced in hard:
             for bit in reduced.scope:
                 swing[bit] = swing.get(bit, 0.0) + 2.0 / len(reduced.scope)
-        return {names[bit]: size for bit, size in sorted(swing.items()) if size > 0.0}
+        moved = {bit: size for bit, size in sorted(swing.items()) if size > 0.0}
+        return dict(zip(self._names(moved), moved.values(), strict=True))
 
     def _state(self, rule: WeightedRule, reduced: Reduced) -> RuleState:
+        state = self._states.get((rule.name, reduced))
+        if state is None:
+            if len(self._states) >= _MEMO:
+                self._states.clear()
+            state = self._states[rule.name, reduced] = self._described(rule, reduced)
+        return state
+
+    def _described(self, rule: WeightedRule, reduced: Reduced) -> RuleState:
         with_action, without_action = _certain(reduced.kept_with), _certain(reduced.kept_without)
         speech: Speech
         match with_action, without_action:
@@ -316,8 +337,7 @@ class Inference:
             case False, False:
                 speech = "broken"
             case _:
-                speech = "silent" if not any(reduced.differences) and not rule.hard else "undecided"
-        names = {bit: name for name, bit in self.numbers.items()} if reduced.scope else {}
+                speech = "silent" if not any(differences(reduced)) and not rule.hard else "undecided"
         return RuleState(
             name=rule.name,
             speech=speech,
@@ -327,8 +347,12 @@ class Inference:
             sentence=rule.sentence,
             with_action=with_action,
             without_action=without_action,
-            unknown=tuple(names[bit] for bit in reduced.scope),
+            unknown=self._names(reduced.scope),
         )
+
+    def _names(self, scope: Iterable[int]) -> tuple[str, ...]:
+        names = tuple(self.numbers)
+        return tuple(names[bit] for bit in scope)
 
 
 def assess(circuit: Circuit, evidence: Evidence, *, tables: Mapping[str, Table] | None = None) -> Assessment:
@@ -352,11 +376,11 @@ def _factors(
         if not in_logs:
             kept, broken = math.exp(kept), math.exp(broken)
         scopes.append(reduced.scope)
-        tables.append([kept if value else broken for value in lanes(reduced)])
+        tables.append(lanes(reduced, kept, broken))
     none, one = (-math.inf, 0.0) if in_logs else (0.0, 1.0)
     for reduced in knowledge:
         scopes.append(reduced.scope)
-        tables.append([one if value else none for value in lanes(reduced)])
+        tables.append(lanes(reduced, one, none))
     touched = set[int]().union(*scopes)
     for bit, p in facts.likely.items():
         if bit in touched:

@@ -1,8 +1,10 @@
 """A rule under what is known: cut down to its unknown predicates, once with the action and once without it."""
 
+from functools import lru_cache
+from operator import sub
 from typing import NamedTuple
 
-from bylaw.rule.elimination import Numbers, Scope
+from bylaw.rule.elimination import Scope
 from bylaw.rule.formula import Always, Constant, Formula, atoms, is_propositional
 from bylaw.rule.table import MOST_ATOMS, Table, condition, table_of
 
@@ -17,12 +19,6 @@ class Reduced(NamedTuple):
     kept_without: bytes
     is_wide: bool = False
     """Too many unknown predicates for columns: they hold one entry per value the rule might have, in no order."""
-
-    @property
-    def differences(self) -> list[int]:
-        if self.is_wide:
-            return [one - other for one in self.kept_with for other in self.kept_without]
-        return [one - other for one, other in zip(self.kept_with, self.kept_without, strict=True)]
 
 
 class Column:
@@ -108,9 +104,18 @@ def column_of(formula: Formula, action: str, numbers: dict[str, int]) -> Column 
     return Column(table_of(formula), action, numbers)
 
 
-def lanes(reduced: Reduced) -> Numbers:
-    """Both columns as one table, the action its lowest bit."""
-    values = [0.0] * (2 * len(reduced.kept_with))
+@lru_cache(maxsize=8192)
+def differences(reduced: Reduced) -> tuple[int, ...]:
+    """What keeping the rule gains by the action, -1, 0 or 1, per completion."""
+    if reduced.is_wide:
+        return tuple(one - other for one in reduced.kept_with for other in reduced.kept_without)
+    return tuple(map(sub, reduced.kept_with, reduced.kept_without))
+
+
+@lru_cache(maxsize=8192)
+def lanes(reduced: Reduced, kept: float = 1.0, broken: float = 0.0) -> tuple[float, ...]:
+    """Both columns as one table of two numbers, the action its lowest bit."""
+    values = bytearray(2 * len(reduced.kept_with))
     values[0::2] = reduced.kept_without
     values[1::2] = reduced.kept_with
-    return values
+    return tuple([kept if value else broken for value in values])
