@@ -1,0 +1,197 @@
+"""`bylaw scan`: what logs tell by themselves, at 80 columns or as JSON."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from bylaw.errors import BylawError, FormatError, UsageError
+from bylaw.scan import Scan, scan
+from bylaw.scan.argument import Argument, Strange
+from bylaw.scan.effect import Guess
+from bylaw.scan.habit import Habit, Place
+from bylaw.scan.override import effects_file, read_effects
+from bylaw.trace import Identities, Trajectory, read
+
+_SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+_SHOWN = 3
+_REASONS = {
+    "keyed": "called with",
+    "shows": "shows",
+    "belongs": "a record that names",
+    "distinctive": "rare before other writes; perhaps needed in some cases",
+}
+
+
+_LIMITS = (
+    "What this cannot see: whether a policy asks for a look-up, and whether a call was right. Guesses rest on habit"
+    " alone. Correct effects with --write-effects FILE, then --effects FILE; for verdicts, start a pack with"
+    " `bylaw init LOGS --policy FILE`."
+)
+
+
+def scan_logs(
+    logs: Sequence[Path],
+    *,
+    effects: Path | None = None,
+    write_effects: Path | None = None,
+    as_json: bool = False,
+    agent: str | None = None,
+    examples: int = 20,
+    console: Console | None = None,
+) -> Scan:
+    """Scan the logs, print what they show, and give it back."""
+    if write_effects is not None and write_effects.exists():
+        raise UsageError("the file is there already, perhaps with corrections", place=str(write_effects))
+    known = read_effects(effects) if effects is not None else None
+    found = scan(trajectories(logs, agent=agent), effects=known, examples=examples)
+    if write_effects is not None:
+        write_effects.write_text(effects_file(found.tools), encoding="utf-8")
+    if as_json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+    else:
+        show(found, console or Console(highlight=False))
+    return found
+
+
+def trajectories(logs: Sequence[Path], *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
+    """The conversations of files, and of the log files in folders; each under an id of its own."""
+    identities = Identities()
+    for path in logs:
+        if not path.exists():
+            raise UsageError("no such file or folder", place=str(path))
+        inside = path.is_dir()
+        for file in log_files(path) if inside else [path]:
+            try:
+                for each in read(file, agent=agent):
+                    yield identities.own(each) if isinstance(each, Trajectory) else each
+            except FormatError as error:
+                # A folder may hold other things than logs; a file that was named must be one.
+                if not inside:
+                    raise
+                yield error
+
+
+def log_files(folder: Path) -> list[Path]:
+    """The files in a folder that may be logs, by name."""
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name.lower().endswith(_SUFFIXES))
+
+
+def show(found: Scan, console: Console) -> None:
+    """Print a scan for people."""
+    _head(found, console)
+    if not found.trajectories:
+        return
+    _tools(found.tools, console)
+    _habits(found, console)
+    _origins(found, console)
+    console.print()
+    _say(console, _LIMITS)
+
+
+def _head(found: Scan, console: Console) -> None:
+    agents = [name for name in found.agents if name]
+    by = f" by {_count(len(agents), 'agent')}" if agents else ""
+    formats = ", ".join(f"{name or 'given'} {count:,}" for name, count in found.formats.items())
+    _say(console, f"{_count(found.trajectories, 'conversation')}{by}{f' ({formats})' if formats else ''}", style="bold")
+    if found.unreadable:
+        _say(console, f"{_count(found.unreadable, 'record')} could not be read, e.g. {clean(found.faults[0], 200)}")
+    if not found.trajectories:
+        _say(console, "Nothing to scan: no conversation was found.")
+
+
+def _tools(guesses: Iterable[Guess], console: Console) -> None:
+    console.print()
+    _say(console, "Tools, and what they are taken to do", style="bold")
+    _say(console, "effect  sure    calls refused  tool: why")
+    for guess in guesses:
+        head = f"{guess.effect:<6} {guess.sure:>5.0%} {guess.calls:>8,} {guess.refused:>7,}  "
+        _say(console, f"{clean(guess.tool, 60)}: {'; '.join(clean(why, 90) for why in guess.why)}", head=head)
+
+
+def _habits(found: Scan, console: Console) -> None:
+    console.print()
+    _say(console, "Look-ups that usually precede a write, on a value the two share", style="bold")
+    for write in found.writes:
+        _say(console, f"{clean(write.tool, 60)} ({_count(write.cases, 'accepted call')})", style="cyan")
+        if not write.habits:
+            _say(console, "no look-up usually precedes it", head="  ")
+        for habit in write.habits:
+            _habit(habit, console)
+
+
+def _habit(habit: Habit, console: Console) -> None:
+    tools = " or ".join(clean(name, 60) for name in habit.tools)
+    _say(
+        console,
+        f"{tools}: {_REASONS[habit.reason]} {', '.join(clean(name, 60) for name in habit.arguments)}",
+        head="  ",
+    )
+    numbers = f"{habit.hits:,} of {habit.cases:,} ({habit.low:.0%} to {habit.high:.0%}), sure {habit.sure:.0%}"
+    _say(console, numbers, head="      ")
+    lacking = habit.cases - habit.hits
+    if lacking and habit.reason != "distinctive":
+        _say(console, f"lacked by {lacking:,}: {_places(habit.lacking, lacking)}", head="      ", style="yellow")
+
+
+def _origins(found: Scan, console: Console) -> None:
+    arguments = [argument for write in found.writes for argument in write.arguments]
+    strange = sorted((each for each in arguments if each.strange), key=lambda each: (-each.sure, each.tool, each.name))
+    console.print()
+    _say(console, "Values that no tool result showed and no user said", style="bold")
+    if not strange:
+        _say(console, "none, among arguments whose values usually come from somewhere", head="  ")
+    for each in strange:
+        _argument(each, each.nowhere, each.strange, f"sure {each.sure:.0%}", console)
+    texts = sorted((each for each in arguments if each.from_text), key=lambda each: (-each.text, each.tool, each.name))
+    console.print()
+    _say(console, "Values that stood only in free text inside a tool result", style="bold")
+    _say(console, "Neither the user nor a record gave them. An order hidden in data looks like this.", head="  ")
+    if not texts:
+        _say(console, "none", head="  ")
+    for each in texts:
+        _argument(each, each.text, each.from_text, "", console)
+
+
+def _argument(argument: Argument, count: int, values: Sequence[Strange], note: str, console: Console) -> None:
+    name = f"{clean(argument.tool, 60)} {clean(argument.name, 60)}"
+    _say(console, f"{name}: {count:,} of {argument.cases:,}{f', {note}' if note else ''}", head="  ")
+    shown: dict[str, Strange] = {}
+    for value in values:
+        shown.setdefault(value.value, value)
+    for value in list(shown.values())[:_SHOWN]:
+        source = f" from {clean(value.source, 60)}" if value.source else ""
+        _say(console, f"`{clean(value.value, 60)}` in {_place(value.place)}{source}", head="      ")
+
+
+def _places(places: Sequence[Place], total: int) -> str:
+    listed = ", ".join(_place(place) for place in places[:_SHOWN])
+    return f"{listed}, ..." if total > _SHOWN else listed
+
+
+def _place(place: Place) -> str:
+    return f"{clean(place.trajectory, 80)} @{place.step}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' if number != 1 else ''}"
+
+
+def _say(console: Console, text: str, *, head: str = "", style: str = "") -> None:
+    """Print one wrapped line, later lines indented under the first; logs' own text is never read as markup."""
+    body = Text(text, style=style)
+    lines = body.wrap(console, max(20, console.width - len(head)))
+    for number, line in enumerate(lines):
+        line.rstrip()
+        console.print(Text(head if number == 0 else " " * len(head)) + line, soft_wrap=True)
+
+
+def clean(text: str, most: int) -> str:
+    """Text of a log made safe for a terminal: one line, printable, of bounded length."""
+    plain = "".join(
+        character if character.isprintable() else f"\\u{ord(character):04x}" for character in text[: most + 1]
+    )
+    return plain if len(plain) <= most else plain[: most - 3] + "..."

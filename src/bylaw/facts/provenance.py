@@ -1,0 +1,349 @@
+"""Where an argument's value came from: the reverse of asking what an agent has seen.
+
+Nothing is indexed beforehand. A question costs a text search over the events before the call, and a
+result is decoded only where the value stands in it and it matters whether as a field or in free text.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal, cast
+
+import msgspec
+import yaml
+from msgspec import Raw, Struct
+
+from bylaw.trace.event import Event, Message, Result
+
+Kind = Literal["user", "host", "record", "text", "nowhere"]
+
+_LEAVES = 20_000
+_PARSED = 200_000
+_VALUE = 200
+_LISTING_WORDS = 10
+_PROSE_WORDS = 6
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_NUMBERS = (
+    *("zero", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
+_IDENTIFIER = re.compile(r"[^\s<>\\\"'(),;:]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)[^\s<>\\\"'),;]+|[\w-]*\d[\w-]*")
+_TRIM = ".,;:!?'\"()"
+
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+class Origin(Struct, frozen=True):
+    """The best-founded place a value came from: the user's words, the host, a record, free text, or none."""
+
+    kind: Kind
+    step: int | None = None
+    """The message or result that showed it first; None for the host and for nowhere."""
+    tool: str = ""
+    """The tool whose result showed it."""
+
+
+NOWHERE = Origin("nowhere")
+
+
+class Provenance:
+    """Answers, for one conversation, where values came from. `events` may grow while it is in use."""
+
+    def __init__(
+        self, events: Sequence[Event], *, instructions: str = "", context: Mapping[str, Any] | None = None
+    ) -> None:
+        self._events = events
+        self._host = _fold_long(" \n ".join([instructions, *(str(value) for value in (context or {}).values())]))
+        self._texts: dict[int, str] = {}
+        self._folded: dict[int, str] = {}
+
+    def origin(self, value: Any, *, before: int) -> Origin:
+        """Where `value` came from, as of the events before step `before`."""
+        spelling = spell(value)
+        if spelling is None:
+            return NOWHERE
+        for step in range(min(before, len(self._events))):
+            event = self._events[step]
+            if isinstance(event, Message) and event.by == "user" and spelling.said_in(self._words(step, event)):
+                return Origin("user", step)
+        if spelling.said_in(self._host):
+            return Origin("host")
+        return self._shown(spelling, before)
+
+    def text(self, step: int) -> str:
+        """What the result at `step` holds, as text."""
+        text = self._texts.get(step)
+        if text is None:
+            event = self._events[step]
+            assert isinstance(event, Result)
+            text = self._texts[step] = text_of(event)
+        return text
+
+    def _words(self, step: int, event: Message) -> str:
+        words = self._folded.get(step)
+        if words is None:
+            words = self._folded[step] = fold(event.text)
+        return words
+
+    def _shown(self, spelling: "Spelling", before: int) -> Origin:
+        loose: Origin | None = None
+        for step in range(min(before, len(self._events))):
+            event = self._events[step]
+            if not isinstance(event, Result) or not event.captured:
+                continue
+            text = self.text(step)
+            if not spelling.stands_in(text):
+                continue
+            tool = event.tool or self._tool(event)
+            if spelling.is_field_of(text):
+                return Origin("record", step, tool)
+            loose = loose or Origin("text", step, tool)
+        return loose or NOWHERE
+
+    def _tool(self, result: Result) -> str:
+        call = None if result.call is None else self._events[result.call]
+        return str(getattr(call, "tool", ""))
+
+
+class Spelling:
+    """The ways one value may be written in words, and in data."""
+
+    def __init__(self, value: str | float) -> None:
+        self._is_number = not isinstance(value, str)
+        plain = value if isinstance(value, str) else _canonical(value)
+        self._folded = fold(plain)
+        self._written: tuple[str, ...] = (plain,)
+        if not plain.isascii() or '"' in plain or "\\" in plain or not plain.isprintable():
+            self._written = tuple(dict.fromkeys((plain, *(_escaped(plain, ascii=flag) for flag in (False, True)))))
+        # Of the parts a text must hold for the pattern to match, at least one: far cheaper to look for first.
+        self._parts, self._pattern = _number(value) if not isinstance(value, str) else _date(plain)
+
+    def said_in(self, words: str) -> bool:
+        """Whether folded `words` say the value, in any usual form of dates, amounts and small numbers."""
+        if not self._is_number and occurs(self._folded, words) >= 0:
+            return True
+        return self._matches(words)
+
+    def stands_in(self, text: str) -> bool:
+        """Whether the value stands in a result's text at all."""
+        if self._is_number:
+            return self._matches(text)
+        return any(occurs(written, text) >= 0 for written in self._written)
+
+    def is_field_of(self, text: str) -> bool:
+        """Whether the value is a whole field (or key, or list member) of the data in `text`."""
+        if not self._is_number and text[:1] in ("{", "[") and any(f'"{form}"' in text for form in self._written):
+            return _is_json(text) or self._folded in fields_of(text)
+        return self._folded in fields_of(text)
+
+    def _matches(self, text: str) -> bool:
+        return any(part in text for part in self._parts) and self._pattern.search(text) is not None
+
+
+def spell(value: Any) -> Spelling | None:
+    """How `value` may be written; None for what leaves no trace in words (true, null, objects, empty text)."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
+        return None
+    return _spelling(value)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _spelling(value: str | float) -> Spelling:
+    return Spelling(value)
+
+
+def atoms(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
+    """The traceable values inside a call's arguments, each with its path, e.g. `flights[].date`.
+
+    Of running text only the identifiers in it (addresses, links, codes) are traced: the rest is composed.
+    """
+    pending: list[tuple[str, Any]] = [("", arguments)]
+    left = _LEAVES
+    while pending and left:
+        path, value = pending.pop()
+        left -= 1
+        if isinstance(value, dict):
+            items = cast("dict[Any, Any]", value).items()
+            pending.extend((f"{path}.{name}" if path else str(name), part) for name, part in items)
+        elif isinstance(value, list):
+            pending.extend((f"{path}[]", part) for part in cast("list[Any]", value))
+        elif isinstance(value, str) and is_prose(value):
+            yield from ((path, token) for token in identifiers(value))
+        elif isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "":
+            yield path, value
+
+
+def is_prose(text: str) -> bool:
+    """Whether `text` is something composed rather than a value taken from somewhere."""
+    return len(text) > 80 or text.count(" ") >= _PROSE_WORDS or "\n" in text
+
+
+def identifiers(text: str) -> list[str]:
+    """The addresses, links and codes inside running text, without repeats."""
+    found = (match.strip(_TRIM) for match in _IDENTIFIER.findall(text[:_PARSED]))
+    return list(dict.fromkeys(token for token in found if is_identifier(token)))
+
+
+@lru_cache(maxsize=4096)
+def is_identifier(value: str) -> bool:
+    """Whether `value` looks like the name of one thing: a code, an address or a link, not a word or a date."""
+    if len(value) < 3 or len(value) > 200 or any(character.isspace() for character in value):
+        return False
+    if "://" in value or value.startswith("www.") or re.fullmatch(r"[^@]+@[^@]+\.[^@]+", value):
+        return True
+    if not any(character.isdigit() for character in value) or re.fullmatch(r"[\d.,:/-]+(?:T[\d.:Z+-]+)?", value):
+        return value.isdigit() and len(value) >= 6
+    return any(character.isalpha() for character in value)
+
+
+def text_of(result: Result) -> str:
+    """A result's content as text, whether or not it came as JSON."""
+    content = result.content
+    return bytes(content).decode("utf-8", "replace") if isinstance(content, Raw) else content
+
+
+def occurs(value: str, text: str, start: int = 0) -> int:
+    """Where `value` stands in `text` as a whole word, or -1."""
+    if not value:
+        return -1
+    here = text.find(value, start)
+    while here >= 0:
+        end = here + len(value)
+        if not (here and _joins(text[here - 1], value[0])) and not (end < len(text) and _joins(text[end], value[-1])):
+            return here
+        here = text.find(value, here + 1)
+    return -1
+
+
+def _joins(outer: str, inner: str) -> bool:
+    return (outer.isalnum() or outer == "_") and (inner.isalnum() or inner == "_")
+
+
+def fold(text: str) -> str:
+    """`text` with case, underscores and runs of white space made alike, so that words can be compared."""
+    return " ".join(text.casefold().replace("_", " ").split())
+
+
+_fold_long = lru_cache(maxsize=16)(fold)
+
+
+def _escaped(text: str, *, ascii: bool) -> str:
+    return json.dumps(text, ensure_ascii=ascii)[1:-1]
+
+
+def _canonical(number: float) -> str:
+    whole = math.isfinite(number) and abs(number) < 1e15 and number == int(number)
+    return str(int(number)) if whole else str(number)
+
+
+def _number(number: float) -> tuple[tuple[str, ...], re.Pattern[str]]:
+    whole, _, part = _canonical(number).partition(".")
+    spoken = [whole]
+    if whole.lstrip("-").isdigit() and len(whole) < 20:
+        spoken.append(f"{int(whole):,}")
+    if not part and whole.isdigit() and int(whole) < len(_NUMBERS):
+        spoken.append(_NUMBERS[int(whole)])
+    tail = rf"\.{re.escape(part)}0*" if part else r"(?:\.0+)?"
+    forms = "|".join(re.escape(form) for form in dict.fromkeys(spoken))
+    return tuple(spoken), re.compile(rf"(?<![\w-])(?<!\d[.,])(?:{forms}){tail}(?!\w|[.,]\d)")
+
+
+_NEVER = re.compile(r"(?!)")
+
+
+def _date(text: str) -> tuple[tuple[str, ...], re.Pattern[str]]:
+    match = _DATE.fullmatch(text)
+    if match is None or not 1 <= int(match[2]) <= 12:
+        return (), _NEVER
+    year, month, day = match[1], int(match[2]), int(match[3])
+    name = _MONTHS[month - 1]
+    called = rf"(?:{name}|{name[:3]}\.?|{name[:4]}\.?)"
+    suffix = r"(?:st|nd|rd|th)?"
+    forms = (
+        rf"{match[1]}-{match[2]}-{match[3]}",
+        rf"{called} (?:the )?0?{day}{suffix}(?!\d)",
+        rf"(?<!\d)0?{day}{suffix} (?:of )?{called}",
+        rf"(?<!\d)0?{month}[/.-]0?{day}(?:[/.-](?:{year}|{year[2:]}))?(?!\d)",
+        rf"(?<!\d)0?{day}[/.-]0?{month}[/.-](?:{year}|{year[2:]})(?!\d)",
+    )
+    return (str(day),), re.compile("|".join(forms))
+
+
+@lru_cache(maxsize=256)
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text, type=Raw)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=256)
+def fields_of(text: str) -> frozenset[str]:
+    """Every whole value, key and list member of the data in `text`, folded; for plain text, the text itself.
+
+    Data is JSON, what YAML reads as a mapping or a list, or a plain listing of short lines, perhaps under a label.
+    """
+    found: set[str] = {fold(text)} if len(text) <= _VALUE else set()
+    data = _parse(text)
+    if isinstance(data, str) or (isinstance(data, dict) and len(cast("dict[Any, Any]", data)) == 1):
+        found.update(_listed(text))
+    pending: list[Any] = [data]
+    left = _LEAVES
+    while pending and left:
+        left -= 1
+        value = pending.pop()
+        if isinstance(value, dict):
+            mapping = cast("dict[Any, Any]", value)
+            found.update(fold(str(name)) for name in mapping)
+            pending.extend(mapping.values())
+        elif isinstance(value, list):
+            pending.extend(cast("list[Any]", value))
+        elif isinstance(value, str) and value is not text:
+            if value[:1] in ("{", "["):
+                pending.append(_decoded(value))
+            elif len(value) <= _VALUE:
+                found.update((fold(value), _as_number(value)))
+        elif isinstance(value, (int, float)):
+            found.add(_canonical(value))
+    return frozenset(found)
+
+
+def _as_number(text: str) -> str:
+    try:
+        return _canonical(float(text)) if len(text) < 20 else text
+    except ValueError:
+        return text
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _parse(text: str) -> Any:
+    """The data in a result's text: from JSON, else from YAML (which also reads Python's own notation)."""
+    data = _decoded(text)
+    if data is not None or len(text) > _PARSED or not (":" in text or text.lstrip()[:1] in ("-", "[", "{")):
+        return text if data is None else data
+    try:
+        data = yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return text
+    return cast("Any", data) if isinstance(data, dict | list) else text
+
+
+def _listed(text: str) -> set[str]:
+    """The members of a plain listing; nothing where any line reads like prose."""
+    lines = [line.strip() for line in text[:_PARSED].splitlines() if line.strip()]
+    if len(lines) < 2 or any(line.count(" ") >= _LISTING_WORDS for line in lines):
+        return set()
+    return {fold(part) for line in lines for part in (line, line.partition(":")[2].strip()) if part}

@@ -1,0 +1,5 @@
+"""What logs tell by themselves, before there is a pack. Start at `survey`."""
+
+from bylaw.scan.survey import Scan, Survey, scan
+
+__all__ = ["Scan", "Survey", "scan"]

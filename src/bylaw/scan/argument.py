@@ -1,0 +1,124 @@
+"""Where the arguments of writes come from, and which of them come from nowhere."""
+
+import heapq
+from collections import Counter
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.facts.provenance import Kind, Origin, is_identifier
+from bylaw.scan.habit import Place
+from bylaw.scan.interval import wilson
+
+_DISTINCT = 1_000
+_USUAL = 0.8
+_VALUE = 80
+
+
+class Strange(Struct, frozen=True, order=True):
+    """One value whose origin is worth a look."""
+
+    place: Place
+    value: str
+    source: str = ""
+    """For free text: the tool whose result held it, and the step, e.g. `read_file @2`."""
+
+
+class Argument(Struct, frozen=True):
+    """One argument of a write tool, and where its values came from."""
+
+    tool: str
+    name: str
+    """Its path, e.g. `flights[].flight_number`."""
+    cases: int
+    user: int
+    host: int
+    record: int
+    text: int
+    nowhere: int
+    vocabulary: bool
+    """It takes few words, such as kinds and classes, which need no origin."""
+    sure: float
+    """How surely a value of it without origin is strange: the low end of the share of values that have one."""
+    strange: tuple[Strange, ...] = ()
+    """The first values from nowhere, where nearly all others have an origin."""
+    from_text: tuple[Strange, ...] = ()
+    """The first values that stood in free text inside a tool result and nowhere else."""
+
+    @property
+    def usual(self) -> bool:
+        """Whether nearly all its values have an origin, so that one without is strange."""
+        return not self.vocabulary and self.sure > 0 and self.cases - self.nowhere >= _USUAL * self.cases
+
+
+class Origins:
+    """Counts for one argument of one tool."""
+
+    def __init__(self, examples: int) -> None:
+        self.kinds: Counter[Kind] = Counter()
+        self._distinct: set[str] = set()
+        self._nowhere = _Firsts(examples)
+        self._text = _Firsts(examples)
+
+    def add(self, value: str | float, origin: Origin, place: Place) -> None:
+        """Count one value."""
+        self.kinds[origin.kind] += 1
+        shown = str(value)[:_VALUE]
+        if len(self._distinct) < _DISTINCT:
+            self._distinct.add(shown)
+        if origin.kind == "nowhere":
+            self._nowhere.add(Strange(place, shown))
+        elif origin.kind == "text":
+            self._text.add(Strange(place, shown, f"{origin.tool} @{origin.step}"))
+
+    def summary(self, tool: str, name: str) -> Argument:
+        """The counts as a record."""
+        kinds, cases = self.kinds, self.kinds.total()
+        words = [value for value in self._distinct if not is_identifier(value) and not value[:1].isdigit()]
+        few = cases >= 10 and len(self._distinct) * 10 <= cases and len(self._distinct) < _DISTINCT
+        vocabulary = few and len(words) * 2 > len(self._distinct)
+        low = wilson(cases - kinds["nowhere"], cases)[0]
+        found = Argument(
+            tool,
+            name,
+            cases,
+            kinds["user"],
+            kinds["host"],
+            kinds["record"],
+            kinds["text"],
+            kinds["nowhere"],
+            vocabulary,
+            round(low, 2),
+            self._nowhere.items(),
+            self._text.items(),
+        )
+        if found.usual:
+            return found
+        return msgspec.structs.replace(found, strange=())
+
+
+class _Firsts:
+    """The first few by place, whatever the order they come in."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._heap: list[_Last] = []
+
+    def add(self, item: Strange) -> None:
+        if len(self._heap) < self._most:
+            heapq.heappush(self._heap, _Last(item))
+        elif item < self._heap[0].item:
+            heapq.heapreplace(self._heap, _Last(item))
+
+    def items(self) -> tuple[Strange, ...]:
+        return tuple(sorted(last.item for last in self._heap))
+
+
+class _Last:
+    __slots__ = ("item",)
+
+    def __init__(self, item: Strange) -> None:
+        self.item = item
+
+    def __lt__(self, other: "_Last") -> bool:
+        return self.item > other.item

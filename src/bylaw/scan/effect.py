@@ -1,0 +1,200 @@
+"""What a tool does to the world, guessed from its name, its definition and how its results behave.
+
+Each piece of evidence adds weight to one effect; the guess is the heaviest, and how sure it is says how far ahead.
+A tool that nothing speaks for is taken for a write, so that ignorance never hides one.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.policy.tool import Effect
+
+Evidence = tuple[Effect, float, str]
+"""The effect it speaks for, how much it weighs, and what it is, in words."""
+EFFECTS: tuple[Effect, ...] = ("read", "write", "none")
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_READ = _words(
+    """
+    get list search find read lookup look fetch query view show describe check count retrieve browse select is
+    has exists verify validate inspect load compare preview estimate status info details recall poll peek scan
+    download track quote locate identify
+    """
+)
+_WRITE = _words(
+    """
+    create add book cancel update delete remove send set post put insert modify change edit write append move
+    rename reschedule schedule reserve transfer invite share charge refund pay issue submit approve reject
+    assign unassign enable disable activate deactivate grant revoke open close order return exchange apply
+    register subscribe unsubscribe upload save make place confirm void reset toggle start stop restart suspend
+    resume terminate merge archive upgrade downgrade waive adjust replace drop publish upsert patch mark upvote
+    accept decline block unblock lock unlock deposit withdraw renew execute run launch deploy record
+    """
+)
+_NONE = _words(
+    """
+    think thought reflect calculate compute calculator plan wait sleep noop done finish respond echo
+    """
+)
+_PERSONS = {"human", "humans", "operator", "supervisor", "representative", "agents"}
+_VERBS: dict[str, Effect] = {
+    **dict.fromkeys(_READ, "read"),
+    **dict.fromkeys(_WRITE, "write"),
+    **dict.fromkeys(_NONE, "none"),
+}
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_DONE = re.compile(
+    r"success|\b(?:updated|deleted|cancell?ed|created|sent|added|removed|booked|scheduled|has been|saved|refunded)\b",
+    re.I,
+)
+
+
+class Guess(Struct, frozen=True):
+    """What a tool is taken to do, how sure that is, and why."""
+
+    tool: str
+    effect: Effect
+    sure: float
+    """Between 0 and 1; 1 only where a person said so."""
+    why: tuple[str, ...]
+    calls: int = 0
+    refused: int = 0
+    trajectories: int = 0
+
+
+class Behaviour:
+    """Counts of how one tool's calls behaved, over all conversations."""
+
+    __slots__ = ("calls", "changed", "definitions", "done", "empty", "refused", "same", "trajectories", "unchanged")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.trajectories = 0
+        self.refused = 0
+        self.same = 0
+        """Repeats of one call in one conversation that gave the same result."""
+        self.changed = 0
+        """Repeats of another tool's call around this one, on a shared value, that gave another result."""
+        self.unchanged = 0
+        self.done = 0
+        """Short results that say something was done."""
+        self.empty = 0
+        self.definitions: set[tuple[Evidence, ...]] = set()
+        """What the recorded definitions say; normally one."""
+
+
+def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Guess:
+    """The effect of `tool`, weighing everything seen of it."""
+    counts = (behaviour.calls, behaviour.refused, behaviour.trajectories)
+    if override is not None:
+        return Guess(tool, override, 1.0, ("you said so",), *counts)
+    evidence = [*by_name(tool)]
+    for pieces in sorted(behaviour.definitions):
+        evidence += pieces
+    evidence += _by_behaviour(behaviour, leans=weigh(evidence)[0])
+    effect, sure = weigh(evidence)
+    why = tuple(dict.fromkeys(text for side, _, text in evidence if side == effect))
+    against = tuple(dict.fromkeys(f"but {text}" for side, _, text in evidence if side != effect))
+    return Guess(tool, effect, sure, why + against or ("nothing tells; taken for a write",), *counts)
+
+
+def weigh(evidence: Iterable[Evidence]) -> tuple[Effect, float]:
+    """The heaviest effect and how sure that is."""
+    score: dict[Effect, float] = {"read": 0.0, "write": 0.1, "none": -0.7}
+    for side, weight, _ in evidence:
+        score[side] += weight
+    total = sum(math.exp(value) for value in score.values())
+    best = max(EFFECTS, key=lambda effect: score[effect])
+    return best, min(0.99, round(math.exp(score[best]) / total, 2))
+
+
+def by_name(tool: str) -> list[Evidence]:
+    """What a tool's name tells: its first word that is a verb we know, wherever it stands."""
+    words = words_of(tool)
+    if "escalate" in words or ("transfer" in words and _PERSONS & set(words)):
+        return [("none", 3.0, "its name hands over to a person")]
+    for position, word in enumerate(words):
+        effect = _VERBS.get(word)
+        if effect is not None:
+            return [(effect, 3.0 if position == 0 else 2.0, f"`{word}` in its name")]
+    return []
+
+
+def words_of(name: str) -> list[str]:
+    """The lower-case words of an identifier, however they are joined."""
+    return [word.lower() for word in _WORD.findall(name[:200])]
+
+
+def by_definition(definition: Mapping[str, Any]) -> tuple[Evidence, ...]:
+    """What a recorded tool definition tells: MCP's hints, and the first verb of the description."""
+    body = _mapping(definition.get("function")) or definition
+    hints = _mapping(definition.get("annotations")) or _mapping(body.get("annotations"))
+    evidence: list[Evidence] = []
+    if hints.get("readOnlyHint") is True:
+        evidence.append(("read", 4.0, "readOnlyHint: true"))
+    elif hints.get("destructiveHint") is True:
+        evidence.append(("write", 4.0, "destructiveHint: true"))
+    elif hints.get("readOnlyHint") is False:
+        evidence.append(("write", 3.0, "readOnlyHint: false"))
+    description = body.get("description")
+    for word in words_of(description[:80])[:3] if isinstance(description, str) else ():
+        effect = _VERBS.get(word) or _VERBS.get(word.removesuffix("s")) or _VERBS.get(word.removesuffix("es"))
+        if effect is not None:
+            evidence.append((effect, 1.5, f"`{word}` in its description"))
+            break
+    return tuple(evidence)
+
+
+def name_of(definition: Mapping[str, Any]) -> str:
+    """The tool's name in a recorded definition, bare or wrapped as a function."""
+    name = (_mapping(definition.get("function")) or definition).get("name")
+    return name if isinstance(name, str) else ""
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[Evidence]:
+    evidence: list[Evidence] = []
+    if seen.changed:
+        share = seen.changed / (seen.changed + seen.unchanged)
+        of = f"{seen.changed} of {seen.changed + seen.unchanged}"
+        evidence.append(("write", min(3.0, seen.changed) * share, f"a look-up differed after it, {of} times"))
+    if seen.same and leans != "none":  # arithmetic gives the same result too
+        evidence.append(("read", min(1.0, 0.2 * seen.same), f"the same call gave the same result, {seen.same} times"))
+    answered = max(1, seen.calls - seen.refused)
+    if seen.done * 2 > answered:
+        evidence.append(("write", 1.0, "its results say that something was done"))
+    if seen.empty * 2 > answered:
+        evidence.append(("write", 0.3, "its results are empty"))
+    return evidence
+
+
+def says_done(text: str) -> bool:
+    """Whether a short result reports a deed rather than data."""
+    return 0 < len(text) < 300 and _DONE.search(text) is not None
+
+
+def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, tuple[Evidence, ...]]) -> bool:
+    """Whether a call must be looked at as a write, from what one conversation alone tells.
+
+    Decided without other conversations, so that their order cannot matter.
+    """
+    if tool in known:
+        return known[tool] == "write"
+    return _sounds_like_a_write(tool, definitions.get(tool, ()))
+
+
+@lru_cache(maxsize=4096)
+def _sounds_like_a_write(tool: str, evidence: tuple[Evidence, ...]) -> bool:
+    return weigh([*by_name(tool), *evidence])[0] == "write"

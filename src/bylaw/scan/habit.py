@@ -1,0 +1,204 @@
+"""The look-ups that usually precede a write, and the writes that lacked them."""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.scan.effect import Guess
+from bylaw.scan.interval import wilson
+from bylaw.scan.link import Bond, Pattern
+
+Reason = Literal["keyed", "shows", "belongs", "distinctive"]
+
+_USUAL = 0.5
+"""A look-up on the very id counts as usual from this share on."""
+_BELONGS = 0.9
+"""Records that only point at the id must be looked up nearly always to count: low end of the interval."""
+_ADDS = 0.1
+"""An alternative is named where it covers at least this share more."""
+_OFTEN_ENOUGH = 0.1
+_LIFT = 3.0
+_FEWEST = 3
+"""Writes below which nothing is called usual."""
+
+
+class Place(Struct, frozen=True, order=True):
+    """A call in the logs."""
+
+    trajectory: str
+    step: int
+    agent: str = ""
+
+
+class Habit(Struct, frozen=True):
+    """Look-ups, any of which is usually made before a write, on a value of its arguments."""
+
+    tools: tuple[str, ...]
+    arguments: tuple[str, ...]
+    """The write's arguments they bear on; empty where the connection goes through other look-ups."""
+    reason: Reason
+    hits: int
+    cases: int
+    low: float
+    high: float
+    """Wilson's interval for `hits` of `cases`."""
+    sure: float
+    """How sure it is that this write needs this look-up: the low end, times how sure the effects are."""
+    lacking: tuple[Place, ...] = ()
+    """The first of the calls that lacked it; `cases - hits` says how many there are."""
+
+
+class Preparation:
+    """Counts of how the calls of one write tool were prepared, with the first by place as examples."""
+
+    def __init__(self, examples: int) -> None:
+        self.patterns: Counter[Pattern] = Counter()
+        self.together: set[str] = set()
+        """The tools called in the same conversations."""
+        self._examples: dict[Pattern, list[_Last]] = {}
+        self._most = examples
+
+    def add(self, pattern: Pattern, place: Place) -> None:
+        """Count one call."""
+        self.patterns[pattern] += 1
+        kept = self._examples.setdefault(pattern, [])
+        if len(kept) < self._most:
+            heapq.heappush(kept, _Last(place))
+        elif place < kept[0].place:
+            heapq.heapreplace(kept, _Last(place))
+
+    def examples(self, patterns: Iterable[Pattern]) -> tuple[Place, ...]:
+        """The first places of the calls prepared in one of these ways."""
+        return tuple(sorted(each.place for pattern in patterns for each in self._examples[pattern])[: self._most])
+
+
+class _Last:
+    """A place ordered backwards, so that a heap gives up the last one first."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+    def __lt__(self, other: "_Last") -> bool:
+        return self.place > other.place
+
+
+def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str, Guess]) -> tuple[Habit, ...]:
+    """The usual look-ups before `tool`, surest first."""
+    own = prepared[tool]
+    reads = {name for name, guess in guesses.items() if guess.effect == "read"}
+    found: list[Habit] = []
+    paths = sorted({path for pattern in own.patterns for path, _ in pattern.covers})
+    for path in paths:
+        keyed = _group(own, path, reads, ("keyed",))
+        if keyed:
+            found.append(_habit(own, path, keyed, ("keyed",), "keyed"))
+            found += _belonging(own, path, reads - set(keyed))
+        elif shown := _group(own, path, reads, ("keyed", "shows")):
+            found.append(_habit(own, path, shown, ("keyed", "shows"), "shows"))
+    found = _merge(found)
+    named = {name for habit in found for name in habit.tools}
+    found += _distinctive(tool, prepared, reads - named)
+    write = guesses[tool].sure
+    rated = [_rate(habit, write * max(guesses[name].sure for name in habit.tools)) for habit in found]
+    return tuple(sorted(rated, key=lambda habit: (habit.reason == "distinctive", -habit.sure, habit.tools)))
+
+
+def _covers(pattern: Pattern, path: str, tools: Iterable[str], bonds: tuple[Bond, ...]) -> bool | None:
+    """Whether every value at `path` was covered by one of `tools`; None where the call has no such argument."""
+    wanted = {(tool, bond) for tool in tools for bond in bonds}
+    values = [cover for at, cover in pattern.covers if at == path]
+    return all(cover & wanted for cover in values) if values else None
+
+
+def _count(own: Preparation, path: str, tools: Iterable[str], bonds: tuple[Bond, ...]) -> tuple[int, int]:
+    tools = tuple(tools)
+    hits = cases = 0
+    for pattern, count in own.patterns.items():
+        covered = _covers(pattern, path, tools, bonds)
+        if covered is not None:
+            cases += count
+            hits += count * covered
+    return hits, cases
+
+
+def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]) -> tuple[str, ...]:
+    """The fewest look-ups that together cover the argument in most calls: the best, and what adds to it."""
+    present = {name for pattern in own.patterns for at, cover in pattern.covers if at == path for name, _ in cover}
+    left = sorted(present & reads)
+    chosen: list[str] = []
+    covered = 0
+    while left:
+        best = max(left, key=lambda name: (_count(own, path, [*chosen, name], bonds)[0], name))
+        hits, cases = _count(own, path, [*chosen, best], bonds)
+        if cases < _FEWEST or hits - covered < _ADDS * cases:
+            break
+        chosen.append(best)
+        left.remove(best)
+        covered = hits
+    hits, cases = _count(own, path, chosen, bonds)
+    return tuple(chosen) if chosen and hits >= _USUAL * cases else ()
+
+
+def _belonging(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
+    """Look-ups of other records that point at the id, where nearly every call made them."""
+    found: list[Habit] = []
+    for name in sorted(reads):
+        hits, cases = _count(own, path, [name], ("shows",))
+        if wilson(hits, cases)[0] >= _BELONGS:
+            found.append(_habit(own, path, (name,), ("shows",), "belongs"))
+    return found
+
+
+def _habit(own: Preparation, path: str, tools: tuple[str, ...], bonds: tuple[Bond, ...], reason: Reason) -> Habit:
+    hits, cases = _count(own, path, tools, bonds)
+    low, high = wilson(hits, cases)
+    lacking = own.examples(pattern for pattern in own.patterns if _covers(pattern, path, tools, bonds) is False)
+    return Habit(tools, (path,), reason, hits, cases, low, high, low, lacking)
+
+
+def _merge(found: list[Habit]) -> list[Habit]:
+    """One line for the same look-ups on several arguments: that of the best supported one."""
+    merged: dict[tuple[frozenset[str], Reason], Habit] = {}
+    for habit in sorted(found, key=lambda habit: (-habit.low, habit.arguments)):
+        key = (frozenset(habit.tools), habit.reason)
+        kept = merged.get(key)
+        if kept is not None:
+            habit = msgspec.structs.replace(kept, arguments=(*kept.arguments, *habit.arguments))
+        merged[key] = habit
+    return list(merged.values())
+
+
+def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]) -> list[Habit]:
+    """Look-ups that are not usual before this write but far rarer before the others: perhaps needed in some cases."""
+    touching = {key: _touching(own) for key, own in prepared.items()}
+    found: list[Habit] = []
+    for name in sorted(reads & touching[tool].keys()):
+        others = [key for key, own in prepared.items() if key != tool and name in own.together]
+        hits, cases = touching[tool][name], prepared[tool].patterns.total()
+        there, rest = sum(touching[key][name] for key in others), sum(prepared[key].patterns.total() for key in others)
+        low, high = wilson(hits, cases)
+        if hits < _FEWEST or hits < _OFTEN_ENOUGH * cases or rest == 0:
+            continue
+        if low <= wilson(there, rest)[1] or hits * rest < _LIFT * there * cases:
+            continue
+        found.append(Habit((name,), (), "distinctive", hits, cases, low, high, low))
+    return found
+
+
+def _touching(own: Preparation) -> Counter[str]:
+    """In how many calls each look-up bore on the write at all, through whatever connection."""
+    hits: Counter[str] = Counter()
+    for pattern, count in own.patterns.items():
+        for name in pattern.chained.union(name for _, cover in pattern.covers for name, _ in cover):
+            hits[name] += count
+    return hits
+
+
+def _rate(habit: Habit, factor: float) -> Habit:
+    return msgspec.structs.replace(habit, sure=round(habit.low * factor, 2))

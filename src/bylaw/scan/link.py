@@ -1,0 +1,125 @@
+"""Which earlier look-ups bear on a write: those that share a value with it, and how.
+
+A look-up is *keyed* by a value of the write where it was called with it; it *shows* the value where its result
+holds it as a field or a key of a record; it merely *mentions* it where the value stands in a list of names or in
+running text. It is *chained* where it was called with something that a keyed or showing look-up had returned.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from bylaw.facts.provenance import atoms, is_identifier, occurs
+
+Bond = Literal["keyed", "shows", "mentions"]
+Cover = frozenset[tuple[str, Bond]]
+"""The tools that bear on one value, each by its strongest bond."""
+
+_OCCURRENCES = 20
+_IS_KEY = re.compile(r"[\"'\\]{0,3}\s{0,2}:(?!//)")
+# A time of day is no field: `10:13` does not show 13.
+_IS_FIELD = re.compile(r"(?:[^\d\s]\s?:|\d:\s)\s{0,2}[\"'\\]{0,3}$")
+_RANK: dict[Bond, int] = {"mentions": 0, "shows": 1, "keyed": 2}
+
+
+class Pattern(Struct, frozen=True):
+    """How one write call was prepared; equal for calls prepared alike."""
+
+    covers: frozenset[tuple[str, Cover]]
+    """For each argument path, the cover of each of its values."""
+    chained: frozenset[str]
+
+
+class Lookup:
+    """An earlier call with its result, as material for links."""
+
+    __slots__ = ("_keys", "arguments", "text", "tool")
+
+    def __init__(self, tool: str, arguments: dict[str, object], text: str) -> None:
+        self.tool = tool
+        self.arguments = arguments
+        self.text = text
+        self._keys: frozenset[str] | None = None
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The values it was called with that can name a thing."""
+        if self._keys is None:
+            self._keys = frozenset(value for _, value in names(self.arguments))
+        return self._keys
+
+
+def names(arguments: dict[str, object]) -> Iterable[tuple[str, str]]:
+    """The values in a call's arguments that can name a thing, each with its path: no dates, amounts or flags."""
+    for path, value in atoms(arguments):
+        if isinstance(value, str):
+            is_word = len(value) >= 2 and not value[0].isdigit() and value.lower() not in _WORDS
+            if is_word or is_identifier(value) or (value.isdigit() and _is_id(path)):
+                yield path, value
+        elif isinstance(value, int) and _is_id(path):
+            yield path, str(value)
+
+
+_WORDS = {"yes", "no", "true", "false", "none", "null", "all", "any", "asc", "desc"}
+
+
+def _is_id(path: str) -> bool:
+    last = path.rpartition(".")[2].rstrip("[]").lower().rstrip("_s")
+    return last == "id" or last.endswith(("_id", "number", "_no", "code"))
+
+
+def link(arguments: dict[str, object], lookups: Sequence[Lookup]) -> Pattern:
+    """How the look-ups made so far bear on a call with these arguments."""
+    covers: set[tuple[str, Cover]] = set()
+    near: dict[int, Lookup] = {}
+    for path, value in dict.fromkeys(names(arguments)):
+        strongest: dict[str, Bond] = {}
+        for position, lookup in enumerate(lookups):
+            bond = _bond(path, value, lookup)
+            if bond is None:
+                continue
+            if bond != "mentions":
+                near[position] = lookup
+            if _RANK[bond] > _RANK.get(strongest.get(lookup.tool, "mentions"), 0) or lookup.tool not in strongest:
+                strongest[lookup.tool] = bond
+        covers.add((path, frozenset(strongest.items())))
+    return Pattern(frozenset(covers), _chained(near, lookups))
+
+
+def _bond(path: str, value: str, lookup: Lookup) -> Bond | None:
+    if value in lookup.keys:
+        return "keyed"
+    if not is_identifier(value) and not (value.isdigit() and _is_id(path)):
+        return None
+    return stance(value, lookup.text)
+
+
+def stance(value: str, text: str) -> Bond | None:
+    """How `value` stands in a result: as a field or key of a record, in a list or running text, or not at all.
+
+    Read off the neighbouring characters, so that results need not be decoded: this guides guesses, never verdicts.
+    """
+    here = occurs(value, text)
+    if here < 0:
+        return None
+    for _ in range(_OCCURRENCES):
+        end = here + len(value)
+        if _IS_KEY.match(text, end) or _IS_FIELD.search(text, max(0, here - 8), here):
+            return "shows"
+        here = occurs(value, text, end)
+        if here < 0:
+            break
+    return "mentions"
+
+
+def _chained(near: dict[int, Lookup], lookups: Sequence[Lookup]) -> frozenset[str]:
+    """Tools whose calls were keyed by something that a near look-up returned."""
+    found: set[str] = set()
+    for position, lookup in enumerate(lookups):
+        if position in near or lookup.tool in found:
+            continue
+        if any(occurs(key, other.text) >= 0 for key in lookup.keys for other in near.values()):
+            found.add(lookup.tool)
+    return frozenset(found)

@@ -1,0 +1,204 @@
+"""What logs tell by themselves: no pack, no model, no database. Read in one pass, a conversation at a time."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from bylaw.errors import BylawError
+from bylaw.facts.acceptance import accepted
+from bylaw.facts.provenance import Provenance, atoms, occurs, text_of
+from bylaw.policy.tool import Effect
+from bylaw.scan.argument import Argument, Origins
+from bylaw.scan.effect import Behaviour, Evidence, Guess, by_definition, guess, may_write, name_of, says_done
+from bylaw.scan.habit import Habit, Place, Preparation, habits
+from bylaw.scan.link import Lookup, link, names
+from bylaw.trace import Call, Message, Result, Trajectory
+
+EXAMPLES = 20
+
+
+class Write(Struct, frozen=True):
+    """A write tool: the look-ups that usually precede it, and where its arguments come from."""
+
+    tool: str
+    cases: int
+    """Calls that the tool accepted; a refused call changed nothing and is left out."""
+    habits: tuple[Habit, ...]
+    arguments: tuple[Argument, ...]
+
+
+class Scan(Struct, frozen=True):
+    """What the logs show, each guess with how sure it is."""
+
+    trajectories: int
+    unreadable: int
+    """Records that could not be read."""
+    agents: dict[str, int]
+    formats: dict[str, int]
+    tools: tuple[Guess, ...]
+    writes: tuple[Write, ...]
+    faults: tuple[str, ...] = ()
+    """The first few reasons why records could not be read."""
+
+
+def scan(
+    trajectories: Iterable[Trajectory | BylawError],
+    *,
+    effects: Mapping[str, Effect] | None = None,
+    examples: int = EXAMPLES,
+) -> Scan:
+    """What `trajectories` show. `effects` overrides guesses by tool; `examples` bounds the calls listed per finding."""
+    survey = Survey(effects=effects, examples=examples)
+    for trajectory in trajectories:
+        survey.add(trajectory)
+    return survey.result()
+
+
+class Survey:
+    """Counters over conversations; what one leaves behind is counts and a bounded number of examples."""
+
+    def __init__(self, *, effects: Mapping[str, Effect] | None = None, examples: int = EXAMPLES) -> None:
+        self._known: dict[str, Effect] = dict(effects) if effects else {}
+        self._examples = examples
+        self._trajectories = 0
+        self._unreadable = 0
+        self._faults: set[str] = set()
+        self._agents: Counter[str] = Counter()
+        self._formats: Counter[str] = Counter()
+        self._behaviour: defaultdict[str, Behaviour] = defaultdict(Behaviour)
+        self._prepared: dict[str, Preparation] = {}
+        self._origins: dict[tuple[str, str], Origins] = {}
+
+    def add(self, trajectory: Trajectory | BylawError) -> None:
+        """Count one conversation, or one that could not be read."""
+        if isinstance(trajectory, BylawError):
+            self._unreadable += 1
+            self._faults = set(sorted({*self._faults, str(trajectory)})[: self._examples])
+            return
+        self._trajectories += 1
+        self._agents[trajectory.agent] += 1
+        self._formats[trajectory.format] += 1
+        definitions = {name_of(each): by_definition(each) for each in trajectory.tools}
+        for name, evidence in definitions.items():
+            if name:
+                self._behaviour[name].definitions.add(evidence)
+        writes = self._behave(trajectory.events, definitions)
+        if writes:
+            self._prepare(trajectory, writes)
+
+    def result(self) -> Scan:
+        """What was counted."""
+        guesses = {tool: guess(tool, seen, self._known.get(tool)) for tool, seen in self._behaviour.items()}
+        order = sorted(guesses.values(), key=lambda each: (-each.calls, each.tool))
+        prepared = {tool: own for tool, own in self._prepared.items() if guesses[tool].effect == "write"}
+        arguments: defaultdict[str, list[Argument]] = defaultdict(list)
+        for (tool, path), origins in sorted(self._origins.items()):
+            arguments[tool].append(origins.summary(tool, path))
+        writes = [
+            Write(each.tool, own.patterns.total(), habits(each.tool, prepared, guesses), tuple(arguments[each.tool]))
+            for each in order
+            if (own := prepared.get(each.tool)) is not None
+        ]
+        return Scan(
+            self._trajectories,
+            self._unreadable,
+            dict(sorted(self._agents.items())),
+            dict(sorted(self._formats.items())),
+            tuple(order),
+            tuple(writes),
+            tuple(sorted(self._faults)),
+        )
+
+    def _behave(self, events: Sequence[object], definitions: Mapping[str, tuple[Evidence, ...]]) -> list[int]:
+        """Count how tools behaved; the steps of the accepted calls that may be writes."""
+        suspect: dict[str, bool] = {}
+        answered: dict[int, bool] = {}
+        earlier: dict[tuple[str, str], tuple[int, str]] = {}
+        may: list[int] = []
+        for step, event in enumerate(events):
+            if isinstance(event, Call):
+                if event.tool not in suspect:
+                    suspect[event.tool] = may_write(event.tool, self._known, definitions)
+                    self._behaviour[event.tool].trajectories += 1
+                self._behaviour[event.tool].calls += 1
+                if suspect[event.tool] and event.by == "agent" and not event.fault:
+                    may.append(step)
+            elif isinstance(event, Result) and event.call is not None:
+                call = events[event.call]
+                if not isinstance(call, Call) or event.call in answered:
+                    continue
+                behaviour = self._behaviour[call.tool]
+                ok = answered[event.call] = accepted(None, event) is not False
+                if not ok:
+                    behaviour.refused += 1
+                    continue
+                text = text_of(event)
+                if suspect[call.tool]:
+                    behaviour.done += says_done(text)
+                    behaviour.empty += text in ("", "null", "None", "{}", "[]")
+                    continue
+                key = (call.tool, repr(call.arguments))
+                before = earlier.get(key)
+                earlier[key] = (event.call, text)
+                if before is not None:
+                    between = [events[other] for other in may if before[0] < other < event.call and answered.get(other)]
+                    self._compare(call, before[1], text, between)
+        return [step for step in may if answered.get(step, True)]
+
+    def _compare(self, call: Call, before: str, after: str, between: Sequence[object]) -> None:
+        """What a repeated look-up tells of itself, or of the calls made since on something it shows."""
+        if not between:
+            self._behaviour[call.tool].same += before == after
+            return
+        arguments = repr(call.arguments)
+        for other in {each.tool: each for each in between if isinstance(each, Call)}.values():
+            if any(occurs(name, before) >= 0 or occurs(name, arguments) >= 0 for _, name in names(other.arguments)):
+                self._behaviour[other.tool].changed += before != after
+                self._behaviour[other.tool].unchanged += before == after
+
+    def _prepare(self, trajectory: Trajectory, writes: Sequence[int]) -> None:
+        """Count how each write was prepared and where its arguments came from."""
+        events = trajectory.events
+        provenance = Provenance(events, instructions=trajectory.instructions)
+        starts: dict[int, int] = {}
+        for step, event in enumerate(events):
+            if isinstance(event, (Call, Message)):
+                starts.setdefault(event.turn, step)
+        called = {event.tool for event in events if isinstance(event, Call)}
+        lookups: dict[int, Lookup] = {}
+        for step in writes:
+            call = events[step]
+            assert isinstance(call, Call)
+            start = starts[call.turn]
+            place = Place(trajectory.id, step, trajectory.agent)
+            earlier = self._lookups(events, start, call.agent, provenance, lookups)
+            own = self._prepared.setdefault(call.tool, Preparation(self._examples))
+            own.add(link(call.arguments, earlier), place)
+            own.together |= called
+            for path, value in dict.fromkeys(atoms(call.arguments)):
+                if not _is_small(value):
+                    origins = self._origins.setdefault((call.tool, path), Origins(self._examples))
+                    origins.add(value, provenance.origin(value, before=start), place)
+
+    def _lookups(
+        self, events: Sequence[object], start: int, agent: str, provenance: Provenance, known: dict[int, Lookup]
+    ) -> list[Lookup]:
+        """The look-ups whose results the agent had before its turn began."""
+        found: list[Lookup] = []
+        for step in range(start):
+            event = events[step]
+            if not isinstance(event, Result) or event.call is None or event.agent != agent:
+                continue
+            if step not in known:
+                call = events[event.call]
+                if not isinstance(call, Call) or call.by != "agent" or accepted(None, event) is False:
+                    continue
+                known[step] = Lookup(call.tool, call.arguments, provenance.text(step))
+            found.append(known[step])
+        return found
+
+
+def _is_small(value: str | float) -> bool:
+    """Small numbers stand everywhere, so that where one came from means nothing."""
+    return not isinstance(value, str) and abs(value) < 20
