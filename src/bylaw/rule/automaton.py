@@ -45,13 +45,17 @@ class Automaton(Protocol):
         """The next state and the verdict on the steps read so far; None where it could not be found out."""
         ...
 
+    def move(self, state: int, letter: int) -> int:
+        """The next state alone, for a step after which nobody asks for the verdict."""
+        ...
+
     def accepts(self, state: int) -> bool:
         """Whether the formula holds if the trace ends here; of no steps at all nothing is asked."""
         ...
 
 
 class Table(Struct, frozen=True):
-    """A whole automaton, minimal, as flat tables indexed by state times the number of letters plus the letter's column."""
+    """A whole automaton, minimal: flat tables indexed by state times the number of letters plus the letter's column."""
 
     letters: tuple[int, ...]
     columns: dict[int, int]
@@ -70,6 +74,9 @@ class Table(Struct, frozen=True):
         place = state * len(self.letters) + self.columns[letter]
         return self.after[place], self.verdicts[place]
 
+    def move(self, state: int, letter: int) -> int:
+        return self.after[state * len(self.letters) + self.columns[letter]]
+
     def accepts(self, state: int) -> bool:
         return self.accepting[state]
 
@@ -78,7 +85,7 @@ class Lazy:
     """An automaton beyond the caps: states are made as they are reached.
 
     The verdict is found by a search of at most `SEARCH_CAP` transitions: another value found ahead makes it current, a
-    search that ends without one makes it permanent, a search cut short leaves it None. Never is one verdict given for another.
+    search that ends without one makes it permanent, a search cut short leaves it None. No verdict given is ever wrong.
     """
 
     def __init__(self, progression: Progression, letters: Sequence[int], *, rearming: bool) -> None:
@@ -96,6 +103,11 @@ class Lazy:
         if self._rearming and verdict == BROKEN:
             reached = self._progression.rearmed(reached)
         return self._number(reached), verdict
+
+    def move(self, state: int, letter: int) -> int:
+        if self._rearming:
+            return self.step(state, letter)[0]
+        return self._number(self._progression.step(self._states[state], letter))
 
     def accepts(self, state: int) -> bool:
         return self._progression.accepts(self._states[state])

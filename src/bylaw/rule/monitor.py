@@ -1,0 +1,188 @@
+"""Following a rule act by act, with predicates that may be unknown.
+
+A monitor holds the set of states it may be in: one while everything is known, more where an unknown predicate decides.
+What all of them agree on is reported; on the rest it says None.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping
+
+from msgspec import Struct
+
+from bylaw.rule.automaton import BROKEN, VERDICTS, Automaton, Verdict
+from bylaw.rule.program import Program, program
+from bylaw.rule.rule import Rule
+from bylaw.rule.table import Table, table_from
+
+Values = Mapping[str, bool | None]
+"""What is known of the predicates at one act; None and absent are unknown."""
+
+SET_CAP = 2048
+"""A monitor that may be in more states than these is lost: it says None from there on."""
+
+
+class Report(Struct, frozen=True):
+    """What a rule says after an act, or at the end."""
+
+    broke: bool | None
+    """Whether this act (or the end) broke the rule; None where that hangs on something unknown."""
+    verdict: Verdict | None
+    holds: bool | None
+    """Whether the rule holds if the episode ends here."""
+
+
+_KNOWN = tuple(Report(place == BROKEN, verdict, place < 2) for place, verdict in enumerate(VERDICTS))
+_NOTHING = Report(None, None, None)
+
+
+def _same(values: Iterable[bool | None]) -> bool | None:
+    found = set(values)
+    return found.pop() if len(found) == 1 else None
+
+
+class Walk:
+    """A set of states moving over an automaton."""
+
+    def __init__(self, ready: Program, face: Automaton) -> None:
+        self._program = ready
+        self._automaton = face
+        self.states: tuple[int, ...] | None = (face.start,)
+        """None once lost."""
+
+    def look(self, values: Values) -> tuple[tuple[int, ...] | None, Report]:
+        """The states after a step with these values, and what is then known."""
+        letters = self._program.letters(values)
+        if self.states is None or not letters:
+            return None, _NOTHING
+        step = self._automaton.step
+        if len(letters) == 1 and len(self.states) == 1:
+            state, verdict = step(self.states[0], letters[0])
+            if verdict is not None:
+                return (state,), _KNOWN[verdict]
+        reached = {step(state, letter) for state in self.states for letter in letters}
+        states = tuple(sorted({state for state, _ in reached}))
+        return (states if len(states) <= SET_CAP else None), self._report(reached)
+
+    def move(self, values: Values) -> None:
+        """Read a step after which nobody asks."""
+        letters = self._program.letters(values)
+        if self.states is not None:
+            move = self._automaton.move
+            states = {move(state, letter) for state in self.states for letter in letters}
+            self.states = tuple(states) if 0 < len(states) <= SET_CAP else None
+
+    def _report(self, reached: set[tuple[int, int | None]]) -> Report:
+        verdicts = {verdict for _, verdict in reached}
+        if len(verdicts) == 1 and (only := verdicts.pop()) is not None:
+            return _KNOWN[only]
+        holds = _same(self._automaton.accepts(state) if verdict is None else verdict < 2 for state, verdict in reached)
+        broke = _same(None if verdict is None else verdict == BROKEN for _, verdict in reached)
+        if None in verdicts and holds:
+            broke = False
+        return Report(broke, None, holds)
+
+    def accepts(self) -> bool | None:
+        """Whether the formula holds if the trace ends here."""
+        return None if self.states is None else _same(map(self._automaton.accepts, self.states))
+
+
+class Monitor:
+    """One rule, followed over the acts of one episode (for a `FOR EACH` rule: those of one binding).
+
+    The act that breaks the rule for good is reported, and the rule is asked anew of what follows, with its history
+    kept: `ALWAYS f` with past-only f is thereby judged afresh at each act.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self._program = program(rule.formula)
+        self._walk = Walk(self._program, self._program.pair.rearming)
+
+    def step(self, values: Values) -> Report:
+        """Read one act."""
+        self._walk.states, report = self._walk.look(values)
+        return report
+
+    def would_break(self, values: Values) -> bool | None:
+        """Whether an act with these values would break the rule for good; the monitor does not move."""
+        return self._walk.look(values)[1].broke
+
+    def finish(self) -> Report:
+        """The end of the episode: what the rule was still waiting for will not come."""
+        holds = self._walk.accepts()
+        if holds is None:
+            return _NOTHING
+        return _KNOWN[0 if holds else BROKEN]
+
+    def fork(self) -> "Monitor":
+        """Another monitor with the same past."""
+        other = Monitor(self.rule)
+        other._walk.states = self._walk.states
+        return other
+
+    def place(self, states: Iterable[int]) -> None:
+        """Put the monitor into these states of its automaton."""
+        self._walk.states = tuple(states)
+
+    def tables(self) -> tuple[Table, ...]:
+        """For each state it may be in: which values of its predicates at the next act would not break it for good.
+
+        Where that could not be found out there are two tables, one for each answer; none where the monitor is lost.
+        """
+        found: list[Table] = []
+        for state in self._walk.states or ():
+            answers = (True, False) if None in self._breaks(state) else (True,)
+            found += [self._table(state, answer) for answer in answers]
+        return tuple(found)
+
+    def _breaks(self, state: int) -> set[bool | None]:
+        step = self._program.pair.rearming.step
+        names = self._program.names
+        rows = ({name: bool(row >> place & 1) for place, name in enumerate(names)} for row in range(1 << len(names)))
+        return {
+            None if (verdict := step(state, self._program.letters(row)[0])[1]) is None else verdict == BROKEN
+            for row in rows
+        }
+
+    def _table(self, state: int, unsure: bool) -> Table:
+        def permits(values: Mapping[str, bool]) -> bool:
+            verdict = self._program.pair.rearming.step(state, self._program.letters(values)[0])[1]
+            return unsure if verdict is None else verdict != BROKEN
+
+        return table_from(self._program.names, permits)
+
+
+class Family:
+    """A `FOR EACH` rule: one monitor per binding, so that confirming one reservation does not license another."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self._others = Monitor(rule)
+        """Stands for every binding not met yet; a new one starts from its past."""
+        self._monitors: dict[Hashable, Monitor] = {}
+
+    @property
+    def bindings(self) -> tuple[Hashable, ...]:
+        """The bindings met so far."""
+        return tuple(self._monitors)
+
+    def monitor(self, binding: Hashable) -> Monitor:
+        """The monitor of one binding, made now if this is the first that is heard of it."""
+        if binding not in self._monitors:
+            self._monitors[binding] = self._others.fork()
+        return self._monitors[binding]
+
+    def step(self, values: Mapping[Hashable, Values], others: Values) -> dict[Hashable, Report]:
+        """Read one act: `values` for the bindings it speaks of, `others` for all it does not."""
+        for binding in values:
+            self.monitor(binding)
+        reports = {binding: monitor.step(values.get(binding, others)) for binding, monitor in self._monitors.items()}
+        self._others.step(others)
+        return reports
+
+    def would_break(self, binding: Hashable, values: Values) -> bool | None:
+        """Whether an act with these values would break the rule for that binding."""
+        return self._monitors.get(binding, self._others).would_break(values)
+
+    def finish(self) -> dict[Hashable, Report]:
+        """The end of the episode, for every binding met."""
+        return {binding: monitor.finish() for binding, monitor in self._monitors.items()}
