@@ -1,1 +1,8 @@
-"""."""
+"""The command line. Start at `app`; each command is a file of its own."""
+
+
+def main() -> None:
+    """Entry point of `bylaw`."""
+    from bylaw.cli.app import run
+
+    run()

@@ -46,9 +46,14 @@ class Pack(Struct, frozen=True):
     stale: tuple[str, ...]
     """Policies whose cited sentence no longer stands in the document."""
 
-    def policy_of(self, guard_name: str) -> Policy:
-        """The policy a guard function enforces."""
-        return self.policies[guard_name.replace("_", "-")]
+    digests: dict[str, tuple[str, ...]]
+    """Per policy the digests of the sentences it cites, where it cites whole sentences."""
+
+    def changed_in(self, text: Document) -> tuple[str, ...]:
+        """Policies whose cited sentences do not all stand in `text`; none where not a single cited sentence does."""
+        here = {sentence.digest for sentence in text.sentences}
+        changed = tuple(name for name, cited in self.digests.items() if not here.issuperset(cited))
+        return () if len(changed) == len(self.digests) else changed
 
 
 def load_pack(name: str | Path, *, document: Path | None = None) -> Pack:
@@ -101,6 +106,7 @@ def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
         folder.parts.get("rules"),
         str(data.get("world", "")),
         tuple(policy.id for policy in policies.values() if policy.stale),
+        policy_reader.digests,
     )
 
 

@@ -46,7 +46,9 @@ class Session:
     def observe(self, event: Event) -> None:
         """Take in the next event of the conversation."""
         self._enter(event)
-        self.ledger.observe(self._step, event)
+        last = self._judged[-1].made if self._judged else None
+        judged = last if last is not None and last.step == self._step and last.call is event else None
+        self.ledger.observe(self._step, event, judged)
         self._step += 1
 
     def judge(self, call: Call) -> Judgement:
@@ -68,6 +70,8 @@ class Session:
             )
         )
         judgement = Judgement(made, seen, now, evidence, fault)
+        if self._judged and self._judged[-1].made.step == self._step:
+            self._judged.pop()
         self._judged.append(judgement)
         return judgement
 

@@ -71,6 +71,7 @@ class PolicyReader:
         self._document = document
         self._title = title
         self.faults: list[BylawError] = []
+        self.digests: dict[str, tuple[str, ...]] = {}
 
     def read(self) -> dict[str, Policy]:
         """The policies by id, in the order written."""
@@ -108,6 +109,8 @@ class PolicyReader:
             citation = self._citation(span)
             stale |= citation is None
             citations.append(citation or _outside(span, self._title))
+            if "digest" in span:
+                self.digests[name] = (*self.digests.get(name, ()), str(span["digest"]))
         if not citations and kind != "knowledge":
             self._fault(f"policy `{name}` cites no sentence", index, hint="add `spans: [{quote: ...}]`")
         accepted: dict[str, Any] | None = record.get("unenforced")

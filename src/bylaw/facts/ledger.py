@@ -72,8 +72,8 @@ class Ledger:
         self._things: dict[str, dict[Key, _Thing]] = {}
         self._changes: dict[tuple[str, Key | None], list[tuple[Made, frozenset[str] | None]]] = {}
 
-    def observe(self, step: int, event: Event) -> None:
-        """Take in the next event."""
+    def observe(self, step: int, event: Event, made: Made | None = None) -> None:
+        """Take in the next event; `made` is the record of a call that was judged before it was observed."""
         if isinstance(event, Result):
             self._result(step, event)
             return
@@ -83,10 +83,10 @@ class Ledger:
             if event.by == "user":
                 self.said.append((step, event.text))
             return
-        tool = self.schema.tools.get(event.tool)
-        made = Made(event, step, self._turn_start, tool)
+        if made is None:
+            made = Made(event, step, self._turn_start, self.schema.tools.get(event.tool))
         self.calls[step] = made
-        if tool is not None and tool.effect == "write":
+        if made.tool is not None and made.tool.effect == "write":
             self._write(made)
 
     def _write(self, made: Made) -> None:
@@ -101,9 +101,7 @@ class Ledger:
             return
         made.result, made.delivered = result, step
         tool = made.tool
-        if tool is None:
-            return
-        if tool.effect == "write":
+        if tool is None or tool.effect == "write":
             made.accepted = accepted(tool, result)
         for entity in self.schema.shows.get(made.call.tool, ()):
             self._pending.setdefault(entity, []).append(made)

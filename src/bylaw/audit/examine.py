@@ -1,0 +1,113 @@
+"""One trajectory under its pack: a fold of the engine's session over its events."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode
+from bylaw.audit.shelf import Shelf
+from bylaw.audit.tally import Tally
+from bylaw.engine.pack import Pack
+from bylaw.engine.session import Mode, Session
+from bylaw.engine.settlement import CallVerdict
+from bylaw.trace.event import Call, Result
+from bylaw.trace.trajectory import Outcome, Trajectory
+
+_SAMPLES = 5
+
+
+class Examined(Struct):
+    """What an audit keeps of one trajectory: lines without its name, which is given where order is known."""
+
+    id: str
+    calls: list[tuple[int, str, bool, bytes]]
+    """Step, tool, whether flagged, and the rest of its line."""
+    conversation: bytes | None
+
+
+class Examiner:
+    """Judges trajectories one by one and counts what it finds."""
+
+    def __init__(self, shelf: Shelf, *, mode: Mode = "hindsight", tasks: Any = None) -> None:
+        self.shelf = shelf
+        self._mode: Mode = mode
+        self._tasks = tasks
+        self.tally = Tally()
+        self.unknown_tools: Counter[str] = Counter()
+        self.unmapped: Counter[tuple[str, str]] = Counter()
+        self.worlds: dict[str, str] = {}
+        self.changed: dict[tuple[str, ...], Counter[str]] = {}
+        self._sampled: Counter[str] = Counter()
+
+    def examine(self, trajectory: Trajectory, file: Path) -> Examined:
+        """Audit one trajectory."""
+        pack = self.shelf.pack_for(trajectory)
+        agent = trajectory.agent
+        if changed := self.shelf.changed_policies(pack, trajectory):
+            agent = f"{agent} (changed policy)"
+            self.changed.setdefault(changed, Counter())[trajectory.agent] += 1
+        session, verdicts = self._judge(pack, trajectory, file)
+        outcome = self._outcome(trajectory, session, pack, file)
+        self.tally.add(agent, outcome, verdicts)
+        calls: list[tuple[int, str, bool, bytes]] = []
+        for verdict in verdicts:
+            record = call_line(pack, agent, verdict)
+            flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
+            calls.append((verdict.made.step, verdict.made.call.tool, flagged, encode(record)))
+        conversation = None
+        if any(flagged for _, _, flagged, _ in calls):
+            conversation = encode(conversation_line(trajectory, agent, outcome))
+        return Examined(trajectory.id, calls, conversation)
+
+    def _judge(self, pack: Pack, trajectory: Trajectory, file: Path) -> tuple[Session | None, list[CallVerdict]]:
+        tools, events = pack.schema.tools, trajectory.events
+        writes = False
+        for event in events:
+            if isinstance(event, Call):
+                tool = tools.get(event.tool)
+                if tool is None:
+                    self.unknown_tools[event.tool] += 1
+                writes |= tool is None or tool.effect == "write"
+            elif isinstance(event, Result) and event.call is not None:
+                self._sample(pack, trajectory, event)
+        if not writes:
+            return None, []
+        note, world = self.shelf.world_for(pack, file)
+        if note:
+            self.worlds[file.name] = note
+        session = Session(pack, world=world, mode=self._mode)
+        for event in events:
+            if isinstance(event, Call) and event.by == "agent":
+                tool = tools.get(event.tool)
+                if tool is None or tool.effect == "write":
+                    session.judge(event)
+            session.observe(event)
+        verdicts = session.settle()
+        # A call of a tool nobody declared is a finding only if it may have done something.
+        return session, [v for v in verdicts if v.made.tool is not None or v.made.accepted is not False]
+
+    def _outcome(self, trajectory: Trajectory, session: Session | None, pack: Pack, file: Path) -> Outcome | None:
+        if self._tasks is None:
+            return trajectory.outcome
+        world = session.world if session is not None else None
+        if world is None:
+            _, base = self.shelf.world_for(pack, file)
+            world = base.fork() if base is not None else None
+        found = self._tasks.outcome(trajectory, world) if world is not None else None
+        return found if found is not None else trajectory.outcome
+
+    def _sample(self, pack: Pack, trajectory: Trajectory, result: Result) -> None:
+        """Note result fields that no observation maps; a few results per tool tell enough."""
+        call = trajectory.events[result.call] if result.call is not None else None
+        if not isinstance(call, Call) or self._sampled[call.tool] >= _SAMPLES or call.tool not in pack.schema.tools:
+            return
+        self._sampled[call.tool] += 1
+        shows = pack.schema.shows.get(call.tool, {})
+        mapped = {name for kinds in shows.values() for o in kinds for name in (*o.entity.fields, *o.entity.key)}
+        value = result.value()
+        record: Any = cast(list[Any], value)[0] if isinstance(value, list) and value else value
+        if isinstance(record, dict):
+            fields = cast(dict[str, Any], record)
+            self.unmapped.update((call.tool, name) for name in fields if name not in mapped)

@@ -1,0 +1,118 @@
+"""One judged call as a line of `calls.jsonl`, and one conversation as a line of `conversations.jsonl`."""
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from bylaw.engine.pack import Pack
+from bylaw.engine.settlement import CallVerdict, Known, Missing, PolicyVerdict
+from bylaw.facts.entity import Fact
+from bylaw.facts.value import key_of, plain
+from bylaw.trace.event import Call, Message
+from bylaw.trace.trajectory import Outcome, Trajectory
+
+FLAGGED = frozenset({"violation", "near_miss", "uninformed"})
+
+encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
+
+
+def finding_id(trajectory: str, step: int, tool: str) -> str:
+    """A finding's name, the same in every audit of the same conversation."""
+    return hashlib.blake2b(f"{trajectory}\0{step}\0{tool}".encode(), digest_size=6).hexdigest()
+
+
+def named(line: bytes, trajectory: str, finding: str | None = None) -> bytes:
+    """A line's record with the trajectory's name put first, as bytes."""
+    head = b'{"trajectory":' + encode(trajectory)
+    if finding is not None:
+        head += b',"finding":' + encode(finding)
+    return head + b"," + line[1:] + b"\n"
+
+
+def call_line(pack: Pack, agent: str, verdict: CallVerdict) -> dict[str, Any]:
+    """The record of one write call, all but its trajectory's name."""
+    made = verdict.made
+    line: dict[str, Any] = {
+        "agent": agent,
+        "step": made.step,
+        "call_id": made.call.id,
+        "tool": made.call.tool,
+        "executed": made.accepted,
+        "strict": verdict.strict,
+        "determined": verdict.determined,
+        "policies": [_policy(pack, policy) for policy in verdict.policies],
+    }
+    if verdict.fault:
+        line["because"] = verdict.fault
+    return line
+
+
+def _policy(pack: Pack, verdict: PolicyVerdict) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "id": verdict.policy.id,
+        "severity": verdict.policy.severity,
+        "strict": verdict.strict,
+        "determined": verdict.determined,
+        "evidence": verdict.evidence,
+        "world": "unknown" if verdict.world == "undetermined" else verdict.world,
+        "missing": [_missing(missing) for missing in verdict.missing],
+        "asks": [{"fact": str(fact), "question": _question(pack, fact)} for fact in verdict.asks],
+        "because": verdict.because,
+        "seen": [_known(pack, known) for known in verdict.known],
+    }
+    if verdict.depends_on_user:
+        record["depends_on_user"] = True
+    return record
+
+
+def _missing(missing: Missing) -> dict[str, Any]:
+    lookup = missing.lookup
+    return {
+        **_fact(missing.fact),
+        "lookup": {"tool": lookup[0], "args": lookup[1]} if lookup else None,
+        "reason": missing.reason,
+        "claimed_at": missing.claimed_at,
+        "decisive": missing.decisive,
+    }
+
+
+def _known(pack: Pack, known: Known) -> dict[str, Any]:
+    record = {**_fact(known.fact), "shown_at": known.shown_at}
+    field = pack.schema.entities[known.fact.entity].fields.get(known.fact.field)
+    value = plain(known.value)
+    if (field is None or not field.private) and not isinstance(value, dict | list):
+        record["value"] = value
+    return record
+
+
+def _fact(fact: Fact) -> dict[str, Any]:
+    key = None if fact.key is None else list(key_of(fact.key))
+    return {"entity": fact.entity, "key": key, "field": fact.field}
+
+
+def _question(pack: Pack, fact: Fact) -> str:
+    field = pack.schema.entities[fact.entity].fields[fact.field]
+    return field.question or f"what is {fact}?"
+
+
+def conversation_line(trajectory: Trajectory, agent: str, outcome: Outcome | None) -> dict[str, Any]:
+    """The record of one conversation, all but its name; an event's index is its step."""
+    events: list[dict[str, Any]] = []
+    for event in trajectory.events:
+        if isinstance(event, Message):
+            events.append({"type": "message", "by": event.by, "text": event.text})
+        elif isinstance(event, Call):
+            record = {"type": "call", "tool": event.tool, "arguments": event.arguments, "id": event.id, "by": event.by}
+            events.append(record)
+        else:
+            content = event.content
+            text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
+            events.append({"type": "result", "call": event.call, "text": text, "error": event.error})
+    return {
+        "agent": agent,
+        "file": trajectory.file,
+        "position": trajectory.position,
+        "outcome": None if outcome is None else {"good": outcome.good, "source": outcome.source},
+        "events": events,
+    }

@@ -1,0 +1,84 @@
+"""The same audit on several cores: each worker takes every n-th conversation, and the parts are joined in order."""
+
+import multiprocessing
+import pickle
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bylaw.audit.examine import Examined, Examiner
+from bylaw.audit.request import Request, examined_in, open_examiner
+from bylaw.errors import RecordError
+
+
+def examine_in_parts(request: Request, total: Examiner) -> Iterator[Examined | RecordError]:
+    """Examine with `request.jobs` workers; yields in the order of files and conversations, counts into `total`.
+
+    Parts wait on disk, so memory stays that of one conversation a worker.
+    """
+    jobs = request.jobs
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory(prefix="bylaw-") as folder:
+        targets = [Path(folder) / f"part-{number}" for number in range(jobs)]
+        with context.Pool(jobs) as pool:
+            work = [(request, number, jobs, target) for number, target in enumerate(targets)]
+            for counts in pool.starmap(_examine_part, work):
+                _merge(total, counts)
+        yield from _joined(targets)
+
+
+def _examine_part(request: Request, number: int, jobs: int, target: Path) -> dict[str, Any]:
+    examiner = open_examiner(request)
+    with target.open("wb") as out:
+        for file in range(len(request.files)):
+            for part in examined_in(request, examiner, (number, jobs), only=file):
+                pickle.dump(part, out)
+            pickle.dump(None, out)
+    return {
+        "tally": examiner.tally,
+        "unknown_tools": examiner.unknown_tools,
+        "unmapped": examiner.unmapped,
+        "worlds": examiner.worlds,
+        "changed": examiner.changed,
+    }
+
+
+def _merge(total: Examiner, counts: dict[str, Any]) -> None:
+    total.tally += counts["tally"]
+    total.unknown_tools.update(counts["unknown_tools"])
+    total.unmapped.update(counts["unmapped"])
+    total.worlds.update(counts["worlds"])
+    for names, agents in counts["changed"].items():
+        mine = total.changed.get(names)
+        if mine is None:
+            total.changed[names] = agents
+        else:
+            mine.update(agents)
+
+
+def _joined(targets: list[Path]) -> Iterator[Examined | RecordError]:
+    """One from each part in turn, file by file: the order in which the conversations stand."""
+    streams = [target.open("rb") for target in targets]
+    try:
+        live = list(streams)
+        while live:
+            ended = 0
+            turn = list(live)
+            while turn:
+                remaining: list[Any] = []
+                for stream in turn:
+                    try:
+                        part: Any = pickle.load(stream)
+                    except EOFError:
+                        ended += 1
+                        continue
+                    if part is not None:
+                        remaining.append(stream)
+                        yield part
+                turn = remaining
+            if ended:
+                return
+    finally:
+        for stream in streams:
+            stream.close()

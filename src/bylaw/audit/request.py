@@ -1,0 +1,49 @@
+"""What an audit is asked to do, and the conversations it asks about, examined one by one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from bylaw.audit.examine import Examined, Examiner
+from bylaw.audit.shelf import Shelf, open_tasks
+from bylaw.engine.session import Mode
+from bylaw.errors import BylawError, RecordError
+from bylaw.trace import read
+
+
+class Request(Struct, frozen=True):
+    """What to audit, under what, against what."""
+
+    files: tuple[Path, ...]
+    pack: str
+    world: Path | None = None
+    mode: Mode = "hindsight"
+    """What stands in for a world where none is given: `hindsight` or `none`."""
+    document: Path | None = None
+    tasks: Path | None = None
+    agent: str | None = None
+    jobs: int = 1
+
+
+def open_examiner(request: Request) -> Examiner:
+    """Load the pack and open the world of a request."""
+    shelf = Shelf(request.pack, world=request.world, document=request.document)
+    tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
+    return Examiner(shelf, mode=request.mode, tasks=tasks)
+
+
+def examined_in(
+    request: Request, examiner: Examiner, share: tuple[int, int] = (0, 1), only: int | None = None
+) -> Iterator[Examined | RecordError]:
+    """Examine the share (`k` of `n`, by position) of the conversations in the files, or in one of them, in order."""
+    mine, of = share
+    for file in request.files if only is None else request.files[only : only + 1]:
+        try:
+            for position, trajectory in enumerate(read(file, agent=request.agent)):
+                if position % of != mine:
+                    continue
+                yield trajectory if isinstance(trajectory, RecordError) else examiner.examine(trajectory, file)
+        except BylawError as error:
+            if mine == 0:
+                yield RecordError(error.message, place=error.place or str(file), hint=error.hint)

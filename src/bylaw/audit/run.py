@@ -1,0 +1,78 @@
+"""The audit: files of recorded conversations in, verdicts and rates out. Start at `audit`."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from msgspec import Struct
+
+from bylaw.audit.examine import Examined
+from bylaw.audit.line import finding_id, named
+from bylaw.audit.parallel import examine_in_parts
+from bylaw.audit.request import Request, examined_in, open_examiner
+from bylaw.audit.summary import policies_record, summarise
+from bylaw.errors import RecordError
+from bylaw.trace import Identities
+
+Progress = Callable[[int], None]
+
+
+class Report(Struct, frozen=True):
+    """An audit that ran: its summary, and where its files lie."""
+
+    summary: dict[str, Any]
+    out: Path
+    skipped: tuple[RecordError, ...]
+
+    @property
+    def violations(self) -> int:
+        """Executed calls that are violations (strict; violations are the same under both criteria but for evidence)."""
+        return int(self.summary["verdicts"]["strict"].get("violation", 0))
+
+    @property
+    def near_misses(self) -> int:
+        """Executed calls that are near-misses (strict)."""
+        return int(self.summary["verdicts"]["strict"].get("near_miss", 0))
+
+
+def audit(request: Request, out: Path, *, progress: Progress | None = None) -> Report:
+    """Audit every conversation of the files and write `summary.json`, `calls.jsonl`, `conversations.jsonl`."""
+    examiner = open_examiner(request)
+    shelf = examiner.shelf
+    out.mkdir(parents=True, exist_ok=True)
+    skipped: list[RecordError] = []
+    parts = examine_in_parts(request, examiner) if request.jobs > 1 else examined_in(request, examiner)
+    with (out / "calls.jsonl").open("wb") as calls, (out / "conversations.jsonl").open("wb") as conversations:
+        identities = Identities()
+        for number, part in enumerate(parts):
+            if isinstance(part, RecordError):
+                skipped.append(part)
+            else:
+                _write(part, identities, calls, conversations)
+            if progress is not None:
+                progress(number)
+    mode = "snapshot" if request.world is not None else request.mode
+    summary = summarise(shelf, examiner, mode, skipped)
+    _dump(out / "summary.json", summary)
+    _dump(out / "policies.json", policies_record(shelf.packs))
+    return Report(summary, out, tuple(skipped))
+
+
+def _write(part: Examined, identities: Identities, calls: IO[bytes], conversations: IO[bytes]) -> None:
+    name = identities.unique(part.id)
+    for step, tool, flagged, line in part.calls:
+        calls.write(named(line, name, finding_id(name, step, tool) if flagged else None))
+    if part.conversation is not None:
+        conversations.write(named(part.conversation, name))
+
+
+def _dump(path: Path, record: Any) -> None:
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_calls(out: Path) -> Iterator[dict[str, Any]]:
+    """The lines of `calls.jsonl`."""
+    with (out / "calls.jsonl").open("rb") as lines:
+        for line in lines:
+            yield json.loads(line)

@@ -1,0 +1,94 @@
+"""The packs and worlds of one audit: which of them a trajectory is held to."""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from bylaw.engine.pack import Pack, load_pack
+from bylaw.errors import UsageError
+from bylaw.facts.database import open_snapshot
+from bylaw.facts.world import World
+from bylaw.policy.document import Document
+from bylaw.policy.folder import find_folder, read_folder
+from bylaw.trace.trajectory import Trajectory
+
+_OURS = "bylaw.packs."
+"""Only packs that come with Bylaw may bring code of their own for a world."""
+
+
+class Shelf:
+    """A pack, or the variants of one, with the worlds they are judged against."""
+
+    def __init__(self, name: str, *, world: Path | None = None, document: Path | None = None) -> None:
+        root = find_folder(name)
+        manifest = read_folder(root).manifest
+        variants: list[dict[str, Any]] = manifest.data.get("variants") or []
+        self.name = str(manifest.data.get("name", name))
+        self._variants = [
+            (variant.get("when") or {}, load_pack(root / variant["name"], document=document)) for variant in variants
+        ]
+        self._only = None if variants else load_pack(root, document=document)
+        self._world_path = world
+        self._opened: Any = None
+        self._worlds: dict[tuple[str, str], tuple[str, World | None]] = {}
+        self._changed: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    @property
+    def packs(self) -> list[Pack]:
+        """Every pack on the shelf."""
+        return [pack for _, pack in self._variants] if self._only is None else [self._only]
+
+    def pack_for(self, trajectory: Trajectory) -> Pack:
+        """The variant whose conditions the trajectory meets, the first that does."""
+        if self._only is not None:
+            return self._only
+        for when, pack in self._variants:
+            if all(getattr(trajectory, name, None) == value for name, value in when.items()):
+                return pack
+        return self._variants[-1][1]
+
+    def world_for(self, pack: Pack, file: Path) -> tuple[str, World | None]:
+        """The world for one file of runs, and which part of the given folder it is."""
+        if self._world_path is None:
+            return "", None
+        key = (pack.name, str(file))
+        if key not in self._worlds:
+            self._worlds[key] = self._open(pack, file)
+        return self._worlds[key]
+
+    def _open(self, pack: Pack, file: Path) -> tuple[str, World | None]:
+        assert self._world_path is not None
+        if not pack.world:
+            if self._opened is None:
+                self._opened = open_snapshot(self._world_path, pack.schema)
+            return "", self._opened
+        if self._opened is None:
+            self._opened = _module(pack).open_world(self._world_path)
+        return self._opened.for_runs(file)
+
+    def changed_policies(self, pack: Pack, trajectory: Trajectory) -> tuple[str, ...]:
+        """Policies whose sentences the instructions recorded with the trajectory do not contain word for word.
+
+        Empty where no instructions were recorded or they hold none of the policy's sentences at all.
+        """
+        text = trajectory.instructions
+        if not text:
+            return ()
+        key = (pack.digest, text)
+        if key not in self._changed:
+            self._changed[key] = pack.changed_in(Document(text))
+        return self._changed[key]
+
+
+def open_tasks(shelf: Shelf, path: Path) -> Any:
+    """The tasks of a benchmark, whose gold actions say what a good outcome is."""
+    for pack in shelf.packs:
+        if pack.world and hasattr(_module(pack), "open_tasks"):
+            return _module(pack).open_tasks(path)
+    raise UsageError(f"pack `{shelf.name}` has no use for tasks", hint="leave out --tasks")
+
+
+def _module(pack: Pack) -> Any:
+    if not pack.world.startswith(_OURS):
+        raise UsageError(f"pack `{pack.name}` may not bring code for its world", hint="give an SQLite or JSON file")
+    return importlib.import_module(pack.world)

@@ -1,0 +1,72 @@
+"""`summary.json`: what an audit found, for people and programs that build on it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bylaw.audit.examine import Examiner
+from bylaw.audit.shelf import Shelf
+from bylaw.engine.pack import Pack
+from bylaw.errors import RecordError
+
+SCHEMA = "bylaw.audit/1"
+
+
+def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[RecordError]) -> dict[str, Any]:
+    """The summary record."""
+    packs, tally = shelf.packs, examiner.tally
+    policies = list(dict.fromkeys(name for pack in packs for name in pack.policies if name in pack.guards))
+    return {
+        "schema": SCHEMA,
+        "pack": {
+            "name": shelf.name,
+            "version": packs[-1].version,
+            "digest": packs[-1].digest,
+            "variants": [_pack(pack) for pack in packs] if len(packs) > 1 else [],
+        },
+        "world": mode,
+        "worlds": examiner.worlds,
+        "agents": tally.agents(),
+        "verdicts": {criterion: dict(tally.verdicts(criterion)) for criterion in ("strict", "determined")},
+        "by_tool": tally.by_tool(),
+        "by_lookup": tally.by_lookup(),
+        "by_policy": tally.by_policy(policies),
+        "by_reason": tally.by_reason(),
+        "outcome_from": tally.outcome_from(),
+        "unknown_tools": dict(sorted(examiner.unknown_tools.items())),
+        "unmapped_fields": _by_tool(examiner.unmapped),
+        "changed_policy": [
+            {"statements": list(names), "trajectories": dict(agents)} for names, agents in examiner.changed.items()
+        ],
+        "stale_policies": sorted({name for pack in packs for name in pack.stale}),
+        "citations": "text" if all(pack.document is not None for pack in packs) else "heading and line",
+        "skipped": [{"place": fault.place, "why": fault.message} for fault in skipped],
+    }
+
+
+def policies_record(packs: Sequence[Pack]) -> dict[str, Any]:
+    """`policies.json`: every policy with its sentences."""
+    return {
+        policy.id: {
+            "definition": policy.definition,
+            "severity": policy.severity,
+            "kind": policy.kind,
+            "tools": list(policy.tools),
+            "citations": [
+                {"document": c.document, "heading": c.heading, "line": c.line, "text": c.text} for c in policy.citations
+            ],
+        }
+        for pack in packs
+        for policy in pack.policies.values()
+    }
+
+
+def _pack(pack: Pack) -> dict[str, str]:
+    return {"name": pack.name, "version": pack.version, "digest": pack.digest}
+
+
+def _by_tool(fields: Mapping[tuple[str, str], int] | Counter[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for tool, name in sorted(fields):
+        found.setdefault(tool, []).append(name)
+    return found

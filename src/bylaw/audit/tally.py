@@ -1,0 +1,168 @@
+"""Counts of an audit, kept so that parts add up to the whole whatever the parts were."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bylaw.audit.rate import rate
+from bylaw.engine.settlement import CallVerdict
+from bylaw.engine.verdict import WORST_FIRST, Verdict
+from bylaw.trace.trajectory import Outcome
+
+CRITERIA = ("strict", "determined")
+
+
+class Tally:
+    """Everything `summary.json` counts, as one flat counter keyed by what is counted."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, ...]] = Counter()
+
+    def __iadd__(self, other: "Tally") -> "Tally":
+        self.counts.update(other.counts)
+        return self
+
+    def add(self, agent: str, outcome: Outcome | None, verdicts: Sequence[CallVerdict]) -> None:
+        """Count one trajectory."""
+        counts = self.counts
+        counts["agent", agent, "trajectories"] += 1
+        if outcome is not None:
+            counts["outcome", outcome.source] += 1
+            counts["agent", agent, "outcome_known"] += 1
+            if not outcome.good:
+                counts["agent", agent, "failures"] += 1
+        executed = [v for v in verdicts if v.made.accepted is not False and v.made.tool is not None]
+        if executed:
+            counts["agent", agent, "with_write_calls"] += 1
+        for criterion in CRITERIA:
+            found = {getattr(v, criterion) for v in executed}
+            if "violation" in found:
+                counts["agent", agent, criterion, "violation"] += 1
+            good = outcome.good if outcome is not None else "violation" not in found
+            if "near_miss" in found and good:
+                counts["agent", agent, criterion, "near_miss"] += 1
+            if "uninformed" in found:
+                counts["agent", agent, criterion, "uninformed"] += 1
+        for verdict in verdicts:
+            self._call(agent, verdict)
+
+    def _call(self, agent: str, verdict: CallVerdict) -> None:
+        counts, tool = self.counts, verdict.made.call.tool
+        counts["tool", tool, "calls"] += 1
+        if verdict.made.accepted is None:
+            counts["tool", tool, "result_not_captured"] += 1
+        if verdict.made.accepted is False:
+            return
+        counts["tool", tool, "executed"] += 1
+        counts["tool", tool, "strict", verdict.strict] += 1
+        counts["tool", tool, "determined", verdict.determined] += 1
+        lookups: dict[str, set[str]] = {"strict": set(), "determined": set()}
+        for policy in verdict.policies:
+            name = policy.policy.id
+            counts["policy", name, "applied"] += 1
+            counts["policy", name, "could_deny"] += policy.could_deny
+            counts["policy", name, "strict", policy.strict] += 1
+            counts["policy", name, "determined", policy.determined] += 1
+            for criterion in CRITERIA:
+                if getattr(policy, criterion) not in ("near_miss", "uninformed"):
+                    continue
+                for missing in policy.missing:
+                    if criterion == "determined" and not missing.decisive:
+                        continue
+                    lookups[criterion].add(missing.lookup[0] if missing.lookup else f"({missing.fact.entity})")
+                    if criterion == "strict":
+                        counts["reason", missing.reason] += 1
+        for criterion, tools in lookups.items():
+            for lookup in tools:
+                counts["lookup", lookup, criterion] += 1
+                if criterion == "strict":
+                    counts["lookup", lookup, "agents", agent] += 1
+                    counts["lookup", lookup, "tools", tool] += 1
+
+    def agents(self) -> list[dict[str, Any]]:
+        """One row per agent, by name."""
+        names = sorted({key[1] for key in self.counts if key[0] == "agent"})
+        return [self._agent(name) for name in names]
+
+    def _agent(self, agent: str) -> dict[str, Any]:
+        def count(*key: str) -> int:
+            return self.counts["agent", agent, *key]
+
+        every, writing = count("trajectories"), count("with_write_calls")
+        return {
+            "agent": agent,
+            "trajectories": every,
+            "with_write_calls": writing,
+            "outcome_known": count("outcome_known"),
+            "failure_rate": rate(count("failures"), count("outcome_known")),
+            **{
+                criterion: {
+                    "violation_rate": rate(count(criterion, "violation"), every),
+                    "near_miss_rate": rate(count(criterion, "near_miss"), every),
+                    "near_miss_rate_of_writing": rate(count(criterion, "near_miss"), writing),
+                    "uninformed_rate": rate(count(criterion, "uninformed"), every),
+                }
+                for criterion in CRITERIA
+            },
+        }
+
+    def by_tool(self) -> dict[str, Any]:
+        """Verdicts on executed calls, per write tool."""
+        return {
+            name: {
+                "calls": self.counts["tool", name, "calls"],
+                "executed": self.counts["tool", name, "executed"],
+                "result_not_captured": self.counts["tool", name, "result_not_captured"],
+                **{criterion: self._verdicts("tool", name, criterion) for criterion in CRITERIA},
+            }
+            for name in self._names("tool")
+        }
+
+    def by_policy(self, policies: Sequence[str]) -> dict[str, Any]:
+        """Per policy: the calls it applied to, how often it could have denied, and its verdicts."""
+        return {
+            name: {
+                "applied": self.counts["policy", name, "applied"],
+                "could_deny": self.counts["policy", name, "could_deny"],
+                **{criterion: self._verdicts("policy", name, criterion) for criterion in CRITERIA},
+            }
+            for name in policies
+        }
+
+    def by_lookup(self) -> dict[str, Any]:
+        """Per look-up: the near-miss and uninformed calls that lacked it."""
+        return {
+            name: {
+                "strict": self.counts["lookup", name, "strict"],
+                "determined": self.counts["lookup", name, "determined"],
+                "agents": self._under("lookup", name, "agents"),
+                "tools": self._under("lookup", name, "tools"),
+            }
+            for name in self._names("lookup")
+        }
+
+    def by_reason(self) -> dict[str, int]:
+        """Why facts were missing, over the facts of near-miss and uninformed calls (strict)."""
+        return {reason: self.counts["reason", reason] for reason in ("never_seen", "stale", "claimed")}
+
+    def outcome_from(self) -> dict[str, int]:
+        """Where outcomes were read, with how many trajectories each."""
+        return self._under("outcome")
+
+    def verdicts(self, criterion: str) -> Mapping[Verdict, int]:
+        """Executed calls by verdict."""
+        found: Counter[Verdict] = Counter()
+        for key, count in self.counts.items():
+            if key[0] == "tool" and key[2] == criterion:
+                found[key[3]] += count  # pyright: ignore[reportArgumentType]
+        return found
+
+    def _verdicts(self, *prefix: str) -> dict[str, int]:
+        return {verdict: self.counts[(*prefix, verdict)] for verdict in WORST_FIRST}
+
+    def _names(self, kind: str) -> list[str]:
+        return sorted({key[1] for key in self.counts if key[0] == kind})
+
+    def _under(self, *prefix: str) -> dict[str, int]:
+        size = len(prefix)
+        return {key[size]: n for key, n in sorted(self.counts.items()) if key[:size] == prefix and len(key) == size + 1}

@@ -1,0 +1,80 @@
+"""`bylaw audit`: recorded conversations in, violations and near-misses out."""
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from bylaw.audit.request import Request
+from bylaw.audit.run import Report, audit
+from bylaw.cli.tables import print_summary
+from bylaw.errors import UsageError
+
+
+class FailOn(str, Enum):
+    """Which findings make the exit status 1."""
+
+    violation = "violation"
+    near_miss = "near_miss"
+
+
+class Without(str, Enum):
+    """What stands in for a world where none is given."""
+
+    hindsight = "hindsight"
+    none = "none"
+
+
+def audit_command(
+    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help="Files of recorded conversations, plain or gzip."),
+    pack: str = typer.Option(..., "--pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."),
+    world: Path | None = typer.Option(None, "--world", help="The database the conversations started from."),
+    without_world: Without = typer.Option(Without.hindsight, "--without-world", help="Where no world is given."),
+    out: Path = typer.Option(Path("out"), "--out", help="Folder for summary.json, calls.jsonl and the rest."),
+    document: Path | None = typer.Option(None, "--document", help="The policy document, where the pack only names it."),
+    tasks: Path | None = typer.Option(None, "--tasks", help="Benchmark tasks whose gold actions give the outcome."),
+    agent: str | None = typer.Option(None, "--agent", help="Count every conversation under this name."),
+    jobs: int = typer.Option(1, "--jobs", min=1, help="Worker processes; the results are the same whatever N."),
+    fail_on: FailOn | None = typer.Option(None, "--fail-on", help="Exit with 1 where such a finding was made."),
+) -> None:
+    """Audit recorded conversations under a policy pack."""
+    for file in logs:
+        if not file.exists():
+            raise UsageError("no such file", place=str(file))
+    request = Request(tuple(logs), pack, world, without_world.value, document, tasks, agent, jobs)
+    report = audit(request, out, progress=_progress())
+    _say(report)
+    raise typer.Exit(_status(report, fail_on))
+
+
+def _progress() -> Any:
+    if not sys.stderr.isatty():
+        return None
+
+    def show(number: int) -> None:
+        if number % 100 == 99:
+            sys.stderr.write(f"\r{number + 1:,} conversations")
+            sys.stderr.flush()
+
+    return show
+
+
+def _say(report: Report) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write("\r" + " " * 30 + "\r")
+    for fault in report.skipped[:20]:
+        print(f"bylaw: {fault.code} {fault}", file=sys.stderr)
+    if len(report.skipped) > 20:
+        print(f"bylaw: and {len(report.skipped) - 20} more, see summary.json", file=sys.stderr)
+    print_summary(report.summary, Console(highlight=False, width=None if sys.stdout.isatty() else 80), report.out)
+
+
+def _status(report: Report, fail_on: FailOn | None) -> int:
+    if fail_on is FailOn.violation and report.violations:
+        return 1
+    if fail_on is FailOn.near_miss and (report.violations or report.near_misses):
+        return 1
+    return 3 if report.skipped else 0

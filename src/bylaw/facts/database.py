@@ -1,0 +1,103 @@
+"""Worlds read from files: an SQLite database with a table per entity, or JSON records."""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from bylaw.errors import WorldError
+from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Key, Missing
+from bylaw.facts.schema import Schema
+from bylaw.facts.value import key_of
+from bylaw.facts.world import Record, Snapshot
+
+
+def open_snapshot(path: Path, schema: Schema) -> Snapshot:
+    """The world in a file: SQLite by its first bytes, else JSON `{"Entity": [records]}`."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(16)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise WorldError(f"cannot read the world: {why}", place=str(path)) from None
+    if start.startswith(b"SQLite format 3"):
+        tables = _Tables(path, schema)
+        return Snapshot(schema, tables.record, tables.members)
+    records = _Records(path, schema)
+    return Snapshot(schema, records.record, records.members)
+
+
+class _Tables:
+    """Rows of an SQLite database, each read once."""
+
+    def __init__(self, path: Path, schema: Schema) -> None:
+        self._schema = schema
+        self._base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        self._base.row_factory = sqlite3.Row
+        self._cache: dict[tuple[str, Key], Record | Missing] = {}
+        found = self._base.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+        self._tables = {str(row[0]) for row in found}
+        if not self._tables & schema.entities.keys():
+            raise WorldError("no table is named like an entity of the pack", place=str(path))
+
+    def record(self, entity: str, key: Key) -> Record | Missing:
+        """The row with that key."""
+        if entity not in self._tables:
+            return UNSEEN
+        known = self._cache.get((entity, key))
+        if known is None:
+            declared = self._schema.entities[entity]
+            where = " AND ".join(f'"{name}" = ?' for name in declared.key)
+            row = self._base.execute(f'SELECT * FROM "{entity}" WHERE {where}', key).fetchone()
+            known = self._cache[entity, key] = ABSENT if row is None else _record(declared, row)
+        return known
+
+    def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
+        """Keys of the rows that match."""
+        if entity not in self._tables:
+            return None
+        declared = self._schema.entities[entity]
+        where = " AND ".join(f'"{name}" = ?' for name in match) or "1"
+        columns = ", ".join(f'"{name}"' for name in declared.key)
+        rows = self._base.execute(
+            f'SELECT {columns} FROM "{entity}" WHERE {where} ORDER BY {columns}', [*match.values()]
+        )
+        return [key_of(tuple(row)) for row in rows]
+
+
+def _record(entity: Entity, row: sqlite3.Row) -> Record:
+    record: dict[str, Any] = dict(row)
+    for name, field in entity.fields.items():
+        if field.type in ("list", "object") and isinstance(record.get(name), str):
+            record[name] = json.loads(record[name])
+    return record
+
+
+class _Records:
+    """Records of a JSON document, indexed by key."""
+
+    def __init__(self, path: Path, schema: Schema) -> None:
+        try:
+            data = json.loads(path.read_bytes())
+        except ValueError as error:
+            raise WorldError(f"neither SQLite nor JSON: {error}", place=str(path)) from None
+        if not isinstance(data, dict) or not data.keys() & schema.entities.keys():
+            raise WorldError('JSON worlds look like {"Entity": [records]}', place=str(path))
+        self._index: dict[str, dict[Key, Record]] = {}
+        for name, body in cast(dict[str, Any], data).items():
+            entity = schema.entities.get(name)
+            if entity is not None:
+                records: list[Record] = list(body.values()) if isinstance(body, dict) else body
+                self._index[name] = {key_of([record[part] for part in entity.key]): record for record in records}
+
+    def record(self, entity: str, key: Key) -> Record | Missing:
+        """The record with that key."""
+        return self._index[entity].get(key, ABSENT) if entity in self._index else UNSEEN
+
+    def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
+        """Keys of the records that match."""
+        if entity not in self._index:
+            return None
+        records = self._index[entity].items()
+        return [key for key, record in records if all(record.get(name) == value for name, value in match.items())]
