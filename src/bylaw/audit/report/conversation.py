@@ -1,0 +1,113 @@
+"""The flagged conversations inside the page: bounded texts, compressed, as many as fit."""
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.audit.report.folder import Folder, Record, decode, entries, record, spelled, text, whole_number
+
+TEXT = 20_000
+"""The most characters of one message or result; `bylaw explain` shows the rest."""
+BRIEF = 400
+"""The same for a conversation that is too long as a whole, at the steps that no finding speaks of."""
+CONVERSATION = 1_000_000
+"""The most characters of one conversation."""
+BLOCK = 400_000
+"""About how many characters are compressed together: what is unpacked when a finding is opened."""
+
+
+class _Head(Struct):
+    trajectory: str = ""
+
+
+_heads = msgspec.json.Decoder(_Head)
+
+
+def conversation_places(folder: Folder, wanted: set[str]) -> dict[str, int]:
+    """Where each wanted trajectory's conversation starts."""
+    places: dict[str, int] = {}
+    for place, line in folder.places("conversations.jsonl"):
+        try:
+            name = _heads.decode(line).trajectory
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            conversation = record(decode(line))
+            folder.unreadable += not conversation
+            name = text(conversation.get("trajectory"), 1000)
+        if name in wanted:
+            places.setdefault(name, place)
+    return places
+
+
+def bounded(conversation: Record, steps: set[int]) -> Record | None:
+    """A conversation with every text cut to size, or None where even that is too long; `steps` are told in full."""
+    for brief in (TEXT, BRIEF):
+        kept = {
+            "trajectory": text(conversation.get("trajectory"), 1000),
+            "agent": text(conversation.get("agent")),
+            "file": text(conversation.get("file")),
+            "position": whole_number(conversation.get("position")),
+            "outcome": _outcome(record(conversation.get("outcome"))),
+            "events": [
+                _event(record(event), TEXT if step in steps else brief)
+                for step, event in enumerate(entries(conversation.get("events")))
+            ],
+        }
+        if len(json.dumps(kept)) <= CONVERSATION:
+            return kept
+    return None
+
+
+def _outcome(outcome: Record) -> Record | None:
+    return {"good": bool(outcome["good"]), "source": text(outcome.get("source"))} if "good" in outcome else None
+
+
+def _event(event: Record, limit: int) -> Record:
+    kind = event.get("type")
+    if kind == "call":
+        arguments = {text(k): _cut(v, limit) for k, v in list(record(event.get("arguments")).items())[:100]}
+        # As pairs: a name like `__proto__` is then nothing special to the page.
+        return {
+            "type": "call",
+            "tool": text(event.get("tool")),
+            "arguments": list(arguments.items()),
+            "by": text(event.get("by"), 40),
+        }
+    if kind == "result":
+        error = event.get("error") is True
+        return {
+            "type": "result",
+            "call": whole_number(event.get("call")),
+            "text": _cut(event.get("text"), limit),
+            "error": error,
+        }
+    return {"type": "message", "by": text(event.get("by"), 40), "text": _cut(event.get("text"), limit)}
+
+
+def _cut(value: Any, limit: int) -> str | list[Any]:
+    """A text, or where it was too long what is left of it and how long it was."""
+    whole = spelled(value)
+    return whole if len(whole) <= limit else [whole[:limit], len(whole)]
+
+
+def packed(value: Any) -> str:
+    """`value` as compressed JSON in letters that mean nothing to an HTML parser."""
+    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode("ascii"), 9)).decode("ascii")
+
+
+def blocks(items: Iterator[Record], *, size: int = BLOCK) -> Iterator[list[Record]]:
+    """Consecutive items in groups of about `size` characters."""
+    group: list[Record] = []
+    held = 0
+    for item in items:
+        group.append(item)
+        held += len(json.dumps(item))
+        if held >= size:
+            yield group
+            group, held = [], 0
+    if group:
+        yield group

@@ -1,0 +1,253 @@
+"""The flagged calls of an audit: which are listed, in what order, and what the page keeps of each."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.audit.report.folder import Folder, Record, decode, entries, record, text, whole_number
+
+VERDICTS = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
+REASONS = ("claimed", "stale", "never_seen")
+SEVERITIES = ("high", "medium", "low")
+
+LISTED = 20_000
+"""The most findings one page lists; the rest is counted and stays in `calls.jsonl`."""
+
+CANDIDATES = 60
+"""How many findings of one rank compete for the opening drawing."""
+
+
+class Missing(Struct):
+    """What a first look needs of a missing fact."""
+
+    reason: str | None = None
+    decisive: bool | None = None
+
+
+class Judged(Struct):
+    """What a first look needs of one policy's judgement."""
+
+    strict: str = ""
+    determined: str = ""
+    severity: str | None = None
+    missing: list[Missing] = []
+
+
+class Head(Struct):
+    """What a first look needs of a call."""
+
+    strict: str = ""
+    determined: str = ""
+    executed: bool | None = None
+    policies: list[Judged] = []
+
+
+_heads = msgspec.json.Decoder(Head)
+
+
+class Index(Struct):
+    """Where the findings of a folder are, most telling first, and how many there are."""
+
+    places: list[int]
+    candidates: list[int]
+    """Some of every kind, from which the opening drawing is chosen."""
+    total: int
+    calls: int
+
+
+def index(folder: Folder, *, listed: int = LISTED) -> Index:
+    """Find the flagged calls without keeping more than their places."""
+    shelves: dict[tuple[int, ...], list[int]] = {}
+    total = calls = 0
+    for place, line in folder.places("calls.jsonl"):
+        head = _head(line)
+        if head is None:
+            folder.unreadable += 1
+            continue
+        calls += 1
+        if not flagged(head.strict, head.determined):
+            continue
+        total += 1
+        shelf = shelves.setdefault(_rank(head), [])
+        if len(shelf) < listed:
+            shelf.append(place)
+    ordered = [place for rank in sorted(shelves) for place in shelves[rank]]
+    some = [place for rank in sorted(shelves) for place in shelves[rank][:CANDIDATES]]
+    return Index(places=ordered[:listed], candidates=some, total=total, calls=calls)
+
+
+def flagged(strict: str, determined: str) -> bool:
+    """Whether either criterion says anything but compliant."""
+    return strict not in ("", "compliant") or determined not in ("", "compliant")
+
+
+def _head(line: bytes) -> Head | None:
+    try:
+        return _heads.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    # Odd, but perhaps only in a field that does not matter here.
+    call = record(decode(line))
+    if not call:
+        return None
+    policies = [_judged(record(policy)) for policy in entries(call.get("policies"))]
+    return Head(text(call.get("strict")), text(call.get("determined")), call.get("executed") is not False, policies)
+
+
+def _judged(policy: Record) -> Judged:
+    facts = [record(fact) for fact in entries(policy.get("missing"))]
+    return Judged(
+        strict=text(policy.get("strict")),
+        determined=text(policy.get("determined")),
+        severity=text(policy.get("severity")),
+        missing=[Missing(reason=text(fact.get("reason")), decisive=bool(fact.get("decisive"))) for fact in facts],
+    )
+
+
+def _rank(head: Head) -> tuple[int, ...]:
+    """Small is telling: claimed near-misses, then violations, then the other near-misses, then what is not known."""
+    verdict = min((head.determined, head.strict), key=lambda word: _position(VERDICTS, word))
+    guilty = [policy for policy in head.policies if verdict in (policy.strict, policy.determined)]
+    claimed = any(fact.reason == "claimed" for policy in guilty for fact in policy.missing)
+    kind = 0 if claimed and verdict == "near_miss" else 1 + _position(VERDICTS, verdict)
+    severity = min((_position(SEVERITIES, policy.severity or "") for policy in guilty), default=len(SEVERITIES))
+    by_strict_only = head.determined == "compliant"
+    return (kind, head.executed is False, by_strict_only, not claimed, severity)
+
+
+def _position(words: tuple[str, ...], word: str) -> int:
+    return words.index(word) if word in words else len(words)
+
+
+def details(call: Record) -> Record:
+    """What the page shows of one finding when it is opened; every text is bounded."""
+    return {
+        "finding": text(call.get("finding")) or f"{text(call.get('trajectory'))}:{call.get('step')}",
+        "trajectory": text(call.get("trajectory"), 1000),
+        "agent": text(call.get("agent")),
+        "step": whole_number(call.get("step")),
+        "tool": text(call.get("tool")),
+        "executed": call.get("executed") if isinstance(call.get("executed"), bool) else None,
+        "strict": text(call.get("strict"), 40),
+        "determined": text(call.get("determined"), 40),
+        "because": text(call.get("because"), 2000),
+        "policies": [_policy(record(policy)) for policy in entries(call.get("policies"))[:60]],
+    }
+
+
+def _policy(policy: Record) -> Record:
+    kept: Record = {
+        "id": text(policy.get("id")),
+        "strict": text(policy.get("strict"), 40),
+        "determined": text(policy.get("determined"), 40),
+    }
+    if not flagged(kept["strict"], kept["determined"]):
+        return kept
+    return kept | {
+        "because": text(policy.get("because"), 2000),
+        "severity": text(policy.get("severity"), 40),
+        "evidence": text(policy.get("evidence"), 40),
+        "world": text(policy.get("world"), 40),
+        "depends_on_user": bool(policy.get("depends_on_user")),
+        "missing": [_missing(record(fact)) for fact in entries(policy.get("missing"))[:40]],
+        "seen": [_seen(record(fact)) for fact in entries(policy.get("seen"))[:40]],
+        "asks": [
+            {"fact": text(record(ask).get("fact")), "question": text(record(ask).get("question"), 1000)}
+            for ask in entries(policy.get("asks"))[:20]
+        ],
+    }
+
+
+def _fact(fact: Record) -> Record:
+    key = fact.get("key")
+    parts: list[Any] = entries(key) if isinstance(key, list) else [] if key is None else [key]
+    return {
+        "entity": text(fact.get("entity")),
+        "key": [text(part) for part in parts[:8]],
+        "field": text(fact.get("field")),
+    }
+
+
+def _missing(fact: Record) -> Record:
+    lookup = record(fact.get("lookup"))
+    arguments = lookup.get("args", lookup.get("arguments"))
+    return _fact(fact) | {
+        "reason": text(fact.get("reason"), 40),
+        "decisive": fact.get("decisive") is not False,
+        "claimed_at": whole_number(fact.get("claimed_at")),
+        "claim": text(fact.get("claim"), 500),
+        "stale_by": whole_number(fact.get("stale_by")),
+        "lookup": {"tool": text(lookup.get("tool")), "args": {text(k): text(v) for k, v in record(arguments).items()}},
+    }
+
+
+def _seen(fact: Record) -> Record:
+    kept = _fact(fact) | {"shown_at": whole_number(fact.get("shown_at"))}
+    return kept | {"value": text(fact["value"])} if "value" in fact else kept
+
+
+class Words:
+    """Strings that many findings share, kept once and named by position."""
+
+    def __init__(self) -> None:
+        self.list: list[str] = []
+        self._positions: dict[str, int] = {}
+
+    def of(self, word: str) -> int:
+        """The position of `word`, new or known."""
+        if word not in self._positions:
+            self._positions[word] = len(self.list)
+            self.list.append(word)
+        return self._positions[word]
+
+
+def row(finding: Record, words: Words) -> list[Any]:
+    """A finding in the page's list: what it is sorted, filtered and searched by."""
+    judged = [policy for policy in finding["policies"] if flagged(policy["strict"], policy["determined"])]
+    facts = [fact for policy in judged for fact in policy["missing"]]
+    return [
+        finding["finding"],
+        words.of(finding["trajectory"]),
+        finding["step"],
+        words.of(finding["agent"]),
+        words.of(finding["tool"]),
+        {True: 1, False: 0, None: -1}[finding["executed"]],
+        words.of(finding["strict"]),
+        words.of(finding["determined"]),
+        [[words.of(policy["id"]), words.of(policy["strict"]), words.of(policy["determined"])] for policy in judged],
+        [
+            [words.of(name(fact)), words.of(fact["reason"]), int(fact["decisive"]), words.of(fact["lookup"]["tool"])]
+            for fact in facts[:6]
+        ],
+        words.of(text(next((entry["because"] for entry in (*judged, finding) if entry["because"]), ""))),
+    ]
+
+
+def name(fact: Record) -> str:
+    """A fact in one line, without its key: `Patient.membership`."""
+    return f"{fact['entity']}.{fact['field']}" if fact["field"] else fact["entity"]
+
+
+def telling(findings: Iterator[Record]) -> list[Record]:
+    """Candidates for the opening drawing, best first: a near-miss, executed, one gap, something seen beside it."""
+
+    def score(finding: Record) -> tuple[int, ...]:
+        verdict = finding["determined"] if finding["determined"] != "compliant" else finding["strict"]
+        judged = [p for p in finding["policies"] if "missing" in p and verdict in (p["determined"], p["strict"])]
+        facts = [fact for policy in judged for fact in policy["missing"]]
+        claims = [fact for fact in facts if fact["claimed_at"] is not None and fact["decisive"]]
+        had = sum(len(policy["seen"]) for policy in judged)
+        return (
+            verdict == "near_miss",
+            finding["determined"] == verdict,
+            bool(claims),
+            len(judged) == 1,
+            len(facts) == 1,
+            finding["executed"] is True,
+            1 <= had <= 4,
+            len(SEVERITIES) - min((_position(SEVERITIES, p["severity"]) for p in judged), default=len(SEVERITIES)),
+        )
+
+    return sorted(findings, key=score, reverse=True)

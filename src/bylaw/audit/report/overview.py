@@ -1,0 +1,126 @@
+"""What the page shows of a whole audit: the summary and the policies, with every list and text bounded."""
+
+import math
+from typing import Any
+
+from bylaw.audit.report.folder import Record, entries, record, text, whole_number
+
+ROWS = 400
+"""The most rows of one chart or table."""
+SKIPPED = 200
+"""The most skipped records that are named; the rest is counted."""
+CRITERIA = ("strict", "determined")
+RATES = ("violation_rate", "near_miss_rate", "near_miss_rate_of_writing")
+
+
+def overview(summary: Record) -> Record:
+    """The numbers of `summary.json` that the page draws."""
+    skipped = entries(summary.get("skipped"))
+    return {
+        "pack": {key: text(record(summary.get("pack")).get(key)) for key in ("name", "version", "digest", "title")},
+        "criterion": text(summary.get("criterion") or record(summary.get("pack")).get("criterion"), 40),
+        "agents": [_agent(record(agent)) for agent in entries(summary.get("agents"))[:ROWS]],
+        "by_tool": _rows(summary.get("by_tool"), _tool),
+        "by_lookup": _rows(summary.get("by_lookup"), _lookup),
+        "by_policy": _rows(summary.get("by_policy"), _policy),
+        "by_reason": _counts(summary.get("by_reason")),
+        "outcome_from": _words(summary.get("outcome_from")),
+        "worlds": _words(summary.get("worlds")),
+        "skipped": [text(_reason(entry), 500) for entry in skipped[:SKIPPED]],
+        "skipped_count": max(len(skipped), whole_number(summary.get("skipped_count")) or 0),
+        "unmapped": _words(summary.get("unmapped")),
+    }
+
+
+def policies(document: Record) -> list[Record]:
+    """The policies by id, with the sentences they cite."""
+    kept: list[Record] = []
+    for name, entry in list(document.items())[:2000]:
+        policy = record(entry)
+        kept.append(
+            {
+                "id": text(name),
+                "definition": text(policy.get("definition"), 2000),
+                "severity": text(policy.get("severity"), 40),
+                "kind": text(policy.get("kind"), 40),
+                "citations": [
+                    {
+                        "document": text(cite.get("document")),
+                        "heading": text(cite.get("heading")),
+                        "line": text(cite.get("line"), 40),
+                        "text": text(cite.get("text"), 2000),
+                    }
+                    for cite in map(record, entries(policy.get("citations"))[:8])
+                ],
+            }
+        )
+    return kept
+
+
+def _agent(agent: Record) -> Record:
+    kept: Record = {
+        "agent": text(agent.get("agent")),
+        "trajectories": whole_number(agent.get("trajectories")),
+        "with_write_calls": whole_number(agent.get("with_write_calls")),
+        "outcome_known": whole_number(agent.get("outcome_known")),
+        "failure_rate": _rate(agent.get("failure_rate")),
+    }
+    for criterion in CRITERIA:
+        rates = record(agent.get(criterion))
+        kept[criterion] = {name: _rate(rates.get(name)) for name in RATES}
+    return kept
+
+
+def _rate(value: Any) -> Record | None:
+    rate = record(value)
+    if not rate:
+        return None
+    return {key: _number(rate.get(key)) for key in ("value", "low", "high", "count", "of")}
+
+
+def _number(value: Any) -> int | float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return round(value, 6)
+
+
+def _rows(value: Any, shape: Any) -> list[Record]:
+    return [{"name": text(name)} | shape(record(entry)) for name, entry in list(record(value).items())[:ROWS]]
+
+
+def _tool(entry: Record) -> Record:
+    return {"calls": _number(entry.get("calls")), "executed": _number(entry.get("executed"))} | _verdicts(entry)
+
+
+def _lookup(entry: Record) -> Record:
+    counted = {criterion: _number(entry.get(criterion)) for criterion in CRITERIA}
+    return counted | {"agents": _counts(entry.get("agents"))}
+
+
+def _policy(entry: Record) -> Record:
+    return {"applied": _number(entry.get("applied")), "could_deny": _number(entry.get("could_deny"))} | _verdicts(entry)
+
+
+def _verdicts(entry: Record) -> Record:
+    return {criterion: _counts(entry.get(criterion)) for criterion in CRITERIA}
+
+
+def _counts(value: Any) -> list[list[Any]]:
+    """Pairs, not an object: a name like `__proto__` is then nothing special to the page."""
+    return [[text(name), _number(count) or 0] for name, count in list(record(value).items())[:ROWS]]
+
+
+def _words(value: Any) -> str:
+    """A small structure in one line."""
+    if isinstance(value, dict):
+        return text(", ".join(f"{text(name)}: {_words(entry)}" for name, entry in record(value).items()), 2000)
+    if isinstance(value, list):
+        return text(", ".join(_words(entry) for entry in entries(value)), 2000)
+    return text(value, 2000)
+
+
+def _reason(entry: Any) -> Any:
+    fault = record(entry)
+    if "place" in fault and ("why" in fault or "message" in fault):
+        return f"{text(fault['place'])}: {text(fault.get('why', fault.get('message')))}"
+    return entry

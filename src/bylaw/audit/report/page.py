@@ -1,0 +1,152 @@
+"""The report: one HTML file that opens anywhere, loads nothing, and treats all it shows as text.
+
+What came from logs or packs stands in data blocks that no browser runs, as ASCII JSON without `<`, `>` or `&`,
+or compressed. One style and one script, both named by hash, are all that the page's own security policy lets through.
+"""
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from bylaw.audit.report.conversation import blocks, bounded, conversation_places, packed
+from bylaw.audit.report.finding import Index, Words, details, index, row, telling
+from bylaw.audit.report.folder import Folder, Record
+from bylaw.audit.report.overview import overview, policies
+
+CONVERSATIONS = 12_000_000
+"""Room for conversations in the page, in characters, compressed; what does not fit is named in the page."""
+SCRIPTS = ("text", "data", "drawing", "charts", "conversation", "findings", "page")
+
+
+def write_report(out: Path, target: Path | None = None, *, room: int = CONVERSATIONS) -> Path:
+    """Write `report.html` for the audit in `out`, and return its path."""
+    target = target or out / "report.html"
+    folder = Folder(out)
+    found = index(folder)
+    words = Words()
+    rows: list[list[Any]] = []
+    steps: dict[str, set[int]] = {}
+    finding_blocks: list[str] = []
+    for group in blocks(map(details, folder.at("calls.jsonl", iter(found.places)))):
+        rows += [[*row(finding, words), len(finding_blocks)] for finding in group]
+        for finding in group:
+            steps.setdefault(finding["trajectory"], set()).update(_steps(finding))
+        finding_blocks.append(packed(group))
+    places = conversation_places(folder, set(steps))
+    opening = _opening(folder, found, places)
+    conversation_blocks, held = _conversations(folder, steps, places, room)
+    data = {
+        "overview": overview(folder.document("summary.json")),
+        "policies": policies(folder.document("policies.json")),
+        "words": words.list,
+        "findings": rows,
+        "held": [[words.of(name), block] for name, block in held.items()],
+        "opening": opening,
+        "out": out.resolve().name,
+        "calls": found.calls,
+        "flagged": found.total,
+        "conversations": len(steps),
+        "unreadable": folder.unreadable,
+    }
+    rough = target.with_name(target.name + ".part")
+    with rough.open("w", encoding="utf-8", newline="\n") as page:
+        for part in _page(data, finding_blocks, conversation_blocks):
+            page.write(part)
+    os.replace(rough, target)
+    return target
+
+
+def _steps(finding: Record) -> Iterator[int]:
+    """The steps that a finding speaks of."""
+    yield finding["step"] or 0
+    for policy in finding["policies"]:
+        for fact in (*policy.get("missing", ()), *policy.get("seen", ())):
+            yield from (fact[at] for at in ("claimed_at", "shown_at", "stale_by") if fact.get(at) is not None)
+
+
+def _conversations(
+    folder: Folder, steps: dict[str, set[int]], places: dict[str, int], room: int
+) -> tuple[list[str], dict[str, int]]:
+    """The conversations of the first findings, compressed, until the room is spent; and the block each is in."""
+    names = [name for name in steps if name in places]
+    kept = (
+        conversation
+        for name, whole in zip(names, folder.at("conversations.jsonl", (places[name] for name in names)), strict=True)
+        if (conversation := bounded(whole, steps[name])) is not None
+    )
+    written: list[str] = []
+    held: dict[str, int] = {}
+    for group in blocks(kept):
+        block = packed(group)
+        if len(block) > room:
+            break
+        room -= len(block)
+        held.update((conversation["trajectory"], len(written)) for conversation in group)
+        written.append(block)
+    return written, held
+
+
+def _opening(folder: Folder, found: Index, places: dict[str, int]) -> Record | None:
+    """The finding that the page opens on, with its conversation where there is one."""
+    ranked = telling(map(details, folder.at("calls.jsonl", iter(found.candidates))))
+    told = [finding for finding in ranked if finding["trajectory"] in places][:20]
+    whole = zip(
+        told, folder.at("conversations.jsonl", (places[finding["trajectory"]] for finding in told)), strict=True
+    )
+    pairs = [
+        {"finding": finding, "conversation": kept}
+        for finding, conversation in whole
+        if (kept := bounded(conversation, set(_steps(finding)))) is not None
+    ]
+    if not pairs:
+        return {"finding": ranked[0], "conversation": None} if ranked else None
+    # The earliest of those that an outcome check let pass; of those, one short enough to be read at a glance.
+    return max(pairs, key=lambda pair: (_passed(pair["conversation"]), len(pair["conversation"]["events"]) <= 40))
+
+
+def _passed(conversation: Record) -> bool:
+    return bool(conversation["outcome"] and conversation["outcome"]["good"])
+
+
+def _page(data: Record, findings: list[str], conversations: list[str]) -> Iterator[str]:
+    """The page in parts."""
+    files = resources.files("bylaw.audit.report")
+    style = (files / "page.css").read_text("utf-8")
+    body = "\n".join((files / "scripts" / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
+    script = f'(() => {{\n"use strict";\n{body}\n}})();\n'
+    security = (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+    )
+    template = (files / "page.html").read_text("utf-8")
+    for piece in template.replace("}}", "{{").split("{{"):
+        match piece:
+            case "security":
+                yield security
+            case "style":
+                yield style
+            case "script":
+                yield script
+            case "data":
+                yield f'<script type="application/json" id="data">{_inert(data)}</script>\n'
+                for number, block in enumerate(findings):
+                    yield f'<script type="text/plain" id="findings-{number}">{block}</script>\n'
+                for number, block in enumerate(conversations):
+                    yield f'<script type="text/plain" id="conversations-{number}">{block}</script>\n'
+            case _:
+                yield piece
+
+
+def _digest(source: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode("utf-8")).digest()).decode("ascii")
+
+
+def _inert(data: Record) -> str:
+    """JSON in which nothing can end a data block or reorder the file in an editor."""
+    written = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,136 @@
+// Rates and counts. Charts are rows of positioned boxes, so that they follow the width of the page; each has its table.
+
+const SHOWN = VERDICTS.slice(0, 4);
+
+function heading(section, title, ...lede) {
+  return [make("h2", {id: `${section}-title`}, title), make("p", {class: "lede"}, lede)];
+}
+
+function table(caption, heads, rows) {
+  return make("details", {class: "as-table"}, make("summary", {}, `Table: ${caption}`),
+    make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
+      make("table", {}, make("thead", {}, make("tr", {}, heads.map((head) => make("th", {scope: "col"}, head)))),
+        make("tbody", {}, rows.map((cells) => make("tr", {}, cells.map((cell, column) => make(column ? "td" : "th", column ? {} : {scope: "row"}, cell))))))));
+}
+
+function interval(rate) {
+  if (!rate || rate.value === null) return "\u2013";
+  return `${percent(rate.value)} (${percent(rate.low)} to ${percent(rate.high)}; ${number(rate.count)} of ${number(rate.of)})`;
+}
+
+function ceiling(value) {
+  return [0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1].find((step) => value <= step) || 1;
+}
+
+function whiskers(title, explanation, kind, rows, wide) {
+  const top = ceiling(Math.max(0.01, ...rows.map(({rate}) => (rate && rate.high) || 0)));
+  const place = (value) => `${Math.min(100, (value / top) * 100)}%`;
+  const track = ({rate}) => {
+    const known = rate && rate.value !== null;
+    return make("div", {class: "track"},
+      known ? make("i", {class: `whisker ${kind}`, style: {left: place(rate.low ?? rate.value), width: place((rate.high ?? rate.value) - (rate.low ?? rate.value))}}) : null,
+      known ? make("i", {class: `dot ${kind}`, style: {left: place(rate.value)}}) : make("span", {class: "note"}, "no such conversation"));
+  };
+  return make("div", {class: `panel${wide ? " wide" : ""}`}, make("h3", {}, title), make("p", {class: "note"}, explanation),
+    make("div", {class: "plot", "aria-hidden": "true"},
+      rows.map((entry) => [make("div", {class: "label"}, said(entry.name, 28)), track(entry), make("div", {class: "reading"}, entry.rate ? percent(entry.rate.value) : "\u2013")]),
+      make("div", {class: "label"}), make("div", {class: "axis"}, make("span", {}, "0"), make("span", {}, percent(top / 2)), make("span", {}, percent(top))), make("div", {})));
+}
+
+function drawAgents() {
+  const agents = data.overview.agents.slice();
+  const rates = (agent) => agent[state.criterion] || {};
+  const missed = (agent) => (rates(agent).near_miss_rate_of_writing || {}).value ?? -1;
+  agents.sort((one, other) => missed(other) - missed(one));
+  const rows = (pick) => agents.map((agent) => ({name: agent.agent || "(unnamed)", rate: pick(agent)}));
+  const section = document.getElementById("agents");
+  section.replaceChildren(...heading("agents", "How often, per agent",
+    "Each dot is the share of conversations; the line is where the true share lies with 95\u2009% confidence. ",
+    "A near-miss counts only where the outcome was good, or where no outcome is known and nothing was violated."));
+  if (!agents.length) return section.append(make("p", {class: "note"}, "This audit has no agents."));
+  section.append(make("div", {class: "panels"},
+    whiskers("Near-misses", "of conversations that changed something", "near_miss", rows((agent) => rates(agent).near_miss_rate_of_writing), true),
+    whiskers("Violations", "of all conversations", "violation", rows((agent) => rates(agent).violation_rate)),
+    whiskers("Failed outcomes", "of conversations whose outcome is known", "failure", rows((agent) => agent.failure_rate))));
+  section.append(table("rates per agent, with 95 % intervals",
+    ["Agent", "Conversations", "With write calls", "Outcome known", "Failed", "Violation", "Near-miss, of all", "Near-miss, of writing"],
+    agents.map((agent) => [said(agent.agent, 60), number(agent.trajectories), number(agent.with_write_calls), number(agent.outcome_known), interval(agent.failure_rate),
+      interval(rates(agent).violation_rate), interval(rates(agent).near_miss_rate), interval(rates(agent).near_miss_rate_of_writing)])));
+}
+
+function legend(kinds) {
+  return make("p", {class: "legend"}, kinds.map((kind) => make("span", {}, make("i", {class: `swatch ${kind}`}), named(kind))));
+}
+
+function bars(rows, kinds, filter) {
+  const longest = Math.max(1, ...rows.map((row) => kinds.reduce((sum, kind) => sum + (row.counts.get(kind) || 0), 0)));
+  return make("div", {class: "plot bars"}, rows.map((row) => {
+    const label = row.words || code(row.name, 44);
+    const total = kinds.reduce((sum, kind) => sum + (row.counts.get(kind) || 0), 0);
+    return [
+      make("div", {class: "label"}, total ? make("button", {type: "button", class: "link", on: {click: () => filter(row.name)}, title: `Show these findings: ${plain(row.words || row.name)}`}, label) : label),
+      make("div", {class: "stack", "aria-hidden": "true"}, kinds.map((kind) => {
+        const value = row.counts.get(kind) || 0;
+        return value ? make("i", {class: `swatch ${kind}`, style: {width: `${(value / longest) * 100}%`}, title: `${number(value)} ${named(kind)}`}) : null;
+      })),
+      make("div", {class: "reading"}, number(total), row.of !== undefined ? make("span", {class: "note"}, ` of ${number(row.of)}`) : null),
+    ];
+  }));
+}
+
+function verdictRows(rows, of) {
+  return rows.map((row) => ({...row, counts: new Map(row[state.criterion]), of: row[of] ?? undefined}));
+}
+
+function flaggedCount(row) {
+  return SHOWN.reduce((sum, kind) => sum + (row.counts.get(kind) || 0), 0);
+}
+
+function drawTools() {
+  const rows = verdictRows(data.overview.by_tool, "executed").sort((one, other) => flaggedCount(other) - flaggedCount(one));
+  const section = document.getElementById("tools");
+  section.replaceChildren(...heading("tools", "Which write tools were called blindly",
+    "Flagged calls of each tool that changes something, out of all its calls that were accepted. Choose a name to see the conversations."));
+  if (!rows.length) return section.append(make("p", {class: "note"}, "No write call was judged."));
+  const kinds = SHOWN.filter((kind) => rows.some((row) => row.counts.get(kind)));
+  section.append(legend(kinds), bars(rows, kinds, (tool) => showFiltered({tool})), table("verdicts by tool", ["Tool", "Calls", "Accepted", ...VERDICTS.map(named)],
+    rows.map((row) => [code(row.name, 60), number(row.calls), number(row.executed), ...VERDICTS.map((kind) => number(row.counts.get(kind) || 0))])));
+}
+
+function drawLookups() {
+  const rows = data.overview.by_lookup.map((row) => ({...row, counts: new Map([["near_miss", row[state.criterion] || 0]]), agents: new Map(row.agents)}))
+    .sort((one, other) => other.counts.get("near_miss") - one.counts.get("near_miss"));
+  const reasons = new Map(data.overview.by_reason);
+  const section = document.getElementById("lookups");
+  section.replaceChildren(...heading("lookups", "Which look-ups were skipped",
+    "How many flagged calls lacked what this tool would have shown."));
+  if (!rows.length) return section.append(make("p", {class: "note"}, "No look-up was missed."));
+  const total = REASONS.reduce((sum, reason) => sum + (reasons.get(reason) || 0), 0);
+  section.append(bars(rows, ["near_miss"], (lookup) => showFiltered({text: lookup})));
+  if (total) section.append(make("h3", {}, "Why the fact was missing"), bars(REASONS.map((reason) => ({name: reason, words: named(reason), counts: new Map([["near_miss", reasons.get(reason) || 0]])})),
+    ["near_miss"], (reason) => showFiltered({reason})));
+  const agents = [...new Set(rows.flatMap((row) => [...row.agents.keys()]))].slice(0, 30);
+  section.append(table("missed look-ups by agent", ["Look-up", "Missed, strict", "Missed, determined", ...agents.map((agent) => said(agent, 30))],
+    rows.map((row) => [code(row.name, 60), number(row.strict), number(row.determined), ...agents.map((agent) => number(row.agents.get(agent) || 0))])));
+  if (total) section.append(table("reasons", ["Reason", "Missing facts"], REASONS.map((reason) => [named(reason), number(reasons.get(reason) || 0)])));
+}
+
+function drawPolicies() {
+  const rows = verdictRows(data.overview.by_policy, "applied");
+  for (const policy of policies.values()) if (!rows.some((row) => row.name === policy.id)) rows.push({name: policy.id, applied: 0, could_deny: 0, counts: new Map(), of: 0});
+  rows.sort((one, other) => flaggedCount(other) - flaggedCount(one) || (other.applied || 0) - (one.applied || 0));
+  const idle = rows.filter((row) => row.could_deny === 0 || !row.applied);
+  const tried = rows.filter((row) => !idle.includes(row));
+  const section = document.getElementById("policies");
+  section.replaceChildren(...heading("policies", "Which policies were put at risk",
+    "Flagged calls under each policy, out of the calls it applied to. A policy that could never have said no in these logs was not tested: that is not compliance."));
+  if (!rows.length) return section.append(make("p", {class: "note"}, "This audit lists no policies."));
+  const kinds = SHOWN.filter((kind) => tried.some((row) => row.counts.get(kind)));
+  section.append(legend(kinds), bars(tried, kinds, (policy) => showFiltered({policy})));
+  if (idle.length) section.append(make("h3", {}, `Never exercised: ${count(idle.length, "policy", "policies")}`),
+    make("ul", {class: "idle"}, idle.slice(0, 200).map((row) => make("li", {}, code(row.name, 60), " ",
+      make("span", {class: "note"}, row.applied ? `applied to ${count(row.applied, "call")}, none of which it could have denied` : "applied to no call")))));
+  const sentence = (name) => (policies.get(name) || {}).definition || "";
+  section.append(table("verdicts by policy", ["Policy", "What it says", "Severity", "Applied to", "Could deny", ...VERDICTS.map(named)],
+    rows.map((row) => [code(row.name, 60), said(sentence(row.name), 200), said((policies.get(row.name) || {}).severity, 20), number(row.applied), number(row.could_deny), ...VERDICTS.map((kind) => number(row.counts.get(kind) || 0))])));
+}

@@ -1,0 +1,64 @@
+// What the page holds: one block read at once, and compressed blocks that are unpacked when a finding is opened.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const word = (position) => data.words[position];
+const policies = new Map(data.policies.map((policy) => [policy.id, policy]));
+const held = new Map(data.held.map(([trajectory, block]) => [word(trajectory), block]));
+const VERDICTS = ["violation", "near_miss", "uninformed", "inconclusive", "compliant"];
+const REASONS = ["claimed", "stale", "never_seen"];
+const NAMES = new Map(Object.entries({
+  violation: "violation", near_miss: "near-miss", uninformed: "uninformed", inconclusive: "inconclusive", compliant: "compliant",
+  claimed: "taken from the user", stale: "out of date", never_seen: "never looked up",
+}));
+const named = (value) => NAMES.get(value) ?? value;
+
+const state = {criterion: data.overview.criterion === "strict" ? "strict" : "determined", open: null};
+
+const findings = data.findings.map((row) => {
+  const [id, trajectory, step, agent, tool, executed, strict, determined, judged, facts, because, block] = row;
+  const finding = {
+    id, step, block, trajectory: word(trajectory), agent: word(agent), tool: word(tool), executed: executed === -1 ? null : executed === 1,
+    strict: word(strict), determined: word(determined), because: word(because),
+    policies: judged.map(([policy, one, other]) => ({id: word(policy), strict: word(one), determined: word(other)})),
+    facts: facts.map(([fact, reason, decisive, lookup]) => ({name: word(fact), reason: word(reason), decisive: decisive === 1, lookup: word(lookup)})),
+  };
+  finding.sought = [id, finding.trajectory, finding.agent, finding.tool, finding.because, ...finding.policies.map((p) => p.id),
+    ...finding.facts.map((f) => `${f.name} ${f.lookup} ${named(f.reason)}`)].join("\n").toLowerCase();
+  return finding;
+});
+const findingsById = new Map(findings.map((finding) => [finding.id, finding]));
+
+const unpacked = new Map();
+
+function unpack(name) {
+  if (!unpacked.has(name)) {
+    const block = document.getElementById(name);
+    const letters = atob(block.textContent);
+    const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    unpacked.set(name, new Response(stream).json());
+    if (unpacked.size > 24) unpacked.delete(unpacked.keys().next().value);
+  }
+  return unpacked.get(name);
+}
+
+async function findingDetails(finding) {
+  return (await unpack(`findings-${finding.block}`)).find((details) => details.finding === finding.id);
+}
+
+async function conversationOf(trajectory) {
+  if (!held.has(trajectory)) return null;
+  return (await unpack(`conversations-${held.get(trajectory)}`)).find((conversation) => conversation.trajectory === trajectory) || null;
+}
+
+function explainCommand(finding) {
+  const quoted = (argument) => (/^[\w.\/:@#~+-]+$/.test(argument) ? argument : "'" + argument.replaceAll("'", "'\\''") + "'");
+  return `bylaw explain ${quoted(data.out)} ${quoted(finding.trajectory)} ${finding.step ?? 0}`;
+}
+
+// What a policy lacked under the criterion: strict wants every fact, determined only those that decide.
+function lacking(policy, criterion) {
+  const facts = policy.missing || [];
+  const deciding = facts.filter((fact) => fact.decisive);
+  return criterion === "strict" || !deciding.length ? facts : deciding;
+}

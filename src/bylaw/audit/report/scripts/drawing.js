@@ -1,0 +1,186 @@
+// The drawing: from a write call to each fact it needed, to the step that showed it, or the gap where nothing did
+// and the claim that stood in for it. Boxes are HTML, so that they wrap and can be read aloud; the lines are SVG.
+
+const DEFINITION = ": a call that turned out to be allowed, though nothing the agent had looked up could have told it so.";
+
+function mainPolicy(finding, criterion) {
+  const judged = finding.policies.filter((policy) => policy.missing);
+  const rank = (policy) => VERDICTS.indexOf(policy[criterion]);
+  return judged.slice().sort((one, other) => rank(one) - rank(other))[0] || null;
+}
+
+function headline(finding, policy, criterion) {
+  const verdict = policy ? policy[criterion] : finding[criterion];
+  const lacks = policy ? lacking(policy, criterion) : [];
+  const reasons = lacks.map((fact) => fact.reason);
+  if (verdict === "near_miss") {
+    if (reasons.includes("claimed")) return "It took the user\u2019s word for it.";
+    if (reasons.includes("stale")) return "What it had seen was out of date.";
+    return lacks.length ? "It acted without looking." : "It acted against what it had seen, and was lucky.";
+  }
+  if (verdict === "violation") {
+    if (reasons.includes("claimed")) return "It took the user\u2019s word, and broke the policy.";
+    return lacks.length ? "It broke the policy without looking." : "It broke the policy, and could have known.";
+  }
+  if (verdict === "uninformed" && reasons.includes("claimed")) return "It took the user\u2019s word for it; whether that was true is not known.";
+  if (verdict === "uninformed") return "It acted without looking; whether that was allowed is not known.";
+  if (verdict === "inconclusive") return "This call could not be judged.";
+  return "This call was compliant.";
+}
+
+function factName(fact) {
+  const key = (fact.key || []).join(", ");
+  return make("span", {class: "fact-name"}, make("b", {}, said(fact.field || "exists", 60)),
+    make("span", {class: "of"}, " of ", said(fact.entity, 40), key ? [" ", make("span", {class: key.length < 24 ? "key" : null}, code(key, 40))] : ""));
+}
+
+function story(finding, policy, conversation, criterion) {
+  const verdict = policy ? policy[criterion] : finding[criterion];
+  const lacks = policy ? lacking(policy, criterion) : [];
+  const out = [make("b", {}, said(finding.agent || "The agent", 60)), " called ", code(finding.tool, 60), ". "];
+  if (lacks.length) {
+    out.push(lacks.length === 1 ? "The policy turns on one fact it had not seen: the " : `The policy turns on ${lacks.length} facts it had not seen, the `);
+    out.push(factName(lacks[0]), lacks.length > 1 ? " among them. " : ". ");
+  } else if (policy && policy.because) out.push(said(policy.because, 240), ". ");
+  if (finding.executed === false) out.push("The tool refused the call. ");
+  const good = conversation && conversation.outcome ? conversation.outcome.good : null;
+  if (verdict === "near_miss") out.push("It happened to be allowed", good === true ? ", so the outcome check passed and nobody noticed." : ".");
+  else if (verdict === "violation") out.push("The policy forbids it", good === true ? ", and the outcome check passed all the same." : ".");
+  else if (verdict === "uninformed") out.push("Nothing recorded says whether it was allowed.");
+  else if (verdict === "inconclusive" && (lacks.length || !policy)) out.push(said((policy && policy.because) || finding.because, 240), ".");
+  return out;
+}
+
+function citation(policy) {
+  const known = policies.get(policy.id);
+  const cite = known && (known.citations.find((entry) => entry.text) || known.citations[0]);
+  const place = cite ? [cite.heading && said(cite.heading, 60), cite.line && `line ${plain(cite.line, 10)}`].filter(Boolean) : [];
+  return make("div", {class: "rule"},
+    make("p", {class: "rule-label"}, "The policy"),
+    make("div", {},
+      make("blockquote", {dir: "auto"}, cite && cite.text ? parts(cite.text) : known ? parts(known.definition) : "Its sentence is not in this folder."),
+      make("p", {class: "note"}, code(policy.id, 80), place.length ? [" \u00b7 ", place.map((item, index) => [index ? ", " : "", item])] : "",
+        cite && !cite.text ? " \u00b7 in the pack\u2019s own words; the document was not given" : "")));
+}
+
+function eventAt(conversation, step) {
+  return conversation && step !== null && step !== undefined ? conversation.events[step] || null : null;
+}
+
+function stepLink(step, link) {
+  const label = `step ${step}`;
+  return link ? make("a", {href: `#${link}${step}`, class: "step", "data-step": step}, label) : make("span", {class: "step"}, label);
+}
+
+function callBox(finding, conversation, link) {
+  const event = eventAt(conversation, finding.step);
+  const given = event && event.type === "call" ? event.arguments : [];
+  const good = conversation && conversation.outcome ? conversation.outcome.good : null;
+  return make("div", {class: "box call"},
+    make("p", {class: "what"}, stepLink(finding.step ?? 0, link), code(finding.tool, 60)),
+    given.length ? make("dl", {}, given.slice(0, 6).map(([name, value]) => [make("dt", {}, said(name, 40)), make("dd", {}, said(Array.isArray(value) ? value[0] : value, 60))])) : null,
+    given.length > 6 ? make("p", {class: "note"}, `and ${given.length - 6} more`) : null,
+    make("ul", {class: "checks"},
+      make("li", {class: finding.executed === false ? "no" : "yes"}, finding.executed === false ? "refused by the tool" : finding.executed === null ? "result not captured" : "accepted by the tool"),
+      good === null ? null : make("li", {class: good ? "yes" : "no"}, good ? "outcome check passed" : "outcome check failed")));
+}
+
+function sourceOfSeen(fact, conversation, link) {
+  const event = eventAt(conversation, fact.shown_at);
+  const call = event && event.type === "result" ? eventAt(conversation, event.call) : event;
+  return make("div", {class: "box source"},
+    make("p", {class: "what"}, fact.shown_at === null ? null : stepLink(fact.shown_at, link), call && call.type === "call" ? [code(call.tool, 50), " showed it"] : "a tool result showed it"),
+    "value" in fact ? make("p", {class: "value"}, code(fact.value, 80)) : null);
+}
+
+// The sentence of a message that most likely makes the claim: the one that shares most words with the fact.
+function claimingPart(text, fact) {
+  const whole = Array.isArray(text) ? text[0] : text;
+  const from = fact.claim ? whole.indexOf(fact.claim) : -1;
+  if (from >= 0) {
+    const [start, end] = [whole.length <= 200 ? 0 : Math.max(0, from - 80), whole.length <= 200 ? whole.length : from + fact.claim.length + 80];
+    return [start ? "\u2026" : "", parts(whole.slice(start, from)), make("mark", {}, parts(fact.claim)), parts(whole.slice(from + fact.claim.length, end)), end < whole.length ? "\u2026" : ""];
+  }
+  const terms = [fact.field, ...String(fact.field || "").split(/[_\W]+/), fact.entity].filter((term) => term && term.length > 3).map((term) => term.toLowerCase().slice(0, 6));
+  const sentences = whole.slice(0, 4000).match(/[^.!?\n]+[.!?]*\s*/g) || [whole];
+  const score = (sentence) => terms.filter((term) => sentence.toLowerCase().includes(term)).length;
+  const best = sentences.reduce((one, other) => (score(other) > score(one) ? other : one));
+  if (whole.length <= 200 || !score(best)) return parts(whole.slice(0, 200) + (whole.length > 200 ? "\u2026" : ""));
+  return parts((sentences[0] === best ? "" : "\u2026 ") + best.trim().slice(0, 220) + (sentences.at(-1) === best ? "" : " \u2026"));
+}
+
+function lookupText(lookup) {
+  const given = Object.entries(lookup.args || {}).map(([name, value]) => `${name}: ${value}`).join(", ");
+  return `${lookup.tool}(${given})`;
+}
+
+function sourceOfMissing(fact, conversation, link) {
+  const claim = eventAt(conversation, fact.claimed_at);
+  const gap = fact.reason === "stale" ? "Seen once, but changed since" : "No tool result showed it";
+  return make("div", {class: "box source absent"},
+    make("p", {class: "what gap-words"}, gap, fact.reason === "stale" && fact.stale_by !== null && fact.stale_by !== undefined ? [" by ", stepLink(fact.stale_by, link)] : null),
+    fact.claimed_at !== null || fact.reason === "claimed" ? make("div", {class: "claim"},
+      make("p", {class: "what"}, fact.claimed_at === null ? null : stepLink(fact.claimed_at, link), "only the user said so"),
+      claim && claim.type === "message" ? make("q", {dir: "auto"}, claimingPart(claim.text, fact)) : null) : null,
+    fact.lookup && fact.lookup.tool ? make("p", {class: "remedy"}, code(lookupText(fact.lookup), 110), " would have shown it") : null);
+}
+
+function drawing(finding, policy, conversation, criterion, link) {
+  const lacks = policy ? lacking(policy, criterion) : [];
+  const had = policy ? policy.seen || [] : [];
+  const spare = policy ? (policy.missing || []).length - lacks.length : 0;
+  const rows = [...had.slice(0, 4).map((fact) => ({fact, had: true})), ...lacks.slice(0, 6).map((fact) => ({fact, had: false}))];
+  const left = had.length - Math.min(had.length, 4) + lacks.length - Math.min(lacks.length, 6);
+  const verdict = policy ? policy[criterion] : finding[criterion];
+  const figure = make("figure", {class: `drawing ${verdict}`},
+    make("div", {class: "canvas"},
+      make("div", {class: "doing"}, make("h3", {}, "The agent did this"), callBox(finding, conversation, link)),
+      make("div", {class: "knowing"},
+        make("div", {class: "heads", "aria-hidden": "true"}, make("h3", {}, "The policy needs"), make("h3", {}, "How the agent knew")),
+        rows.length ? make("ul", {"aria-label": "Facts the policy needs, and how the agent knew them"}, rows.map((entry) => make("li", {class: entry.had ? "had" : `lacked ${entry.fact.reason}`},
+          make("div", {class: "box fact"}, factName(entry.fact)),
+          entry.had ? sourceOfSeen(entry.fact, conversation, link) : sourceOfMissing(entry.fact, conversation, link))))
+          : make("p", {class: "note"}, "No fact was recorded for this policy.")),
+    ),
+    left || spare > 0 ? make("figcaption", {class: "note"}, [left ? `${count(left, "more fact")} not drawn. ` : "", spare > 0 ? `${count(spare, "other fact")} had not been seen either, but could not have changed the answer.` : ""]) : null);
+  const lines = drawn("svg", {class: "lines", "aria-hidden": "true"});
+  figure.querySelector(".canvas").prepend(lines);
+  new ResizeObserver(() => connect(figure, lines)).observe(figure);
+  return figure;
+}
+
+function connect(figure, lines) {
+  const frame = figure.querySelector(".canvas").getBoundingClientRect();
+  lines.replaceChildren();
+  if (!frame.width || getComputedStyle(lines).display === "none") return;
+  lines.setAttribute("viewBox", `0 0 ${frame.width} ${frame.height}`);
+  const edge = (element, side) => {
+    const box = element.getBoundingClientRect();
+    return [(side === "left" ? box.left : box.right) - frame.left, box.top + Math.min(box.height / 2, 28) - frame.top];
+  };
+  const put = (kind, path) => lines.append(drawn("path", {class: kind, d: path}));
+  const ring = (kind, x, y, r) => lines.append(drawn("circle", {class: kind, cx: x, cy: y, r}));
+  const [fromX, fromY] = edge(figure.querySelector(".call"), "right");
+  for (const row of figure.querySelectorAll(".knowing li")) {
+    const fact = row.querySelector(".fact");
+    const source = row.querySelector(".source");
+    const [toX, toY] = edge(fact, "left");
+    const bend = (toX - fromX) / 2;
+    put("need", `M${fromX},${fromY} C${fromX + bend},${fromY} ${toX - bend},${toY} ${toX},${toY}`);
+    const [factX, factY] = edge(fact, "right");
+    const [sourceX] = edge(source, "left");
+    const middle = (factX + sourceX) / 2;
+    if (row.classList.contains("had")) {
+      put("seen", `M${factX},${factY} H${sourceX}`);
+      ring("seen", sourceX, factY, 4.5);
+    } else {
+      put("gap", `M${factX},${factY} H${middle - 17}`);
+      put("cross", `M${middle - 6},${factY - 6} l12,12 m0,-12 l-12,12`);
+      const claim = source.querySelector(".claim");
+      if (claim) {
+        const [claimX, claimY] = edge(claim, "left");
+        put("claimed", `M${claimX},${claimY} H${middle + 4} Q${middle},${claimY} ${middle},${claimY - 6} V${factY + 17}`);
+      }
+    }
+  }
+}

@@ -1,0 +1,205 @@
+// The list of findings, its filters, and the one that is open.
+
+const PAGE = 40;
+const FILTERS = [
+  ["verdict", "Verdict", (finding) => [finding[state.criterion]]],
+  ["reason", "Reason", (finding) => [...new Set(finding.facts.filter((fact) => state.criterion === "strict" || fact.decisive).map((fact) => fact.reason))]],
+  ["tool", "Tool", (finding) => [finding.tool]],
+  ["policy", "Policy", (finding) => finding.policies.filter((policy) => policy[state.criterion] !== "compliant").map((policy) => policy.id)],
+  ["agent", "Agent", (finding) => [finding.agent]],
+];
+const chosen = {verdict: "", reason: "", tool: "", policy: "", agent: "", text: ""};
+let shownFindings = [];
+let pageNumber = 0;
+
+function drawFilters() {
+  const form = document.getElementById("filters");
+  const flagged = findings.filter((finding) => finding[state.criterion] !== "compliant");
+  const fields = FILTERS.map(([name, title, values]) => {
+    const counts = new Map();
+    for (const finding of flagged) for (const value of values(finding)) if (value) counts.set(value, (counts.get(value) || 0) + 1);
+    const order = name === "verdict" ? VERDICTS : name === "reason" ? REASONS : null;
+    const options = [...counts].sort((one, other) => (order ? order.indexOf(one[0]) - order.indexOf(other[0]) : other[1] - one[1]));
+    if (chosen[name] && !counts.has(chosen[name])) options.push([chosen[name], 0]);
+    const select = make("select", {id: `filter-${name}`, name}, make("option", {value: ""}, `All ${number(flagged.length)}`),
+      options.slice(0, 500).map(([value, times]) => make("option", {value}, `${plain(order ? named(value) : value, 48)} (${number(times)})`)));
+    select.value = chosen[name];
+    return make("label", {}, make("span", {}, title), select);
+  });
+  form.replaceChildren(make("label", {class: "search"}, make("span", {}, "Search"), make("input", {type: "search", id: "filter-text", name: "text", autocomplete: "off", placeholder: "a fact, an id, a word", maxlength: "200"})),
+    ...fields, make("button", {type: "reset", class: "quiet"}, "Clear"));
+  form.elements.text.value = chosen.text;
+}
+
+function matches(finding) {
+  if (finding[state.criterion] === "compliant") return false;
+  for (const [name, , values] of FILTERS) if (chosen[name] && !values(finding).includes(chosen[name])) return false;
+  return chosen.text.toLowerCase().split(/\s+/).every((piece) => finding.sought.includes(piece));
+}
+
+function applyFilters() {
+  shownFindings = findings.filter(matches);
+  pageNumber = 0;
+  drawList();
+}
+
+function showFiltered(wanted) {
+  for (const name of Object.keys(chosen)) chosen[name] = wanted[name] || "";
+  drawFilters();
+  applyFilters();
+  document.getElementById("findings").scrollIntoView();
+  const first = document.querySelector("#list a");
+  if (first) first.focus({preventScroll: true});
+  if (shownFindings.length && isWide()) openFinding(shownFindings[0].id, false);
+}
+
+function rowOf(finding) {
+  const facts = finding.facts.filter((fact) => state.criterion === "strict" || fact.decisive);
+  const line = facts.length ? [code(facts[0].name, 46), " ", named(facts[0].reason), facts.length > 1 ? `, +${facts.length - 1}` : ""] : said(finding.because, 90);
+  return make("li", {}, make("a", {href: `#finding/${encodeURIComponent(safeForUrl(finding.id))}`, "data-finding": finding.id, class: finding[state.criterion], "aria-current": state.open === finding.id ? "true" : null},
+    make("span", {class: "top"}, make("span", {class: `verdict ${finding[state.criterion]}`}, named(finding[state.criterion])), code(finding.tool, 34)),
+    make("span", {class: "why"}, line),
+    make("span", {class: "where note"}, said(finding.agent, 26), " \u00b7 ", said(finding.trajectory, 34), ` \u00b7 step ${finding.step ?? "?"}`, finding.executed === false ? " \u00b7 refused" : "")));
+}
+
+// A lone surrogate cannot stand in an address.
+function safeForUrl(text) {
+  return text.replace(/\p{Cs}/gu, "\ufffd");
+}
+
+function drawList() {
+  const pages = Math.max(1, Math.ceil(shownFindings.length / PAGE));
+  pageNumber = Math.min(pageNumber, pages - 1);
+  const from = pageNumber * PAGE;
+  document.getElementById("list").replaceChildren(...shownFindings.slice(from, from + PAGE).map(rowOf));
+  const flagged = findings.filter((finding) => finding[state.criterion] !== "compliant").length;
+  document.getElementById("shown").textContent = shownFindings.length ? `${count(shownFindings.length, "finding")} of ${number(flagged)}` : "No finding matches these filters.";
+  const go = (to) => () => { pageNumber = to; drawList(); document.querySelector("#list a").focus(); };
+  const button = (words, to, usable) => make("button", {type: "button", class: "quiet", disabled: !usable, on: {click: go(to)}}, words);
+  const pager = document.getElementById("pager");
+  pager.replaceChildren();
+  if (pages > 1) pager.append(button("Earlier", pageNumber - 1, pageNumber > 0), make("span", {class: "note"}, `page ${number(pageNumber + 1)} of ${number(pages)}`), button("Later", pageNumber + 1, pageNumber < pages - 1));
+}
+
+function isWide() {
+  return matchMedia("(min-width: 60rem)").matches;
+}
+
+async function openFinding(id, moveFocus) {
+  const finding = findingsById.get(id);
+  if (!finding) return;
+  state.open = id;
+  const position = shownFindings.indexOf(finding);
+  if (position >= 0 && Math.floor(position / PAGE) !== pageNumber) pageNumber = Math.floor(position / PAGE);
+  drawList();
+  let details, conversation;
+  try {
+    [details, conversation] = await Promise.all([findingDetails(finding), conversationOf(finding.trajectory)]);
+  } catch (fault) {
+    document.getElementById("detail").replaceChildren(make("p", {}, "This browser cannot unpack the finding. To read it: ", code(explainCommand(finding), 400)));
+    return;
+  }
+  if (state.open === id) drawDetail(details, conversation, moveFocus);
+}
+
+function drawDetail(finding, conversation, moveFocus, policyId) {
+  const criterion = state.criterion;
+  const judged = finding.policies.filter((policy) => policy.missing);
+  const policy = judged.find((entry) => entry.id === policyId) || mainPolicy(finding, criterion);
+  const article = document.getElementById("detail");
+  const others = findings.filter((entry) => entry.trajectory === finding.trajectory && entry.id !== finding.finding).slice(0, 12);
+  const clean = finding.policies.length - judged.length;
+  fill(article,
+    make("p", {class: "back"}, make("button", {type: "button", class: "quiet", on: {click: closeFinding}}, "Back to the list")),
+    make("p", {class: `verdict ${finding[criterion]}`}, named(finding[criterion]), finding.strict !== finding.determined ? make("span", {class: "note"}, ` ${criterion}; ${named(criterion === "strict" ? finding.determined : finding.strict)} under ${criterion === "strict" ? "determined" : "strict"}`) : null),
+    make("h3", {class: "headline"}, headline(finding, policy, criterion)),
+    make("p", {class: "story"}, story(finding, policy, conversation, criterion)),
+    judged.length > 1 ? make("div", {class: "policy-choice", role: "group", "aria-label": "Policies that flag this call"}, judged.map((entry) =>
+      make("button", {type: "button", class: "quiet", "aria-pressed": String(entry === policy), on: {click: () => drawDetail(finding, conversation, false, entry.id)}}, code(entry.id, 40), " ", named(entry[criterion])))) : null,
+    policy ? citation(policy) : "",
+    drawing(finding, policy, conversation, criterion, "step-"),
+    make("dl", {class: "facts"},
+      policy && policy.because ? [make("dt", {}, "Because"), make("dd", {}, said(policy.because, 600))] : null,
+      policy && policy.depends_on_user ? [make("dt", {}, "Depends"), make("dd", {}, "on something only the user can say")] : null,
+      (policy && policy.asks.length) ? [make("dt", {}, "To ask"), make("dd", {}, policy.asks.map((ask, index) => [index ? "; " : "", said(ask.question || ask.fact, 200)]))] : null,
+      policy && policy.severity ? [make("dt", {}, "Severity"), make("dd", {}, said(policy.severity, 20))] : null,
+      clean > 0 ? [make("dt", {}, "Also judged"), make("dd", {}, `${count(clean, "other policy", "other policies")}, all compliant`)] : null,
+      others.length ? [make("dt", {}, "Same conversation"), make("dd", {}, others.map((entry, index) => [index ? ", " : "", make("a", {href: `#finding/${encodeURIComponent(safeForUrl(entry.id))}`, "data-finding": entry.id}, `step ${entry.step ?? "?"}`)]))] : null,
+      make("dt", {}, "Finding"), make("dd", {}, code(finding.finding, 80)),
+      make("dt", {}, "In a terminal"), make("dd", {}, code(explainCommand(finding), 400))),
+    transcript(finding, policy, conversation, criterion));
+  document.getElementById("findings").classList.add("opened");
+  if (moveFocus) {
+    article.focus({preventScroll: true});
+    article.scrollIntoView({block: "start"});
+  }
+}
+
+function closeFinding() {
+  const section = document.getElementById("findings");
+  section.classList.remove("opened");
+  const row = [...document.querySelectorAll("#list a")].find((link) => link.dataset.finding === state.open);
+  if (row) row.focus();
+}
+
+function step(by) {
+  if (!shownFindings.length) return;
+  const now = shownFindings.findIndex((finding) => finding.id === state.open);
+  const next = shownFindings[Math.max(0, Math.min(shownFindings.length - 1, now < 0 ? 0 : now + by))];
+  const inDetail = document.getElementById("detail").contains(document.activeElement);
+  openFinding(next.id, inDetail || !isWide());
+  const row = [...document.querySelectorAll("#list a")].find((link) => link.dataset.finding === next.id);
+  if (row && !inDetail) row.focus();
+}
+
+function listenToFindings() {
+  const form = document.getElementById("filters");
+  form.addEventListener("input", (event) => {
+    if (!(event.target.name in chosen)) return;
+    chosen[event.target.name] = event.target.value;
+    applyFilters();
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", (event) => {
+    event.preventDefault();
+    for (const name of Object.keys(chosen)) chosen[name] = "";
+    drawFilters();
+    applyFilters();
+    document.getElementById("filter-text").focus();
+  });
+  const section = document.getElementById("findings");
+  section.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+    const inList = event.target.closest("#list");
+    const move = {j: 1, k: -1, ArrowDown: inList ? 1 : 0, ArrowUp: inList ? -1 : 0}[event.key];
+    if (move) { event.preventDefault(); step(move); }
+    else if (event.key === "/") { event.preventDefault(); document.getElementById("filter-text").focus(); }
+    else if (event.key === "Escape") closeFinding();
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-finding]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    history.replaceState(null, "", link.getAttribute("href"));
+    openFinding(link.dataset.finding, true);
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-step]");
+    if (!link) return;
+    event.preventDefault();
+    showStep(Number(link.dataset.step), link.closest("#opening") !== null);
+  });
+}
+
+async function showStep(number, fromOpening) {
+  if (fromOpening) await openFinding(data.opening.finding.finding, false);
+  if (!document.getElementById(`step-${number}`)) {
+    const all = document.querySelector("#detail .transcript button[aria-pressed='false']");
+    if (all) all.click();
+  }
+  const row = document.getElementById(`step-${number}`);
+  if (row) {
+    row.focus({preventScroll: true});
+    row.scrollIntoView({block: "center"});
+  }
+}

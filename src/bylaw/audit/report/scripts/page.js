@@ -1,0 +1,140 @@
+// The page as a whole: the opening, what the audit could not see, the words, the switches, the address.
+
+function total(criterion, kind) {
+  return data.overview.by_tool.reduce((sum, row) => sum + (new Map(row[criterion]).get(kind) || 0), 0);
+}
+
+function drawOpening() {
+  const section = document.getElementById("opening");
+  const overview = data.overview;
+  const conversations = overview.agents.reduce((sum, agent) => sum + (agent.trajectories || 0), 0);
+  const calls = overview.by_tool.reduce((sum, row) => sum + (row.calls || 0), 0) || data.calls;
+  const tally = make("p", {class: "tally"},
+    make("span", {class: "near_miss"}, make("b", {}, number(total(state.criterion, "near_miss"))), " near-misses"), " and ",
+    make("span", {class: "violation"}, make("b", {}, number(total(state.criterion, "violation"))), " violations"), " in ",
+    make("span", {}, make("b", {}, number(calls)), " write calls"),
+    conversations ? [" of ", make("span", {}, make("b", {}, number(conversations)), " conversations")] : null,
+    overview.agents.length > 1 ? [" by ", make("span", {}, make("b", {}, number(overview.agents.length)), " agents")] : null, ".");
+  if (!data.opening) {
+    section.replaceChildren(make("h1", {id: "opening-title"}, "Nothing was flagged."), tally,
+      make("p", {class: "lede"}, "Policies that no call exercised are listed below: not flagged is not the same as compliant."));
+    return;
+  }
+  const {finding, conversation} = data.opening;
+  const criterion = ["", "compliant"].includes(finding[state.criterion]) ? (state.criterion === "strict" ? "determined" : "strict") : state.criterion;
+  const policy = mainPolicy(finding, criterion);
+  const verdict = policy ? policy[criterion] : finding[criterion];
+  fill(section,
+    make("p", {class: `verdict ${verdict}`}, named(verdict), make("span", {class: "note"}, verdict === "near_miss" ? DEFINITION : "")),
+    make("h1", {id: "opening-title"}, headline(finding, policy, criterion)),
+    make("p", {class: "story"}, story(finding, policy, conversation, criterion)),
+    drawing(finding, policy, conversation, criterion, "step-"),
+    policy ? citation(policy) : "",
+    make("div", {class: "sum"}, tally,
+      make("p", {}, make("a", {href: `#finding/${encodeURIComponent(safeForUrl(finding.finding))}`, "data-finding": finding.finding}, "Read this conversation"), " or ", make("a", {href: "#findings"}, "all findings"), ".")));
+}
+
+function drawLede() {
+  const left = data.flagged - findings.length;
+  const unheld = data.conversations - held.size;
+  document.getElementById("findings-lede").replaceChildren(
+    "Every flagged call, the most telling first. Use the arrow keys or ", make("kbd", {}, "j"), " and ", make("kbd", {}, "k"), " to go through them, ", make("kbd", {}, "/"), " to search.",
+    ...(left > 0 ? [` This page lists ${number(findings.length)} of ${number(data.flagged)}; the others are in `, make("code", {}, "calls.jsonl"), "."] : []),
+    ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} did not fit or were not recorded; read one with `, make("code", {}, `bylaw explain ${plain(data.out, 40)} TRAJECTORY STEP`), "."] : []));
+}
+
+function drawLimits() {
+  const overview = data.overview;
+  const section = document.getElementById("limits");
+  const item = (title, ...words) => make("li", {}, make("b", {}, title), " ", words);
+  section.replaceChildren(...heading("limits", "What this audit could not see"), make("ul", {class: "plain"},
+    item("What was really true.", overview.worlds ? ["The facts were taken from ", said(overview.worlds, 300), ". "] : "", `${count(total(state.criterion, "uninformed"), "call")} stayed uninformed: nothing recorded says whether they were allowed.`),
+    item("Whether it went well.", overview.outcome_from ? ["Outcomes were read from ", said(overview.outcome_from, 300), "."] : "No outcome was recorded with these conversations."),
+    item("Calls that could not be judged.", `${number(total(state.criterion, "inconclusive"))} were inconclusive; they count neither as compliant nor as violations.`),
+    overview.unmapped ? item("Tools and fields that no observation maps.", said(overview.unmapped, 600)) : null,
+    overview.skipped_count ? item("Records that could not be read.", `${number(overview.skipped_count)} skipped, and never counted as compliant.`) : item("Records that could not be read.", "None."),
+    data.unreadable ? item("Lines of the audit\u2019s own output that could not be read.", number(data.unreadable)) : null));
+  if (overview.skipped.length) section.append(make("details", {class: "as-table"}, make("summary", {}, "Skipped records"), make("ol", {}, overview.skipped.map((entry) => make("li", {}, said(entry, 500)))),
+    overview.skipped_count > overview.skipped.length ? make("p", {class: "note"}, `and ${number(overview.skipped_count - overview.skipped.length)} more in summary.json`) : ""));
+}
+
+function drawTerms() {
+  const terms = [
+    ["violation", "the policy forbids the call."], ["near_miss", "the call was allowed, but what the agent had seen could not have told it so."],
+    ["uninformed", "the agent had not seen enough, and nothing recorded says whether the call was allowed."],
+    ["inconclusive", "the call could not be judged; the finding says why."], ["compliant", "what the agent had seen permits the call, and so does what was true."]];
+  const word = (name, text) => [make("dt", {}, name), make("dd", {}, text)];
+  document.getElementById("terms").replaceChildren(...heading("terms", "The words"), make("dl", {class: "facts"},
+    terms.map(([kind, text]) => word(make("span", {class: `verdict ${kind}`}, named(kind)), text)),
+    word("determined", "the criterion that asks whether what was seen decides the policy."),
+    word("strict", "the criterion that wants every fact on the policy\u2019s path to have been seen, even one that could not change the answer."),
+    word("seen", "shown by a tool result delivered before the agent\u2019s turn. What a user says is a claim, not a fact.")),
+    make("p", {class: "note"}, "Made by Bylaw from ", said(data.out, 60), data.overview.pack.digest ? [" \u00b7 pack digest ", code(data.overview.pack.digest, 16)] : "", ". This file loads nothing from anywhere."));
+}
+
+function drawNumbers() {
+  drawOpening();
+  drawAgents();
+  drawTools();
+  drawLookups();
+  drawPolicies();
+  drawLimits();
+}
+
+function remembered(name, value) {
+  try {
+    if (value === undefined) return localStorage.getItem(name);
+    localStorage.setItem(name, value);
+  } catch { /* a file may have no storage */ }
+  return null;
+}
+
+function listenToSwitches() {
+  const root = document.documentElement;
+  const button = document.getElementById("theme");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+  const label = () => { button.textContent = isDark() ? "Light" : "Dark"; button.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`); };
+  const theme = remembered("bylaw-theme");
+  if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+  button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; remembered("bylaw-theme", root.dataset.theme); label(); });
+  dark.addEventListener("change", label);
+  label();
+  for (const input of document.querySelectorAll("#criterion input")) {
+    input.checked = input.value === state.criterion;
+    input.addEventListener("change", () => {
+      state.criterion = input.value;
+      drawNumbers();
+      drawFilters();
+      applyFilters();
+      if (state.open) openFinding(state.open, false);
+    });
+  }
+  let closed = [];
+  addEventListener("beforeprint", () => { closed = [...document.querySelectorAll("details:not([open])")]; for (const details of closed) details.open = true; });
+  addEventListener("afterprint", () => { for (const details of closed) details.open = false; });
+}
+
+function followAddress() {
+  const match = location.hash.match(/^#finding\/(.+)$/);
+  if (!match) return false;
+  let id = match[1];
+  try { id = decodeURIComponent(id); } catch { /* as it is */ }
+  openFinding(id, true);
+  return true;
+}
+
+const pack = data.overview.pack;
+document.title = `Bylaw audit: ${plain(pack.title || pack.name || data.out, 60)}`;
+document.getElementById("pack").append(...(pack.name ? ["of ", said(pack.name, 30), " ", said(pack.version, 16)] : []));
+drawNumbers();
+drawLede();
+drawTerms();
+drawFilters();
+shownFindings = findings.filter(matches);
+drawList();
+listenToFindings();
+listenToSwitches();
+addEventListener("hashchange", followAddress);
+if (!followAddress() && isWide() && shownFindings.length) openFinding(shownFindings[0].id, false);
+document.documentElement.dataset.ready = "true";

@@ -1,0 +1,92 @@
+// Making elements. Everything that came from logs or packs passes through `said`: as text, isolated from the
+// direction of what surrounds it, with characters that cannot be seen made visible.
+
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}\p{Cs}]/u;
+const UNSEEN_RUNS = new RegExp(`(${UNSEEN.source})\\1*`, "gu");
+
+function make(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "on") for (const [event, handler] of Object.entries(value)) element.addEventListener(event, handler);
+    else if (name === "style") for (const [property, setting] of Object.entries(value)) element.style.setProperty(property, setting);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(4).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+// Put children in the place of what an element holds, leaving out those that are null.
+function fill(element, ...children) {
+  element.replaceChildren(...children.flat(4).filter((child) => child !== null && child !== undefined && child !== false));
+}
+
+function drawn(tag, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
+function codePoint(character) {
+  return "U+" + character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+}
+
+function parts(text) {
+  const out = [];
+  let from = 0;
+  const whole = String(text).replaceAll("\r\n", "\n");
+  for (const run of whole.matchAll(UNSEEN_RUNS)) {
+    if (run.index > from) out.push(whole.slice(from, run.index));
+    const times = Array.from(run[0]).length;
+    out.push(make("span", {class: "unseen"}, codePoint(run[1]) + (times > 1 ? `\u00d7${times}` : "")));
+    from = run.index + run[0].length;
+  }
+  if (from < whole.length) out.push(whole.slice(from));
+  return out;
+}
+
+function said(text, limit = 120) {
+  const whole = String(text ?? "");
+  const shown = whole.length > limit ? whole.slice(0, limit - 1) + "\u2026" : whole;
+  return make("bdi", {title: whole.length > limit ? plain(whole, 600) : null}, parts(shown));
+}
+
+function code(text, limit = 120) {
+  return make("code", {}, said(text, limit));
+}
+
+// For attributes and options, where only a string can stand.
+function plain(text, limit = 80) {
+  const whole = String(text ?? "");
+  const shown = whole.length > limit ? whole.slice(0, limit - 1) + "\u2026" : whole;
+  return shown.replace(new RegExp(UNSEEN.source, "gu"), codePoint).replaceAll("\n", " ");
+}
+
+function prose(text, limit, explain) {
+  const [whole, length] = Array.isArray(text) ? text : [String(text ?? ""), null];
+  const box = make("div", {class: "prose", dir: "auto"});
+  const fill = (to) => {
+    box.replaceChildren(...parts(whole.slice(0, to)));
+    if (to < whole.length) {
+      const more = make("button", {type: "button", class: "quiet more"}, `Show all ${number(length ?? whole.length)} characters`);
+      more.addEventListener("click", () => fill(whole.length));
+      box.append("\u2026 ", more);
+    } else if (length !== null) {
+      box.append(make("p", {class: "note"}, `This page holds the first ${number(whole.length)} of ${number(length)} characters. The rest: `, explain));
+    }
+  };
+  fill(whole.length > limit * 1.2 ? limit : whole.length);
+  return box;
+}
+
+function number(value) {
+  return value === null || value === undefined ? "\u2013" : Number(value).toLocaleString("en-US");
+}
+
+function percent(value) {
+  return value === null || value === undefined ? "\u2013" : (value * 100).toFixed(1) + "\u2009%";
+}
+
+function count(value, one, many) {
+  return `${number(value)} ${value === 1 ? one : many || one + "s"}`;
+}
