@@ -30,7 +30,9 @@ class Without(str, Enum):
 
 def audit_command(
     logs: list[Path] = typer.Argument(..., metavar="LOGS...", help="Files of recorded conversations, plain or gzip."),
-    pack: str = typer.Option(..., "--pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."),
+    pack: str = typer.Option(
+        ..., "--pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."
+    ),
     world: Path | None = typer.Option(None, "--world", help="The database the conversations started from."),
     without_world: Without = typer.Option(Without.hindsight, "--without-world", help="Where no world is given."),
     out: Path = typer.Option(Path("out"), "--out", help="Folder for summary.json, calls.jsonl and the rest."),

@@ -71,7 +71,9 @@ def _notes(summary: dict[str, Any]) -> list[str]:
             f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed; give --world to settle them."
         )
     if summary["citations"] != "text":
-        notes.append("The policy document is not at hand: citations are heading and line; give --document for the text.")
+        notes.append(
+            "The policy document is not at hand: citations are heading and line; give --document for the text."
+        )
     if summary["stale_policies"]:
         notes.append(f"The document has changed under these policies: {', '.join(summary['stale_policies'])}")
     for change in summary["changed_policy"]:
@@ -87,7 +89,9 @@ def _notes(summary: dict[str, Any]) -> list[str]:
 
 
 def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    return Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, expand=False
+    )
 
 
 def _share(rate: dict[str, Any], *, interval: bool = True) -> str:

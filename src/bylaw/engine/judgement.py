@@ -1,13 +1,22 @@
 """The evidence half of a judgement: what the guards say of a call on what was seen before its turn."""
 
 from datetime import datetime
+from typing import Protocol
 
 from msgspec import Struct
 
-from bylaw.facts.ledger import Made
-from bylaw.facts.source import Seen
+from bylaw.facts.entity import Entity, Field, Key, Source
+from bylaw.facts.ledger import Made, Shown
 from bylaw.guard import Completion, Guard
 from bylaw.policy.statement import Policy
+
+
+class Sight(Source, Protocol):
+    """What the agent had seen, and when."""
+
+    def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
+        """The sighting that `read` answers from."""
+        ...
 
 
 class Evidence(Struct, frozen=True):
@@ -22,7 +31,7 @@ class Judgement(Struct, frozen=True):
     """The evidence half of a judgement on one call."""
 
     made: Made
-    seen: Seen
+    seen: Sight
     now: datetime | None
     evidence: tuple[Evidence, ...]
     fault: str = ""

@@ -1,0 +1,129 @@
+"""`bylaw explain`: one call, its policies' sentences, the facts it had, what was missing, what to do."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from bylaw.errors import UsageError
+
+_STYLES = {
+    "violation": "red",
+    "near_miss": "yellow",
+    "uninformed": "yellow",
+    "inconclusive": "magenta",
+    "compliant": "green",
+}
+
+
+def explain_command(
+    out: Path = typer.Argument(..., metavar="OUT", help="The folder an audit wrote."),
+    trajectory: str = typer.Argument(..., metavar="TRAJECTORY"),
+    step: int = typer.Argument(..., metavar="STEP", help="The call's step, as in calls.jsonl."),
+) -> None:
+    """Explain the verdict on one call."""
+    line = _line(out, trajectory, step)
+    policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
+    events = _events(out, trajectory)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 80)
+    explain(line, policies, events, console)
+
+
+def explain(line: dict[str, Any], policies: dict[str, Any], events: list[dict[str, Any]], console: Console) -> None:
+    """Print one call's verdict, policy by policy."""
+    step = line["step"]
+    executed = {True: "accepted", False: "refused", None: "result not captured"}[line["executed"]]
+    console.print(Text(f"{line['tool']} at step {step} of {line['trajectory']} ({executed})", style="bold"))
+    if step < len(events):
+        console.print(Padding(Text(_short(json.dumps(events[step].get("arguments", {}), ensure_ascii=False))), (0, 2)))
+    console.print(_verdict("strict", line["strict"]) + Text("   ") + _verdict("determined", line["determined"]))
+    if line.get("because"):
+        console.print(Text(line["because"]))
+    for entry in line["policies"]:
+        console.print()
+        _policy(entry, policies.get(entry["id"], {}), events, console)
+
+
+def _policy(entry: dict[str, Any], policy: dict[str, Any], events: list[dict[str, Any]], console: Console) -> None:
+    console.print(Text(entry["id"], style="bold") + Text("  ") + _verdict("strict", entry["strict"]))
+    for citation in policy.get("citations", []):
+        where = f"{citation['document']}:{citation['line']}"
+        where += f" ({citation['heading']})" if citation["heading"] else ""
+        console.print(
+            Padding(Text(f"{where}: {citation['text'] or policy.get('definition', '')}", style="italic"), (0, 2))
+        )
+    if entry["because"]:
+        console.print(Padding(Text(f"because: {entry['because']}"), (0, 2)))
+    for seen in entry.get("seen", []):
+        value = f" = {seen['value']}" if "value" in seen else ""
+        console.print(Padding(Text(f"seen     {_fact(seen)}{value}, step {seen['shown_at']}", style="green"), (0, 2)))
+    for missing in entry["missing"]:
+        console.print(
+            Padding(Text(f"missing  {_fact(missing)}: {missing['reason'].replace('_', ' ')}", style="red"), (0, 2))
+        )
+        at = missing["claimed_at"]
+        if at is not None and at < len(events):
+            console.print(Padding(Text(f"the user said at step {at}: {_short(events[at].get('text', ''))}"), (0, 4)))
+        lookup = missing["lookup"]
+        if lookup:
+            console.print(Padding(Text(f"look up first: {lookup['tool']}({_args(lookup['args'])})"), (0, 4)))
+    for ask in entry["asks"]:
+        console.print(
+            Padding(Text(f"only the user can say: {ask['fact']} - {ask['question']}", style="magenta"), (0, 2))
+        )
+
+
+def _line(out: Path, trajectory: str, step: int) -> dict[str, Any]:
+    path = out / "calls.jsonl"
+    if not path.is_file():
+        raise UsageError("no calls.jsonl here", place=str(out), hint="give the folder an audit wrote")
+    steps: list[int] = []
+    needle = json.dumps(trajectory, ensure_ascii=False).encode()
+    with path.open("rb") as lines:
+        for raw in lines:
+            if needle in raw and (record := json.loads(raw))["trajectory"] == trajectory:
+                if record["step"] == step:
+                    return record
+                steps.append(record["step"])
+    if steps:
+        known = ", ".join(str(known) for known in steps)
+        raise UsageError(f"no write call at step {step} of `{trajectory}`", hint=f"its write calls are at {known}")
+    raise UsageError(f"no write call of `{trajectory}`", place=str(path))
+
+
+def _events(out: Path, trajectory: str) -> list[dict[str, Any]]:
+    path = out / "conversations.jsonl"
+    if path.is_file():
+        needle = json.dumps(trajectory, ensure_ascii=False).encode()
+        with path.open("rb") as lines:
+            for raw in lines:
+                if needle in raw and (record := json.loads(raw))["trajectory"] == trajectory:
+                    return record["events"]
+    return []
+
+
+def _verdict(criterion: str, verdict: str) -> Text:
+    return Text(f"{criterion}: ") + Text(verdict.replace("_", "-"), style=_STYLES[verdict])
+
+
+def _fact(record: dict[str, Any]) -> str:
+    key = "?" if record["key"] is None else ", ".join(record["key"])
+    return (
+        f"{record['entity']}[{key}].{record['field']}"
+        if record["key"] != []
+        else f"{record['entity']}.{record['field']}"
+    )
+
+
+def _args(args: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in args.items())
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 300 else f"{text[:300]} ..."

@@ -1,0 +1,237 @@
+"""Cases: small situations a policy author writes down, with what each policy should say of them."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.engine.judgement import Evidence, Judgement
+from bylaw.engine.pack import Pack
+from bylaw.engine.session import Session
+from bylaw.engine.settlement import PolicyVerdict, settle_call
+from bylaw.errors import BylawError
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key
+from bylaw.facts.ledger import Ledger, Made, Shown
+from bylaw.facts.path import NOTHING
+from bylaw.facts.value import coerce, key_of
+from bylaw.facts.world import Record, Snapshot
+from bylaw.guard import Guard, evaluate
+from bylaw.trace.event import Call, Event, Message, Result
+
+_THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
+_HALVES = ("permit", "deny", "undetermined")
+
+Things = Mapping[tuple[str, Key], Record | None]
+
+
+class CaseError(BylawError):
+    """A case cannot be run as it is written."""
+
+    code = "BY407"
+
+
+class Outcome(Struct, frozen=True):
+    """What became of one case."""
+
+    place: str
+    note: str
+    policy: str
+    want: str
+    got: str
+    passed: bool
+
+
+def run_cases(pack: Pack, coverage: dict[str, set[int]]) -> Iterator[Outcome | BylawError]:
+    """Run every case of the pack; notes in `coverage` which branches of each guard were taken."""
+    for source in pack.cases.values():
+        listed: Any = source.data.get("") or source.data.get("cases") or []
+        for index, body in enumerate(cast(list[Any], listed)):
+            place = source.place(*(() if "" in source.data else ("cases",)), index)
+            try:
+                yield _Case(pack, body, place).run(coverage)
+            except BylawError as error:
+                yield CaseError(error.message, place=error.place or place, hint=error.hint)
+
+
+class _Case:
+    def __init__(self, pack: Pack, body: Any, place: str) -> None:
+        if not isinstance(body, dict):
+            raise CaseError("a case is a mapping with note, policy, call, facts, want", place=place)
+        self._body = cast(dict[str, Any], body)
+        self._pack = pack
+        self._place = place
+        policy = str(self._body.get("policy", ""))
+        if policy not in pack.guards:
+            raise CaseError(f"`{policy}` is not a policy with a guard", place=place)
+        self._policy = pack.policies[policy]
+        self._guard: Guard = pack.guards[policy]
+        calls = cast(dict[str, Any], self._body.get("call") or {})
+        if len(calls) != 1:
+            raise CaseError("`call` names one tool with its arguments", place=place)
+        (self._tool, arguments), *_ = calls.items()
+        self._arguments = cast(dict[str, Any], arguments or {})
+        now = self._body.get("now")
+        self._now = datetime.fromisoformat(str(now)) if now is not None else pack.now
+
+    def run(self, coverage: dict[str, set[int]]) -> Outcome:
+        """Judge the call and compare."""
+        want: Any = self._body.get("want")
+        taken = coverage.setdefault(self._policy.id, set())
+        verdict = self._by_events(taken) if "events" in self._body else self._by_facts(taken)
+        if isinstance(want, str) and want in _HALVES:
+            got: str = verdict.evidence
+            return self._outcome(want, got, got == want, verdict)
+        wanted = cast(dict[str, Any], {"strict": want} if isinstance(want, str) else want or {})
+        missing = sorted(str(m.fact) for m in verdict.missing)
+        found: dict[str, Any] = {"strict": verdict.strict, "determined": verdict.determined, "missing": missing}
+        found |= {"evidence": verdict.evidence, "world": verdict.world, "because": verdict.because}
+        for name in wanted.keys() - found.keys():
+            raise CaseError(f"`want` knows no `{name}`", place=self._place)
+        expected = {name: sorted(value) if isinstance(value, list) else value for name, value in wanted.items()}
+        got_part = {name: found[name] for name in expected}
+        return self._outcome(str(expected), str(got_part), expected == got_part, verdict)
+
+    def _outcome(self, want: str, got: str, passed: bool, verdict: PolicyVerdict) -> Outcome:
+        if not passed and verdict.because:
+            got = f"{got} ({verdict.because})"
+        return Outcome(self._place, str(self._body.get("note", "")), self._policy.id, want, got, passed)
+
+    def _by_facts(self, taken: set[int]) -> PolicyVerdict:
+        seen = _Told(self._things("facts"), self._done())
+        true = _Told({**seen.things, **self._things("world", over=seen.things)}, self._done())
+        call = Call(self._tool, self._arguments)
+        made = Made(call, 0, 0, self._pack.schema.tools.get(self._tool))
+        found = evaluate(self._guard, self._arguments, seen, tool=self._tool, now=self._now, coverage=taken)
+        judgement = Judgement(made, seen, self._now, (Evidence(self._policy, self._guard, found),))
+        truth = true if "world" in self._body else None
+        return settle_call(self._pack, Ledger(self._pack.schema), judgement, truth).policies[0]
+
+    def _by_events(self, taken: set[int]) -> PolicyVerdict:
+        world = None
+        if "world" in self._body:
+            things = self._things("world")
+            world = Snapshot(self._pack.schema, lambda e, k: _record(things, e, k), lambda e, m: _members(things, e, m))
+        pack = self._pack if self._now == self._pack.now else msgspec.structs.replace(self._pack, now=self._now)
+        session = Session(pack, world=world, context=self._body.get("context") or {})
+        turn = 0
+        for event in _events(self._body["events"], self._place):
+            session.observe(event)
+            turn = max(turn, getattr(event, "turn", 0))
+        call = Call(self._tool, self._arguments, turn=turn + 1)
+        judgement = session.judge(call)
+        evaluate(self._guard, self._arguments, judgement.seen, tool=self._tool, now=self._now, coverage=taken)
+        session.observe(call)
+        verdict = session.settle()[-1]
+        return next(p for p in verdict.policies if p.policy.id == self._policy.id)
+
+    def _things(self, section: str, over: Things | None = None) -> dict[tuple[str, Key], Record | None]:
+        found: dict[tuple[str, Key], Record | None] = {}
+        for name, fields in cast(dict[str, Any], self._body.get(section) or {}).items():
+            thing = _thing(name, self._pack.schema.entities, self._place)
+            below = (over or {}).get(thing)
+            given = None if fields is None else cast(dict[str, Any], fields)
+            if given is not None:
+                declared = self._pack.schema.entities[thing[0]]
+                for field in given.keys() - declared.fields.keys() - {"exists"}:
+                    raise CaseError(f"`{thing[0]}` has no field `{field}`", place=self._place)
+                given = {**dict(zip(declared.key, thing[1], strict=False)), **(below or {}), **given}
+            found[thing] = given
+        if section == "facts" and self._body.get("context"):
+            found["context", ()] = cast(dict[str, Any], self._body["context"])
+        return found
+
+    def _done(self) -> list[tuple[str, dict[str, Any]]]:
+        listed = cast(list[dict[str, Any]], self._body.get("done") or [])
+        return [(tool, args or {}) for entry in listed for tool, args in entry.items()]
+
+
+class _Told:
+    """What a case says was seen, or is true."""
+
+    def __init__(self, things: Things, done: Sequence[tuple[str, dict[str, Any]]]) -> None:
+        self.things = things
+        self._done = done
+
+    def read(self, entity: Entity, key: Key, field: Field) -> Any:
+        key = key_of(key)
+        if (entity.name, key) not in self.things:
+            return UNSEEN
+        record = self.things[entity.name, key]
+        if field.name == "exists":
+            return record is not None
+        if record is None:
+            return ABSENT
+        if field.name in record:
+            return coerce(field, record[field.name])
+        return UNSEEN if field.default is UNDECLARED else field.default
+
+    def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
+        value = self.read(entity, key, field)
+        return None if value is UNSEEN else Shown(0, 0, "", value, None)
+
+    def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
+        return _members(self.things, entity.name, match), False
+
+    def done(self, tool: str, match: Mapping[str, Any]) -> int:
+        return sum(
+            name == tool and all(args.get(key, NOTHING) == value for key, value in match.items())
+            for name, args in self._done
+        )
+
+
+def _record(things: Things, entity: str, key: Key) -> Any:
+    record = things.get((entity, key), UNSEEN)
+    return ABSENT if record is None else record
+
+
+def _members(things: Things, entity: str, match: Mapping[str, Any]) -> list[Key]:
+    return [
+        key
+        for (kind, key), record in things.items()
+        if kind == entity and record is not None and all(record.get(name) == value for name, value in match.items())
+    ]
+
+
+def _thing(name: str, entities: Mapping[str, Entity], place: str) -> tuple[str, Key]:
+    match = _THING.match(name)
+    if match is None or match[1] not in entities:
+        raise CaseError(f"`{name}` is not a thing", place=place, hint="write it like `Patient[P1]`")
+    parts = [part.strip().strip("\"'") for part in match[2].split(",")] if match[2] is not None else []
+    if len(parts) != len(entities[match[1]].key):
+        raise CaseError(
+            f"the key of `{name}` has {len(parts)} parts", place=place, hint="one per key field of the entity"
+        )
+    return match[1], key_of(parts)
+
+
+def _events(listed: Any, place: str) -> Iterator[Event]:
+    step = 0
+    for turn, body in enumerate(cast(list[dict[str, Any]], listed), 1):
+        turn = int(body.get("turn", turn))
+        if "user" in body:
+            yield Message("user", str(body["user"]), turn)
+        elif "agent" in body:
+            yield Message("agent", str(body["agent"]), turn)
+        elif "call" in body:
+            yield Call(str(body["call"]), body.get("args") or {}, turn=turn)
+            if "result" in body:
+                result = body["result"]
+                text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
+                step += 1
+                yield Result(step - 1, text, error=body.get("error"), tool=str(body["call"]))
+        else:
+            raise CaseError("an event is `user:`, `agent:` or `call:`", place=place)
+        step += 1
+
+
+def untested(outcomes: Sequence[Outcome], pack: Pack) -> list[str]:
+    """Guards that lack a case that permits or one that denies."""
+    wanted: dict[str, set[str]] = {}
+    for outcome in outcomes:
+        kind = "deny" if "deny" in outcome.want or "violation" in outcome.want else "permit"
+        if "permit" in outcome.want or "compliant" in outcome.want or kind == "deny":
+            wanted.setdefault(outcome.policy, set()).add(kind)
+    return [policy for policy in pack.guards if wanted.get(policy, set()) != {"permit", "deny"}]
