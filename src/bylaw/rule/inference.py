@@ -127,7 +127,7 @@ class Inference:
         if contradicted or order is None:
             return None
         without, taken = eliminate(order, factors) if factors else [1.0, 1.0]
-        if not without + taken:
+        if not (without and taken):
             return None
         found: dict[str, float] = {}
         for number, rule in enumerate(self._soft):

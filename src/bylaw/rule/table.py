@@ -29,7 +29,7 @@ def table_of(formula: Formula) -> Table:
     """The table of a propositional formula; `ALWAYS f` is read as `f` at the act at hand."""
     if isinstance(formula, Always):
         formula = formula.operand
-    names = tuple(sorted(atoms(formula)))
+    names = atoms(formula)
     _limit(names)
     size = 1 << len(names)
     full = (1 << size) - 1

@@ -1,0 +1,104 @@
+"""Detectors: what stands in an act's text. They find what looks like something; whose it is they cannot say.
+
+| name | finds |
+|---|---|
+| `email` | an address with a dot in its domain |
+| `phone` | 8 to 15 digits written as a number with `+`, or in groups with spaces, dots, hyphens or brackets |
+| `card` | 13 to 19 digits in a row or in groups, that pass Luhn's check |
+| `iban` | two letters, two check digits, 11 to 30 more, that pass the check modulo 97 |
+| `ssn` | `123-45-6789` with the area, group and serial numbers that are given out |
+| `pii` | any of these |
+
+Names, postal addresses, dates of birth and numbers written as words are not found.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+
+class HasText(Protocol):
+    """Anything with a text."""
+
+    @property
+    def text(self) -> str:
+        """The text to search."""
+        ...
+
+
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w-])")
+_PHONE = re.compile(r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,5}\)[ .-]?)?\d{2,5}(?:[ .-]?\d{2,5}){1,5}(?![\w-])")
+_CARD = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
+_IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?!\w)")
+_SSN = re.compile(r"(?<![\w-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
+_DATE = re.compile(r"\d{4}[ .-]\d{2}[ .-]\d{2}|\d{2}[ .-]\d{2}[ .-]\d{4}")
+
+
+def emails(text: str) -> Iterator[str]:
+    """E-mail addresses."""
+    return (found.group() for found in _EMAIL.finditer(text))
+
+
+def phones(text: str) -> Iterator[str]:
+    """Telephone numbers; bare digits without `+`, groups or brackets are ids more often than telephones."""
+    for found in _PHONE.finditer(text):
+        number = found.group()
+        digits = sum(c.isdigit() for c in number)
+        if 8 <= digits <= 15 and digits < len(number) and not _DATE.fullmatch(number) and not _SSN.fullmatch(number):
+            yield number
+
+
+def cards(text: str) -> Iterator[str]:
+    """Payment card numbers."""
+    return (found.group() for found in _CARD.finditer(text) if passes_luhn(found.group()))
+
+
+def ibans(text: str) -> Iterator[str]:
+    """International bank account numbers."""
+    for found in _IBAN.finditer(text):
+        number = found.group().replace(" ", "")
+        if int("".join(str(int(c, 36)) for c in number[4:] + number[:4])) % 97 == 1:
+            yield found.group()
+
+
+def social_security_numbers(text: str) -> Iterator[str]:
+    """Numbers like those of the US Social Security Administration."""
+    return (found.group() for found in _SSN.finditer(text))
+
+
+def passes_luhn(number: str) -> bool:
+    """Whether the last digit is the check digit of the others; a row of one digit is no number."""
+    digits = [int(c) for c in number if c.isdigit()]
+    doubled = [sum(divmod(2 * d, 10)) for d in digits[-2::-2]]
+    return len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+PERSONAL: dict[str, Callable[[str], Iterator[str]]] = {
+    "email": emails,
+    "phone": phones,
+    "card": cards,
+    "iban": ibans,
+    "ssn": social_security_numbers,
+}
+
+
+def personal(text: str) -> dict[str, list[str]]:
+    """Everything found in the text, by kind."""
+    found = {kind: list(find(text)) for kind, find in PERSONAL.items()}
+    return {kind: each for kind, each in found.items() if each}
+
+
+def matches(pattern: str) -> Callable[[HasText], bool]:
+    """Whether the pattern occurs in the text, without regard to case."""
+    search = re.compile(pattern, re.IGNORECASE).search
+    return lambda act: search(act.text) is not None
+
+
+def _finds(find: Callable[[str], Iterator[str]]) -> Callable[[HasText], bool]:
+    return lambda act: next(find(act.text), None) is not None
+
+
+DETECTORS: dict[str, Callable[[HasText], bool]] = {
+    **{kind: _finds(find) for kind, find in PERSONAL.items()},
+    "pii": lambda act: bool(personal(act.text)),
+}

@@ -1,0 +1,180 @@
+"""Weights from labels, and what the paper's loss does beside it."""
+
+import math
+import random
+
+import pytest
+
+from bylaw.errors import CircuitError
+from bylaw.rule.calibration import calibration_curve, calibration_error, line_for, p_safe
+from bylaw.rule.circuit import Circuit, WeightedRule
+from bylaw.rule.inference import Inference
+from bylaw.rule.learning import (
+    Batch,
+    Example,
+    accuracy,
+    applied,
+    dump_weights,
+    examples_of,
+    learn,
+    load_weights,
+    pseudo_samples,
+    worst,
+)
+from bylaw.rule.parser import parse
+
+
+def random_examples(rng: random.Random, count: int, size: int) -> list[Example]:
+    return [
+        Example(
+            tuple(float(rng.choice([-1, 0, 0, 1])) for _ in range(size)), rng.random() < 0.5, rng.choice([0.0, 0.3])
+        )
+        for _ in range(count)
+    ]
+
+
+def slope(function, point, i, step=1e-6):
+    ends = []
+    for sign in (1, -1):
+        moved = list(point)
+        moved[i] += sign * step
+        ends.append(function(moved))
+    return (ends[0] - ends[1]) / (2 * step)
+
+
+def test_gradients_equal_finite_differences():
+    rng = random.Random(1)
+    for _ in range(40):
+        batch = Batch(random_examples(rng, 12, 4))
+        point = [rng.uniform(0, 2) for _ in range(5)]
+        _, gradient, by_threshold = batch.hinge(point[:-1], point[-1], 0.01)
+        for i, found in enumerate([*gradient, by_threshold]):
+            assert found == pytest.approx(slope(lambda x: batch.hinge(x[:-1], x[-1], 0.01)[0], point, i), abs=1e-6)
+        _, gradient = batch.paper(point[:-1])
+        for i, found in enumerate(gradient):
+            assert found == pytest.approx(slope(lambda x: batch.paper(x)[0], point[:-1], i), abs=1e-6)
+
+
+def test_the_minimum_is_stationary_and_weights_are_never_negative():
+    rng = random.Random(2)
+    examples = random_examples(rng, 200, 6)
+    learned = learn(examples, list("abcdef"), l2=0.01)
+    theta = list(learned.weights.values())
+    _, gradient, by_threshold = Batch(examples).hinge(theta, learned.threshold, 0.01)
+    assert abs(by_threshold) < 1e-6
+    for weight, each in zip(theta, gradient, strict=True):
+        assert weight >= 0
+        assert abs(each) < 1e-6 if weight > 0 else each > -1e-6
+
+
+def test_scipy_finds_the_same_minimum():
+    pytest.importorskip("scipy")
+    examples = random_examples(random.Random(3), 200, 6)
+    own, other = (learn(examples, list("abcdef"), l2=0.01, solver=solver) for solver in ("own", "scipy"))
+    assert own.objective == pytest.approx(other.objective, abs=1e-8)
+
+
+def test_weight_zero_minimises_the_papers_loss_and_prohibitions_never_give_a_positive_margin():
+    rng = random.Random(4)
+    examples = [Example(tuple(float(rng.choice([-1, 0])) for _ in range(5)), rng.random() < 0.5) for _ in range(100)]
+    batch = Batch(examples)
+    assert batch.paper([0.0] * 5)[0] == 0.0
+    _, gradient = batch.paper([1.0] * 5)
+    assert all(each >= 0 for each in gradient), "every step pulls weights down"
+
+
+def synthetic(rng: random.Random, count: int, *, true: int = 12, wrong: int = 3, noise: float = 0.05):
+    """Trajectories that break each true rule now and then, and each wrong rule often, which is no harm."""
+    examples, clean = [], []
+    for _ in range(count):
+        broken = [rng.random() < 0.05 for _ in range(true)]
+        odd = [rng.random() < 0.3 for _ in range(wrong)]
+        differences = tuple(-float(each) for each in broken + odd)
+        clean.append(Example(differences, not any(broken)))
+        examples.append(Example(differences, (not any(broken)) != (rng.random() < noise)))
+    return examples, clean
+
+
+def test_learned_weights_come_within_a_point_of_the_true_rules_despite_noise_and_wrong_rules():
+    rng = random.Random(5)
+    names = [f"true{i}" for i in range(12)] + [f"wrong{i}" for i in range(3)]
+    examples, _ = synthetic(rng, 2000)
+    _, held_out = synthetic(rng, 2000)
+    learned = learn(examples, names)
+    reached = accuracy(held_out, [learned.weights[n] for n in names], learned.threshold)
+    assert reached >= 0.99
+    everything = accuracy(held_out, [1.0] * 15)
+    assert everything < 0.8, "the wrong rules must hurt where they are believed"
+    paper = learn(examples, names, loss="paper")
+    assert accuracy(held_out, [paper.weights[n] for n in names]) <= reached
+
+
+def test_a_rule_no_example_speaks_of_keeps_a_weight_that_denies():
+    examples = [Example((-1.0, 0.0), False), Example((0.0, 0.0), True)] * 10
+    learned = learn(examples, ["seen", "unseen"])
+    assert learned.untouched == ("unseen",)
+    assert -learned.weights["unseen"] < learned.threshold
+
+
+def test_pseudo_labels_give_weights_that_agree_with_the_rules():
+    circuit = Circuit(
+        action="act",
+        rules=tuple(
+            WeightedRule(name=f"r{i}", formula=parse(text))
+            for i, text in enumerate(["act IMPLIES a", "act IMPLIES (b OR c)"])
+        ),
+    )
+    samples = pseudo_samples(circuit, 300, seed=1)
+    examples = examples_of(Inference(circuit), samples)
+    learned = learn(examples, ["r0", "r1"], action="act", source="pseudo-labels")
+    better = Inference(applied(circuit, learned))
+    assert all(better.assess(world).safe == safe for world, safe in samples)
+
+
+def test_unknown_predicates_are_summed_out_into_examples():
+    circuit = Circuit(action="act", rules=(WeightedRule(name="r", formula=parse("act IMPLIES a"), weight=2.0),))
+    (known,) = examples_of(Inference(circuit), [({"a": False}, False)])
+    assert known == Example((-1.0,), False, 0.0)
+    (unknown,) = examples_of(Inference(circuit), [({"a": 0.5}, False)])
+    assert -1.0 < unknown.differences[0] < 0.0
+    assert unknown.offset + 2.0 * unknown.differences[0] == pytest.approx(math.log((1 + math.exp(-2)) / 2))
+
+
+def test_weights_are_kept_as_yaml_with_what_they_were_learned_from():
+    learned = learn([Example((-1.0,), False), Example((0.0,), True)], ["r"], action="act", source="two acts")
+    assert load_weights(dump_weights([learned])) == [learned]
+    assert learned.examples == 2
+    with pytest.raises(CircuitError):
+        load_weights("nonsense")
+
+
+def test_a_trajectory_is_as_bad_as_its_worst_act_rule_by_rule():
+    assert worst([(0, -1, 0), (1, 0, 0)]) == (0, -1, 0)
+
+
+def test_examples_must_fit_the_rules():
+    with pytest.raises(CircuitError):
+        learn([Example((1.0,), True)], ["a", "b"])
+
+
+def test_line_for_holds_up_no_more_safe_acts_than_wanted():
+    rng = random.Random(6)
+    safe = [rng.random() < 0.7 for _ in range(500)]
+    margins = [round(rng.gauss(0.2 if each else -0.3, 0.3), 2) for each in safe]
+    for wanted in (0.0, 0.01, 0.05, 0.2):
+        line = line_for(margins, safe, wanted)
+        assert line.false_positive_rate <= wanted
+        stricter = min((m for m, s in zip(margins, safe, strict=True) if s and m > line.eps), default=None)
+        if stricter is not None:
+            denied = sum(m < stricter for m, s in zip(margins, safe, strict=True) if s) / sum(safe)
+            assert denied > wanted
+
+
+def test_calibrated_probabilities_have_no_calibration_error():
+    probabilities = [0.25] * 100 + [0.75] * 100
+    safe = ([True] + [False] * 3) * 25 + ([True] * 3 + [False]) * 25
+    curve = calibration_curve(probabilities, safe)
+    assert [each.count for each in curve] == [100, 100]
+    assert calibration_error(curve) == pytest.approx(0.0)
+    assert calibration_error(calibration_curve([0.75] * 4, [False] * 4)) == pytest.approx(0.75)
+    assert p_safe(1.0, 1.0) == 0.5

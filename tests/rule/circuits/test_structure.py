@@ -1,0 +1,108 @@
+"""Vagueness, clusters, and circuits by both structures."""
+
+import random
+
+import pytest
+
+from bylaw.rule.circuit import WeightedRule
+from bylaw.rule.embedding import HashedNgrams, similarity
+from bylaw.rule.parser import parse
+from bylaw.rule.predicate import Predicate
+from bylaw.rule.spectral import eigenpairs, spectral_clusters
+from bylaw.rule.structure import by_relevance, circuits, cluster, compare, rule_vagueness, vagueness
+
+
+def rule(text: str, **more) -> WeightedRule:
+    return WeightedRule(name=text, formula=parse(text), **more)
+
+
+RULES = [
+    rule("delete IMPLIES authorised"),
+    rule("delete IMPLIES NOT red"),
+    rule("buy IMPLIES funded"),
+    rule("buy IMPLIES (funded AND shown)"),
+    rule("private IMPLIES red", physical=True, hard=True),
+    rule("secret IMPLIES private", physical=True, hard=True),
+]
+PREDICATES = [
+    *(Predicate(name=name, kind="action") for name in ("delete", "buy")),
+    *(Predicate(name=name) for name in ("authorised", "red", "private", "secret", "funded", "shown")),
+]
+
+
+def test_a_circuit_by_relevance_has_the_actions_rules_and_the_knowledge_they_lead_to():
+    assert by_relevance("delete", RULES) == [RULES[0], RULES[1], RULES[4], RULES[5]]
+    assert by_relevance("buy", RULES) == [RULES[2], RULES[3]]
+
+
+def test_eps_is_per_pack_and_per_action():
+    made = circuits(RULES, PREDICATES, eps=0.1, eps_of={"buy": 0.4})
+    assert (made["delete"].eps, made["buy"].eps) == (0.1, 0.4)
+
+
+def test_algorithm_3_takes_whole_clusters_and_merges_those_with_co_occurring_predicates():
+    made = circuits(RULES, PREDICATES, structure="paper", count=3)
+    assert {r.name for r in made["buy"].rules} == {RULES[2].name, RULES[3].name}
+    assert RULES[4] in made["delete"].rules
+    bridge = [*RULES, rule("log IMPLIES (authorised OR red OR funded)")]
+    made = circuits(bridge, PREDICATES, structure="paper")
+    assert len(made["buy"].rules) == len(bridge), "one bridging rule and every circuit swallows every rule"
+    assert {each.action: (each.relevance, each.paper) for each in compare(bridge, PREDICATES)} == {
+        "delete": (4, 7),
+        "buy": (2, 7),
+    }
+
+
+def test_a_rule_without_state_predicates_is_lost_by_algorithm_3_and_kept_by_relevance():
+    rules = [*RULES, rule("NOT (delete AND buy)")]
+    assert rules[-1] not in circuits(rules, PREDICATES, structure="paper")["buy"].rules
+    assert rules[-1] in circuits(rules, PREDICATES)["buy"].rules
+
+
+def test_clusters_follow_the_parts_of_a_graph():
+    found = cluster(RULES, PREDICATES, count=None, threshold=1.1)
+    assert found.labels["funded"] == found.labels["shown"]
+    assert found.labels["red"] == found.labels["private"]
+    assert found.labels["red"] != found.labels["funded"]
+
+
+def test_spectral_clustering_finds_planted_blocks():
+    rng = random.Random(1)
+    size = 30
+    block = [i // 10 for i in range(size)]
+    adjacency = [[0.0] * size for _ in range(size)]
+    for i in range(size):
+        for j in range(i):
+            adjacency[i][j] = adjacency[j][i] = float(rng.random() < (0.8 if block[i] == block[j] else 0.03))
+    assert spectral_clusters(adjacency, 3) == block
+    assert spectral_clusters(adjacency) == block, "the eigengap finds the number too"
+
+
+def test_eigenpairs_satisfy_their_equation():
+    rng = random.Random(2)
+    size = 12
+    a = [[0.0] * size for _ in range(size)]
+    for i in range(size):
+        for j in range(i + 1):
+            a[i][j] = a[j][i] = rng.gauss(0, 1)
+    values, vectors = eigenpairs(a)
+    assert values == sorted(values)
+    for value, vector in zip(values, vectors, strict=True):
+        for row, x in zip(a, vector, strict=True):
+            assert sum(m * v for m, v in zip(row, vector, strict=True)) == pytest.approx(value * x, abs=1e-9)
+
+
+def test_vagueness_is_the_mean_likeness_to_the_nearest_of_the_same_kind():
+    vectors = {"a": [1.0, 0.0], "b": [1.0, 0.0], "c": [0.0, 1.0], "d": [1.0, 0.0]}
+    predicates = [Predicate(name=n) for n in "abc"] + [Predicate(name="d", kind="action")]
+    scores = vagueness(predicates, nearest=1, embed=lambda texts: [vectors[text.strip()] for text in texts])
+    assert scores == {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0}
+    assert rule_vagueness([rule("a AND c")], scores) == {"a AND c": 1.0}
+    scores = vagueness(predicates, nearest=2, embed=lambda texts: [vectors[text.strip()] for text in texts])
+    assert scores["a"] == 0.5
+
+
+def test_offline_embeddings_know_spelling():
+    same, near, far = HashedNgrams()(["private data", "data is private", "refund window"])
+    assert similarity(same, same) == pytest.approx(1.0)
+    assert similarity(same, near) > 0.5 > abs(similarity(same, far))
