@@ -1,5 +1,6 @@
 """The airline of tau-bench and tau2-bench: its pack, and the world behind it. Start at `world`."""
 
+from bylaw.packs.tau_airline.tasks import open_tasks
 from bylaw.packs.tau_airline.world import open_world
 
-__all__ = ["open_world"]
+__all__ = ["open_tasks", "open_world"]

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bylaw.errors import WorldError
 from bylaw.facts.entity import ABSENT, UNSEEN, Missing
 from bylaw.packs.tau_airline import tools
 from bylaw.packs.tau_airline.database import Database, Generation, Record, generations, open_database
 from bylaw.packs.tau_airline.lookup import Refusal
-from bylaw.trace import Call, Result
+from bylaw.trace import Call, Result, Trajectory, read, sniff
 
 
 class AirlineWorld:
@@ -79,6 +80,9 @@ class AirlineWorld:
                 found = self.user(key[0])
             case "Reservation":
                 found = self.reservation(key[0])
+                if found is not None:
+                    first = self.database.reservations.get(key[0]) or found
+                    found = {**found, "first_flights": first["flights"]}
             case "Flight":
                 found = self.day(*key)
                 timetable = self.flight(key[0])
@@ -108,8 +112,9 @@ class AirlineWorld:
 class AirlineWorlds:
     """Every database below one folder, of which each file of runs uses one."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, held: Sequence[Generation]) -> None:
         self.path = path
+        self.held = held
         self.opened: dict[Generation, dict[str, AirlineWorld]] = {}
 
     def named(self, generation: Generation) -> dict[str, AirlineWorld]:
@@ -119,6 +124,14 @@ class AirlineWorlds:
             self.opened[generation] = {name: AirlineWorld(database) for name, database in found.items()}
         return self.opened[generation]
 
+    def for_runs(self, file: Path) -> tuple[str, AirlineWorld]:
+        """The world that a file of runs started from, and the name of its users file."""
+        generation = self.held[0]
+        if len(self.held) > 1:
+            generation = "tau1" if sniff(file) == "tau1" else "tau2"
+        worlds = self.named(generation)
+        return self.choose(generation, first_profiles(file) if len(worlds) > 1 else {})
+
     def choose(self, generation: Generation, profiles: Mapping[str, Any]) -> tuple[str, AirlineWorld]:
         """The world that holds most of `profiles`, by user id, as a file of runs first shows them; else the default."""
         worlds = self.named(generation)
@@ -127,8 +140,27 @@ class AirlineWorlds:
 
 def open_world(path: Path) -> AirlineWorlds:
     """The databases in `path`: a folder in the layout of tau-bench or tau2-bench, or a checkout of either."""
-    if path.is_file():
-        path = path.parent
-    if not generations(path):
-        open_database(path, "tau2")
-    return AirlineWorlds(path)
+    folder = path.parent if path.is_file() else path
+    held = generations(folder)
+    if not held:
+        raise WorldError(
+            f"no airline database in `{path}`", hint="give the folder that holds it, or a checkout of the benchmark"
+        )
+    return AirlineWorlds(folder, held)
+
+
+def first_profiles(file: Path) -> dict[str, Any]:
+    """The first profiles that a file of runs shows, by user id: those of its first conversation that shows any."""
+    found: dict[str, Any] = {}
+    for trajectory in read(file):
+        if isinstance(trajectory, Trajectory):
+            for event in trajectory.events:
+                if isinstance(event, Result) and event.call is not None:
+                    call = trajectory.events[event.call]
+                    if isinstance(call, Call) and call.tool == "get_user_details":
+                        profile = event.value()
+                        if isinstance(profile, dict):
+                            found.setdefault(str(call.arguments.get("user_id")), profile)
+        if found:
+            break
+    return found

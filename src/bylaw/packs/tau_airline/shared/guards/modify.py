@@ -1,0 +1,102 @@
+def modify_basic_economy(call, facts):
+    reservation = facts.Reservation(call.reservation_id)
+    if reservation.cabin != "basic_economy":
+        return permit()
+    if len(call.flights) != len(reservation.flights):
+        return deny("the flights of a basic economy reservation cannot be changed")
+    for flight in call.flights:
+        if not any(leg.flight_number == flight.flight_number and leg.date == flight.date for leg in reservation.flights):
+            return deny("the flights of a basic economy reservation cannot be changed")
+    return permit()
+
+
+def modify_route(call, facts):
+    reservation = facts.Reservation(call.reservation_id)
+    start = ""
+    end = ""
+    reached = False
+    for flight in call.flights:
+        origin = ""
+        destination = ""
+        for leg in reservation.flights:
+            if leg.flight_number == flight.flight_number and leg.date == flight.date:
+                origin = leg.origin
+                destination = leg.destination
+        if origin == "":
+            origin = facts.Flight(flight.flight_number, flight.date).origin
+            destination = facts.Flight(flight.flight_number, flight.date).destination
+        if start == "":
+            start = origin
+        end = destination
+        if destination == reservation.destination:
+            reached = True
+    if start != reservation.origin:
+        return deny(f"the trip would start in {start}, not in {reservation.origin}")
+    if not reached:
+        return deny(f"the trip would not go to {reservation.destination}")
+    if reservation.flight_type == "one_way" and end != reservation.destination:
+        return deny("a one-way trip would no longer end at its destination")
+    if reservation.flight_type == "round_trip" and end != reservation.origin:
+        return deny("a round trip would no longer end where it starts")
+    return permit()
+
+
+def modify_payment(call, facts):
+    reservation = facts.Reservation(call.reservation_id)
+    # A certificate sent earlier in this conversation is in the profile even if the profile was read before.
+    if call.payment_id not in facts.User(reservation.user_id).payment_methods:
+        if done("send_certificate", user_id=reservation.user_id) == 0:
+            return deny(f"payment method {call.payment_id} is not in the user's profile")
+    if call.payment_id.startswith("certificate"):
+        return deny("changes are paid or refunded with a gift card or a credit card")
+    return permit()
+
+
+def modify_flights_available(call, facts):
+    reservation = facts.Reservation(call.reservation_id)
+    for flight in call.flights:
+        if not any(leg.flight_number == flight.flight_number and leg.date == flight.date for leg in reservation.flights):
+            if facts.Flight(flight.flight_number, flight.date).status != "available":
+                return deny(f"flight {flight.flight_number} on {flight.date} cannot be booked")
+    return permit()
+
+
+def modify_cabin_price(call, facts):
+    reservation = facts.Reservation(call.reservation_id)
+    if call.cabin != reservation.cabin:
+        for flight in call.flights:
+            if get(facts.Flight(flight.flight_number, flight.date).prices, call.cabin, 0) <= 0:
+                return deny(f"flight {flight.flight_number} on {flight.date} has no price in {call.cabin}")
+    return permit()
+
+
+def modify_cabin_flown(call, facts):
+    reservation = facts.Reservation(call.reservation_id)
+    if call.cabin != reservation.cabin:
+        for leg in reservation.flights:
+            if date(leg.date) <= date(now()):
+                if facts.Flight(leg.flight_number, leg.date).status in ("landed", "flying"):
+                    return deny(f"flight {leg.flight_number} on {leg.date} has already been flown")
+    return permit()
+
+
+def bags_payment(call, facts):
+    reservation = facts.Reservation(call.reservation_id)
+    if call.payment_id not in facts.User(reservation.user_id).payment_methods:
+        if done("send_certificate", user_id=reservation.user_id) == 0:
+            return deny(f"payment method {call.payment_id} is not in the user's profile")
+    return permit()
+
+
+def bags_kept(call, facts):
+    reservation = facts.Reservation(call.reservation_id)
+    if call.total_baggages < reservation.total_baggages:
+        return deny(f"checked bags can be added, not removed: {reservation.total_baggages} are booked")
+    return permit()
+
+
+def passengers_count(call, facts):
+    reservation = facts.Reservation(call.reservation_id)
+    if len(call.passengers) != len(reservation.passengers):
+        return deny("the number of passengers cannot be changed")
+    return permit()

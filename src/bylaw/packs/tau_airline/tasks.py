@@ -1,0 +1,88 @@
+"""The benchmark's tasks: a conversation went well if it left the database as the task's gold actions would."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.errors import WorldError
+from bylaw.packs.tau_airline import tools
+from bylaw.packs.tau_airline.database import Record
+from bylaw.packs.tau_airline.world import AirlineWorld
+from bylaw.trace import Outcome, Trajectory
+
+
+class Action(Struct):
+    """One gold action."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class Criteria(Struct):
+    """What a task is judged by, as far as it concerns the database."""
+
+    actions: list[Action] | None = None
+
+
+class Task(Struct):
+    """One task of tau2-bench."""
+
+    id: str | int
+    evaluation_criteria: Criteria | None = None
+
+    @property
+    def actions(self) -> list[Action]:
+        """The gold actions, in order."""
+        return (self.evaluation_criteria.actions if self.evaluation_criteria else None) or []
+
+
+class AirlineTasks:
+    """The tasks of one file, with the state each one's gold actions lead to."""
+
+    def __init__(self, tasks: Mapping[str, Task]) -> None:
+        self.tasks = tasks
+        self._gold: dict[str, AirlineWorld] = {}
+
+    def outcome(self, trajectory: Trajectory, world: AirlineWorld) -> Outcome | None:
+        """Whether `world`, as the conversation left it, equals the gold state; None for a task that is not here."""
+        task = str(trajectory.details.get("task_id"))
+        if trajectory.format != "tau2" or task not in self.tasks:
+            return None
+        return Outcome(same_state(world, self.gold(task, world)), "gold actions")
+
+    def gold(self, task: str, world: AirlineWorld) -> AirlineWorld:
+        """The state that the task's gold actions lead to from the first state of `world`."""
+        if task not in self._gold:
+            gold = self._gold[task] = world.fork()
+            for action in self.tasks[task].actions:
+                tools.answer(gold, action.name, action.arguments)
+        return self._gold[task]
+
+
+def open_tasks(path: Path) -> AirlineTasks:
+    """The tasks in a file of tau2-bench."""
+    try:
+        tasks = msgspec.json.decode(path.read_bytes(), type=list[Task])
+    except (OSError, msgspec.MsgspecError) as fault:
+        raise WorldError(f"not a list of tasks: {fault}", place=path.name) from fault
+    return AirlineTasks({str(task.id): task for task in tasks})
+
+
+def same_state(one: AirlineWorld, other: AirlineWorld) -> bool:
+    """Whether both worlds, forked from one database, now hold the same."""
+    return (
+        all(one.user(key) == other.user(key) for key in one.users.keys() | other.users.keys())
+        and all(
+            plain(one.reservation(key)) == plain(other.reservation(key))
+            for key in one.reservations.keys() | other.reservations.keys()
+        )
+        and all(one.day(*key) == other.day(*key) for key in one.days.keys() | other.days.keys())
+    )
+
+
+def plain(reservation: Record | None) -> Record | None:
+    """A reservation with its status spelled out."""
+    return None if reservation is None else {"status": None, **reservation}
