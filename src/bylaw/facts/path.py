@@ -1,11 +1,11 @@
 """The small path language of observations: where in a result, or in a call's arguments, a value stands.
 
-    $            the current item (the whole result where nothing is iterated)
-    $result      the whole result          $args.name   an argument of the call
-    $key         the name under which the current item stands, where an object is iterated
-    .name  ['a name']  [0]                 one step down
-    [*]          every item of a list      .*           every value of an object
-    =word        the word itself
+$            the current item (the whole result where nothing is iterated)
+$result      the whole result          $args.name   an argument of the call
+$key         the name under which the current item stands, where an object is iterated
+.name  ['a name']  [0]                 one step down
+[*]          every item of a list      .*           every value of an object
+=word        the word itself
 """
 
 import re
@@ -86,7 +86,9 @@ def _parse(text: str) -> tuple[str, list[_Step]]:
     while at < len(text):
         match = _STEP.match(text, at)
         if not match:
-            raise PathError(f"path `{text}` makes no sense from column {at + 1}", hint="steps are `.name`, `[0]`, `[*]`, `.*`")
+            raise PathError(
+                f"path `{text}` makes no sense from column {at + 1}", hint="steps are `.name`, `[0]`, `[*]`, `.*`"
+            )
         star, name, items, position, quoted, double = match.groups()
         if items:
             steps.append(None)

@@ -62,17 +62,22 @@ class Provenance:
         self._host = _fold_long(" \n ".join([instructions, *(str(value) for value in (context or {}).values())]))
         self._texts: dict[int, str] = {}
         self._folded: dict[int, str] = {}
+        self._users: list[int] = []
+        self._results: list[int] = []
+        self._indexed = 0
 
     def origin(self, value: Any, *, before: int) -> Origin:
         """Where `value` came from, as of the events before step `before`."""
         spelling = spell(value)
         if spelling is None:
             return NOWHERE
-        for step in range(min(before, len(self._events))):
-            event = self._events[step]
-            if isinstance(event, Message) and event.by == "user" and spelling.said_in(self._words(step, event)):
+        self._index()
+        for step in self._users:
+            if step >= before:
+                break
+            if spelling.said_in(self._words(step)):
                 return Origin("user", step)
-        if spelling.said_in(self._host):
+        if _says(self._host, value):
             return Origin("host")
         return self._shown(spelling, before)
 
@@ -85,30 +90,42 @@ class Provenance:
             text = self._texts[step] = text_of(event)
         return text
 
-    def _words(self, step: int, event: Message) -> str:
+    def _index(self) -> None:
+        for step in range(self._indexed, len(self._events)):
+            event = self._events[step]
+            if isinstance(event, Result):
+                if event.captured:
+                    self._results.append(step)
+            elif isinstance(event, Message) and event.by == "user":
+                self._users.append(step)
+        self._indexed = len(self._events)
+
+    def _words(self, step: int) -> str:
         words = self._folded.get(step)
         if words is None:
+            event = self._events[step]
+            assert isinstance(event, Message)
             words = self._folded[step] = fold(event.text)
         return words
 
     def _shown(self, spelling: "Spelling", before: int) -> Origin:
         loose: Origin | None = None
-        for step in range(min(before, len(self._events))):
-            event = self._events[step]
-            if not isinstance(event, Result) or not event.captured:
-                continue
+        for step in self._results:
+            if step >= before:
+                break
             text = self.text(step)
             if not spelling.stands_in(text):
                 continue
-            tool = event.tool or self._tool(event)
             if spelling.is_field_of(text):
-                return Origin("record", step, tool)
-            loose = loose or Origin("text", step, tool)
+                return Origin("record", step, self._tool(step))
+            loose = loose or Origin("text", step, self._tool(step))
         return loose or NOWHERE
 
-    def _tool(self, result: Result) -> str:
+    def _tool(self, step: int) -> str:
+        result = self._events[step]
+        assert isinstance(result, Result)
         call = None if result.call is None else self._events[result.call]
-        return str(getattr(call, "tool", ""))
+        return result.tool or str(getattr(call, "tool", ""))
 
 
 class Spelling:
@@ -140,7 +157,17 @@ class Spelling:
         """Whether the value is a whole field (or key, or list member) of the data in `text`."""
         if not self._is_number and text[:1] in ("{", "[") and any(f'"{form}"' in text for form in self._written):
             return _is_json(text) or self._folded in fields_of(text)
-        return self._folded in fields_of(text)
+        return (self._is_number or self._opens_a_field(text)) and self._folded in fields_of(text)
+
+    def _opens_a_field(self, text: str) -> bool:
+        """Whether the value ever stands where a field could begin; if not, the text need not be parsed."""
+        for written in self._written:
+            here = occurs(written, text)
+            while here >= 0:
+                if text[max(0, here - 12) : here].rstrip(" \"'\\")[-1:] in ("", "\n", ":", "-", "[", "{", ",", "\t"):
+                    return True
+                here = occurs(written, text, here + 1)
+        return False
 
     def _matches(self, text: str) -> bool:
         return any(part in text for part in self._parts) and self._pattern.search(text) is not None
@@ -230,7 +257,13 @@ def fold(text: str) -> str:
     return " ".join(text.casefold().replace("_", " ").split())
 
 
+# Conversations of one log mostly share their instructions: folded once, asked once.
 _fold_long = lru_cache(maxsize=16)(fold)
+
+
+@lru_cache(maxsize=8192, typed=True)
+def _says(host: str, value: str | float) -> bool:
+    return bool(host) and _spelling(value).said_in(host)
 
 
 def _escaped(text: str, *, ascii: bool) -> str:

@@ -25,15 +25,16 @@ class Testimony:
         if field.origin == "context":
             return coerce(field, self._context[field.name]) if field.name in self._context else UNSEEN
         for saying in field.sayings:
-            if saying.argument:
-                value = self._at.call.arguments.get(saying.argument)
-                if value is not None:
-                    return coerce(field, value)
-            elif saying.says:
-                pattern = _pattern(saying.says)
-                for step, text in reversed(self._ledger.said):
-                    if step < self._at.step and (match := pattern.search(text)):
-                        return coerce(field, saying.value if saying.value is not None else match[match.lastindex or 0])
+            value = self._at.call.arguments.get(saying.argument) if saying.argument else None
+            if value is not None:
+                return coerce(field, value)
+        patterns = [(_pattern(saying.says), saying.value) for saying in field.sayings if saying.says]
+        for step, text in reversed(self._ledger.said) if patterns else ():
+            if step >= self._at.step:
+                continue
+            for pattern, value in patterns:
+                if match := pattern.search(text):
+                    return coerce(field, value if value is not None else match[match.lastindex or 0])
         return UNSEEN
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from bylaw.facts.entity import ABSENT, UNSEEN, Key, Missing
+from bylaw.facts.entity import ABSENT, UNSEEN, Field, Key, Missing
 from bylaw.facts.observation import sightings
 from bylaw.facts.path import NOTHING, Scope
 from bylaw.facts.schema import Effect, Schema
-from bylaw.facts.value import key_of
+from bylaw.facts.value import coerce, key_of
 from bylaw.trace.event import Call, Result
 
 Record = Mapping[str, Any]
@@ -110,8 +110,11 @@ class Snapshot:
                 continue
             before = self.record(effect.entity, key)
             known: Record = {} if isinstance(before, Missing) else before
-            after = {field: _moved(known.get(field), how, get(scope)) for field, (how, get) in effect.set.items()}
             entity = self._schema.entities[effect.entity]
+            after = {
+                name: _moved(entity.fields[name], known.get(name), how, get(scope))
+                for name, (how, get) in effect.set.items()
+            }
             self._lay(effect.entity, key, {**dict(zip(entity.key, key, strict=True)), **after})
 
     def _lay(self, entity: str, key: Key, fields: Record) -> None:
@@ -132,12 +135,12 @@ class Snapshot:
             self._overlay[(entity, key)] = {name: value for name, value in before.items() if name not in fields}
 
 
-def _moved(before: Any, how: str, value: Any) -> Any:
+def _moved(field: Field, before: Any, how: str, value: Any) -> Any:
     match how:
         case "plus":
-            return (before or 0) + value
+            return coerce(field, before or 0) + coerce(field, value)
         case "minus":
-            return (before or 0) - value
+            return coerce(field, before or 0) - coerce(field, value)
         case "append":
             return [*(before or []), value]
         case _:

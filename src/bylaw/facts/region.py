@@ -1,0 +1,126 @@
+"""What is still possible for an unknown value: a set of words, or a set of spans of a number line."""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+Order = Literal["==", "!=", "<", "<=", ">", ">="]
+Number = int | float | Fraction
+"""A place on a line: exact, or plus or minus infinity."""
+
+
+class Words(NamedTuple):
+    """Finitely many values, or all but finitely many."""
+
+    values: frozenset[Any]
+    all_but: bool = False
+
+    def meet(self, other: "Words") -> "Words":
+        """What is in both."""
+        match self.all_but, other.all_but:
+            case False, False:
+                return Words(self.values & other.values)
+            case False, True:
+                return Words(self.values - other.values)
+            case True, False:
+                return Words(other.values - self.values)
+            case _:
+                return Words(self.values | other.values, True)
+
+    def rest(self) -> "Words":
+        """What is not in it."""
+        return Words(self.values, not self.all_but)
+
+    def is_empty(self) -> bool:
+        """Whether nothing is in it."""
+        return not self.values and not self.all_but
+
+
+class Cut(NamedTuple):
+    """A place between values: just before `at`, or just after it."""
+
+    at: Number
+    after: bool = False
+
+
+LOWEST = Cut(-math.inf)
+HIGHEST = Cut(math.inf)
+
+
+class Spans(NamedTuple):
+    """Disjoint spans of a line in rising order, each from a cut up to a later cut."""
+
+    spans: tuple[tuple[Cut, Cut], ...]
+
+    def meet(self, other: "Spans") -> "Spans":
+        """What is in both."""
+        found: list[tuple[Cut, Cut]] = []
+        for low, high in self.spans:
+            for other_low, other_high in other.spans:
+                start, end = max(low, other_low), min(high, other_high)
+                if start < end:
+                    found.append((start, end))
+        return Spans(tuple(found))
+
+    def rest(self) -> "Spans":
+        """What is not in it."""
+        edges = [LOWEST, *(cut for span in self.spans for cut in span), HIGHEST]
+        pairs = zip(edges[::2], edges[1::2], strict=True)
+        return Spans(tuple((low, high) for low, high in pairs if low < high))
+
+    def is_empty(self) -> bool:
+        """Whether nothing is in it."""
+        return not self.spans
+
+
+Region = Words | Spans
+
+EVERYWHERE = Spans(((LOWEST, HIGHEST),))
+TRUE = Words(frozenset((True,)))
+FALSE = Words(frozenset((False,)))
+EITHER = Words(frozenset((True, False)))
+
+
+def span_of(order: Order, at: Number, step: int | None) -> Spans:
+    """Where `x order at` holds; `step` is the distance of the values that occur, None where they are dense."""
+    before, after = _settle(Cut(at), step), _settle(Cut(at, True), step)
+    match order:
+        case "==":
+            pairs = ((before, after),)
+        case "!=":
+            pairs = ((LOWEST, before), (after, HIGHEST))
+        case "<":
+            pairs = ((LOWEST, before),)
+        case "<=":
+            pairs = ((LOWEST, after),)
+        case ">":
+            pairs = ((after, HIGHEST),)
+        case ">=":
+            pairs = ((before, HIGHEST),)
+    return Spans(tuple((low, high) for low, high in pairs if low < high))
+
+
+def points(places: Iterable[Number], step: int | None) -> Spans:
+    """Where `x in places` holds."""
+    spans = {span for place in places for span in span_of("==", place, step).spans}
+    return Spans(tuple(sorted(spans)))
+
+
+def meet(one: Region, other: Region) -> Region:
+    """What is in both; they are of one kind because they speak of one value."""
+    if isinstance(one, Words):
+        assert isinstance(other, Words)
+        return one.meet(other)
+    assert isinstance(other, Spans)
+    return one.meet(other)
+
+
+def _settle(cut: Cut, step: int | None) -> Cut:
+    """The same cut among values `step` apart: always just before one of them, so that equal sets look equal."""
+    if step is None or cut.at in (math.inf, -math.inf):
+        return cut
+    place = Fraction(cut.at) / step
+    below = math.floor(place)
+    number = below if place == below and not cut.after else below + 1
+    return Cut(number * step)

@@ -1,0 +1,536 @@
+"""Values nobody has told us: expressions over facts that answer comparisons with Unknown booleans.
+
+An Unknown knows the fact or expression it stands for, so the same question gets the same answer along one path.
+Arithmetic with constants on one fact is undone (`now() - r.created_at < hours(24)` asks about `created_at` alone);
+whatever is derived otherwise is a variable of its own, named by its expression.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple, NoReturn, Protocol, cast
+
+from bylaw.facts.entity import Fact, Field, Origin
+from bylaw.facts.region import (
+    EITHER,
+    EVERYWHERE,
+    FALSE,
+    TRUE,
+    Order,
+    Region,
+    Spans,
+    Words,
+    meet,
+    points,
+    span_of,
+)
+
+Kind = Literal["number", "time", "duration", "text", "list", "record", "any"]
+"""What an Unknown is comparable with; `any` for what we cannot tell, such as an item of an unknown record."""
+
+LINES = ("number", "time", "duration")
+DAY = 86_400_000_000
+"""Microseconds: the distance of two dates on the line of times."""
+NEEDS = 64
+TEXT = 500
+
+FLIPPED: Mapping[Order, Order] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class Stuck(Exception):
+    """A path cannot go on without the value of an Unknown: it ends undetermined, never as a failure."""
+
+    def __init__(self, unknown: "Unknown") -> None:
+        self.unknown = unknown
+
+
+class Variable(NamedTuple):
+    """Something that has one value per path: a fact, or an expression remembered by its text."""
+
+    name: str
+    universe: Region
+    step: int | None
+    needs: Mapping[Fact, Origin]
+    """The facts that are not known, in the order they were met."""
+    kind: str
+    thing: tuple[str, Any] | None = None
+    """For `exists`: whose existence this is."""
+
+
+class Decider(Protocol):
+    """Who answers an Unknown boolean when a branch depends on it."""
+
+    def decide(self, truth: "Truth") -> bool: ...
+
+
+class Unknown:
+    """A value that is not known: `sign * variable + offset` on a line, or just an expression."""
+
+    __slots__ = ("decider", "exact", "kind", "needs", "offset", "sign", "step", "text", "variable")
+
+    def __init__(
+        self,
+        decider: Decider,
+        text: str,
+        needs: Mapping[Fact, Origin],
+        kind: Kind = "any",
+        *,
+        step: int | None = None,
+        exact: bool = True,
+        lowest: int | None = None,
+        words: frozenset[Any] | None = None,
+    ) -> None:
+        self.decider = decider
+        self.text = text = _short(text)
+        self.needs = needs
+        self.kind: Kind = kind
+        self.step = step
+        self.exact = exact
+        self.sign = 1
+        self.offset: int | Fraction = 0
+        self.variable: Variable | None = None
+        if kind in LINES:
+            universe = EVERYWHERE if lowest is None else span_of(">=", lowest, step)
+            self.variable = Variable(text, universe, step, needs, kind)
+        elif kind == "text":
+            universe = Words(frozenset(), True) if words is None else Words(words)
+            self.variable = Variable(text, universe, None, needs, kind)
+
+    def __repr__(self) -> str:
+        return f"<unknown {self.text}>"
+
+    def moved(self, sign: int, offset: int | Fraction, kind: Kind, text: str) -> "Unknown":
+        """The same variable seen through `sign * self + offset`."""
+        other = Unknown.__new__(Unknown)
+        other.decider, other.needs, other.variable = self.decider, self.needs, self.variable
+        other.step, other.exact, other.kind, other.text = self.step, self.exact, kind, _short(text)
+        other.sign, other.offset = self.sign * sign, self.offset * sign + offset
+        return other
+
+    def __eq__(self, other: object) -> Any:
+        return compare("==", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return compare("!=", self, other)
+
+    def __lt__(self, other: object) -> Any:
+        return compare("<", self, other)
+
+    def __le__(self, other: object) -> Any:
+        return compare("<=", self, other)
+
+    def __gt__(self, other: object) -> Any:
+        return compare(">", self, other)
+
+    def __ge__(self, other: object) -> Any:
+        return compare(">=", self, other)
+
+    def __add__(self, other: object) -> Any:
+        return add(self, other)
+
+    def __radd__(self, other: object) -> Any:
+        return add(self, other)
+
+    def __sub__(self, other: object) -> Any:
+        return subtract(self, other)
+
+    def __rsub__(self, other: object) -> Any:
+        return subtract(other, self)
+
+    def __neg__(self) -> Any:
+        if self.kind in ("number", "duration") and self.exact:
+            return self.moved(-1, 0, self.kind, f"-({self.text})")
+        return derive("-", (self,), self.kind)
+
+    def __bool__(self) -> bool:
+        return self.decider.decide(self.truth())
+
+    def __hash__(self) -> int:
+        raise Stuck(self)
+
+    def __iter__(self) -> NoReturn:
+        raise Stuck(self)
+
+    def __len__(self) -> NoReturn:
+        raise Stuck(self)
+
+    def truth(self) -> "Truth":
+        """The Unknown boolean `bool(self)`."""
+        if self.kind in ("number", "duration"):
+            zero = 0 if self.kind == "number" else timedelta(0)
+            return cast(Truth, compare("!=", self, zero))
+        if self.kind == "text" and self.variable is not None and self.variable.universe == Words(frozenset(), True):
+            return Truth(self.decider, self.variable, Words(frozenset(("",)), True))
+        if self.kind == "list":
+            return cast(Truth, compare("!=", length(self), 0))
+        return opaque_truth(self.decider, f"bool({self.text})", self.needs)
+
+
+class Truth(Unknown):
+    """An Unknown boolean: true where the variable lies in the region."""
+
+    __slots__ = ("region",)
+
+    def __init__(self, decider: Decider, variable: Variable, region: Region) -> None:
+        self.decider, self.variable, self.region = decider, variable, region
+        self.needs, self.kind, self.step, self.exact, self.sign, self.offset = variable.needs, "any", None, False, 1, 0
+
+    @property
+    def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Written only when asked for: most Unknown booleans are decided and forgotten."""
+        assert self.variable is not None
+        return _short(show(self.variable, self.region))
+
+    def __bool__(self) -> bool:
+        return self.decider.decide(self)
+
+    def __hash__(self) -> int:
+        raise Stuck(self)
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, (int, float, Decimal)):
+            return self if other == 1 else self.denied() if other == 0 else False
+        if isinstance(other, Truth):
+            if other.variable == self.variable:
+                both = meet(self.region, other.region)
+                neither = meet(self.region.rest(), other.region.rest())
+                either_way = meet(both.rest(), neither.rest()).rest()
+                assert self.variable is not None
+                return Truth(self.decider, self.variable, either_way)
+            return _opaque_comparison("==", self, other)
+        return compare("==", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        return same.denied() if isinstance(same, Truth) else not same
+
+    def denied(self) -> "Truth":
+        """Its negation."""
+        assert self.variable is not None
+        return Truth(self.decider, self.variable, self.region.rest())
+
+    def truth(self) -> "Truth":
+        return self
+
+
+def unknown_fact(decider: Decider, field: Field, name: str, needs: Mapping[Fact, Origin], thing: Any = None) -> Unknown:
+    """The Unknown that stands for a field whose value is not known."""
+    match field.type:
+        case "boolean":
+            whose = (thing[0], thing[1]) if field.name == "exists" and thing is not None else None
+            return Truth(decider, Variable(name, EITHER, None, needs, "boolean", whose), TRUE)
+        case "enum":
+            return Unknown(decider, name, needs, "text", words=frozenset(field.values))
+        case "string":
+            return Unknown(decider, name, needs, "text")
+        case "integer":
+            return Unknown(decider, name, needs, "number", step=1)
+        case "number":
+            return Unknown(decider, name, needs, "number", exact=False)
+        case "money":
+            return Unknown(decider, name, needs, "number")
+        case "date":
+            return Unknown(decider, name, needs, "time", step=DAY)
+        case "datetime":
+            return Unknown(decider, name, needs, "time", step=1)
+        case "list":
+            return Unknown(decider, name, needs, "list")
+        case "object":
+            return Unknown(decider, name, needs, "record")
+
+
+def opaque_truth(decider: Decider, text: str, needs: Mapping[Fact, Origin]) -> Truth:
+    """An Unknown boolean remembered by its expression alone."""
+    return Truth(decider, Variable(_short(text), EITHER, None, needs, "boolean"), TRUE)
+
+
+def derive(name: str, parts: Iterable[Any], kind: Kind = "any", *, step: int | None = None) -> Unknown:
+    """An Unknown made of `parts` by a function; remembered by its expression."""
+    parts = tuple(parts)
+    unknown = next(part for part in parts if isinstance(part, Unknown))
+    text = f"{name}({', '.join(text_of(part) for part in parts)})"
+    exact = kind in ("time", "duration")
+    return Unknown(unknown.decider, text, gathered(parts), kind, exact=exact, step=step)
+
+
+def length(unknown: Unknown) -> Unknown:
+    """`len(unknown)`: a whole number, not negative."""
+    return Unknown(unknown.decider, f"len({unknown.text})", unknown.needs, "number", step=1, lowest=0)
+
+
+def compare(order: Order, one: Unknown, other: Any) -> Any:
+    """`one order other`: an Unknown boolean, or a plain one where the value does not matter."""
+    if isinstance(other, Unknown):
+        return _compare_unknowns(order, one, other)
+    if other is None:
+        if order not in ("==", "!="):
+            raise TypeError("nothing is not comparable with a value; test for it first")
+        truth = opaque_truth(one.decider, f"{one.text} == None", one.needs)
+        return truth if order == "==" else truth.denied()
+    kind = kind_of(other)
+    if one.kind == "any" and not isinstance(one, Truth):
+        one = _typed(one, kind)
+    if kind == one.kind and kind in LINES:
+        return _compare_line(order, one, place_of(other))
+    if kind == one.kind == "text":
+        if order not in ("==", "!="):
+            return opaque_truth(one.decider, f"{one.text} {order} {other!r}", one.needs)
+        assert one.variable is not None
+        return Truth(one.decider, one.variable, Words(frozenset((other,)), order == "!="))
+    if order not in ("==", "!="):
+        raise TypeError(f"a {kind} is not comparable with a {one.kind}")
+    if kind == one.kind:
+        truth = opaque_truth(one.decider, f"{one.text} == {text_of(other)}", one.needs)
+        return truth if order == "==" else truth.denied()
+    return order == "!="
+
+
+def among(one: Unknown, values: Iterable[Any]) -> Any:
+    """`one in values`."""
+    values = tuple(values)
+    if any(isinstance(value, Unknown) for value in values):
+        return opaque_truth(one.decider, f"{one.text} in {text_of(values)}", gathered((one, *values)))
+    kinds = {kind_of(value) for value in values if value is not None}
+    if isinstance(one, Truth):
+        regions: list[Region] = [one.region] if True in values else []
+        regions += [one.region.rest()] if False in values else []
+        return False if not regions else True if len(regions) == 2 else _truth_in(one, regions[0])
+    if len(kinds) == 1 and one.kind == "any":
+        one = _typed(one, cast(Kind, next(iter(kinds))))
+    if None in values or one.variable is None:
+        return opaque_truth(one.decider, f"{one.text} in {text_of(values)}", one.needs)
+    alike = [value for value in values if kind_of(value) == one.kind]
+    if not alike:
+        return False
+    if one.kind == "text":
+        return Truth(one.decider, one.variable, Words(frozenset(alike)))
+    places = [(place_of(value) - one.offset) * one.sign for value in alike]
+    return Truth(one.decider, one.variable, points(places, one.step))
+
+
+def add(one: Unknown, other: Any) -> Any:
+    """`one + other`, in either order."""
+    kind = _sum_kind(one.kind, kind_of(other))
+    if not isinstance(other, Unknown) and one.variable is not None and one.exact and _is_exact(other):
+        return one.moved(1, place_of(other), kind, f"({one.text} + {text_of(other)})")
+    first, second = sorted((one, other), key=text_of)
+    return derive("add", (first, second), kind)
+
+
+def subtract(one: Any, other: Any) -> Any:
+    """`one - other`, where at least one is Unknown."""
+    kind = _difference_kind(kind_of(one), kind_of(other))
+    if not isinstance(other, Unknown) and one.variable is not None and one.exact and _is_exact(other):
+        return one.moved(1, -place_of(other), kind, f"({one.text} - {text_of(other)})")
+    if not isinstance(one, Unknown) and other.variable is not None and other.exact and _is_exact(one):
+        return other.moved(-1, place_of(one), kind, f"({text_of(one)} - {other.text})")
+    if isinstance(one, Unknown) and isinstance(other, Unknown) and other.text < one.text:
+        return derive("subtract", (other, one), kind).moved(-1, 0, kind, f"({one.text} - {other.text})")
+    return derive("subtract", (one, other), kind)
+
+
+def kind_of(value: Any) -> Kind:
+    """The kind of a value, known or not."""
+    match value:
+        case Unknown():
+            return value.kind
+        case str():
+            return "text"
+        case bool():
+            return "any"
+        case int() | float() | Decimal():
+            return "number"
+        case date():
+            return "time"
+        case timedelta():
+            return "duration"
+        case list() | tuple():
+            return "list"
+        case dict():
+            return "record"
+        case _:
+            return "any"
+
+
+def place_of(value: Any) -> int | Fraction:
+    """Where a known value stands on its line; a float stands where the decimal it prints as does."""
+    match value:
+        case int():
+            return value
+        case float():
+            return Fraction(repr(value))
+        case Decimal():
+            return Fraction(value)
+        case datetime():
+            return (value.toordinal() * 86_400 + value.hour * 3600 + value.minute * 60 + value.second) * 1_000_000 + (
+                value.microsecond
+            )
+        case date():
+            return value.toordinal() * DAY
+        case timedelta():
+            return (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        case _:
+            raise TypeError(f"a {kind_of(value)} has no order")
+
+
+def value_at(place: Any, kind: str) -> str:
+    """A place of a line as a person writes it."""
+    if kind == "time":
+        at = datetime.min + timedelta(microseconds=int(place) - DAY)
+        return str(at.date()) if int(place) % DAY == 0 else at.isoformat(sep=" ")
+    if kind == "duration":
+        return str(timedelta(microseconds=int(place)))
+    return str(place) if Fraction(place).denominator == 1 else str(float(place))
+
+
+def show(variable: Variable, region: Region) -> str:
+    """A region in words: `Request.reason = weather`, `Patient[P1].age >= 18`."""
+    name = variable.name
+    if isinstance(region, Words):
+        if variable.kind == "boolean":
+            return name if region in (TRUE, FALSE.rest()) else f"not {name}"
+        shown = sorted(str(value) for value in region.values)
+        if region.all_but:
+            return f"{name} not {' or '.join(shown)}" if shown else f"any {name}"
+        return f"{name} = {' or '.join(shown)}" if shown else f"no {name}"
+    return f"{name} " + (" or ".join(_show_span(span, variable) for span in region.spans) or "impossible")
+
+
+def _show_span(span: tuple[Any, Any], variable: Variable) -> str:
+    low, high = span
+    parts: list[str] = []
+    infinite = (float("-inf"), float("inf"))
+    if low.at == high.at or (variable.step and high.at not in infinite and low.at + variable.step == high.at):
+        return f"= {value_at(low.at, variable.kind)}"
+    if low.at not in infinite:
+        parts.append(f"{'>' if low.after else '>='} {value_at(low.at, variable.kind)}")
+    if high.at not in infinite:
+        parts.append(f"{'<=' if high.after else '<'} {value_at(high.at, variable.kind)}")
+    return " and ".join(parts) or "anything"
+
+
+def text_of(value: Any) -> str:
+    """A value as it stands in the expression of an Unknown."""
+    if isinstance(value, Unknown):
+        return value.text
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(text_of(part) for part in cast(list[Any], value))}]"
+    return repr(value)
+
+
+def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
+    """The facts that `parts` need, each once, in order."""
+    needs: dict[Fact, Origin] = {}
+    for part in parts:
+        if isinstance(part, Unknown):
+            needs.update((fact, origin) for fact, origin in part.needs.items() if len(needs) < NEEDS)
+    return needs
+
+
+def _truth_in(one: Truth, region: Region) -> Truth:
+    assert one.variable is not None
+    return Truth(one.decider, one.variable, region)
+
+
+def _typed(one: Unknown, kind: Kind) -> Unknown:
+    """What an Unknown of no known kind is when it is compared with a value of `kind`: a variable of its own."""
+    return Unknown(one.decider, f"{one.text} as {kind}", one.needs, kind)
+
+
+def _compare_line(order: Order, one: Unknown, place: int | Fraction) -> Truth:
+    assert one.variable is not None
+    at = (place - one.offset) * one.sign
+    order = order if one.sign > 0 else FLIPPED[order]
+    return Truth(one.decider, one.variable, span_of(order, at, one.step))
+
+
+def _compare_unknowns(order: Order, one: Unknown, other: Unknown) -> Any:
+    if one.kind != other.kind and "any" not in (one.kind, other.kind):
+        if order in ("==", "!="):
+            return order == "!="
+        raise TypeError(f"a {one.kind} is not comparable with a {other.kind}")
+    if one.text == other.text:
+        return order in ("==", "<=", ">=")
+    if one.variable is not None and other.variable is not None and one.kind in LINES:
+        if one.variable == other.variable and one.sign == other.sign:
+            return _compare_known(order, one.offset, other.offset)
+        if one.sign == other.sign == 1 and one.exact and other.exact:
+            gap = subtract(_plain(one), _plain(other))
+            return _compare_line(order, gap, other.offset - one.offset)
+    return _opaque_comparison(order, one, other)
+
+
+def _plain(one: Unknown) -> Unknown:
+    """The variable behind an Unknown, without its offset."""
+    assert one.variable is not None
+    plain = one.moved(1, -one.offset, one.kind, one.variable.name)
+    # A moved variable may have another kind than its base: a duration since a time. Only the pairing matters here.
+    plain.kind = "time" if one.kind == "time" else "number"
+    return plain
+
+
+def _compare_known(order: Order, one: Any, other: Any) -> bool:
+    match order:
+        case "==":
+            return one == other
+        case "!=":
+            return one != other
+        case "<":
+            return one < other
+        case "<=":
+            return one <= other
+        case ">":
+            return one > other
+        case ">=":
+            return one >= other
+
+
+def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> Truth:
+    """Remembered by its expression, written one way round: `a > b` is `b < a`, `a != b` denies `a == b`."""
+    needs = gathered((one, other))
+    first, second = one.text, other.text
+    if order in ("==", "!="):
+        first, second = sorted((first, second))
+        truth = opaque_truth(one.decider, f"{first} == {second}", needs)
+        return truth if order == "==" else truth.denied()
+    if order in (">", ">="):
+        first, second, order = second, first, FLIPPED[order]
+    return opaque_truth(one.decider, f"{first} {order} {second}", needs)
+
+
+def _is_exact(value: Any) -> bool:
+    """Whether adding `value` loses nothing: floats round."""
+    return isinstance(value, (int, Decimal, date, timedelta)) and not isinstance(value, bool)
+
+
+def _sum_kind(one: Kind, other: Kind) -> Kind:
+    match one, other:
+        case ("number", "number") | ("duration", "duration"):
+            return one
+        case ("time", "duration") | ("duration", "time"):
+            return "time"
+        case ("any", _) | (_, "any"):
+            return "any"
+        case _:
+            raise TypeError(f"cannot add a {one} and a {other}")
+
+
+def _difference_kind(one: Kind, other: Kind) -> Kind:
+    match one, other:
+        case ("number", "number") | ("duration", "duration"):
+            return one
+        case ("time", "time"):
+            return "duration"
+        case ("time", "duration"):
+            return "time"
+        case ("any", _) | (_, "any"):
+            return "any"
+        case _:
+            raise TypeError(f"cannot subtract a {other} from a {one}")
+
+
+def _short(text: str) -> str:
+    """Expressions can double at every step: past a length their digest stands for them."""
+    return text if len(text) <= TEXT else f"<{hashlib.sha256(text.encode()).hexdigest()[:16]}>"
