@@ -7,6 +7,7 @@ import msgspec
 
 from bylaw.errors import CircuitError
 from bylaw.rule.formula import Formula, atoms
+from bylaw.rule.rule import Rule
 
 Value = bool | float | None
 """What is known of a predicate: its value, the probability that it is true, or nothing."""
@@ -34,6 +35,19 @@ class WeightedRule(msgspec.Struct, frozen=True, kw_only=True):
     policy: str = ""
     sentence: str = ""
     """The policy sentence the rule comes from."""
+
+
+def weighted(rule: Rule, *, physical: bool = False, sentence: str = "") -> WeightedRule:
+    """A pack's rule as a circuit holds it."""
+    return WeightedRule(
+        name=rule.name,
+        formula=rule.formula,
+        weight=rule.weight,
+        hard=rule.hard,
+        physical=physical,
+        policy=rule.policy,
+        sentence=sentence,
+    )
 
 
 class Circuit(msgspec.Struct, frozen=True, kw_only=True):

@@ -98,6 +98,16 @@ def choose(name: str, tables: Sequence[Table]) -> Table:
     return Table(names, b"".join(chosen))
 
 
+def lost(name: str, action: str) -> Table:
+    """The table of a rule whose monitor lost track: kept or broken, with the action and without it, nobody knows."""
+    return Table((action, f"{name}@0", f"{name}@1"), bytes((0, 0, 1, 0, 0, 1, 1, 1)))
+
+
+def by_states(found: Mapping[str, Sequence[Table]], action: str) -> dict[str, Table]:
+    """One table per rule, from those of the states its monitor may be in, as `MonitorSet.tables` gives them."""
+    return {name: choose(name, tables) if tables else lost(name, action) for name, tables in found.items()}
+
+
 def _limit(names: Sequence[str]) -> None:
     if len(names) > MOST_ATOMS:
         raise FormulaError(

@@ -2,6 +2,7 @@
 
 import math
 import random
+from functools import partial
 
 import pytest
 
@@ -42,6 +43,14 @@ def slope(function, point, i, step=1e-6):
     return (ends[0] - ends[1]) / (2 * step)
 
 
+def hinge(batch: Batch, point) -> float:
+    return batch.hinge(point[:-1], point[-1], 0.01)[0]
+
+
+def paper(batch: Batch, point) -> float:
+    return batch.paper(point)[0]
+
+
 def test_gradients_equal_finite_differences():
     rng = random.Random(1)
     for _ in range(40):
@@ -49,10 +58,10 @@ def test_gradients_equal_finite_differences():
         point = [rng.uniform(0, 2) for _ in range(5)]
         _, gradient, by_threshold = batch.hinge(point[:-1], point[-1], 0.01)
         for i, found in enumerate([*gradient, by_threshold]):
-            assert found == pytest.approx(slope(lambda x: batch.hinge(x[:-1], x[-1], 0.01)[0], point, i), abs=1e-6)
+            assert found == pytest.approx(slope(partial(hinge, batch), point, i), abs=1e-6)
         _, gradient = batch.paper(point[:-1])
         for i, found in enumerate(gradient):
-            assert found == pytest.approx(slope(lambda x: batch.paper(x)[0], point[:-1], i), abs=1e-6)
+            assert found == pytest.approx(slope(partial(paper, batch), point[:-1], i), abs=1e-6)
 
 
 def test_the_minimum_is_stationary_and_weights_are_never_negative():

@@ -130,14 +130,14 @@ def test_detectors_find_what_their_page_says(text, kinds):
 def test_explanations_name_the_sentence_and_what_would_make_it_pass():
     made = circuit(
         ("consent", "pay IMPLIES confirmed", {"hard": True, "policy": "p1", "sentence": "Ask first."}),
-        ("limit", "pay IMPLIES (small OR manager)", {"weight": 2.0, "sentence": "Large sums need a manager."}),
+        ("limit", "pay IMPLIES (small OR manager)", {"weight": 2.0, "sentence": "Large sums: a manager."}),
     )
     evidence = {"confirmed": False, "small": False, "manager": False}
     told = explain(made, assess(made, evidence), evidence)
     assert told.summary == "`pay` is denied: vetoed by `consent`"
     assert [reason.text for reason in told.reasons] == [
         '`pay` would break hard rule `consent` ("Ask first."); it would pass if `confirmed` were true',
-        '`pay` would break rule `limit` ("Large sums need a manager."), weight 2.00; it would pass if `small` were true',
+        '`pay` would break rule `limit` ("Large sums: a manager."), weight 2.00; it would pass if `small` were true',
     ]
     assert told.reasons[0].policy == "p1"
     evidence = {"confirmed": None, "small": True, "manager": False}
