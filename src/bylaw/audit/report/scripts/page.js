@@ -110,9 +110,9 @@ function listenToSwitches() {
       if (state.open) openFinding(state.open, false);
     });
   }
-  let closed = [];
-  addEventListener("beforeprint", () => { closed = [...document.querySelectorAll("details:not([open])")]; for (const details of closed) details.open = true; });
-  addEventListener("afterprint", () => { for (const details of closed) details.open = false; });
+  const closed = [];
+  addEventListener("beforeprint", () => { closed.push(...document.querySelectorAll("details:not([open])")); for (const details of closed) details.open = true; });
+  addEventListener("afterprint", () => { for (const details of closed.splice(0)) details.open = false; });
 }
 
 function followAddress() {

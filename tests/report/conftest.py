@@ -1,0 +1,23 @@
+"""Reports of the folders in `audit_folders`, each written once."""
+
+from pathlib import Path
+
+import audit_folders
+import pytest
+
+from bylaw.audit.report import write_report
+
+
+@pytest.fixture(scope="session")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(audit_folders.clinic(tmp_path_factory.mktemp("clinic")))
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(audit_folders.hostile(tmp_path_factory.mktemp("hostile")))
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(audit_folders.clinic(tmp_path_factory.mktemp("large"), conversations=5000, always_bad=True))

@@ -1,0 +1,251 @@
+"""The report as a file: self-contained, inert, bounded, forgiving."""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import audit_folders
+import pytest
+
+from bylaw.audit.report import write_report
+from bylaw.errors import UsageError
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with what stands in scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text: dict[int, str] = {}
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem:
+            at = len(self.found) - 1
+            self.text[at] = self.text.get(at, "") + data
+
+    def blocks(self, name: str) -> list[str]:
+        """The data blocks whose id starts with `name`."""
+        return [
+            self.text[at]
+            for at, (tag, attrs) in enumerate(self.found)
+            if tag == "script" and (attrs.get("id") or "").startswith(name)
+        ]
+
+
+def page(path: Path) -> Elements:
+    return Elements(path.read_text("utf-8"))
+
+
+def data(path: Path) -> dict[str, Any]:
+    return json.loads(page(path).blocks("data")[0])
+
+
+def unpacked(path: Path, name: str) -> list[dict[str, Any]]:
+    return [item for block in page(path).blocks(name) for item in json.loads(zlib.decompress(base64.b64decode(block)))]
+
+
+def test_page_names_nothing_to_load(clinic: Path, hostile: Path) -> None:
+    for path in (clinic, hostile):
+        for tag, attributes in page(path).found:
+            assert tag not in {"iframe", "object", "embed", "base", "img", "audio", "video", "source"}
+            assert not any(name.startswith("on") or name == "style" for name in attributes)
+            for name in ("src", "href", "action", "data"):
+                assert (attributes.get(name) or "#").startswith(("#", "data:image/svg"))
+        style = next(text for at, text in page(path).text.items() if page(path).found[at][0] == "style")
+        assert "url(" not in style
+        assert "@import" not in style
+
+
+def test_security_policy_lets_through_one_script_and_one_style_by_hash(clinic: Path) -> None:
+    elements = page(clinic)
+    policy = next(
+        attrs["content"] or "" for tag, attrs in elements.found if attrs.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    for at, (tag, attributes) in enumerate(elements.found):
+        if tag == "style" or (tag == "script" and "type" not in attributes):
+            digest = base64.b64encode(hashlib.sha256(elements.text[at].encode()).digest()).decode()
+            assert f"{tag}-src 'sha256-{digest}'" in policy
+
+
+def test_script_never_makes_markup_from_text() -> None:
+    import bylaw.audit.report
+
+    for script in (Path(bylaw.audit.report.__file__).parent / "scripts").glob("*.js"):
+        source = script.read_text("utf-8")
+        for sink in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "new Function",
+            "fetch(",
+            "XMLHttpRequest",
+            "DOMParser",
+        ):
+            assert sink not in source, (script.name, sink)
+
+
+def test_hostile_texts_stay_inside_their_data_block(hostile: Path) -> None:
+    text = hostile.read_text("utf-8")
+    assert "</script><script>window" not in text
+    assert "onerror=window" not in re.sub(r'<script type="application/json".*?</script>', "", text, flags=re.S)
+    assert text.isascii() or not set("\u202e\u2066\u2028\u2029\x00\x1b") & set(text)
+    for block in page(hostile).blocks("data"):
+        assert block.isascii()
+        assert not set("<>&") & set(block)
+
+
+def test_hostile_texts_come_back_as_they_were(hostile: Path) -> None:
+    conversation = next(c for c in unpacked(hostile, "conversations-") if c["trajectory"] == "__proto__")
+    said, length = conversation["events"][0]["text"]
+    assert said.startswith(audit_folders.ATTACK + audit_folders.BIDI + audit_folders.LONE)
+    assert length > 1_200_000
+    assert len(said) == 20_000
+
+
+def test_megabyte_messages_do_not_make_a_megabyte_page(hostile: Path) -> None:
+    assert hostile.stat().st_size < 400_000
+
+
+def test_same_folder_gives_the_same_bytes(tmp_path: Path) -> None:
+    one = write_report(audit_folders.clinic(tmp_path / "clinic"), tmp_path / "one.html")
+    other = write_report(tmp_path / "clinic", tmp_path / "other.html")
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_five_thousand_findings_fit_in_a_small_page(large: Path) -> None:
+    assert large.stat().st_size < 4_000_000
+    held = data(large)
+    assert len(held["findings"]) == held["flagged"] == 5000
+    assert len({row[0] for row in held["findings"]}) == 5000
+    assert len(unpacked(large, "conversations-")) == 5000
+
+
+def test_conversations_that_do_not_fit_are_left_out_and_counted(tmp_path: Path) -> None:
+    out = audit_folders.clinic(tmp_path / "clinic", conversations=4000, always_bad=True)
+    report = write_report(out, room=60_000)
+    held = data(report)
+    assert 0 < len(held["held"]) < held["conversations"] == 4000
+    assert sum(len(block) for block in page(report).blocks("conversations-")) <= 60_000
+    assert len(unpacked(report, "findings-")) == 4000
+
+
+def test_page_opens_on_a_claimed_near_miss_that_the_outcome_check_passed(clinic: Path) -> None:
+    opening = data(clinic)["opening"]
+    assert opening["finding"]["determined"] == "near_miss"
+    facts = [fact for policy in opening["finding"]["policies"] for fact in policy["missing"]]
+    assert [fact["reason"] for fact in facts] == ["claimed"]
+    assert opening["conversation"]["outcome"]["good"]
+    assert "Gold member" in opening["conversation"]["events"][facts[0]["claimed_at"]]["text"]
+
+
+def test_every_flagged_call_is_listed_with_the_most_telling_first(clinic: Path) -> None:
+    lines = [json.loads(line) for line in (clinic.parent / "calls.jsonl").read_text().splitlines()]
+    flagged = {line["finding"]: line for line in lines if line["finding"]}
+    rows = data(clinic)["findings"]
+    assert {row[0] for row in rows} == set(flagged)
+    verdicts = [flagged[row[0]]["determined"] for row in rows]
+    assert verdicts[0] == "near_miss"
+    assert verdicts.index("uninformed") > max(i for i, verdict in enumerate(verdicts) if verdict == "violation")
+
+
+def test_details_hold_every_fact_a_finding_names(clinic: Path) -> None:
+    lines = [json.loads(line) for line in (clinic.parent / "calls.jsonl").read_text().splitlines()]
+    kept = {finding["finding"]: finding for finding in unpacked(clinic, "findings-")}
+    for line in lines:
+        if not line["finding"]:
+            continue
+        for policy, shown in zip(line["policies"], kept[line["finding"]]["policies"], strict=True):
+            if "missing" in shown:
+                assert [(f["entity"], f["field"], f["reason"]) for f in shown["missing"]] == [
+                    (f["entity"], f["field"], f["reason"]) for f in policy["missing"]
+                ]
+
+
+def test_missing_keys_and_files_leave_gaps_not_faults(tmp_path: Path) -> None:
+    out = audit_folders.clinic(tmp_path / "clinic", conversations=30)
+    (out / "policies.json").unlink()
+    (out / "conversations.jsonl").unlink()
+    (out / "summary.json").write_text('{"agents": [{}, 3], "by_tool": [], "by_policy": {"p": null}, "skipped": "x"}')
+    bare = '{"trajectory": "t", "strict": "near_miss"}\n{"determined": "violation", "policies": [{}, 1], "step": "x"}\n'
+    (out / "calls.jsonl").write_text(bare + "not json\n[1]\n\n")
+    report = write_report(out)
+    held = data(report)
+    assert len(held["findings"]) == 2
+    assert held["unreadable"] == 2
+    assert held["opening"]["conversation"] is None
+
+
+def test_oddly_typed_fields_leave_gaps_not_faults(tmp_path: Path) -> None:
+    odd: list[Any] = [None, 7, "x", [], {}, [[]], {"a": {"b": [1]}}, float("nan"), True]
+    line = {"trajectory": "t", "agent": 1, "step": 2, "strict": "near_miss", "determined": "near_miss", "finding": "f"}
+    lines = [
+        line
+        | {
+            "policies": [
+                {
+                    "id": value,
+                    "strict": "near_miss",
+                    "missing": [{"key": value, "lookup": value, "claimed_at": value, "reason": value}],
+                    "seen": value,
+                    "asks": [value],
+                }
+            ]
+        }
+        for value in odd
+    ]
+    tmp_path.joinpath("calls.jsonl").write_text(
+        "".join(json.dumps(entry | {"finding": str(at)}) + "\n" for at, entry in enumerate(lines))
+    )
+    tmp_path.joinpath("conversations.jsonl").write_text(
+        "".join(json.dumps({"trajectory": "t", "events": value, "outcome": value}) + "\n" for value in odd)
+    )
+    keys = ("agents", "by_tool", "by_lookup", "by_policy", "by_reason", "pack", "skipped", "worlds", "outcome_from")
+    tmp_path.joinpath("summary.json").write_text(json.dumps(dict(zip(keys, odd, strict=True))))
+    assert len(data(write_report(tmp_path))["findings"]) == len(odd)
+
+
+def test_deeply_nested_arguments_are_not_a_fault(tmp_path: Path) -> None:
+    out = audit_folders.clinic(tmp_path / "clinic", conversations=5, always_bad=True)
+    deep = "[" * 900 + "]" * 900
+    deeper = "[" * 100_000 + "]" * 100_000
+    for name in ("calls.jsonl", "conversations.jsonl"):
+        lines = (out / name).read_text().splitlines()
+        lines[0] = lines[0][:-1] + f', "extra": {deep}}}'
+        lines[1] = lines[1][:-1] + f', "extra": {deeper}}}'
+        (out / name).write_text("\n".join(lines) + "\n")
+    held = data(write_report(out))
+    assert len(held["findings"]) + held["unreadable"] >= 5
+
+
+def test_folder_without_an_audit_is_the_users_to_fix(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not an audit's output folder"):
+        write_report(tmp_path)
+
+
+def test_audit_without_findings_says_what_that_does_not_mean(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text('{"pack": {"name": "clinic"}, "agents": []}')
+    (tmp_path / "calls.jsonl").write_text("")
+    assert data(write_report(tmp_path))["opening"] is None
+
+
+def test_listing_is_bounded_and_says_how_many_there_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bylaw.audit.report import finding, folder
+
+    out = audit_folders.clinic(tmp_path / "clinic", conversations=300, always_bad=True)
+    found = finding.index(folder.Folder(out), listed=50)
+    assert (len(found.places), found.total, found.calls) == (50, 300, 300)
