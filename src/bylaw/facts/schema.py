@@ -29,7 +29,7 @@ class Effect(Struct, frozen=True):
     each: Callable[[Scope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...]
     set: dict[str, tuple[str, Getter]]
-    """Field -> (`is`, `plus`, `minus` or `append`, value)."""
+    """Field -> (`is`, `plus`, `minus`, `append` or `of Entity.field`, value or key)."""
     delete: bool = False
 
 
@@ -237,7 +237,12 @@ class SchemaReader:
                     self._tool_fault(f"`{entity.name}` has no field `{name}`", *at)
                 how = "is"
                 if isinstance(value, dict):
-                    how, value = next(iter(cast(dict[str, Any], value).items()))
+                    record = cast(dict[str, Any], value)
+                    how, value = next(iter(record.items()))
+                    if how == "of":
+                        how, value = f"of {value}", record.get("key")
+                    elif how not in ("is", "plus", "minus", "append"):
+                        self._tool_fault(f"`{how}` is none of is, plus, minus, append, of", *at)
                 changes[name] = (how, self._value(value, at))
             key = self._key(entity, body.get("key"), at)
             each = self._each(body.get("each"), at)

@@ -112,14 +112,23 @@ class Snapshot:
             known: Record = {} if isinstance(before, Missing) else before
             entity = self._schema.entities[effect.entity]
             after = {
-                name: _moved(entity.fields[name], known.get(name), how, get(scope))
+                name: self._elsewhere(how[3:], get(scope))
+                if how.startswith("of ")
+                else _moved(entity.fields[name], known.get(name), how, get(scope))
                 for name, (how, get) in effect.set.items()
             }
             self._lay(effect.entity, key, {**dict(zip(entity.key, key, strict=True)), **after})
 
+    def _elsewhere(self, where: str, key: Any) -> Any:
+        """The value of a field of another thing, e.g. the start of the slot an appointment moves to."""
+        entity, _, field = where.partition(".")
+        record = self.record(entity, key_of([key]))
+        return NOTHING if isinstance(record, Missing) else record.get(field, NOTHING)
+
     def _lay(self, entity: str, key: Key, fields: Record) -> None:
         before = self.record(entity, key)
-        self._overlay[(entity, key)] = {**({} if isinstance(before, Missing) else before), **fields}
+        laid = {**({} if isinstance(before, Missing) else before), **fields}
+        self._overlay[(entity, key)] = {name: value for name, value in laid.items() if value is not NOTHING}
 
     def _forget(self, entity: str, key: Key | None, fields: frozenset[str] | None) -> None:
         if key is None:
@@ -144,4 +153,4 @@ def _moved(field: Field, before: Any, how: str, value: Any) -> Any:
         case "append":
             return [*(before or []), value]
         case _:
-            return None if value is NOTHING else value
+            return value
