@@ -1,0 +1,147 @@
+"""What the agent had seen at a call, and what its conversation shows with hindsight.
+
+A result is seen at a call when it was delivered before the call's turn began. It is stale when a write made after the
+read alters the fact; for calls of one turn a write whose result is still to come counts as done.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bylaw.packs.clinic.simulator.desk import WRITES
+from bylaw.packs.clinic.simulator.needs import alters, refused, shows
+from bylaw.packs.clinic.simulator.tables import Fact, Key
+from bylaw.trace import Call, Event, Message, Result
+
+
+class Unseen(Exception):
+    """A fact that a source does not know."""
+
+    def __init__(self, fact: Fact) -> None:
+        super().__init__(fact)
+        self.fact = fact
+
+
+class Absent(Exception):
+    """There is no such thing."""
+
+
+class Source(NamedTuple):
+    """Facts somebody knows, and the things known to exist or not to."""
+
+    values: Mapping[Fact, Any]
+    present: frozenset[tuple[str, Key]]
+    absent: frozenset[tuple[str, Key]]
+
+    def read(self, fact: Fact) -> Any:
+        """The value; `Absent` or `Unseen` where there is none."""
+        if fact[:2] in self.absent:
+            raise Absent
+        if fact not in self.values:
+            raise Unseen(fact)
+        return self.values[fact]
+
+
+class Sighting(NamedTuple):
+    """One fact shown by one result: made by the call at `made`, delivered at `delivered`."""
+
+    fact: Fact
+    value: Any
+    made: int
+    delivered: int
+
+
+class Write(NamedTuple):
+    """One write call: what it alters, when its answer came, and whether it was refused."""
+
+    step: int
+    alters: frozenset[Fact]
+    answered: int | None
+    refused: bool
+
+
+class History:
+    """A whole conversation, ready to be asked what was known when."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = events
+        self.sightings: list[Sighting] = []
+        self.writes: list[Write] = []
+        answers = {event.call: (step, event) for step, event in enumerate(events) if isinstance(event, Result)}
+        for step, event in enumerate(events):
+            if not isinstance(event, Call) or event.fault:
+                continue
+            delivered, answer = answers.get(step, (None, None))
+            value = answer.value() if answer else None
+            if event.tool in WRITES:
+                self.writes.append(Write(step, alters(event.tool, event.arguments), delivered, refused(value)))
+            if delivered is not None:
+                for fact, seen in shows(event.tool, event.arguments, value):
+                    self.sightings.append(Sighting(fact, seen, step, delivered))
+
+    def seen(self, step: int) -> "Seen":
+        """What the agent that calls at `step` had seen."""
+        start = self.turn_start(step)
+        done = [write for write in self.writes if write.step < step and self.counts(write, step)]
+        visible = [sighting for sighting in self.sightings if sighting.delivered < start]
+        fresh = [sighting for sighting in visible if not altered(sighting, done)]
+        return Seen(source_of(fresh, visible), frozenset(sighting.fact for sighting in visible))
+
+    def counts(self, write: Write, step: int) -> bool:
+        """Whether an earlier write counts as done at `step`: it was not refused, or not yet."""
+        return not write.refused or write.answered is None or write.answered > step
+
+    def hindsight(self, step: int) -> Source:
+        """What was seen at `step`, and what later results show of facts that no write from `step` on alters."""
+        start = self.turn_start(step)
+        seen = self.seen(step).source
+        accepted = [write for write in self.writes if not write.refused]
+        later = [
+            sighting
+            for sighting in self.sightings
+            if sighting.delivered >= start
+            and not any(
+                write.step >= min(sighting.made, step) and sighting.fact in write.alters for write in accepted
+            )
+        ]
+        told = source_of(later, later)
+        return Source(
+            {**told.values, **seen.values}, seen.present | told.present, (seen.absent | told.absent) - seen.present
+        )
+
+    def turn_start(self, step: int) -> int:
+        """The first step of the turn that makes the call at `step`."""
+        turn = self.call(step).turn
+        while step > 0 and isinstance(event := self.events[step - 1], Call | Message) and event.turn == turn:
+            step -= 1
+        return step
+
+    def call(self, step: int) -> Call:
+        """The call at `step`."""
+        event = self.events[step]
+        assert isinstance(event, Call)
+        return event
+
+    def said(self, step: int) -> list[str]:
+        """What the user had said before `step`."""
+        return [event.text for event in self.events[:step] if isinstance(event, Message) and event.by == "user"]
+
+
+class Seen(NamedTuple):
+    """What an agent knows at a call, and every fact it was ever shown, stale ones included."""
+
+    source: Source
+    ever: frozenset[Fact]
+
+
+def altered(sighting: Sighting, writes: Sequence[Write]) -> bool:
+    return any(write.step > sighting.made and sighting.fact in write.alters for write in writes)
+
+
+def source_of(fresh: Sequence[Sighting], visible: Sequence[Sighting]) -> Source:
+    """The newest value of each fresh fact; a thing exists once any field of it was shown."""
+    values: dict[Fact, Any] = {}
+    for sighting in sorted(fresh, key=lambda sighting: sighting.made):
+        values[sighting.fact] = sighting.value
+    present = frozenset(sighting.fact[:2] for sighting in visible if sighting.fact[2] != "exists")
+    absent = frozenset(sighting.fact[:2] for sighting in visible if sighting.fact[2] == "exists")
+    return Source(values, present, absent - present)
