@@ -25,10 +25,15 @@ def overview(summary: Record) -> Record:
         "by_policy": _rows(summary.get("by_policy"), _policy),
         "by_reason": _counts(summary.get("by_reason")),
         "outcome_from": _words(summary.get("outcome_from")),
+        "world": text(summary.get("world"), 40),
         "worlds": _words(summary.get("worlds")),
+        "citations": text(summary.get("citations"), 40),
+        "unknown_tools": _words(summary.get("unknown_tools")),
+        "unmapped_fields": _words(summary.get("unmapped_fields")),
+        "stale_policies": _words(summary.get("stale_policies")),
+        "changed_policy": _words(summary.get("changed_policy")),
         "skipped": [text(_reason(entry), 500) for entry in skipped[:SKIPPED]],
         "skipped_count": max(len(skipped), whole_number(summary.get("skipped_count")) or 0),
-        "unmapped": _words(summary.get("unmapped")),
     }
 
 

@@ -117,7 +117,8 @@ function drawLookups() {
 
 function drawPolicies() {
   const rows = verdictRows(data.overview.by_policy, "applied");
-  for (const policy of policies.values()) if (!rows.some((row) => row.name === policy.id)) rows.push({name: policy.id, applied: 0, could_deny: 0, counts: new Map(), of: 0});
+  const judged = new Set(rows.map((row) => row.name));
+  const unjudged = data.policies.filter((policy) => !judged.has(policy.id));
   rows.sort((one, other) => flaggedCount(other) - flaggedCount(one) || (other.applied || 0) - (one.applied || 0));
   const idle = rows.filter((row) => row.could_deny === 0 || !row.applied);
   const tried = rows.filter((row) => !idle.includes(row));
@@ -130,6 +131,8 @@ function drawPolicies() {
   if (idle.length) section.append(make("h3", {}, `Never exercised: ${count(idle.length, "policy", "policies")}`),
     make("ul", {class: "idle"}, idle.slice(0, 200).map((row) => make("li", {}, code(row.name, 60), " ",
       make("span", {class: "note"}, row.applied ? `applied to ${count(row.applied, "call")}, none of which it could have denied` : "applied to no call")))));
+  if (unjudged.length) section.append(make("h3", {}, `Not judged by this audit: ${count(unjudged.length, "policy", "policies")}`),
+    make("ul", {class: "idle"}, unjudged.slice(0, 200).map((policy) => make("li", {}, code(policy.id, 60), " ", make("span", {class: "note"}, policy.kind && policy.kind !== "guard" ? ["a ", said(policy.kind, 20), " policy, which no guard checks"] : "has no guard")))));
   const sentence = (name) => (policies.get(name) || {}).definition || "";
   section.append(table("verdicts by policy", ["Policy", "What it says", "Severity", "Applied to", "Could deny", ...VERDICTS.map(named)],
     rows.map((row) => [code(row.name, 60), said(sentence(row.name), 200), said((policies.get(row.name) || {}).severity, 20), number(row.applied), number(row.could_deny), ...VERDICTS.map((kind) => number(row.counts.get(kind) || 0))])));

@@ -43,15 +43,25 @@ function drawLede() {
     ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} did not fit or were not recorded; read one with `, make("code", {}, `bylaw explain ${plain(data.out, 40)} TRAJECTORY STEP`), "."] : []));
 }
 
+const WORLDS = new Map(Object.entries({
+  snapshot: "The facts were taken from a database that moves with the writes.",
+  hindsight: "There was no database: what was true is taken from what the same conversation showed, later results included.",
+  none: "There was no database, and later results were not used.",
+}));
+
 function drawLimits() {
   const overview = data.overview;
   const section = document.getElementById("limits");
   const item = (title, ...words) => make("li", {}, make("b", {}, title), " ", words);
   section.replaceChildren(...heading("limits", "What this audit could not see"), make("ul", {class: "plain"},
-    item("What was really true.", overview.worlds ? ["The facts were taken from ", said(overview.worlds, 300), ". "] : "", `${count(total(state.criterion, "uninformed"), "call")} stayed uninformed: nothing recorded says whether they were allowed.`),
+    item("What was really true.", WORLDS.get(overview.world) || "", overview.worlds ? [" (", said(overview.worlds, 300), ") "] : " ", `${count(total(state.criterion, "uninformed"), "call")} stayed uninformed: nothing recorded says whether they were allowed.`),
     item("Whether it went well.", overview.outcome_from ? ["Outcomes were read from ", said(overview.outcome_from, 300), "."] : "No outcome was recorded with these conversations."),
     item("Calls that could not be judged.", `${number(total(state.criterion, "inconclusive"))} were inconclusive; they count neither as compliant nor as violations.`),
-    overview.unmapped ? item("Tools and fields that no observation maps.", said(overview.unmapped, 600)) : null,
+    overview.unknown_tools ? item("Tools the pack does not know.", said(overview.unknown_tools, 600), ".") : null,
+    overview.unmapped_fields ? item("Result fields that no observation maps.", said(overview.unmapped_fields, 600), ".") : null,
+    overview.stale_policies ? item("Policies whose sentences changed since the pack was written.", said(overview.stale_policies, 600), ".") : null,
+    overview.changed_policy ? item("Agents that were given other policy sentences.", said(overview.changed_policy, 600), ".") : null,
+    overview.citations && overview.citations !== "text" ? item("The policy\u2019s own words.", "The document was not given, so policies are cited by heading and line.") : null,
     overview.skipped_count ? item("Records that could not be read.", `${number(overview.skipped_count)} skipped, and never counted as compliant.`) : item("Records that could not be read.", "None."),
     data.unreadable ? item("Lines of the audit\u2019s own output that could not be read.", number(data.unreadable)) : null));
   if (overview.skipped.length) section.append(make("details", {class: "as-table"}, make("summary", {}, "Skipped records"), make("ol", {}, overview.skipped.map((entry) => make("li", {}, said(entry, 500)))),
