@@ -20,7 +20,6 @@ from bylaw.facts.region import (
     TRUE,
     Order,
     Region,
-    Spans,
     Words,
     meet,
     points,

@@ -1,0 +1,201 @@
+"""What a guard says of a call, given what a source knows: every path the unknown facts leave open is looked at.
+
+A run that meets an unknown system fact is repeated with the other answer; what only the user or the host can say
+splits the evaluation into completions, inside each of which it is settled. After forking execution in symbolic
+execution (King 1976), on guards that are small enough to be run whole.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Context, getcontext, setcontext
+from types import TracebackType
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from bylaw.facts.entity import Fact, Source
+from bylaw.facts.unknown import Stuck
+from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS, TICKS
+from bylaw.guard.operation import Failure
+from bylaw.guard.parse import Guard
+from bylaw.guard.run import NOTHING, Absent, Assumptions, Hushed, Run, Split
+
+Outcome = Literal["permit", "deny", "undetermined", "failed"]
+PRECISION = 50
+
+
+class Completion(Struct, frozen=True):
+    """What a guard says under one way the user's and the host's facts may be."""
+
+    assume: Assumptions
+    """Given back to `evaluate`, it stays inside this completion."""
+    outcome: Outcome
+    because: str = ""
+    """The text of a denial, the reason and line of a failure, the limit that was reached."""
+    reads: tuple[Fact, ...] = ()
+    """System facts in the order they were read, up to and including the first unknown one."""
+    lacking: tuple[Fact, ...] = ()
+    """System facts whose values the outcome depends on; empty unless undetermined."""
+    asked: tuple[Fact, ...] = ()
+    """User and context facts decided by assumption."""
+    paths: int = 1
+
+
+def evaluate(
+    guard: Guard,
+    arguments: Mapping[str, Any],
+    source: Source,
+    *,
+    tool: str = "",
+    now: datetime | None = None,
+    assume: Assumptions = NOTHING,
+    seen: Callable[[Fact], bool] | None = None,
+    coverage: set[int] | None = None,
+) -> tuple[Completion, ...]:
+    """What `guard` says of a call of `tool` with `arguments`, one completion for each way the user's facts matter.
+
+    `seen` is given when the source is the world, and tells what the agent had seen.
+    """
+    run = Run(arguments, source, tool, now, assume, seen, coverage)
+    function = guard.function if coverage is None else guard.covering()
+    if not guard.has_arithmetic:
+        return _evaluate(guard, function, run)
+    outside = getcontext()
+    setcontext(Context(prec=PRECISION))
+    try:
+        return _evaluate(guard, function, run)
+    finally:
+        setcontext(outside)
+
+
+def _evaluate(guard: Guard, function: Callable[..., Any], run: Run) -> tuple[Completion, ...]:
+    assume = run.assumptions
+    try:
+        outcome, because = run_path(guard, function, run)
+    except Split as split:
+        return _complete(guard, function, run, split)
+    if not run.decisions and outcome != "stuck":
+        return (Completion(assume, outcome, because, tuple(run.reads), (), tuple(run.asked)),)
+    try:
+        return (_explore(guard, function, run, outcome, because),)
+    except Split as split:
+        return _complete(guard, function, run, split)
+
+
+def _complete(guard: Guard, function: Callable[..., Any], run: Run, split: Split) -> tuple[Completion, ...]:
+    """One completion for each way the user's and the host's facts lead somewhere else."""
+    start = run.assumptions
+    left = ALL_TICKS
+    pending = [start.narrowed(split.variable, split.rest), start.narrowed(split.variable, split.region)]
+    found: list[Completion] = []
+    asked: dict[Fact, None] = {}
+    while pending:
+        run.assumptions = pending.pop()
+        _begin(run)
+        try:
+            outcome, because = run_path(guard, function, run)
+            left -= TICKS - run.ticks
+            found.append(_explore(guard, function, run, outcome, because))
+        except Split as further:
+            asked.update(dict.fromkeys(further.variable.needs))
+            pending.append(run.assumptions.narrowed(further.variable, further.rest))
+            pending.append(run.assumptions.narrowed(further.variable, further.region))
+        if len(found) + len(pending) > COMPLETIONS or left < 0:
+            because = f"depends on the user's facts in more than {COMPLETIONS} ways"
+            lacking = tuple(dict.fromkeys(fact for one in found for fact in one.lacking))
+            reads = max((one.reads for one in found), key=len, default=tuple(run.reads))
+            return (Completion(start, "undetermined", because, reads, lacking, tuple(asked), len(found)),)
+    return tuple(found)
+
+
+def _begin(run: Run) -> None:
+    run.restart()
+    run.decisions.clear()
+    run.lacking.clear()
+    run.asked.clear()
+
+
+def _explore(guard: Guard, function: Callable[..., Any], run: Run, outcome: str, because: str) -> Completion:
+    """Every path of one completion, the first of which has just been run."""
+    reads = tuple(run.reads)
+    outcomes: dict[str, str] = {}
+    paths, left = 1, ALL_TICKS
+    limit = ""
+    while True:
+        outcomes.setdefault(outcome, because)
+        left -= TICKS - run.ticks
+        if outcome in ("stuck", "failed") or len(outcomes) > 1 or not _turn(run.decisions, run.position):
+            break
+        if paths == PATHS or left < 0:
+            limit = f"more than {PATHS} paths" if paths == PATHS else f"more than {ALL_TICKS} steps over all paths"
+            break
+        run.restart()
+        outcome, because = run_path(guard, function, run)
+        paths += 1
+    result: Outcome
+    if "failed" in outcomes:
+        result, because = "failed", outcomes["failed"]
+    elif "stuck" in outcomes or len(outcomes) > 1 or limit:
+        result, because = "undetermined", limit
+    else:
+        ((only, because),) = outcomes.items()
+        result = "permit" if only == "permit" else "deny"
+    lacking = tuple(run.lacking) if result == "undetermined" else ()
+    return Completion(run.assumptions, result, because, reads, lacking, tuple(run.asked), paths)
+
+
+def _turn(decisions: list[bool], used: int) -> bool:
+    """Turns the last decision that can still be turned; False where every path has been taken."""
+    del decisions[used:]
+    while decisions and not decisions[-1]:
+        decisions.pop()
+    if decisions:
+        decisions[-1] = False
+    return bool(decisions)
+
+
+def run_path(guard: Guard, function: Callable[..., Any], run: Run) -> tuple[Any, str]:
+    """Runs the guard along one path. The one place where guard code runs."""
+    try:
+        return function(run)
+    except Split:
+        raise
+    except Stuck as stuck:
+        if run.hushed is None:
+            run.lack(stuck.unknown.needs)
+            return "stuck", ""
+    except Hushed:
+        pass
+    except Absent as absent:
+        if run.hushed is None:
+            return "deny", str(absent)
+    except Exception as error:
+        if run.hushed is None:
+            return "failed", f"{guard.file}:{line_of(error.__traceback__, guard)}: {reason_of(error)}"
+    return "deny", run.hushed or ""
+
+
+def line_of(trace: TracebackType | None, guard: Guard) -> int:
+    """The line of the guard an error came from."""
+    line = guard.line
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == guard.file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def reason_of(error: Exception) -> str:
+    """One line for a person: ours as they are, Python's in our words."""
+    match error:
+        case Failure():
+            return str(error)
+        case ZeroDivisionError():
+            return "division by zero; test for it first"
+        case ArithmeticError():
+            return "a number or date is out of range"
+        case RecursionError() | MemoryError():
+            return "values are nested too deep"
+        case _:
+            text = " ".join(str(error).split())[:200]
+            return text[:1].lower() + text[1:] or type(error).__name__

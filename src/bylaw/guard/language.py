@@ -1,0 +1,132 @@
+"""The part of Python a guard may use: names, methods, limits, and what to say about the rest."""
+
+import ast
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from bylaw.facts.entity import Entity
+
+TICKS = 10_000
+"""Loop turns and calls along one path."""
+ALL_TICKS = 100_000
+"""The same over all paths of one evaluation."""
+PATHS = 256
+COMPLETIONS = 64
+LARGEST = 10**18
+LONGEST = 10_000
+"""Characters of a string, items of a list."""
+
+SOURCE = 200_000
+"""Characters of one guard file."""
+NODES = 4_000
+"""Parts of one function."""
+DEPTH = 40
+"""Nesting of one function."""
+NODES_PER_TICK = 50
+"""A loop whose body is large pays for it, so that ticks bound the time."""
+
+
+class Vocabulary(Struct, frozen=True):
+    """What guards of one pack may speak of."""
+
+    entities: Mapping[str, Entity]
+    arguments: frozenset[str] = frozenset()
+    tools: frozenset[str] = frozenset()
+
+
+BUILT_INS = frozenset(
+    ["len", "any", "all", "sum", "min", "max", "sorted", "count", "abs", "round", "date", "time", "days", "hours", "money", "lower", "strip", "get", "now", "done"]
+)
+GATHERING = frozenset(("any", "all", "sum", "min", "max", "len", "sorted", "count"))
+"""Built-ins that take a comprehension."""
+ARITY: Mapping[str, tuple[int, int]] = {
+    "len": (1, 1),
+    "any": (1, 1),
+    "all": (1, 1),
+    "sum": (1, 1),
+    "count": (1, 1),
+    "sorted": (1, 1),
+    "min": (1, 20),
+    "max": (1, 20),
+    "abs": (1, 1),
+    "round": (1, 2),
+    "date": (1, 1),
+    "time": (1, 1),
+    "days": (1, 1),
+    "hours": (1, 1),
+    "money": (1, 1),
+    "lower": (1, 1),
+    "strip": (1, 1),
+    "get": (2, 3),
+    "now": (0, 0),
+}
+TEXT_METHODS: Mapping[str, tuple[int, int]] = {
+    "lower": (0, 0),
+    "upper": (0, 0),
+    "strip": (0, 0),
+    "startswith": (1, 1),
+    "endswith": (1, 1),
+    "split": (0, 1),
+    "isdigit": (0, 0),
+    "isalpha": (0, 0),
+}
+DATE_METHODS: Mapping[str, tuple[int, int]] = {"weekday": (0, 0), "isoformat": (0, 0)}
+DATE_PARTS = frozenset(("year", "month", "day", "hour", "minute", "days"))
+RESERVED = BUILT_INS | {"call", "facts", "permit", "deny", "found", "unseen", "range", "history"}
+
+REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
+    ast.While: ("`while` is not part of the language", "loop over a list with `for`"),
+    ast.Try: ("`try` is not part of the language", "use get() for what may be missing"),
+    ast.TryStar: ("`try` is not part of the language", "use get() for what may be missing"),
+    ast.With: ("`with` is not part of the language", "remove it"),
+    ast.AsyncWith: ("`async` is not part of the language", "remove it"),
+    ast.AsyncFor: ("`async` is not part of the language", "use a plain `for`"),
+    ast.AsyncFunctionDef: ("`async` is not part of the language", "write `def`"),
+    ast.Await: ("`await` is not part of the language", "remove it"),
+    ast.Match: ("`match` is not part of the language", "use if/elif/else"),
+    ast.FunctionDef: ("a function inside a guard is not allowed", "write its body in place"),
+    ast.ClassDef: ("`class` is not part of the language", "remove it"),
+    ast.Import: ("`import` is not part of the language", "use the built-ins"),
+    ast.ImportFrom: ("`import` is not part of the language", "use the built-ins"),
+    ast.Global: ("`global` is not part of the language", "assign to a local name"),
+    ast.Nonlocal: ("`nonlocal` is not part of the language", "assign to a local name"),
+    ast.Delete: ("`del` is not part of the language", "remove it"),
+    ast.Raise: ("`raise` is not part of the language", 'write `return deny("why")`'),
+    ast.Assert: ("`assert` is not part of the language", 'write `if ...: return deny("why")`'),
+    ast.AnnAssign: ("annotations are not part of the language", "write `name = value`"),
+    ast.Lambda: ("`lambda` is not part of the language", "write the expression in place"),
+    ast.NamedExpr: ("`:=` is not part of the language", "assign on a line of its own"),
+    ast.Yield: ("`yield` is not part of the language", "write `return permit()` or `return deny(...)`"),
+    ast.YieldFrom: ("`yield` is not part of the language", "write `return permit()` or `return deny(...)`"),
+    ast.Starred: ("`*` arguments are not part of the language", "name each argument"),
+    ast.JoinedStr: ("f-strings are allowed in deny texts only", "compare the parts themselves"),
+    ast.DictComp: ("a dict comprehension is not part of the language", "loop over the list"),
+    ast.ListComp: ("a comprehension stands only inside any, all, sum, min, max, len, sorted, count", "loop with `for`"),
+    ast.GeneratorExp: (
+        "a comprehension stands only inside any, all, sum, min, max, len, sorted, count",
+        "loop with `for`",
+    ),
+    ast.SetComp: ("a set comprehension stands only inside len", "use a list comprehension"),
+    ast.Set: ("a set stands only on the right of `in`", "write a list"),
+    ast.Slice: ("a slice stands only in `x[a:b]`", "index one item"),
+}
+
+BINARY: Mapping[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.FloorDiv: "divide_floor",
+    ast.Mod: "remainder",
+}
+ORDER: Mapping[type[ast.cmpop], str] = {
+    ast.Eq: "equal",
+    ast.NotEq: "differ",
+    ast.Lt: "less",
+    ast.LtE: "at_most",
+    ast.Gt: "more",
+    ast.GtE: "at_least",
+    ast.In: "within",
+    ast.NotIn: "without",
+}

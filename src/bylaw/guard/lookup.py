@@ -1,0 +1,117 @@
+"""Look-up functions: where a mapping cannot say what a tool's results show, code that searches the history can.
+
+The same language as guards: `def find_<Entity>_<field>(key, history)` returns `found(value)` or `unseen()`.
+"""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from bylaw.errors import GuardError
+from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key
+from bylaw.guard.language import Vocabulary
+from bylaw.guard.operation import Failure, Operations, admit
+from bylaw.guard.parse import functions_of
+from bylaw.guard.statement import Statements
+
+
+class History(Protocol):
+    """The results delivered so far."""
+
+    def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """Records `{arguments, value, step}` of the calls of `tool` whose arguments equal `match`, oldest first."""
+        ...
+
+
+class Lookup:
+    """A compiled look-up function for one field."""
+
+    __slots__ = ("entity", "field", "file", "function", "line", "name")
+
+    def __init__(self, entity: Entity, field: Field, name: str, file: str, line: int, function: Any) -> None:
+        self.entity = entity
+        self.field = field
+        self.name = name
+        self.file = file
+        self.line = line
+        self.function: Callable[..., Any] = function
+
+    @property
+    def place(self) -> str:
+        """`file:line` of its definition."""
+        return f"{self.file}:{self.line}"
+
+    def __repr__(self) -> str:
+        return f"<look-up {self.name} at {self.place}>"
+
+
+class _Search(Operations):
+    """What the compiled code of a look-up function talks to."""
+
+    __slots__ = ("history",)
+
+    def __init__(self, history: History) -> None:
+        super().__init__()
+        self.history = history
+
+    def results(self, tool: Any, match: Mapping[str, Any]) -> list[Any]:
+        self.spend(1)
+        if tool.__class__ is not str:
+            raise Failure("history.results() takes a tool's name")
+        return admit([dict(record) for record in self.history.results(tool, match)])
+
+    def found(self, value: Any) -> Any:
+        return value
+
+    def unseen(self) -> Any:
+        return UNSEEN
+
+
+class _Function(Statements):
+    answers = ("found", "unseen")
+
+    def prepare(self) -> None:
+        self.call, self.facts, self.history = "", "", "history"
+        self.parameters = frozenset(("key",))
+        self.kinds["key"] = None
+        self.sure.add("key")
+        self.unavailable = frozenset(("now", "done"))
+
+
+def parse_lookups(text: str, *, file: str, vocabulary: Vocabulary) -> tuple[dict[str, Lookup], list[GuardError]]:
+    """The look-up functions of one file by name, and all its faults."""
+    functions, faults = functions_of(text, file=file)
+    lookups: dict[str, Lookup] = {}
+    for node in functions:
+        target = _target(node, vocabulary)
+        if target is None:
+            hint = "name it find_<Entity>_<field> after a declared field"
+            faults.append(GuardError(f"`{node.name}` looks up no field", place=f"{file}:{node.lineno}", hint=hint))
+            continue
+        made = _Function(file, vocabulary)
+        made.prepare()
+        function = made.function(node, ("key", "history"))
+        faults.extend(made.faults)
+        if function is not None:
+            lookups[node.name] = Lookup(*target, node.name, file, node.lineno, function)
+    return lookups, faults
+
+
+def run_lookup(lookup: Lookup, key: Key, history: History) -> Any:
+    """The value the look-up found, or UNSEEN; a look-up that fails raises ValueError, as a malformed value does."""
+    record = dict(zip(lookup.entity.key, key, strict=True))
+    try:
+        return lookup.function(_Search(history), record)
+    except (Failure, ArithmeticError, TypeError, LookupError, NameError, RecursionError) as error:
+        raise ValueError(f"{lookup.place}: {lookup.name} failed: {error}") from None
+
+
+def _target(node: ast.FunctionDef, vocabulary: Vocabulary) -> tuple[Entity, Field] | None:
+    for entity in vocabulary.entities.values():
+        prefix = f"find_{entity.name}_"
+        if node.name.startswith(prefix):
+            name = node.name.removeprefix(prefix)
+            field = EXISTS if name == "exists" else entity.fields.get(name)
+            if field is not None:
+                return entity, field
+    return None

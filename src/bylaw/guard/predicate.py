@@ -1,0 +1,112 @@
+"""Boolean expressions in the guard language, for rules: true, false, or not known."""
+
+import ast
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from bylaw.errors import GuardError
+from bylaw.facts.entity import Source
+from bylaw.guard.evaluate import evaluate
+from bylaw.guard.language import Vocabulary
+from bylaw.guard.parse import Guard, parse_text, size_fault
+from bylaw.guard.statement import Statements
+
+
+class Predicate:
+    """A compiled boolean expression over named records and facts."""
+
+    __slots__ = ("guard", "parameters", "text")
+
+    def __init__(self, text: str, parameters: tuple[str, ...], guard: Guard) -> None:
+        self.text = text
+        self.parameters = parameters
+        self.guard = guard
+
+    @property
+    def place(self) -> str:
+        """`file:line` of its text."""
+        return self.guard.place
+
+    def __repr__(self) -> str:
+        return f"<predicate {self.text} at {self.place}>"
+
+
+class _Expression(Statements):
+    """An expression whose names are the parameters; there is no call."""
+
+    def prepare(self, parameters: tuple[str, ...]) -> None:
+        self.call = ""
+        self.parameters = frozenset(parameters)
+        self.kinds.update(dict.fromkeys(parameters))
+        self.sure.update(parameters)
+
+
+def compile_predicate(
+    text: str, *, parameters: tuple[str, ...], vocabulary: Vocabulary, file: str, line: int = 1
+) -> Predicate:
+    """The predicate that `text` says; raises GuardError with the first fault."""
+    tree, faults = parse_text(text.strip(), file=file, mode="eval")
+    if faults:
+        raise _moved(faults[0], line)
+    too_large = size_fault(tree, file)
+    if too_large:
+        raise _moved(too_large, line)
+    ast.increment_lineno(tree, line - 1)
+    made = _Expression(file, vocabulary)
+    made.prepare(parameters)
+    test = made.expression(tree.body)
+    if made.faults:
+        raise made.faults[0]
+    body = ast.If(test, [ast.Return(made.run("permit"))], [ast.Return(made.run("deny", ast.Constant("")))])
+    function = made.compiled(tree.body, [ast.copy_location(body, tree.body)])
+    return Predicate(text, parameters, _guard(tree.body, file, line, vocabulary, made, function, parameters))
+
+
+def judge_predicate(
+    predicate: Predicate, arguments: Mapping[str, Any], source: Source, *, now: datetime | None = None
+) -> tuple[bool | None, str]:
+    """Whether the predicate holds, None where that is not known, and then why."""
+    completions = evaluate(predicate.guard, arguments, source, now=now)
+    outcomes = {completion.outcome for completion in completions}
+    absent = [completion.because for completion in completions if completion.outcome == "deny" and completion.because]
+    if outcomes == {"permit"}:
+        return True, ""
+    if outcomes == {"deny"} and not absent:
+        return False, ""
+    failed = [completion.because for completion in completions if completion.outcome == "failed"]
+    needed = dict.fromkeys(fact for completion in completions for fact in (*completion.lacking, *completion.asked))
+    return None, (failed or absent or [f"needs {', '.join(map(str, needed))}"])[0]
+
+
+def evaluate_predicate(
+    predicate: Predicate, arguments: Mapping[str, Any], source: Source, *, now: datetime | None = None
+) -> bool | None:
+    """Whether the predicate holds; None where that is not known or it fails."""
+    return judge_predicate(predicate, arguments, source, now=now)[0]
+
+
+def _guard(
+    node: ast.expr,
+    file: str,
+    line: int,
+    vocabulary: Vocabulary,
+    made: Statements,
+    function: Callable[..., Any],
+    parameters: tuple[str, ...],
+) -> Guard:
+    """The predicate as a guard: permit for true, deny for false."""
+    names = sorted(parameters)
+
+    def call(run: Any) -> Any:
+        return function(run, *(run.argument(name) for name in names))
+
+    stub = ast.FunctionDef("predicate", ast.arguments([], [], None, [], [], None, []), [ast.Expr(node)], [], None)
+    stub.lineno = line
+    return Guard(stub, file, vocabulary, made, call)
+
+
+def _moved(fault: GuardError, line: int) -> GuardError:
+    """The same fault where the text stands in its file."""
+    file, _, number = fault.place.rpartition(":")
+    return GuardError(fault.message, place=f"{file}:{int(number) + line - 1}", hint=fault.hint)

@@ -1,0 +1,406 @@
+"""One run of a guard along one path: it reads facts, notes which, and answers Unknown booleans."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Fact, Field, Key, Origin, Source
+from bylaw.facts.region import Region, Spans, Words, meet
+from bylaw.facts.unknown import Stuck, Truth, Unknown, Variable, derive, opaque_truth, show, text_of, unknown_fact
+from bylaw.guard.expression import Spec
+from bylaw.guard.language import TICKS
+from bylaw.guard.operation import Failure, Operations, admit, fail, name_of
+
+KEYS = frozenset((str, int, bool, float))
+NOW = Fact("context", (), "now")
+PERMIT = ("permit", "")
+
+_fact = tuple.__new__
+
+
+class Assumptions:
+    """One way the user's and the host's facts may be: for each a set of values it lies in."""
+
+    __slots__ = ("regions",)
+
+    def __init__(self, regions: Mapping[str, tuple[Variable, Region]] | None = None) -> None:
+        self.regions: Mapping[str, tuple[Variable, Region]] = regions or {}
+
+    def narrowed(self, variable: Variable, region: Region) -> "Assumptions":
+        """The same, and `variable` lies in `region`."""
+        return Assumptions({**self.regions, variable.name: (variable, region)})
+
+    def __bool__(self) -> bool:
+        return bool(self.regions)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Assumptions) and _regions(self) == _regions(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.regions)))
+
+    def __str__(self) -> str:
+        return "; ".join(show(variable, region) for variable, region in self.regions.values()) or "nothing assumed"
+
+    def __repr__(self) -> str:
+        return f"Assumptions({self})"
+
+
+NOTHING = Assumptions()
+
+
+def _regions(assumptions: Assumptions) -> dict[str, Region]:
+    return {name: region for name, (_, region) in assumptions.regions.items()}
+
+
+class Absent(Exception):
+    """A field of a thing that does not exist was read: the path ends in deny."""
+
+
+class Split(Exception):
+    """The path depends on what only the user or the host can say: both ways are looked at separately."""
+
+    def __init__(self, variable: Variable, region: Region, rest: Region) -> None:
+        self.variable, self.region, self.rest = variable, region, rest
+
+
+class Unsure(Exception):
+    """While looking for a member that surely answers yes: this one depends on something unknown."""
+
+
+class Hushed(Exception):
+    """A deny text depends on something unknown: it is said without the value."""
+
+
+class Trial:
+    """One member of a kind while it is asked: its answer, None where unsure, and what it took."""
+
+    __slots__ = ("answer", "asked", "frozen", "key", "memo", "reads")
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+        self.answer: bool | None = None
+        self.memo: dict[Fact, Any] = {}
+        self.reads: list[Fact] = []
+        self.asked: dict[Fact, None] = {}
+        self.frozen = False
+
+
+_NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
+
+
+class Run(Operations):
+    """What the compiled code of a guard talks to, as `_`."""
+
+    __slots__ = (
+        "arguments",
+        "asked",
+        "assumptions",
+        "cache",
+        "coverage",
+        "decisions",
+        "frozen",
+        "hushed",
+        "lacking",
+        "looking",
+        "memo",
+        "path",
+        "position",
+        "reads",
+        "seen",
+        "source",
+        "time",
+        "tool",
+        "touched",
+    )
+
+    def __init__(
+        self,
+        arguments: Mapping[str, Any],
+        source: Source,
+        tool: str,
+        now: datetime | None,
+        assumptions: Assumptions,
+        seen: Callable[[Fact], bool] | None,
+        coverage: set[int] | None,
+    ) -> None:
+        self.arguments = arguments
+        self.source = source
+        self.tool = tool
+        self.time = now
+        self.assumptions = assumptions
+        self.seen = seen
+        self.coverage = coverage
+        self.cache: dict[Fact, Any] = {}
+        self.decisions: list[bool] = []
+        self.lacking: dict[Fact, None] = {}
+        self.asked: dict[Fact, None] = {}
+        self.start()
+
+    def restart(self) -> None:
+        """At the beginning of another path: values once read stay known."""
+        self.cache.update((fact, value) for fact, value in self.memo.items() if not isinstance(value, Unknown))
+        self.start()
+
+    def start(self) -> None:
+        """At the beginning of a path."""
+        self.ticks = TICKS
+        self.memo: dict[Fact, Any] = {}
+        self.reads: list[Fact] = []
+        self.frozen = False
+        self.hushed: str | None = None
+        self.looking = False
+        self.position = 0
+        self.path: dict[str, Region] = {}
+        self.touched: set[tuple[str, Any]] = set()
+
+    # Facts.
+
+    def key_of(self, entity: str, parts: tuple[Any, ...]) -> Any:
+        """The key of a thing; an Unknown where a part of it is."""
+        for part in parts:
+            if part.__class__ not in KEYS:
+                if isinstance(part, Unknown):
+                    return part
+                if part is None or isinstance(part, (list, dict, tuple)):
+                    fail(f"{name_of(part)} is no key of {entity}")
+        return parts
+
+    def key_part(self, key: Any, index: int) -> Any:
+        if isinstance(key, Unknown):
+            return derive("key", (key, index))
+        return key[index]
+
+    def read(self, spec: Spec, key: Any) -> Any:
+        """The value of a field, or the Unknown that stands for it."""
+        if key.__class__ is not tuple:
+            return self.read_of_unknown(spec, key)
+        fact: Fact = _fact(Fact, (spec.entity_name, key, spec.field_name))
+        memo = self.memo
+        if fact in memo:
+            return memo[fact]
+        cache = self.cache
+        value = cache[fact] if fact in cache else self.source.read(spec.entity, key, spec.field)
+        if spec.is_system and not self.frozen and self.hushed is None:
+            self.reads.append(fact)
+        if value is UNSEEN:
+            cache[fact] = UNSEEN
+            value = self.missing(spec, key, fact)
+        elif value is ABSENT:
+            cache[fact] = ABSENT
+            raise Absent(_no_such(spec.entity_name, key))
+        else:
+            value = admit(value)
+        memo[fact] = value
+        return value
+
+    def missing(self, spec: Spec, key: Key, fact: Fact) -> Unknown:
+        if spec.is_system and self.hushed is None:
+            self.frozen = True
+        thing = (spec.entity_name, key)
+        if spec.field_name != "exists":
+            self.check_exists(thing)
+        return unknown_fact(self, spec.field, _name(*thing, spec.field_name), {fact: spec.origin}, thing)
+
+    def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown:
+        """A field of a thing whose key is not known: what is missing is what the key needs."""
+        thing = (spec.entity_name, key.text)
+        if spec.field_name != "exists":
+            self.check_exists(thing)
+        return unknown_fact(self, spec.field, _name(*thing, spec.field_name), key.needs, thing)
+
+    def check_exists(self, thing: tuple[str, Any]) -> None:
+        """A field read where the path took the thing not to exist ends it, and the other way round in `decide`."""
+        if self.is_gone(thing):
+            raise Absent(_no_such(*thing))
+        self.touched.add(thing)
+
+    def is_gone(self, thing: tuple[str, Any]) -> bool:
+        """Whether this path took the thing not to exist."""
+        possible = self.path.get(_name(*thing, "exists"))
+        return isinstance(possible, Words) and True not in possible.values
+
+    def argument(self, name: str) -> Any:
+        arguments = self.arguments
+        if name not in arguments:
+            fail(f"the call has no argument `{name}`; use get(call, ...)")
+        return admit(arguments[name])
+
+    def optional(self, name: str, default: Any) -> Any:
+        arguments = self.arguments
+        return admit(arguments[name]) if name in arguments else default
+
+    def tool_name(self) -> str:
+        return self.tool
+
+    def do_now(self) -> Any:
+        if self.time is None:
+            return unknown_fact(self, Field("now", "datetime"), "now()", {NOW: "context"})
+        return admit(self.time)
+
+    def do_done(self, tool: str, match: Mapping[str, Any]) -> Any:
+        self.spend(1)
+        unknown = [value for value in match.values() if isinstance(value, Unknown)]
+        if unknown:
+            shown = ", ".join(f"{name}={text_of(value)}" for name, value in match.items())
+            return self.opaque("count", f"done({tool}, {shown})", unknown)
+        return self.source.done(tool, match)
+
+    # Things of a kind, seen or there.
+
+    def any_seen(
+        self,
+        entity: Entity,
+        match: Mapping[str, Any],
+        specs: tuple[Spec, ...],
+        body: Callable[[Key], Any],
+        weight: int,
+        text: str,
+        free: tuple[Any, ...],
+    ) -> Any:
+        """`any(body for x in facts.X.seen(match))`: one member that surely answers yes is enough, and then only what
+        was read of that member counts; in the world run a member all of which was seen comes first."""
+        self.spend(weight)
+        field = next(iter(match), "exists")
+        question = f"any({text}) over {text_of(list(match.values()))} {text_of(free)}"
+        for value in match.values():
+            if isinstance(value, Unknown):
+                return opaque_truth(self, question, value.needs)
+        keys, is_complete = self.source.members(entity, match)
+        trials = [Trial(tuple(key)) for key in keys]
+        answer = self.try_members(trials, specs, body, weight)
+        if answer is None:
+            for trial in trials:
+                self.spend(weight)
+                for spec in specs:
+                    self.read(spec, trial.key)
+                if body(trial.key):
+                    return True
+        if answer or is_complete:
+            return bool(answer)
+        missing = Fact(entity.name, None, field)
+        if not self.frozen and self.hushed is None:
+            self.reads.append(missing)
+            self.frozen = True
+        return opaque_truth(self, question, {missing: "system"})
+
+    def try_members(
+        self, trials: list["Trial"], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
+    ) -> bool | None:
+        """Yes where some member surely answers yes, no where all surely answer no; the reads that count are noted."""
+        best: Trial | None = None
+        is_no = True
+        for trial in trials:
+            self.spend(weight)
+            self.try_member(trial, specs, body)
+            is_no = is_no and trial.answer is False
+            if trial.answer:
+                best = best or trial
+                if self.seen is None or all(map(self.seen, trial.reads)):
+                    best = trial
+                    break
+        for trial in [best] if best else trials if is_no else ():
+            if not self.frozen and self.hushed is None:
+                self.reads.extend(fact for fact in trial.reads if fact not in self.memo)
+                self.frozen = trial.frozen
+            self.memo.update(trial.memo)
+            self.asked.update(trial.asked)
+        return True if best else False if is_no else None
+
+    def try_member(self, trial: "Trial", specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
+        """Asks one member without deciding anything; what it reads is kept apart."""
+        before = (self.memo, self.reads, self.frozen, self.looking, self.touched, self.asked)
+        self.memo, self.reads, self.frozen, self.looking = dict(self.memo), trial.reads, False, True
+        self.touched, self.asked = set(self.touched), trial.asked
+        try:
+            for spec in specs:
+                self.read(spec, trial.key)
+            trial.answer = bool(body(trial.key))
+        except _NOT_SURE:
+            trial.answer = None
+        finally:
+            trial.memo, trial.frozen = self.memo, self.frozen
+            self.memo, self.reads, self.frozen, self.looking, self.touched, self.asked = before
+
+    # Answers.
+
+    def permit(self) -> tuple[str, str]:
+        return PERMIT
+
+    def deny(self, text: str) -> tuple[str, str]:
+        return "deny", text
+
+    def hush(self, fallback: str) -> str:
+        self.hushed = fallback
+        return fallback
+
+    def shown(self, value: Any) -> str:
+        if isinstance(value, Unknown):
+            return "..."
+        if isinstance(value, (list, tuple)):
+            return ", ".join(str(item)[:200] for item in value[:20])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return str(value)[:200]
+
+    def deny_with(self, _fallback: str, *parts: str) -> tuple[str, str]:
+        return "deny", "".join(parts)
+
+    def cover(self, branch: int) -> bool:
+        if self.coverage is not None:
+            self.coverage.add(branch)
+        return True
+
+    # Forks.
+
+    def decide(self, truth: Truth) -> bool:
+        """The answer to an Unknown boolean on this path: what the path implies, or else the next decision."""
+        variable, region = truth.variable, truth.region
+        assert variable is not None
+        name = variable.name
+        current = self.path.get(name)
+        if current is None:
+            assumed = self.assumptions.regions.get(name)
+            current = assumed[1] if assumed else variable.universe
+        self.spend(1 + (len(current.spans) if isinstance(current, Spans) else len(current.values)) // 4)
+        is_system = "system" in variable.needs.values()
+        yes, no = meet(current, region), meet(current, region.rest())
+        if yes.is_empty() or no.is_empty():
+            answer = no.is_empty()
+            if not is_system:
+                self.asked.update(dict.fromkeys(variable.needs))
+        elif self.hushed is not None:
+            raise Hushed
+        elif self.looking:
+            raise Unsure
+        elif not is_system:
+            raise Split(variable, yes, no)
+        else:
+            answer = self.next_decision()
+            self.lack(variable.needs)
+        self.path[name] = yes if answer else no
+        if variable.thing is not None and variable.thing in self.touched and self.is_gone(variable.thing):
+            raise Absent(_no_such(*variable.thing))
+        return answer
+
+    def next_decision(self) -> bool:
+        if self.position == len(self.decisions):
+            self.decisions.append(True)
+        answer = self.decisions[self.position]
+        self.position += 1
+        return answer
+
+    def lack(self, needs: Mapping[Fact, Origin]) -> None:
+        for fact, origin in needs.items():
+            (self.lacking if origin == "system" else self.asked)[fact] = None
+
+
+def _name(entity: str, key: Any, field: str) -> str:
+    """A fact's name as a variable: its key is written so that `1` and `"1"` differ."""
+    if key == ():
+        return f"{entity}.{field}"
+    shown = ", ".join(map(repr, key)) if isinstance(key, tuple) else key  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return f"{entity}[{shown}].{field}"
+
+
+def _no_such(entity: str, key: Any) -> str:
+    shown = ", ".join(str(part) for part in key) if isinstance(key, tuple) else "?"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return f"no such {entity} `{shown}`" if shown else f"no such {entity}"

@@ -1,0 +1,250 @@
+"""From one function of the guard language to an instrumented Python function."""
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bylaw.guard.expression import Expressions
+from bylaw.guard.language import BINARY, NODES_PER_TICK
+
+
+class Statements(Expressions):
+    """Translates the body of one function; `answers` are the calls that may follow `return`."""
+
+    answers: Sequence[str] = ("permit", "deny")
+    parameters: frozenset[str] = frozenset()
+    """Names of the function's own that hold values: the records a predicate speaks of."""
+    loops = 0
+
+    def function(self, node: ast.FunctionDef, parameters: Sequence[str]) -> Callable[..., Any] | None:
+        """The compiled function, or None where there are faults."""
+        self.signature(node, parameters)
+        self.collect(node.body)
+        body = self.block(node.body, skip_docstring=True)
+        if not ends(node.body):
+            last = node.body[-1]
+            self.fault(last, f"`{node.name}` can end without an answer", f"end every path with return {self.answer()}")
+        if self.faults:
+            return None
+        return self.compiled(node, body)
+
+    def answer(self) -> str:
+        return " or ".join(f"{name}(...)" for name in self.answers)
+
+    def compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
+        size = 1 + sum(1 for _ in ast.walk(node)) // NODES_PER_TICK
+        start = ast.Expr(self.run("spend", ast.Constant(size)))
+        named = [*sorted(self.parameters)]
+        arguments = ast.arguments([], [ast.arg(name) for name in ["_", *named]], None, [], [], None, [])
+        made = ast.FunctionDef("guard", arguments, [start, *body], [], None)
+        module = ast.Module([made], [])
+        _inherit_lines(made, getattr(node, "lineno", 1))
+        names: dict[str, Any] = {"__builtins__": {}, **self.constants}
+        exec(compile(module, self.file, "exec"), names)
+        return names["guard"]
+
+    def signature(self, node: ast.FunctionDef, parameters: Sequence[str]) -> None:
+        arguments = node.args
+        given = [argument.arg for argument in arguments.args]
+        plain = not (arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg)
+        if given != list(parameters) or not plain or arguments.defaults or arguments.kw_defaults:
+            self.fault(node, f"`{node.name}` takes other arguments", f"write def {node.name}({', '.join(parameters)}):")
+        if node.decorator_list:
+            self.fault(node.decorator_list[0], "decorators are not part of the language", "remove it")
+        if node.returns is not None or any(argument.annotation for argument in arguments.args):
+            self.fault(node, "annotations are not part of the language", "remove them")
+        if getattr(node, "type_params", None):
+            self.fault(node, "type parameters are not part of the language", "remove them")
+        if node.name.startswith("_"):
+            self.fault(node, f"`{node.name}` begins with an underscore", "name it after its policy")
+
+    def collect(self, body: Sequence[ast.stmt]) -> None:
+        """Every name the function assigns, and the entity it stands for where it is always the same."""
+        for statement in body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self.note_name(statement, name, self.is_thing(value))
+                case ast.For(target=ast.Name(id=name)):
+                    self.note_name(statement, name, None)
+                    self.collect(statement.body)
+                case ast.If():
+                    self.collect(statement.body)
+                    self.collect(statement.orelse)
+                case _:
+                    pass
+
+    def note_name(self, node: ast.stmt, name: str, entity: str | None) -> None:
+        if name in self.kinds and self.kinds[name] != entity:
+            self.fault(node, f"`{name}` stands for different kinds of things", "use a name for each")
+        self.kinds.setdefault(name, entity)
+
+    def block(self, body: Sequence[ast.stmt], *, skip_docstring: bool = False) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for index, statement in enumerate(body):
+            if skip_docstring and index == 0 and _is_docstring(statement):
+                continue
+            made.extend(ast.copy_location(one, statement) for one in self.statement(statement))
+            if ends([statement]):
+                if index + 1 < len(body):
+                    self.fault(body[index + 1], "this is never reached", "remove it")
+                break
+        return made or [ast.Pass()]
+
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
+        match node:
+            case ast.Return():
+                return self.returning(node)
+            case ast.Assign():
+                return self.assigning(node)
+            case ast.AugAssign():
+                return self.augmenting(node)
+            case ast.If():
+                return self.branching(node)
+            case ast.For():
+                return self.looping(node)
+            case ast.Pass():
+                return [ast.Pass()]
+            case ast.Break() | ast.Continue() if self.loops:
+                return [type(node)()]
+            case ast.Break() | ast.Continue():
+                self.fault(node, "this stands only in a loop", f"write return {self.answer()}")
+            case ast.Expr(value=ast.Yield() | ast.YieldFrom() | ast.Await() as value):
+                self.refuse(value)
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in self.answers:
+                self.fault(node, f"`{name}()` has no effect here", f"write `return {name}(...)`")
+            case ast.Expr():
+                self.expression(node.value)
+                self.fault(node, "a value on its own has no effect", "assign it or test it")
+            case _:
+                self.refuse(node)
+        return []
+
+    def returning(self, node: ast.Return) -> list[ast.stmt]:
+        value = node.value
+        branch = self.branch(node, "return")
+        name = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
+        if name not in self.answers or not isinstance(value, ast.Call):
+            self.fault(node, f"a return gives {self.answer()}", f"write return {self.answer()}")
+            return []
+        if value.keywords:
+            self.fault(node, f"`{name}` takes no named arguments", "give them in order")
+        made = ast.Return(self.answering(value, name, value.args))
+        return [*self.covering(branch), made]
+
+    def answering(self, node: ast.Call, name: str, given: Sequence[ast.expr]) -> ast.expr:
+        match name, given:
+            case (("permit" | "unseen"), []):
+                return self.run(name)
+            case "deny", [text]:
+                return self.denying(text)
+            case "found", [value]:
+                return self.run("found", self.expression(value))
+            case _:
+                hint = 'write deny("why")' if name == "deny" else f"write {name}()"
+                return self.fault(node, f"`{name}` takes {'one text' if name == 'deny' else 'other arguments'}", hint)
+
+    def denying(self, text: ast.expr) -> ast.expr:
+        """Facts read for the text decide nothing: they are read hushed, and cannot fail or fork."""
+        if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value.strip():
+            return self.run("deny", self.literal(text))
+        if not isinstance(text, ast.JoinedStr):
+            return self.fault(text, "deny takes a text", 'write deny("why") or deny(f"why {value}")')
+        parts: list[ast.expr] = []
+        fallback = ""
+        for part in text.values:
+            match part:
+                case ast.Constant(value=str() as words):
+                    parts.append(self.literal(part))
+                    fallback += words
+                case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+                    parts.append(self.run("shown", self.expression(value)))
+                    fallback += "..."
+                case _:
+                    return self.fault(text, "a deny text has plain {values}", "leave out conversions and formats")
+        return self.run("deny_with", self.run("hush", ast.Constant(fallback)), *parts)
+
+    def assigning(self, node: ast.Assign) -> list[ast.stmt]:
+        if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
+            self.fault(node, "an assignment goes to one name", "facts, records and lists cannot be changed")
+            return []
+        name = node.targets[0].id
+        self.check_new_name(node, name)
+        if self.kinds.get(name) is not None:
+            thing = self.thing(node.value)
+            value = thing[1] if thing else self.fault(node, f"`{name}` is not a thing here", "use another name")
+        else:
+            value = self.expression(node.value)
+        self.sure.add(name)
+        return [ast.Assign([ast.Name(name, ast.Store())], value)]
+
+    def augmenting(self, node: ast.AugAssign) -> list[ast.stmt]:
+        if not isinstance(node.target, ast.Name):
+            self.fault(node, "an assignment goes to one name", "facts, records and lists cannot be changed")
+            return []
+        if type(node.op) not in BINARY:
+            self.fault(node, "only += -= *= /= //= %= are allowed", "write it with these")
+            return []
+        self.check_new_name(node, node.target.id)
+        old = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
+        value = self.expression(ast.copy_location(ast.BinOp(old, node.op, node.value), node))
+        return [ast.Assign([ast.Name(node.target.id, ast.Store())], value)]
+
+    def branching(self, node: ast.If) -> list[ast.stmt]:
+        test = self.expression(node.test)
+        yes, no = self.branch(node, "then"), self.branch(node, "else")
+        before = set(self.sure)
+        body = [*self.covering(yes), *self.block(node.body)]
+        after_body = self.sure if not ends(node.body) else None
+        self.sure = set(before)
+        orelse = self.block(node.orelse) if node.orelse else []
+        orelse = [*self.covering(no), *orelse]
+        after_else = self.sure if not (node.orelse and ends(node.orelse)) else None
+        both = [names for names in (after_body, after_else) if names is not None]
+        self.sure = set.intersection(*both) if both else set(before)
+        return [ast.If(test, body, orelse)]
+
+    def looping(self, node: ast.For) -> list[ast.stmt]:
+        if node.orelse:
+            self.fault(node.orelse[0], "`else` after `for` is not part of the language", "set a name before the loop")
+        turns = self.turns(self.loop_source(node.iter), node)
+        name = self.target(node.target)
+        entered = self.branch(node, "loop")
+        before = set(self.sure)
+        self.sure.add(name)
+        self.loops += 1
+        body = [*self.covering(entered), *self.block(node.body)]
+        self.loops -= 1
+        self.sure = before
+        return [ast.For(ast.Name(name, ast.Store()), turns, body, [])]
+
+    def covering(self, branch: int) -> list[ast.stmt]:
+        return [ast.Expr(self.run("cover", ast.Constant(branch)))] if self.cover else []
+
+
+def ends(body: Sequence[ast.stmt]) -> bool:
+    """Whether every path through `body` leaves it by return, break or continue."""
+    for statement in body:
+        match statement:
+            case ast.Return() | ast.Break() | ast.Continue():
+                return True
+            case ast.If() if statement.orelse and ends(statement.body) and ends(statement.orelse):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _inherit_lines(node: ast.AST, line: int) -> None:
+    """Gives every node made here the line of the written node around it, so that failures name their line."""
+    pending: list[tuple[ast.AST, int]] = [(node, line)]
+    while pending:
+        part, line = pending.pop()
+        if isinstance(part, (ast.expr, ast.stmt, ast.arg)):
+            line = getattr(part, "lineno", 0) or line
+            part.lineno = part.end_lineno = line
+            part.col_offset = part.end_col_offset = 0
+        pending.extend((child, line) for child in ast.iter_child_nodes(part))
