@@ -106,8 +106,9 @@ class Examiner:
         self._sampled[call.tool] += 1
         shows = pack.schema.shows.get(call.tool, {})
         mapped = {name for kinds in shows.values() for o in kinds for name in (*o.entity.fields, *o.entity.key)}
-        value = result.value()
-        record: Any = cast(list[Any], value)[0] if isinstance(value, list) and value else value
+        value: Any = result.value()
+        rows = cast(list[Any], value) if isinstance(value, list) else [value]
+        record: Any = rows[0] if rows else None
         if isinstance(record, dict):
             fields = cast(dict[str, Any], record)
             self.unmapped.update((call.tool, name) for name in fields if name not in mapped)

@@ -24,8 +24,9 @@ class Shelf:
         manifest = read_folder(root).manifest
         variants: list[dict[str, Any]] = manifest.data.get("variants") or []
         self.name = str(manifest.data.get("name", name))
-        self._variants = [
-            (variant.get("when") or {}, load_pack(root / variant["name"], document=document)) for variant in variants
+        self._variants: list[tuple[dict[str, Any], Pack]] = [
+            (variant.get("when") or {}, load_pack(root / str(variant["name"]), document=document))
+            for variant in variants
         ]
         self._only = None if variants else load_pack(root, document=document)
         self._world_path = world

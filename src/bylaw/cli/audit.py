@@ -1,7 +1,7 @@
 """`bylaw audit`: recorded conversations in, violations and near-misses out."""
 
 import sys
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,14 @@ from bylaw.cli.tables import print_summary
 from bylaw.errors import UsageError
 
 
-class FailOn(str, Enum):
+class FailOn(StrEnum):
     """Which findings make the exit status 1."""
 
     violation = "violation"
     near_miss = "near_miss"
 
 
-class Without(str, Enum):
+class Without(StrEnum):
     """What stands in for a world where none is given."""
 
     hindsight = "hindsight"

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -21,7 +22,7 @@ def check_command(
 ) -> None:
     """Check a pack: load it, run every case, report coverage."""
     root = find_folder(pack)
-    variants = read_folder(root).manifest.data.get("variants") or []
+    variants: list[dict[str, Any]] = read_folder(root).manifest.data.get("variants") or []
     names = [root / str(variant["name"]) for variant in variants] if variants else [root]
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 80, soft_wrap=False)
     sound = [_check(load_pack(name, document=document), console, sentences) for name in names]

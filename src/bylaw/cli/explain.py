@@ -103,7 +103,8 @@ def _events(out: Path, trajectory: str) -> list[dict[str, Any]]:
         with path.open("rb") as lines:
             for raw in lines:
                 if needle in raw and (record := json.loads(raw))["trajectory"] == trajectory:
-                    return record["events"]
+                    events: list[dict[str, Any]] = record["events"]
+                    return events
     return []
 
 

@@ -68,7 +68,8 @@ def _notes(summary: dict[str, Any]) -> list[str]:
     if summary["world"] != "snapshot":
         uninformed, total = verdicts.get("uninformed", 0), sum(verdicts.values())
         notes.append(
-            f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed; give --world to settle them."
+            f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed;"
+            " give --world to settle them."
         )
     if summary["citations"] != "text":
         notes.append(
@@ -79,7 +80,8 @@ def _notes(summary: dict[str, Any]) -> list[str]:
     for change in summary["changed_policy"]:
         count = sum(change["trajectories"].values())
         notes.append(
-            f"{count:,} conversations ran under a policy text that differs in: {', '.join(change['statements'])}; they have rows of their own."
+            f"{count:,} conversations ran under a policy text that differs in: {', '.join(change['statements'])};"
+            " they have rows of their own."
         )
     if summary["unknown_tools"]:
         notes.append(f"Tools the pack does not know: {', '.join(summary['unknown_tools'])}")

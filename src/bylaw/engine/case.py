@@ -101,7 +101,7 @@ class _Case:
 
     def _by_facts(self, taken: set[int]) -> PolicyVerdict:
         seen = _Told(self._things("facts"), self._done())
-        true = _Told({**seen.things, **self._things("world", over=seen.things)}, self._done())
+        true = _Told({**seen.things, **self._things("world", over=seen.things)}, self._done(), whole=True)
         call = Call(self._tool, self._arguments)
         made = Made(call, 0, 0, self._pack.schema.tools.get(self._tool))
         found = evaluate(self._guard, self._arguments, seen, tool=self._tool, now=self._now, coverage=taken)
@@ -151,9 +151,11 @@ class _Case:
 class _Told:
     """What a case says was seen, or is true."""
 
-    def __init__(self, things: Things, done: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    def __init__(self, things: Things, done: Sequence[tuple[str, dict[str, Any]]], *, whole: bool = False) -> None:
         self.things = things
         self._done = done
+        self._whole = whole
+        """Nothing else exists."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         key = key_of(key)
@@ -173,7 +175,7 @@ class _Told:
         return None if value is UNSEEN else Shown(0, 0, "", value, None)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        return _members(self.things, entity.name, match), False
+        return _members(self.things, entity.name, match), self._whole
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int:
         return sum(

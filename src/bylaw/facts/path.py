@@ -59,7 +59,7 @@ def compile_path(text: str) -> Getter:
 
         def one(scope: Scope) -> Any:
             base = scope[index]
-            return base.get(name, NOTHING) if isinstance(base, dict) else NOTHING
+            return cast(dict[str, Any], base).get(name, NOTHING) if isinstance(base, dict) else NOTHING
 
         return one
     if "*" in steps or None in steps:
@@ -111,7 +111,7 @@ def _walk(found: list[tuple[Any, Any]], steps: Sequence[_Step]) -> list[tuple[An
                     following.extend((item, key) for item in cast(list[Any], value))
             elif isinstance(step, int):
                 if isinstance(value, list) and step < len(cast(list[Any], value)):
-                    following.append((value[step], key))
+                    following.append((cast(list[Any], value)[step], key))
             elif isinstance(value, dict):
                 record = cast(dict[str, Any], value)
                 if step == "*":

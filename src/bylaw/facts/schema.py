@@ -53,7 +53,7 @@ class SchemaReader:
 
     def __init__(self, source: Located | None, tools: Mapping[str, Tool], tool_source: Located | None) -> None:
         self._source = source
-        self._data: dict[str, Any] = source.data if source is not None and isinstance(source.data, dict) else {}
+        self._data: dict[str, Any] = source.data if source is not None else {}
         self._tools = dict(tools)
         self._tool_source = tool_source
         self.faults: list[BylawError] = []
@@ -131,8 +131,8 @@ class SchemaReader:
         for saying in sayings:
             self._pattern(saying.says or ".", at)
         claims = tuple(
-            (str(value).lower() if isinstance(value, bool) else str(value), tuple(str(p) for p in phrases))
-            for value, phrases in (record.get("claims") or {}).items()
+            (value, tuple(str(phrase) for phrase in phrases))
+            for value, phrases in cast(dict[str, list[str]], record.get("claims") or {}).items()
         )
         return Field(
             name,
@@ -147,7 +147,7 @@ class SchemaReader:
         )
 
     def _observation(self, body: Any, at: tuple[str | int, ...]) -> Observation | None:
-        if not isinstance(body, dict) or "as" not in body:
+        if not isinstance(body, dict) or "as" not in cast(dict[str, Any], body):
             self._fault("an observation needs `as:` and the kind of thing it shows", *at)
             return None
         record = cast(dict[str, Any], body)
@@ -157,7 +157,7 @@ class SchemaReader:
             self._fault(f"`{record['as']}` is not an entity", *at)
             return None
         fields: dict[str, Getter] = {}
-        for name, path in (record.get("fields") or {}).items():
+        for name, path in cast(dict[str, Any], record.get("fields") or {}).items():
             if name not in entity.fields:
                 self._fault(f"`{entity.name}` has no field `{name}`", *at)
             fields[name] = self._value(path, at)
@@ -232,7 +232,7 @@ class SchemaReader:
                 self._tool_fault(f"`{body.get('as')}` is not an entity", *at)
                 continue
             changes: dict[str, tuple[str, Getter]] = {}
-            for name, value in (body.get("set") or {}).items():
+            for name, value in cast(dict[str, Any], body.get("set") or {}).items():
                 if name not in entity.fields:
                     self._tool_fault(f"`{entity.name}` has no field `{name}`", *at)
                 how = "is"
@@ -275,7 +275,7 @@ class SchemaReader:
             return None
 
     def _section(self, name: str) -> dict[str, Any]:
-        body = self._data.get(name) or {}
+        body: Any = self._data.get(name) or {}
         if not isinstance(body, dict):
             self._fault(f"`{name}` must be a mapping", name)
             return {}

@@ -21,7 +21,7 @@ class World(Protocol):
         ...
 
     def record(self, entity: str, key: Key) -> Record | Missing:
-        """One thing's raw field values as of now; a field it lacks is not known. ABSENT or UNSEEN where there is none."""
+        """One thing's raw field values as of now; a field it lacks is not known. Else ABSENT or UNSEEN."""
         ...
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:

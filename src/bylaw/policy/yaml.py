@@ -77,9 +77,11 @@ def _id(record: Any) -> str:
 def read_yaml(text: str, *, file: str) -> Located:
     """Parse `text`; raises YamlError with its place."""
     places: dict[Place, str] = {}
-    compose: Any = yaml.compose  # pyright: ignore[reportUnknownMemberType]
+    reader: Any = yaml
     try:
-        node = compose(text, Loader=_LOADER)
+        if any(isinstance(event, yaml.AliasEvent) for event in reader.parse(text, Loader=_LOADER)):
+            raise YamlError("aliases (`*name`) are not read here", place=file, hint="write it out")
+        node = reader.compose(text, Loader=_LOADER)
         data = None if node is None else _build(node, (), places, file)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
@@ -130,7 +132,7 @@ def _pairs(node: yaml.Node) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
 
 def _scalar(node: yaml.ScalarNode) -> Any:
     text: str = node.value
-    if node.style is not None:
+    if node.style in ("'", '"', "|", ">"):
         return text
     if text in _WORDS:
         return _WORDS[text]
