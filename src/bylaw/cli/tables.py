@@ -21,9 +21,9 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
 
 
 def _agents(summary: dict[str, Any]) -> Table:
-    table = _table("Per agent, share of conversations (strict), with 95 % interval")
+    table = _table("Per agent: conversations, and shares of them in % [95 % interval], strict")
     table.add_column("agent", overflow="fold")
-    for name in ("convs", "writing", "failed", "violation", "near-miss", "of writing"):
+    for name in ("all", "writing", "failed", "violation", "near-miss", "of writing"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in summary["agents"]:
         strict = row["strict"]
@@ -42,7 +42,7 @@ def _agents(summary: dict[str, Any]) -> Table:
 def _tools(summary: dict[str, Any]) -> Table:
     table = _table("Executed write calls by verdict (strict)")
     table.add_column("tool", overflow="fold")
-    for name in ("calls", "violation", "near-miss", "uninformed", "unclear", "compliant"):
+    for name in ("calls", "viol.", "near", "uninf.", "unclear", "compl."):
         table.add_column(name, justify="right", no_wrap=True)
     for tool, row in summary["by_tool"].items():
         verdicts = row["strict"]
@@ -92,14 +92,19 @@ def _notes(summary: dict[str, Any]) -> list[str]:
 
 def _table(title: str) -> Table:
     return Table(
-        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, expand=False
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
 
 
 def _share(rate: dict[str, Any], *, interval: bool = True) -> str:
     if rate["value"] is None:
         return "-"
-    text = f"{100 * rate['value']:.1f} %"
+    text = f"{100 * rate['value']:.1f}"
     return f"{text} [{100 * rate['low']:.0f}-{100 * rate['high']:.0f}]" if interval else text
 
 
