@@ -170,6 +170,8 @@ def test_things_are_known_absent_or_not_known(second: AirlineWorld) -> None:
         "origin": "SFO",
         "destination": "JFK",
         "status": "landed",
+        "prices": {},
+        "available_seats": {},
     }
     assert second.members("Flight", {}) is None
 

@@ -83,11 +83,12 @@ class AirlineWorld:
                 if found is not None:
                     first = self.database.reservations.get(key[0]) or found
                     found = {**found, "first_flights": first["flights"]}
-            case "Flight":
-                found = self.day(*key)
+            case "Flight" | "Fare":
                 timetable = self.flight(key[0])
+                found = self.day(*key)
                 if found is not None and timetable is not None:
-                    found = {"origin": timetable["origin"], "destination": timetable["destination"], **found}
+                    route = {"origin": timetable["origin"], "destination": timetable["destination"]}
+                    found = {"prices": {}, "available_seats": {}, **route, **found}
             case _:
                 return UNSEEN
         return ABSENT if found is None else found

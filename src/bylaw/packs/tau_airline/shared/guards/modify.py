@@ -23,8 +23,8 @@ def modify_route(call, facts):
                 origin = leg.origin
                 destination = leg.destination
         if origin == "":
-            origin = facts.Flight(flight.flight_number, flight.date).origin
-            destination = facts.Flight(flight.flight_number, flight.date).destination
+            origin = facts.Fare(flight.flight_number, flight.date).origin
+            destination = facts.Fare(flight.flight_number, flight.date).destination
         if start == "":
             start = origin
         end = destination
@@ -65,7 +65,7 @@ def modify_cabin_price(call, facts):
     reservation = facts.Reservation(call.reservation_id)
     if call.cabin != reservation.cabin:
         for flight in call.flights:
-            if get(facts.Flight(flight.flight_number, flight.date).prices, call.cabin, 0) <= 0:
+            if get(facts.Fare(flight.flight_number, flight.date).prices, call.cabin, 0) <= 0:
                 return deny(f"flight {flight.flight_number} on {flight.date} has no price in {call.cabin}")
     return permit()
 

@@ -29,7 +29,7 @@ def modify_cabin_price(call, facts):
         cabin = "basic_economy"
     if call.cabin != cabin:
         for flight in call.flights:
-            if get(facts.Flight(flight.flight_number, flight.date).prices, call.cabin, 0) <= 0:
+            if get(facts.Fare(flight.flight_number, flight.date).prices, call.cabin, 0) <= 0:
                 return deny(f"flight {flight.flight_number} on {flight.date} has no price in {call.cabin}")
     return permit()
 
