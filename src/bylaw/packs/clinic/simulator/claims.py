@@ -19,7 +19,7 @@ DATE = re.compile(
     re.IGNORECASE,
 )
 AMOUNT = re.compile(r"\$\s?(\d+(?:\.\d\d)?)\b|\b(\d+(?:\.\d\d)?) dollars\b|\b(\d+\.\d\d)\b")
-NUMBER = re.compile(r"\d+(?:\.\d+)?")
+NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
 
 
 @cache
@@ -69,7 +69,7 @@ def states(text: str, fact: Fact, value: Any) -> bool:
 
 def says_word(text: str, value: str) -> bool:
     """Whether the words of `value` stand in the text, whatever joins them."""
-    return re.search(word(value), text, re.IGNORECASE) is not None
+    return word(value).search(text) is not None
 
 
 @cache
