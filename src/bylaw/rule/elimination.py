@@ -45,29 +45,37 @@ def plan(scopes: tuple[Scope, ...], lanes: int, width_cap: int, order: tuple[int
         order = elimination_order(tuple(sum(1 << variable for variable in scope) for scope in scopes), width_cap)
         if order is None:
             return None
-    live: dict[int, Scope] = {i: scope for i, scope in enumerate(scopes) if scope}
-    roots = [i for i, scope in enumerate(scopes) if not scope]
+    turn = {variable: number for number, variable in enumerate(order)}
+    waiting: list[list[tuple[int, Scope]]] = [[] for _ in order]
+    roots: list[int] = []
+    for i, scope in enumerate(scopes):
+        if scope:
+            waiting[min([turn[variable] for variable in scope])].append((i, scope))
+        else:
+            roots.append(i)
     steps: list[Step] = []
     width = 0
-    for variable in order:
-        chosen = [i for i, scope in live.items() if variable in scope]
+    for variable, chosen in zip(order, waiting, strict=True):
         if not chosen:
             continue
-        rest = sorted(set[int]().union(*(live[i] for i in chosen)) - {variable})
+        together = set(chosen[0][1]).union(*[own for _, own in chosen[1:]])
+        together.remove(variable)
+        rest = sorted(together)
         width = max(width, len(rest))
+        if width > width_cap:
+            return None
         scope = (*rest, variable)
         inputs: list[tuple[int, Gather | None, tuple[int, ...]]] = []
-        for i in chosen:
-            own = live.pop(i)
-            places = tuple(own.index(each) if each in own else -1 for each in scope)
+        for i, own in chosen:
+            places = tuple([own.index(each) if each in own else -1 for each in scope])
             inputs.append((i, _spread(places, lanes), places))
+        message = len(scopes) + len(steps)
         steps.append(Step(variable, tuple(inputs)))
-        message = len(scopes) + len(steps) - 1
         if rest:
-            live[message] = tuple(rest)
+            waiting[min([turn[each] for each in rest])].append((message, tuple(rest)))
         else:
             roots.append(message)
-    return Plan(tuple(steps), tuple(roots), width, len(scopes)) if width <= width_cap else None
+    return Plan(tuple(steps), tuple(roots), width, len(scopes))
 
 
 @lru_cache(maxsize=512)

@@ -48,8 +48,6 @@ class Inference:
         self.circuit = circuit
         self.numbers: dict[str, int] = {}
         """Which bit each predicate is; `bits` and `margin_known` speak of these."""
-        for name in circuit.predicates:
-            self.numbers.setdefault(name, len(self.numbers))
         self._columns: dict[str, Column | WideRule | None] = {}
         self._bound: dict[Table, Column] = {}
         self._states: dict[tuple[str, Reduced], RuleState] = {}

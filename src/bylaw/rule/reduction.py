@@ -5,8 +5,8 @@ from operator import sub
 from typing import NamedTuple
 
 from bylaw.rule.elimination import Scope
-from bylaw.rule.formula import Always, Constant, Formula, atoms, is_propositional
-from bylaw.rule.table import MOST_ATOMS, Table, condition, table_of
+from bylaw.rule.formula import Always, Constant, Formula, atoms
+from bylaw.rule.table import MOST_ATOMS, Table, condition, propositional_atoms, table_of
 
 MEMO = 4096
 
@@ -52,7 +52,7 @@ class Column:
             index += [i | 1 << position for i in index]
         values = self.values
         return _narrowed(
-            tuple(scope), bytes(values[base | action | i] for i in index), bytes(values[base | i] for i in index)
+            tuple(scope), bytes([values[base | action | i] for i in index]), bytes([values[base | i] for i in index])
         )
 
 
@@ -85,9 +85,15 @@ def _narrowed(scope: Scope, kept_with: bytes, kept_without: bytes) -> Reduced:
     position = 0
     while position < len(scope):
         step = 1 << position
-        low = [i for i in range(len(kept_with)) if not i & step]
-        if all(column[i] == column[i | step] for column in (kept_with, kept_without) for i in low):
-            kept_with, kept_without = bytes(kept_with[i] for i in low), bytes(kept_without[i] for i in low)
+        blocks = range(0, len(kept_with), 2 * step)
+        if all(
+            column[at : at + step] == column[at + step : at + 2 * step]
+            for column in (kept_with, kept_without)
+            for at in blocks
+        ):
+            kept_with, kept_without = (
+                b"".join([column[at : at + step] for at in blocks]) for column in (kept_with, kept_without)
+            )
             scope = scope[:position] + scope[position + 1 :]
         else:
             position += 1
@@ -95,13 +101,17 @@ def _narrowed(scope: Scope, kept_with: bytes, kept_without: bytes) -> Reduced:
 
 
 def column_of(formula: Formula, action: str, numbers: dict[str, int]) -> Column | WideRule | None:
-    """The rule ready to be reduced; None where it is temporal."""
+    """The rule ready to be reduced; None where it is temporal, and then its predicates are numbered all the same."""
     formula = formula.operand if isinstance(formula, Always) else formula
-    if not is_propositional(formula):
+    names = propositional_atoms(formula)
+    if names is None:
+        for name in atoms(formula):
+            if name != action:
+                numbers.setdefault(name, len(numbers))
         return None
-    if len(atoms(formula)) > MOST_ATOMS:
+    if len(names) > MOST_ATOMS:
         return WideRule(formula, action, numbers)
-    return Column(table_of(formula), action, numbers)
+    return Column(table_of(formula, names), action, numbers)
 
 
 @lru_cache(maxsize=8192)

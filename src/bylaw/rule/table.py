@@ -5,6 +5,7 @@ but to a permanently violated state. Circuits see tables only, so that both kind
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -25,16 +26,38 @@ class Table(msgspec.Struct, frozen=True):
         return bool(self.values[sum(1 << j for j, name in enumerate(self.atoms) if letter[name])])
 
 
-def table_of(formula: Formula) -> Table:
-    """The table of a propositional formula; `ALWAYS f` is read as `f` at the act at hand."""
+def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> Table:
+    """The table of a propositional formula, over its own predicates unless others are named.
+
+    `ALWAYS f` is read as `f` at the act at hand.
+    """
     if isinstance(formula, Always):
         formula = formula.operand
-    names = atoms(formula)
+    if names is None:
+        names = atoms(formula)
     _limit(names)
     size = 1 << len(names)
     full = (1 << size) - 1
     patterns = {name: _pattern(j, full) for j, name in enumerate(names)}
     return Table(names, _spread(_bits(formula, patterns, full), size))
+
+
+def propositional_atoms(formula: Formula) -> tuple[str, ...] | None:
+    """The predicates of a formula without temporal operators, in one pass; None where there is such an operator."""
+    names: dict[str, None] = {}
+    waiting: list[Formula] = [formula]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Atom):
+            names[part.name] = None
+        elif isinstance(part, Implies | And | Or | Xor):
+            waiting.append(part.right)
+            waiting.append(part.left)
+        elif isinstance(part, Not):
+            waiting.append(part.operand)
+        elif not isinstance(part, Constant):
+            return None
+    return tuple(names)
 
 
 def condition(formula: Formula, known: Mapping[str, bool]) -> Formula:
@@ -116,6 +139,7 @@ def _limit(names: Sequence[str]) -> None:
         )
 
 
+@lru_cache(maxsize=256)
 def _pattern(j: int, full: int) -> int:
     """The integer whose bit i is bit j of i."""
     block = 1 << j
