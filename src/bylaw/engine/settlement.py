@@ -46,13 +46,13 @@ class PolicyVerdict(Struct, frozen=True):
     determined: Verdict
     evidence: Half
     world: Half
-    missing: tuple[Missing, ...]
-    asks: tuple[Fact, ...]
-    known: tuple[Known, ...]
-    depends_on_user: bool
-    because: str
-    could_deny: bool
-    """Some completion or half of it denied: the policy was exercised, not just present."""
+    missing: tuple[Missing, ...] = ()
+    asks: tuple[Fact, ...] = ()
+    known: tuple[Known, ...] = ()
+    depends_on_user: bool = False
+    because: str = ""
+    could_deny: bool = False
+    """The call alone did not settle it: some fact could have made it deny, or something did."""
 
 
 class CallVerdict(Struct, frozen=True):
@@ -84,6 +84,15 @@ class _Completed(Struct, frozen=True):
     reads: tuple[Fact, ...]
     asked: tuple[Fact, ...]
 
+    def is_clean(self) -> bool:
+        """Permitted on what was seen, nothing missing, and not denied by what is true."""
+        return (
+            self.evidence.outcome == "permit"
+            and self.world in ("permit", "undetermined")
+            and not self.missing
+            and not self.asked
+        )
+
 
 class _PolicyCase:
     def __init__(
@@ -102,6 +111,9 @@ class _PolicyCase:
     def settle(self) -> PolicyVerdict:
         """Both criteria over every completion."""
         completed = [done for completion in self._completions for done in self._complete(completion)]
+        if len(completed) == 1 and completed[0].is_clean():
+            reads = bool(completed[0].reads)
+            return PolicyVerdict(self._policy, "compliant", "compliant", "permit", completed[0].world, could_deny=reads)
         determined = rule([Cell(c.evidence.outcome, c.world, bool(c.evidence.lacking)) for c in completed])
         strict = rule(
             [Cell("undetermined" if c.missing else c.evidence.outcome, c.world, bool(c.missing)) for c in completed]
@@ -123,7 +135,7 @@ class _PolicyCase:
             tuple(known for fact in reads if (known := self._known(fact)) is not None),
             strict.depends_on_user or determined.depends_on_user,
             _because(strict, completed, missing, first),
-            any("deny" in (c.evidence.outcome, c.world) or c.evidence.outcome == "undetermined" for c in completed),
+            any(c.reads or c.asked or "deny" in (c.evidence.outcome, c.world) for c in completed),
         )
 
     def _complete(self, completion: Completion) -> list[_Completed]:

@@ -45,9 +45,18 @@ class Seen:
         self._ledger = ledger
         self._at = at
         self._testimony = Testimony(ledger, at, context)
+        self._read: dict[tuple[str, Key, str], Any] = {}
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """The value seen; ABSENT; or UNSEEN where it never was or is stale."""
+        # Several guards ask for the same facts of one call, and settling asks again.
+        asked = (entity.name, key, field.name)
+        found = self._read.get(asked, NOTHING)
+        if found is NOTHING:
+            found = self._read[asked] = self._look(entity, key, field)
+        return found
+
+    def _look(self, entity: Entity, key: Key, field: Field) -> Any:
         if field.origin != "system":
             return self._testimony.read(field)
         key = key_of(key)
