@@ -7,7 +7,6 @@ execution (King 1976), on guards that are small enough to be run whole.
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from decimal import Context, getcontext, setcontext
 from types import TracebackType
 from typing import Any, Literal
 
@@ -21,7 +20,6 @@ from bylaw.guard.parse import Guard
 from bylaw.guard.run import NOTHING, Absent, Assumptions, Hushed, Run, Split
 
 Outcome = Literal["permit", "deny", "undetermined", "failed"]
-PRECISION = 50
 
 
 class Completion(Struct, frozen=True):
@@ -58,25 +56,10 @@ def evaluate(
     """
     run = Run(arguments, source, tool, now, assume, seen, coverage)
     function = guard.function if coverage is None else guard.covering()
-    if not guard.has_arithmetic:
-        return _evaluate(guard, function, run)
-    outside = getcontext()
-    setcontext(Context(prec=PRECISION))
-    try:
-        return _evaluate(guard, function, run)
-    finally:
-        setcontext(outside)
-
-
-def _evaluate(guard: Guard, function: Callable[..., Any], run: Run) -> tuple[Completion, ...]:
-    assume = run.assumptions
     try:
         outcome, because = run_path(guard, function, run)
-    except Split as split:
-        return _complete(guard, function, run, split)
-    if not run.decisions and outcome != "stuck":
-        return (Completion(assume, outcome, because, tuple(run.reads), (), tuple(run.asked)),)
-    try:
+        if not run.decisions and outcome != "stuck":
+            return (Completion(assume, outcome, because, tuple(run.reads), (), tuple(run.asked)),)
         return (_explore(guard, function, run, outcome, because),)
     except Split as split:
         return _complete(guard, function, run, split)

@@ -36,7 +36,28 @@ class Vocabulary(Struct, frozen=True):
 
 
 BUILT_INS = frozenset(
-    ["len", "any", "all", "sum", "min", "max", "sorted", "count", "abs", "round", "date", "time", "days", "hours", "money", "lower", "strip", "get", "now", "done"]
+    [
+        "len",
+        "any",
+        "all",
+        "sum",
+        "min",
+        "max",
+        "sorted",
+        "count",
+        "abs",
+        "round",
+        "date",
+        "time",
+        "days",
+        "hours",
+        "money",
+        "lower",
+        "strip",
+        "get",
+        "now",
+        "done",
+    ]
 )
 GATHERING = frozenset(("any", "all", "sum", "min", "max", "len", "sorted", "count"))
 """Built-ins that take a comprehension."""

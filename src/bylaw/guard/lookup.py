@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 from bylaw.errors import GuardError
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key
+from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import Vocabulary
-from bylaw.guard.operation import Failure, Operations, admit
+from bylaw.guard.operation import Failure, admit
 from bylaw.guard.parse import functions_of
 from bylaw.guard.statement import Statements
 
@@ -45,7 +46,7 @@ class Lookup:
         return f"<look-up {self.name} at {self.place}>"
 
 
-class _Search(Operations):
+class _Search(BuiltIns):
     """What the compiled code of a look-up function talks to."""
 
     __slots__ = ("history",)

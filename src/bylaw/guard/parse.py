@@ -25,7 +25,7 @@ class Branch(Struct, frozen=True):
 class Guard:
     """A compiled guard: permits or denies one call under one policy."""
 
-    __slots__ = ("_covering", "_node", "_vocabulary", "branches", "file", "function", "has_arithmetic", "line", "name")
+    __slots__ = ("_covering", "_node", "_vocabulary", "branches", "file", "function", "line", "name")
 
     def __init__(
         self, node: ast.FunctionDef, file: str, vocabulary: Vocabulary, made: Statements, function: Any
@@ -34,7 +34,6 @@ class Guard:
         self.file = file
         self.line = node.lineno
         self.function: Callable[..., Any] = function
-        self.has_arithmetic = made.has_arithmetic
         self.branches = [Branch(index, line, kind) for index, (line, kind) in enumerate(made.branches)]
         self._node = node
         self._vocabulary = vocabulary

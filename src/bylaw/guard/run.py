@@ -7,15 +7,17 @@ from typing import Any
 from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Fact, Field, Key, Origin, Source
 from bylaw.facts.region import Region, Spans, Words, meet
 from bylaw.facts.unknown import Stuck, Truth, Unknown, Variable, derive, opaque_truth, show, text_of, unknown_fact
-from bylaw.guard.expression import Spec
+from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import TICKS
-from bylaw.guard.operation import Failure, Operations, admit, fail, name_of
+from bylaw.guard.operation import Failure, admit, fail, name_of
+from bylaw.guard.reading import Spec
 
 KEYS = frozenset((str, int, bool, float))
 NOW = Fact("context", (), "now")
 PERMIT = ("permit", "")
 
-_fact = tuple.__new__
+_fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+"""Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""
 
 
 class Assumptions:
@@ -89,7 +91,7 @@ class Trial:
 _NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
 
 
-class Run(Operations):
+class Run(BuiltIns):
     """What the compiled code of a guard talks to, as `_`."""
 
     __slots__ = (
@@ -175,12 +177,13 @@ class Run(Operations):
         """The value of a field, or the Unknown that stands for it."""
         if key.__class__ is not tuple:
             return self.read_of_unknown(spec, key)
-        fact: Fact = _fact(Fact, (spec.entity_name, key, spec.field_name))
+        fact = _fact(Fact, (spec.entity_name, key, spec.field_name))
         memo = self.memo
-        if fact in memo:
-            return memo[fact]
+        value = memo.get(fact, memo)
+        if value is not memo:
+            return value
         cache = self.cache
-        value = cache[fact] if fact in cache else self.source.read(spec.entity, key, spec.field)
+        value = cache[fact] if cache and fact in cache else self.source.read(spec.entity, key, spec.field)
         if spec.is_system and not self.frozen and self.hushed is None:
             self.reads.append(fact)
         if value is UNSEEN:

@@ -200,7 +200,7 @@ class Statements(Expressions):
         orelse = [*self.covering(no), *orelse]
         after_else = self.sure if not (node.orelse and ends(node.orelse)) else None
         both = [names for names in (after_body, after_else) if names is not None]
-        self.sure = set.intersection(*both) if both else set(before)
+        self.sure = both[0].intersection(*both) if both else set(before)
         return [ast.If(test, body, orelse)]
 
     def looping(self, node: ast.For) -> list[ast.stmt]:

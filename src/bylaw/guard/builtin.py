@@ -1,0 +1,313 @@
+"""The built-ins of the guard language, its records, lists, texts and loops; capped, and aware of Unknowns."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date, datetime, timedelta
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from functools import cmp_to_key
+from typing import Any
+
+from bylaw.facts.unknown import DAY, Stuck, Unknown, derive, gathered, kind_of, length, opaque_truth, text_of
+from bylaw.guard.language import DATE_METHODS, DATE_PARTS, LONGEST, TEXT_METHODS
+from bylaw.guard.operation import MONEY, NUMBERS, TIMES, Operations, admit, fail, name_of
+
+
+class BuiltIns(Operations):
+    """What compiled code calls for everything but operators."""
+
+    __slots__ = ()
+
+    # Records, lists, texts.
+
+    def listed(self, value: Any) -> Any:
+        """A list or record written in the guard; all it holds, at any depth, is capped."""
+        parts: list[Any] = [value]
+        weight = 0
+        while parts:
+            part = parts.pop()
+            weight += 1
+            if weight > LONGEST:
+                fail(f"a list holds more than {LONGEST} values")
+            if part.__class__ is list or part.__class__ is tuple:
+                parts.extend(part)
+            elif part.__class__ is dict:
+                parts.extend(part.values())
+        self.spend(1 + weight // 8)
+        return value
+
+    def part(self, value: Any, name: str) -> Any:
+        """`value.name` of a record or a date."""
+        if value.__class__ is dict:
+            return admit(value[name]) if name in value else fail(f"there is no key `{name}`; use get()")
+        if isinstance(value, Unknown):
+            return derive(f"{name} of", (value,))
+        if name in DATE_PARTS and value.__class__ in (date, datetime, timedelta) and hasattr(value, name):
+            return getattr(value, name)
+        return fail(f"{name_of(value)} has no `{name}`")
+
+    def item(self, value: Any, index: Any) -> Any:
+        """`value[index]`."""
+        if isinstance(index, Unknown):
+            raise Stuck(index)
+        if isinstance(value, Unknown):
+            return derive("item", (value, index))
+        if value.__class__ is dict and index.__class__ in (str, int, bool):
+            return admit(value[index]) if index in value else fail(f"there is no key `{index}`; use get()")
+        if value.__class__ in (list, tuple, str) and index.__class__ is int:
+            if -len(value) <= index < len(value):
+                return admit(value[index])
+            return fail(f"there is no item {index} among {len(value)}; test the length first")
+        return fail(f"cannot index {name_of(value)} by {name_of(index)}")
+
+    def section(self, value: Any, start: Any, end: Any) -> Any:
+        """`value[start:end]`."""
+        for part in (value, start, end):
+            if isinstance(part, Unknown):
+                raise Stuck(part)
+        if value.__class__ not in (list, tuple, str) or {start.__class__, end.__class__} - {int, type(None)}:
+            fail(f"cannot take a slice of {name_of(value)}")
+        self.spend(1 + len(value) // 64)
+        return admit(value[start:end])
+
+    def method(self, value: Any, name: str, *arguments: Any) -> Any:
+        """A listed method of a text or a date."""
+        self.spend(1)
+        for part in (value, *arguments):
+            if isinstance(part, Unknown):
+                raise Stuck(part)
+        if value.__class__ is str and name in TEXT_METHODS and all(part.__class__ is str for part in arguments):
+            if len(value) > LONGEST:
+                admit(value)
+            if name == "split" and arguments == ("",):
+                fail("cannot split at an empty text")
+            self.spend(1 + len(value) // 64)
+            return admit(getattr(value, name)(*arguments))
+        if value.__class__ in TIMES and name in DATE_METHODS:
+            return getattr(value, name)()
+        return fail(f"{name_of(value)} has no method `{name}` of {', '.join(map(name_of, arguments)) or 'nothing'}")
+
+    # Loops.
+
+    def turns(self, values: Any, weight: int) -> Iterator[Any]:
+        """The turns of a loop, each paid for."""
+        if values.__class__ not in (list, tuple, range):
+            if isinstance(values, Unknown):
+                raise Stuck(values)
+            fail(f"cannot loop over {name_of(values)}")
+        if len(values) > LONGEST:
+            admit(list(values))
+        for value in values:
+            self.ticks -= weight
+            if self.ticks < 0:
+                self.spend(0)
+            yield value if value.__class__ is dict else admit(value)
+
+    def gather(
+        self, name: str, values: Any, body: Callable[[Any], Iterable[Any]], text: str, free: tuple[Any, ...]
+    ) -> Any:
+        """A built-in over a comprehension."""
+        self.spend(1)
+        if isinstance(values, Unknown):
+            parts = (values, *free)
+            return self.opaque(name, f"{text} over {text_of(parts)}", parts)
+        if name == "any":
+            return any(body(values))
+        if name == "all":
+            return all(body(values))
+        items = list(body(values))
+        if name == "distinct":
+            return len(set(items))
+        return getattr(self, f"do_{name}")(items)
+
+    def opaque(self, name: str, text: str, parts: Sequence[Any]) -> Unknown:
+        """What a built-in gives for a list that is not known."""
+        decider = next(part.decider for part in parts if isinstance(part, Unknown))
+        needs = gathered(parts)
+        match name:
+            case "any" | "all":
+                return opaque_truth(decider, text, needs)
+            case "len" | "count" | "distinct":
+                return Unknown(decider, text, needs, "number", step=1, lowest=0)
+            case "sum":
+                return Unknown(decider, text, needs, "number", exact=False)
+            case "sorted":
+                return Unknown(decider, text, needs, "list")
+            case _:
+                return Unknown(decider, text, needs)
+
+    def plain_any(self, values: Iterable[Any]) -> Any:
+        return any(values)
+
+    # Built-ins.
+
+    def many(self, name: str, values: Any) -> Any:
+        """The items of a list, or what the built-in gives for one that is not known."""
+        self.spend(1)
+        if isinstance(values, Unknown):
+            return self.opaque(name, f"{name}({values.text})", (values,))
+        if values.__class__ not in (list, tuple):
+            fail(f"{name} needs a list, not {name_of(values)}")
+        self.spend(len(values) // 4)
+        return admit(values)
+
+    def do_len(self, values: Any) -> Any:
+        self.spend(1)
+        if isinstance(values, Unknown):
+            return length(values)
+        if values.__class__ in (str, list, tuple, dict):
+            return len(values)
+        return fail(f"{name_of(values)} has no length")
+
+    def do_any(self, values: Any) -> Any:
+        items = self.many("any", values)
+        return items if isinstance(items, Unknown) else any(items)
+
+    def do_all(self, values: Any) -> Any:
+        items = self.many("all", values)
+        return items if isinstance(items, Unknown) else all(items)
+
+    def do_count(self, values: Any) -> Any:
+        """How many items are true."""
+        items = self.many("count", values)
+        if isinstance(items, Unknown):
+            return items
+        if any(isinstance(item, Unknown) for item in items):
+            return self.opaque("count", f"count({text_of(items)})", items)
+        return sum(1 for item in items if item)
+
+    def do_sum(self, values: Any) -> Any:
+        items = self.many("sum", values)
+        if isinstance(items, Unknown):
+            return items
+        total: Any = 0
+        for index, item in enumerate(items):
+            total = item if index == 0 and kind_of(item) == "duration" else self.add(total, item)
+        return total
+
+    def do_sorted(self, values: Any) -> Any:
+        items = self.many("sorted", values)
+        if isinstance(items, Unknown):
+            return items
+        if any(isinstance(item, Unknown) for item in items):
+            return self.opaque("sorted", f"sorted({text_of(items)})", items)
+        self.spend(len(items))
+        return sorted(items, key=cmp_to_key(self.rank))
+
+    def rank(self, one: Any, other: Any) -> int:
+        return -1 if self.less(one, other) else 1 if self.less(other, one) else 0
+
+    def do_min(self, *values: Any) -> Any:
+        return self.extreme("min", self.less, values)
+
+    def do_max(self, *values: Any) -> Any:
+        return self.extreme("max", self.more, values)
+
+    def extreme(self, name: str, better: Callable[[Any, Any], Any], values: Sequence[Any]) -> Any:
+        items = self.many(name, values[0]) if len(values) == 1 else values
+        if isinstance(items, Unknown):
+            return items
+        if not items:
+            fail(f"{name} of nothing; test the length first")
+        if any(isinstance(item, Unknown) for item in items):
+            kinds = {kind_of(item) for item in items}
+            return derive(name, items, kind_of(items[0]) if len(kinds) == 1 else "any")
+        best = items[0]
+        for item in items[1:]:
+            best = item if better(item, best) else best
+        return best
+
+    def do_abs(self, value: Any) -> Any:
+        if isinstance(value, Unknown):
+            return derive("abs", (value,), value.kind)
+        if value.__class__ is Decimal:
+            return MONEY.abs(value)
+        return abs(value) if value.__class__ in NUMBERS or value.__class__ is timedelta else fail("abs needs a number")
+
+    def do_round(self, value: Any, digits: Any = None) -> Any:
+        if isinstance(value, Unknown) or isinstance(digits, Unknown):
+            return derive("round", (value, digits), "number")
+        if value.__class__ not in NUMBERS or (digits is not None and digits.__class__ is not int):
+            fail("round needs a number, and a whole number of digits")
+        if digits is not None and not -20 <= digits <= 20:
+            fail("round keeps at most 20 digits")
+        if value.__class__ is Decimal:
+            rounded = value.quantize(Decimal(1).scaleb(-(digits or 0)), rounding=ROUND_HALF_EVEN, context=MONEY)
+            return int(rounded) if digits is None else rounded
+        return round(value, digits)
+
+    def do_date(self, value: Any) -> Any:
+        """The day of an ISO text, a time or a date."""
+        if isinstance(value, Unknown):
+            whole = value.kind == "time" and value.step == DAY and value.offset % DAY == 0
+            return value if whole else derive("date", (value,), "time", step=DAY)
+        if value.__class__ is date:
+            return value
+        moment = self.do_time(value)
+        return moment.date()
+
+    def do_time(self, value: Any) -> Any:
+        """The moment of an ISO text, a time, or the start of a date."""
+        if isinstance(value, Unknown):
+            return value if value.kind == "time" else derive("time", (value,), "time", step=1)
+        if value.__class__ is datetime:
+            return admit(value)
+        if value.__class__ is date:
+            return datetime(value.year, value.month, value.day)
+        if value.__class__ is str and 10 <= len(value) <= 40 and value[4] == value[7] == "-":
+            try:
+                return admit(datetime.fromisoformat(value))
+            except ValueError:
+                pass
+        shown = f"`{value[:40]}`" if value.__class__ is str else name_of(value)
+        return fail(f"{shown} is no date; write YYYY-MM-DD or an ISO time")
+
+    def do_days(self, count: Any) -> Any:
+        return self.duration("days", count)
+
+    def do_hours(self, count: Any) -> Any:
+        return self.duration("hours", count)
+
+    def duration(self, unit: str, count: Any) -> Any:
+        if isinstance(count, Unknown):
+            return derive(unit, (count,), "duration")
+        if count.__class__ not in (int, float):
+            fail(f"{unit} needs a number, not {name_of(count)}")
+        return timedelta(**{unit: count})
+
+    def do_money(self, value: Any) -> Any:
+        """An amount from text, a number, or an amount."""
+        if isinstance(value, Unknown):
+            return value if value.kind == "number" else derive("money", (value,), "number")
+        if value.__class__ in (int, float, Decimal):
+            return admit(Decimal(repr(value)) if value.__class__ is float else Decimal(value))
+        if value.__class__ is str and len(value) <= 60:
+            try:
+                amount = Decimal(value)
+                if amount.is_finite():
+                    return admit(amount)
+            except InvalidOperation:
+                pass
+        return fail(f"{name_of(value)} is no amount of money")
+
+    def do_lower(self, value: Any) -> Any:
+        if isinstance(value, Unknown):
+            return derive("lower", (value,), "text")
+        return self.method(value, "lower")
+
+    def do_strip(self, value: Any) -> Any:
+        if isinstance(value, Unknown):
+            return derive("strip", (value,), "text")
+        return self.method(value, "strip")
+
+    def do_get(self, value: Any, key: Any, default: Any = None) -> Any:
+        """A part of a record, or an item of a list, or the default."""
+        if isinstance(key, Unknown):
+            raise Stuck(key)
+        if isinstance(value, Unknown):
+            return derive("get", (value, key, default))
+        if value is None:
+            return default
+        if value.__class__ is dict and key.__class__ in (str, int):
+            return admit(value.get(key, default))
+        if value.__class__ in (list, tuple) and key.__class__ is int:
+            return admit(value[key]) if -len(value) <= key < len(value) else default
+        return fail(f"get needs a record or a list, not {name_of(value)}")

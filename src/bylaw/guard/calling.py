@@ -1,0 +1,221 @@
+"""How guards call: built-ins, listed methods, and comprehensions inside them."""
+
+import ast
+from collections.abc import Sequence
+
+from bylaw.guard.builtin import BuiltIns
+from bylaw.guard.language import (
+    ARITY,
+    BUILT_INS,
+    DATE_METHODS,
+    GATHERING,
+    LONGEST,
+    NODES_PER_TICK,
+    TEXT_METHODS,
+)
+from bylaw.guard.operation import Failure
+from bylaw.guard.reading import Reading
+
+FOLDED = ("date", "time", "days", "hours", "money")
+"""Built-ins computed when the pack loads where their argument is a constant; a malformed one is found there, too."""
+
+
+class Calling(Reading):
+    """Translates calls. The first list of a comprehension is looked at before the loop, so that one that is not known
+    gives an opaque value."""
+
+    def calling(self, node: ast.Call) -> ast.expr:
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                return self.refuse(argument)
+        if any(keyword.arg is None for keyword in node.keywords):
+            return self.refuse(ast.copy_location(ast.Starred(node.func, ast.Load()), node))
+        if isinstance(node.func, ast.Attribute):
+            return self.method(node, node.func)
+        if not isinstance(node.func, ast.Name):
+            return self.fault(node, "only built-ins and listed methods can be called", "name a built-in")
+        name = node.func.id
+        if name in ("permit", "deny", "found", "unseen"):
+            return self.fault(node, f"`{name}()` stands only after `return`", f"write `return {name}(...)`")
+        if name == "range":
+            return self.fault(node, "`range` stands only in `for x in range(...)`", "loop over it")
+        if name not in BUILT_INS - self.unavailable or self.kind(name) is not None or name in self.kinds:
+            return self.fault(node, f"there is no built-in `{name}`", self.meant(name, BUILT_INS))
+        if name == "done":
+            return self.done(node)
+        if node.keywords:
+            return self.fault(node, f"`{name}` takes no named arguments", "give them in order")
+        least, most = ARITY[name]
+        if not least <= len(node.args) <= most:
+            return self.fault(
+                node,
+                f"`{name}` takes {least if least == most else f'{least} to {most}'} arguments",
+                "see the guard language page",
+            )
+        if name in GATHERING and len(node.args) == 1:
+            inside = node.args[0]
+            if isinstance(inside, (ast.GeneratorExp, ast.ListComp, ast.SetComp)):
+                return self.gathering(name, inside)
+        if name == "get" and self.is_root(node.args[0], self.call):
+            return self.optional_argument(node)
+        if name in FOLDED and isinstance(node.args[0], ast.Constant):
+            return self.folded(node, name, node.args[0].value)
+        return self.run(f"do_{name}", *(self.expression(argument) for argument in node.args))
+
+    def folded(self, node: ast.Call, name: str, value: object) -> ast.expr:
+        try:
+            return self.constant(getattr(BuiltIns(), f"do_{name}")(value))
+        except (Failure, OverflowError) as failure:
+            return self.fault(node, str(failure), "correct the constant")
+
+    def done(self, node: ast.Call) -> ast.expr:
+        first = node.args[0] if len(node.args) == 1 else None
+        if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+            return self.fault(
+                node, "done() takes a tool's name and its arguments", 'write done("tool", argument=value)'
+            )
+        if first.value not in self.vocabulary.tools:
+            return self.fault(node, f"there is no tool `{first.value}`", self.meant(first.value, self.vocabulary.tools))
+        return self.run("do_done", ast.Constant(first.value), self.named(node.keywords))
+
+    def method(self, node: ast.Call, func: ast.Attribute) -> ast.expr:
+        name = func.attr
+        if self.is_root(func.value, self.history) and name == "results":
+            if len(node.args) != 1:
+                return self.fault(
+                    node, "history.results() takes one tool", 'write history.results("tool", argument=value)'
+                )
+            return self.run("results", self.expression(node.args[0]), self.named(node.keywords))
+        if name == "seen" and self.is_thing(func.value) is not None:
+            return self.fault(
+                node, "`seen` stands only in `any(... for x in facts.X.seen(...))`", "put it inside any()"
+            )
+        if self.is_root(func.value, self.facts):
+            self.entity(func)
+            return self.fault(node, f"`facts.{name}(...)` is not a value", "read one of its fields")
+        arity = TEXT_METHODS.get(name) or DATE_METHODS.get(name)
+        if arity is None:
+            hint = (
+                "use get(record, key, default)" if name == "get" else self.meant(name, [*TEXT_METHODS, *DATE_METHODS])
+            )
+            return self.fault(node, f"there is no method `{name}`", hint)
+        if node.keywords or not arity[0] <= len(node.args) <= arity[1]:
+            return self.fault(node, f"`{name}` takes {arity[1]} arguments", "give them in order")
+        return self.run(
+            "method", self.expression(func.value), ast.Constant(name), *(self.expression(a) for a in node.args)
+        )
+
+    def gathering(self, name: str, node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> ast.expr:
+        if isinstance(node, ast.SetComp) and name != "len":
+            return self.refuse(node)
+        first = node.generators[0]
+        if _is_seen(first.iter):
+            return self.gathering_seen(name, node)
+        source = self.loop_source(first.iter)
+        outer = [set(scope) for scope in self.scopes]
+        self.scopes.append({})
+        generators = [
+            self.generator(one, ast.Name("_it", ast.Load()) if one is first else None, node) for one in node.generators
+        ]
+        element = self.expression(node.elt)
+        free = self.free(node, outer)
+        self.scopes.pop()
+        body = ast.GeneratorExp(element, generators)
+        how = "distinct" if isinstance(node, ast.SetComp) else name
+        text = ast.Constant(f"{how}({ast.unparse(node)})")
+        return self.run("gather", ast.Constant(how), source, ast.Lambda(one_argument("_it"), body), text, free)
+
+    def generator(self, one: ast.comprehension, source: ast.expr | None, whole: ast.AST) -> ast.comprehension:
+        if one.is_async:
+            self.fault(whole, "`async` is not part of the language", "use a plain `for`")
+        turns = self.turns(source if source is not None else self.loop_source(one.iter), whole)
+        self.scopes[-1][self.target(one.target)] = None
+        return ast.comprehension(
+            ast.Name(self.target(one.target), ast.Store()), turns, [self.expression(test) for test in one.ifs], 0
+        )
+
+    def turns(self, source: ast.expr, body: ast.AST) -> ast.expr:
+        size = sum(1 for _ in ast.walk(body))
+        return self.run("turns", source, ast.Constant(1 + size // NODES_PER_TICK))
+
+    def target(self, node: ast.expr) -> str:
+        if not isinstance(node, ast.Name):
+            self.fault(node, "a loop has one name", "loop over the records and read their parts")
+            return "_bad"
+        self.check_new_name(node, node.id)
+        return node.id
+
+    def loop_source(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
+            ends = [end.value for end in node.args if isinstance(end, ast.Constant) and type(end.value) is int]
+            if len(ends) != len(node.args) or len(ends) not in (1, 2) or node.keywords or max(map(abs, ends)) > LONGEST:
+                return self.fault(node, "range() takes constants", f"write one or two whole numbers up to {LONGEST}")
+            return self.constant(range(*ends))
+        if _is_seen(node):
+            return self.fault(
+                node, "`seen` stands only in the first `for` of any()", "write any(... for x in facts.X.seen(...))"
+            )
+        return self.expression(node)
+
+    def gathering_seen(self, name: str, node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> ast.expr:
+        call = node.generators[0].iter
+        assert isinstance(call, ast.Call)
+        assert isinstance(call.func, ast.Attribute)
+        entity = self.entity(call.func.value)
+        if entity is None:
+            return self.fault(node, "seen() is asked of an entity", "write facts.X.seen(...)")
+        if name != "any" or not isinstance(node, ast.GeneratorExp):
+            return self.fault(
+                node, "`seen` stands only in the first `for` of any()", "write any(... for x in facts.X.seen(...))"
+            )
+        for keyword in call.keywords:
+            if keyword.arg not in entity.fields and keyword.arg not in entity.key:
+                self.fault(
+                    call,
+                    f"`{entity.name}` has no field `{keyword.arg}`",
+                    self.meant(str(keyword.arg), [*entity.fields, *entity.key]),
+                )
+        if call.args:
+            self.fault(call, "seen() takes fields by name", "write seen(field=value)")
+        match = self.named(keyword for keyword in call.keywords if keyword.arg)
+        first, *others = node.generators
+        if first.is_async:
+            return self.fault(node, "`async` is not part of the language", "use a plain `for`")
+        target = self.target(first.target)
+        outer = [set(scope) for scope in self.scopes]
+        self.scopes.append({target: entity.name})
+        tests = [self.expression(test) for test in first.ifs]
+        inner = [self.generator(one, None, node) for one in others]
+        element = self.expression(node.elt)
+        free = self.free(node, outer)
+        self.scopes.pop()
+        if inner:
+            element = self.run("plain_any", ast.GeneratorExp(element, inner))
+        body = ast.BoolOp(ast.And(), [*tests, element]) if tests else element
+        size = ast.Constant(1 + sum(1 for _ in ast.walk(node)) // NODES_PER_TICK)
+        fields = [self.spec(entity, entity.fields[k.arg]) for k in call.keywords if k.arg in entity.fields]
+        specs = ast.Tuple(fields, ast.Load())
+        lambda_ = ast.Lambda(one_argument(target), body)
+        return self.run(
+            "any_seen", self.constant(entity), match, specs, lambda_, size, ast.Constant(ast.unparse(node)), free
+        )
+
+    def free(self, node: ast.AST, outer: Sequence[set[str]]) -> ast.expr:
+        """The names a comprehension takes from around it: with its text they say which question it asks."""
+        known = set[str]().union(*outer) | self.sure
+        own = {
+            part.target.id
+            for part in ast.walk(node)
+            if isinstance(part, ast.comprehension) and isinstance(part.target, ast.Name)
+        }
+        used = sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)} & known - own)
+        return ast.Tuple([ast.Name(name, ast.Load()) for name in used], ast.Load())
+
+
+def one_argument(name: str) -> ast.arguments:
+    """The arguments of a `lambda name: ...`."""
+    return ast.arguments([], [ast.arg(name)], None, [], [], None, [])
+
+
+def _is_seen(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "seen"

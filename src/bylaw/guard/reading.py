@@ -1,0 +1,160 @@
+"""How guards name facts and arguments: `facts.Reservation(call.reservation_id).cabin`, resolved when a pack loads."""
+
+import ast
+from collections.abc import Iterable
+
+from bylaw.facts.entity import EXISTS, Entity, Field, Origin
+from bylaw.guard.scope import Scope
+
+
+class Spec:
+    """One field of one entity as the compiled code names it."""
+
+    __slots__ = ("entity", "entity_name", "field", "field_name", "is_system", "origin")
+
+    def __init__(self, entity: Entity, field: Field) -> None:
+        self.entity = entity
+        self.field = field
+        self.entity_name = entity.name
+        self.field_name = field.name
+        self.origin: Origin = "context" if entity.name == "context" else field.origin
+        self.is_system = self.origin == "system"
+
+
+class Reading(Scope):
+    """Translates what is read of facts, arguments and records."""
+
+    def entity(self, node: ast.expr) -> Entity | None:
+        """The entity of `facts.X`."""
+        if isinstance(node, ast.Attribute) and self.is_root(node.value, self.facts):
+            found = self.vocabulary.entities.get(node.attr)
+            if found is None:
+                self.fault(node, f"there is no entity `{node.attr}`", self.meant(node.attr, self.vocabulary.entities))
+            return found
+        return None
+
+    def thing(self, node: ast.expr) -> tuple[Entity, ast.expr] | None:
+        """The entity and key of an expression that stands for a thing; None for a value."""
+        if isinstance(node, ast.Name):
+            entity = self.kind(node.id)
+            if entity is None:
+                return None
+            if node.id not in self.sure and not any(node.id in scope for scope in self.scopes):
+                self.fault(node, f"`{node.id}` may have no value here", "give it one before the `if` or `for`")
+            return self.vocabulary.entities[entity], ast.copy_location(ast.Name(node.id, ast.Load()), node)
+        if isinstance(node, ast.Call):
+            entity = self.entity(node.func)
+            return None if entity is None else (entity, ast.copy_location(self.key(node, entity), node))
+        entity = self.entity(node)
+        if entity is None:
+            return None
+        if entity.key:
+            keys = ", ".join(entity.key)
+            self.fault(node, f"`{entity.name}` needs its key", f"write `facts.{entity.name}({keys})`")
+        return entity, ast.copy_location(ast.Tuple([], ast.Load()), node)
+
+    def is_thing(self, node: ast.expr) -> str | None:
+        """The name of the entity an assigned expression stands for, without translating it."""
+        func = node.func if isinstance(node, ast.Call) else node
+        if (
+            isinstance(func, ast.Attribute)
+            and self.is_root(func.value, self.facts)
+            and func.attr in self.vocabulary.entities
+        ):
+            return func.attr
+        if isinstance(node, ast.Name):
+            return self.kind(node.id)
+        return None
+
+    def key(self, node: ast.Call, entity: Entity) -> ast.expr:
+        parts: dict[str, ast.expr] = {}
+        if len(node.args) > len(entity.key):
+            self.fault(
+                node, f"`{entity.name}` has {len(entity.key)} key parts", f"give {', '.join(entity.key) or 'none'}"
+            )
+        parts.update(zip(entity.key, node.args, strict=False))
+        for keyword in node.keywords:
+            if keyword.arg not in entity.key or keyword.arg in parts:
+                return self.fault(
+                    node, f"`{keyword.arg}` is no key of `{entity.name}`", self.meant(str(keyword.arg), entity.key)
+                )
+            parts[keyword.arg] = keyword.value
+        missing = [name for name in entity.key if name not in parts]
+        if missing:
+            return self.fault(
+                node, f"`{entity.name}` needs its key", f"give {', '.join(f'`{name}`' for name in missing)}"
+            )
+        values = [self.expression(parts[name]) for name in entity.key]
+        return self.run("key_of", ast.Constant(entity.name), ast.Tuple(values, ast.Load()))
+
+    def field_of(self, node: ast.expr) -> Field | None:
+        """The declared field that `node` reads, where that can be seen without running."""
+        if not isinstance(node, ast.Attribute):
+            return None
+        entity = self.is_thing(node.value)
+        return self.vocabulary.entities[entity].fields.get(node.attr) if entity else None
+
+    def attribute(self, node: ast.Attribute) -> ast.expr:
+        name = node.attr
+        if name.startswith("_"):
+            return self.fault(node, f"`{name}` begins with an underscore", "read a declared field")
+        if self.is_root(node.value, self.call):
+            if name == "tool":
+                return self.run("tool_name")
+            if name not in self.vocabulary.arguments:
+                return self.fault(
+                    node, f"no tool in scope has the argument `{name}`", self.meant(name, self.vocabulary.arguments)
+                )
+            return self.run("argument", ast.Constant(name))
+        if self.is_root(node.value, self.facts):
+            self.thing(node)
+            return self.fault(node, f"`facts.{name}` is not a value", "read one of its fields")
+        thing = self.thing(node.value)
+        if thing is not None:
+            entity, key = thing
+            if name in entity.key:
+                return self.key_part(entity, key, name)
+            field = EXISTS if name == "exists" else entity.fields.get(name)
+            if field is None:
+                return self.fault(
+                    node, f"`{entity.name}` has no field `{name}`", self.meant(name, [*entity.fields, "exists"])
+                )
+            return self.run("read", self.spec(entity, field), key)
+        return self.run("part", self.expression(node.value), ast.Constant(name))
+
+    def key_part(self, entity: Entity, key: ast.expr, name: str) -> ast.expr:
+        """A part of a thing's own key is known with the key: reading it takes no look-up."""
+        part = self.run("key_part", key, ast.Constant(entity.key.index(name)))
+        declared = entity.fields.get(name)
+        match declared.type if declared else "string":
+            case "date":
+                return self.run("do_date", part)
+            case "datetime":
+                return self.run("do_time", part)
+            case _:
+                return part
+
+    def spec(self, entity: Entity, field: Field) -> ast.expr:
+        for name, known in self.constants.items():
+            if isinstance(known, Spec) and known.entity is entity and known.field is field:
+                return ast.Name(name, ast.Load())
+        return self.constant(Spec(entity, field))
+
+    def optional_argument(self, node: ast.Call) -> ast.expr:
+        name = node.args[1]
+        if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+            return self.fault(
+                node, "get(call, ...) needs the argument's name as text", 'write get(call, "name", default)'
+            )
+        if name.value not in self.vocabulary.arguments:
+            return self.fault(
+                node,
+                f"no tool in scope has the argument `{name.value}`",
+                self.meant(name.value, self.vocabulary.arguments),
+            )
+        default = self.expression(node.args[2]) if len(node.args) == 3 else ast.Constant(None)
+        return self.run("optional", name, default)
+
+    def named(self, keywords: Iterable[ast.keyword]) -> ast.expr:
+        pairs = [(keyword.arg, self.expression(keyword.value)) for keyword in keywords]
+        return ast.Dict([ast.Constant(name) for name, _ in pairs], [value for _, value in pairs])

@@ -1,0 +1,90 @@
+"""What a translation knows while it goes through one function: names, constants, branches, faults."""
+
+import ast
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from bylaw.errors import GuardError
+from bylaw.guard.language import REFUSED, RESERVED, Vocabulary
+
+
+class Scope:
+    """The names in force, and what has been found so far; faults are collected, not raised."""
+
+    def __init__(self, file: str, vocabulary: Vocabulary, *, cover: bool = False) -> None:
+        self.file = file
+        self.vocabulary = vocabulary
+        self.cover = cover
+        self.faults: list[GuardError] = []
+        self.constants: dict[str, Any] = {}
+        self.branches: list[tuple[int, str]] = []
+        self.kinds: dict[str, str | None] = {}
+        """Every name of the function; its entity where it stands for a thing."""
+        self.sure: set[str] = set()
+        """Names that have a value here whatever path was taken."""
+        self.scopes: list[dict[str, str | None]] = []
+        """Names of the comprehensions around this expression."""
+        self.call = "call"
+        self.facts = "facts"
+        self.history = ""
+        self.unavailable: frozenset[str] = frozenset()
+        """Built-ins that have no meaning in this kind of function."""
+
+    def expression(self, node: ast.expr) -> ast.expr:
+        """The instrumented expression; the last class of the chain says how."""
+        raise NotImplementedError
+
+    def fault(self, node: ast.AST, message: str, hint: str) -> ast.expr:
+        place = f"{self.file}:{getattr(node, 'lineno', 1)}"
+        error = GuardError(message, place=place, hint=hint)
+        if str(error) not in {str(known) for known in self.faults}:
+            self.faults.append(error)
+        return ast.Constant(None)
+
+    def refuse(self, node: ast.AST) -> ast.expr:
+        name = type(node).__name__
+        message, hint = REFUSED.get(
+            type(node), (f"`{name}` is not part of the language", "see the guard language page")
+        )
+        return self.fault(node, message, hint)
+
+    def run(self, method: str, *arguments: ast.expr) -> ast.expr:
+        return ast.Call(ast.Attribute(ast.Name("_", ast.Load()), method, ast.Load()), list(arguments), [])
+
+    def constant(self, value: Any) -> ast.expr:
+        """A name for an object the compiled code needs."""
+        for name, known in self.constants.items():
+            if known is value:
+                return ast.Name(name, ast.Load())
+        name = f"_{len(self.constants)}"
+        self.constants[name] = value
+        return ast.Name(name, ast.Load())
+
+    def branch(self, node: ast.AST, kind: str) -> int:
+        self.branches.append((getattr(node, "lineno", 0), kind))
+        return len(self.branches) - 1
+
+    def kind(self, name: str) -> str | None:
+        """The entity that `name` stands for, where it stands for a thing."""
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return self.kinds.get(name)
+
+    def is_root(self, node: ast.expr, name: str) -> bool:
+        shadowed = isinstance(node, ast.Name) and any(node.id in scope for scope in self.scopes)
+        return bool(name) and isinstance(node, ast.Name) and node.id == name and not shadowed
+
+    def meant(self, name: str, known: Iterable[str]) -> str:
+        known = sorted(set(known))
+        close = difflib.get_close_matches(name, known, 1)
+        if close:
+            return f"did you mean `{close[0]}`?"
+        return f"known are {', '.join(f'`{one}`' for one in known[:12])}" if known else "none is declared"
+
+    def check_new_name(self, node: ast.AST, name: str) -> None:
+        if name in RESERVED or name in (self.call, self.facts, self.history):
+            self.fault(node, f"`{name}` has a meaning already", "choose another name")
+        elif name.startswith("_"):
+            self.fault(node, f"`{name}` begins with an underscore", "choose another name")
