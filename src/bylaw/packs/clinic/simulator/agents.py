@@ -21,8 +21,8 @@ class Agent(Struct, frozen=True):
     """Share of things it does not bother to look up."""
     trusts: bool = False
     """Takes what the user states for read."""
-    forgets: bool = False
-    """Looks everything up first, and not again after a write."""
+    forgets: float = 0.0
+    """Share of conversations in which it looks everything up first, and not again after a write."""
     obeys: float = 1.0
     """Share of refusals where what it read forbids the call."""
     confirms: float = 1.0
@@ -34,10 +34,10 @@ class Agent(Struct, frozen=True):
 
 AGENTS = (
     Agent("careful"),
-    Agent("hasty", skips=0.5, obeys=0.5, confirms=0.4, asks=0.5, rushes=0.3),
-    Agent("trusting", skips=0.15, trusts=True, obeys=0.6, confirms=0.8, asks=0.7),
-    Agent("forgetful", forgets=True, obeys=0.85, confirms=0.9, asks=0.9),
-    Agent("over-eager", skips=0.1, obeys=0.15, confirms=0.5, asks=0.4, rushes=0.45),
+    Agent("hasty", skips=0.55, forgets=0.3, obeys=0.35, confirms=0.4, asks=0.5, rushes=0.3),
+    Agent("trusting", skips=0.2, trusts=True, forgets=0.3, obeys=0.6, confirms=0.8, asks=0.7),
+    Agent("forgetful", forgets=1.0, obeys=0.7, confirms=0.9, asks=0.9),
+    Agent("over-eager", skips=0.15, forgets=0.3, obeys=0.15, confirms=0.5, asks=0.4, rushes=0.4),
 )
 
 
@@ -75,9 +75,9 @@ def reader(rng: random.Random, desk: Desk, want: Want, fact: Fact) -> Read:
 
 
 BRIEF = {
-    "Appointment": ("list_appointments", ("patient_id", "starts_at", "status", "specialist")),
+    "Appointment": ("list_appointments", ("patient_id", "starts_at", "status")),
     "Invoice": ("list_invoices", ("patient_id", "amount", "status", "issued_on")),
-    "Prescription": ("list_prescriptions", ("patient_id", "status", "refills_left")),
+    "Prescription": ("list_prescriptions", ("patient_id", "status", "refills_left", "last_filled_on")),
 }
 """Lists that show a patient's things in short, and what they show."""
 assert {entry[0] for entry in BRIEF.values()} == set(LISTS)

@@ -109,8 +109,6 @@ def doubtful(text: str, fact: Fact, value: Any) -> bool:
         case "date":
             same = {day for day in dates(text) if (day.month, day.day) == (value.month, value.day)}
             return bool(same) and value not in same
-        case "list":
-            return any(says_word(text, part) for part in value)
         case "boolean":
             phrases = lexicon()["claims"].get(f"{entity}.{field}", {}).get(not value, [])
             return any(phrase.lower() in text.lower() for phrase in phrases) and states(text, fact, value)

@@ -134,7 +134,7 @@ class Desk:
     def list_appointments(self, given: Arguments) -> Any:
         self.need("Patient", given["patient_id"])
         rows = self.rows("Appointment", "patient_id", given["patient_id"])
-        return [{name: row[name] for name in ("appointment_id", "starts_at", "status", "specialist")} for row in rows]
+        return [{name: row[name] for name in ("appointment_id", "starts_at", "status")} for row in rows]
 
     def get_referral(self, given: Arguments) -> Any:
         return self.need("Referral", given["referral_id"])
@@ -167,7 +167,8 @@ class Desk:
     def list_prescriptions(self, given: Arguments) -> Any:
         self.need("Patient", given["patient_id"])
         rows = self.rows("Prescription", "patient_id", given["patient_id"])
-        return [{name: row[name] for name in ("prescription_id", "medicine", "status", "refills_left")} for row in rows]
+        brief = ("prescription_id", "medicine", "status", "refills_left", "last_filled_on")
+        return [{name: row[name] for name in brief} for row in rows]
 
     def get_proxy(self, given: Arguments) -> Any:
         return self.need("Proxy", given["patient_id"], given["person_id"])

@@ -86,10 +86,10 @@ REQUESTS: dict[str, tuple[str, ...]] = {
         "Proxy {person_id} should be able to get {scopes}. End date {valid_until}.",
     ),
     "change_membership": (
-        "I'd like to switch to {new_tier}.",
-        "Please change my membership to {new_tier}.",
-        "Can you move me to the {new_tier} plan?",
-        "I want the {new_tier} membership from now on.",
+        "I'd like to switch membership {membership_id} to {new_tier}.",
+        "Please change my membership to {new_tier}. The card says {membership_id}.",
+        "Can you move me to the {new_tier} plan? Card number {membership_id}.",
+        "I want {new_tier} from now on, for {membership_id}.",
     ),
 }
 WHY: dict[str, tuple[str, ...]] = {

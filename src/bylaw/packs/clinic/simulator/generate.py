@@ -3,6 +3,7 @@
 import gzip
 import random
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,23 +41,28 @@ def simulate(seed: int, count: int) -> Iterator[tuple[Trajectory, Truth]]:
 
 def simulated(seed: int, count: int) -> Iterator[Simulated]:
     """As `simulate`, with the record that stands in a log."""
-    clinic = Clinic(build())
     for number in range(count):
-        yield one(clinic, seed, number)
+        yield one(clinic(), seed, number)
 
 
-def one(clinic: Clinic, seed: int, number: int) -> Simulated:
+@cache
+def clinic() -> Clinic:
+    """The clinic in memory. Every conversation leaves it as it was."""
+    return Clinic(build())
+
+
+def one(place: Clinic, seed: int, number: int) -> Simulated:
     """One conversation. A draw in which readers could disagree on what was claimed is thrown away."""
     for attempt in range(TRIES):
         rng = random.Random(f"{seed}/{number}/{attempt}")
-        talk = Conversation(clinic, rng, messy(rng))
-        clinic.desk.reset()
+        talk = Conversation(place, rng, messy(rng))
+        place.desk.reset()
         agent = rng.choice(AGENTS)
         task = small_talk(talk) if rng.random() < 0.04 else None
         if task is None:
-            task = make(clinic, rng, f"clinic-{seed}-{number:05}")
+            task = make(place, rng, f"clinic-{seed}-{number:05}")
             Play(talk, agent, rng.choice(USERS), task).run()
-        good = task.reached(clinic.desk)
+        good = task.reached(place.desk)
         calls = talk.truth()
         if attempt < TRIES - 1 and (unclear(talk, calls) or muddled(talk)):
             continue

@@ -31,6 +31,7 @@ class Play:
         self.rng: random.Random = talk.rng
         self.claimed: set[Fact] = set()
         self.skipped: dict[tuple[Any, ...], bool] = {}
+        self.forgets = self.rng.random() < agent.forgets
 
     def run(self) -> None:
         """The whole conversation, from the greeting to the goodbye."""
@@ -38,16 +39,20 @@ class Play:
         person = self.talk.clinic.desk.need("Patient", self.task.patient_id)
         by_number = self.rng.random() < 0.7
         opening = dialogue.opening(self.rng, first, person, by_number=by_number)
-        self.talk.user(self.with_claims(opening, first))
+        text = self.with_claims(opening, first)
+        if self.forgets:
+            text = " ".join([text, *(self.further(want) for want in self.task.wants[1:])])
+        self.talk.user(text)
         if not by_number:
             self.look([("find_patient", {"name": person["name"]})])
-        if self.agent.forgets:
+        if self.forgets:
             for want in self.task.wants:
                 self.read_up(want)
         together = len(self.task.wants) > 1 and self.rng.random() < self.agent.rushes
         if together:
-            self.talk.agent(self.rng.choice(["Sure. Anything else?", "Gladly. Is there more?"]))
-            self.ask_for(self.task.wants[1])
+            if not self.forgets:
+                self.talk.agent(self.rng.choice(["Sure. Anything else?", "Gladly. Is there more?"]))
+                self.talk.user(self.further(self.task.wants[1]))
             for want in self.task.wants:
                 self.read_up(want)
             self.write([self.drop_reason(want) for want in self.task.wants])
@@ -59,8 +64,8 @@ class Play:
 
     def one_by_one(self) -> None:
         for position, (want, right) in enumerate(zip(self.task.wants, self.task.goal, strict=True)):
-            if position:
-                self.ask_for(want)
+            if position and not self.forgets:
+                self.talk.user(self.further(want))
             self.read_up(want)
             self.ask_caller(want)
             chosen = self.choose(want, right)
@@ -74,9 +79,9 @@ class Play:
                 chosen = self.drop_reason(chosen)
             self.write([chosen])
 
-    def ask_for(self, want: Want) -> None:
-        text = dialogue.request(self.rng, want)
-        self.talk.user(self.with_claims(f"{self.rng.choice(dialogue.NEXT)} {text}", want))
+    def further(self, want: Want) -> str:
+        """A further request in words."""
+        return self.with_claims(f"{self.rng.choice(dialogue.NEXT)} {dialogue.request(self.rng, want)}", want)
 
     def with_claims(self, text: str, want: Want) -> str:
         """A request followed by what the user states about the record."""
@@ -201,11 +206,11 @@ class Play:
             extra: Read = ("get_patient", {"patient_id": self.task.patient_id})
             calls.insert(self.rng.randrange(2), extra)
         text = pick(self.rng, dialogue.CHECKING) if self.rng.random() < 0.3 else ""
-        answers = self.talk.act(calls, text, forgets=self.agent.forgets)
+        answers = self.talk.act(calls, text, forgets=self.forgets)
         if any(refused(answer) for answer in answers) and self.rng.random() < 0.6:
             again: list[Read] = [(want.tool, want.arguments) for want in wants]
             failed = [call for call, answer in zip(again, answers, strict=False) if refused(answer)]
-            answers = self.talk.act(failed or again[:1], forgets=self.agent.forgets)
+            answers = self.talk.act(failed or again[:1], forgets=self.forgets)
         bad = any(refused(answer) for answer in answers)
         self.talk.agent(pick(self.rng, dialogue.FAILED if bad else dialogue.DONE))
 

@@ -13,6 +13,10 @@ from bylaw.packs.clinic.simulator.truth import POLICIES
 from bylaw.packs.clinic.simulator.wants import Clinic, Want, correct, propose
 
 
+UNSETTLING = ("record_consent", "change_membership", "update_proxy", "update_contact")
+"""Writes that change, without showing it, what other policies look at."""
+
+
 class Task(Struct, frozen=True):
     """A caller's wants in order, and those of them, put right, that should be carried out."""
 
@@ -44,11 +48,15 @@ def make(clinic: Clinic, rng: random.Random, id: str) -> Task:
     """A task around one policy: something it denies, or something it permits after a look; often with a sequel."""
     policy = rng.choice(list(POLICIES))
     store = clinic.store
-    if rng.random() < 0.38:
+    draw = rng.random()
+    if draw < 0.15:
+        wants = [rng.choice(store.clean[rng.choice(UNSETTLING)])]
+        wants += sequel(clinic, rng, wants[0])
+    elif draw < 0.53:
         wants = [rng.choice(store.denied[policy])]
     else:
         wants = [rng.choice(store.permitted[policy])]
-        if rng.random() < 0.5:
+        if rng.random() < 0.6:
             wants += sequel(clinic, rng, wants[0])
     goal: list[Want | None] = []
     for want in wants:
@@ -68,7 +76,7 @@ def sequel(clinic: Clinic, rng: random.Random, first: Want) -> list[Want]:
     changed = alters(first.tool, first.arguments)
     good = rng.random() < 0.7
     found: list[Want] = []
-    for tool, fixed in [*follow_ups(rng, first)] * 6:
+    for tool, fixed in [*follow_ups(rng, first)] * 10:
         want = propose(clinic, rng, tool, first.arguments["patient_id"], **fixed)
         want = Want(want.tool, want.arguments, first.in_state)
         runs = clinic.runs(want)
