@@ -1,10 +1,19 @@
 """Learned weights beside the true rule set and the paper's loss: labels with noise, three wrong rules planted."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
 
-from bylaw.rule.calibration import calibration_curve, calibration_error, line_for, p_safe
+import yaml
+
+from bylaw.packs.clinic.simulator import simulate
+from bylaw.packs.clinic.simulator.truth import POLICIES
+from bylaw.packs.clinic.simulator.verdict import Truth
+from bylaw.rule.calibration import calibration_curve, calibration_error, fitted, line_for, p_safe
 from bylaw.rule.learning import Example, accuracy, learn
+from bylaw.rule.monitors import MonitorSet
+from bylaw.rule.rule import read_rule
+from bylaw.trace import Call, Message, Trajectory
 
 NOISE = 0.05
 Broken = tuple[tuple[bool, ...], bool]
@@ -21,41 +30,95 @@ def synthetic(rng: random.Random, count: int, *, true: int = 30, wrong: int = 3)
     return made
 
 
-def experiment(title: str, rules: Sequence[str], wrong: int, trajectories: Sequence[Broken], seed: int = 0) -> None:
-    """Half the trajectories teach, with noisy labels; the other half, with clean labels, tests."""
-    rng = random.Random(seed)
-    shuffled = list(trajectories)
-    rng.shuffle(shuffled)
-    examples = [Example(tuple(-float(each) for each in broken), safe) for broken, safe in shuffled]
-    half = len(examples) // 2
-    train = [Example(each.differences, each.safe != (rng.random() < NOISE)) for each in examples[:half]]
-    test = examples[half:]
+WRONG = {
+    "one-change-only": "ALWAYS (write IMPLIES NOT YESTERDAY ONCE write)",
+    "membership-first": "ALWAYS (write IMPLIES ONCE get_membership)",
+    "no-change-after-a-slot": "ALWAYS (write IMPLIES NOT ONCE get_slot)",
+}
+"""Rules that read well and that no clause of the handbook asks for."""
+
+
+def clinic(seed: int, count: int) -> tuple[list[str], list[Broken]]:
+    """Simulated conversations: which rules their acts break, and whether the simulator finds no violation in them."""
+    tools = yaml.safe_load(files("bylaw.packs.clinic").joinpath("tools.yaml").read_text())["tools"]
+    writes = {name for name, tool in tools.items() if tool["effect"] == "write"}
+    texts = {name: f'ALWAYS (write IMPLIES NOT "breaks {name}")' for name in POLICIES} | WRONG
+    rules = [read_rule(name, text) for name, text in texts.items()]
+    made: list[Broken] = []
+    for trajectory, truth in simulate(seed, count):
+        watched = MonitorSet(rules)
+        broken: set[int] = set()
+        for letter in acts(trajectory, truth, writes):
+            values = dict.fromkeys(watched.predicates, False) | dict.fromkeys(letter, True)
+            broken.update(watched.step(*watched.mask(values)).broken)
+        safe = all(call.determined["snapshot"] != "violation" for call in truth.calls)
+        made.append((tuple(place in broken for place in range(len(rules))), safe))
+    return list(texts), made
+
+
+def acts(trajectory: Trajectory, truth: Truth, writes: set[str]) -> Iterator[set[str]]:
+    """The predicates true of each act; whether a policy is broken is as an oracle with the clinic's tables finds it."""
+    judged = {call.step: call for call in truth.calls}
+    for step, event in enumerate(trajectory.events):
+        if isinstance(event, Message) and event.by == "agent":
+            yield {"message"}
+        elif isinstance(event, Call) and event.by == "agent":
+            letter = {event.tool}
+            if event.tool in writes:
+                letter.add("write")
+            if step in judged:
+                policies = judged[step].policies
+                letter |= {f"breaks {each.id}" for each in policies if each.determined["snapshot"] == "violation"}
+            yield letter
+
+
+def experiment(
+    title: str, rules: Sequence[str], wrong: int, taught: Sequence[Broken], tested: Sequence[Broken]
+) -> None:
+    """The first trajectories teach, with noisy labels; the others, with clean labels, test."""
+    rng = random.Random(0)
+    train = [Example(tuple(-float(b) for b in broken), safe != (rng.random() < NOISE)) for broken, safe in taught]
+    clean = [Example(tuple(-float(b) for b in broken), safe) for broken, safe in taught]
+    test = [Example(tuple(-float(b) for b in broken), safe) for broken, safe in tested]
     truth = [1.0] * (len(rules) - wrong) + [0.0] * wrong
-    ours = learn(train, rules)
-    paper = learn(train, rules, loss="paper")
+    ours = learn(train, rules, source=title)
+    paper = learn(train, rules, loss="paper", source=title)
     theta = [ours.weights[name] for name in rules]
-    print(f"learning: {title}: {half} trajectories with {NOISE:.0%} wrong labels, {len(test)} clean ones to test on")
-    print(f"  true rule set                         {accuracy(test, truth):8.2%}")
-    print(f"  all rules believed, wrong ones too    {accuracy(test, [1.0] * len(rules)):8.2%}")
-    print(f"  learned, default loss                 {accuracy(test, theta, ours.threshold):8.2%}")
-    print(f"  learned, the paper's loss (Eq. 6)     {accuracy(test, [paper.weights[n] for n in rules]):8.2%}")
-    print(f"  weights all 0, which minimise Eq. 6   {accuracy(test, [0.0] * len(rules)):8.2%}")
+    print(f"learning: {title}: {len(train)} trajectories with {NOISE:.0%} wrong labels; accuracy on clean labels of")
+    print(f"  {'':<36}  the same  {len(test)} others")
+    for label, weights, threshold in (
+        ("true rule set", truth, 0.0),
+        ("all rules believed, wrong ones too", [1.0] * len(rules), 0.0),
+        ("learned, default loss", theta, ours.threshold),
+        ("learned, the paper's loss (Eq. 6)", [paper.weights[name] for name in rules], 0.0),
+        ("weights all 0, which minimise Eq. 6", [0.0] * len(rules), 0.0),
+    ):
+        print(f"  {label:<36}  {accuracy(clean, weights, threshold):8.2%}  {accuracy(test, weights, threshold):8.2%}")
     wrong_weights = ", ".join(f"{ours.weights[name]:.2f}" for name in rules[len(rules) - wrong :])
     print(
         f"  weights of the wrong rules {wrong_weights}; threshold {ours.threshold:.2f}; untouched {len(ours.untouched)}"
     )
-    scores = [sum(d * t for d, t in zip(each.differences, theta, strict=True)) for each in test]
-    curve = calibration_curve([p_safe(z, ours.threshold) for z in scores], [each.safe for each in test])
-    line = line_for(scores, [each.safe for each in test], 0.01)
-    held = f"{line.true_positive_rate:.1%} of the unsafe ones are held up"
-    print(f"  calibration error {calibration_error(curve):.3f}; at 1 % false alarms {held}")
+
+    def scores(examples: Sequence[Example]) -> list[float]:
+        return [sum(d * t for d, t in zip(each.differences, theta, strict=True)) for each in examples]
+
+    labels = [each.safe for each in test]
+    scale, threshold = fitted(scores(train), [each.safe for each in train])
+    before = calibration_curve([p_safe(z, ours.threshold) for z in scores(test)], labels)
+    after = calibration_curve([p_safe(z, threshold, scale=scale) for z in scores(test)], labels)
+    line = line_for(scores(test), labels, 0.01)
+    errors = f"{calibration_error(before):.3f} raw, {calibration_error(after):.3f} fitted on the noisy labels"
+    print(f"  calibration error {errors}; at 1 % false alarms {line.true_positive_rate:.1%} of the unsafe are held up")
 
 
-def learning() -> None:
-    """The synthetic experiment; the clinic's where its simulator is there."""
+def learning(*, teach: int = 2000, test: int = 1000) -> None:
+    """The experiment on made-up rules and on the clinic."""
     rng = random.Random(7)
     names = [*(f"true{i}" for i in range(30)), *(f"wrong{i}" for i in range(3))]
-    experiment("synthetic", names, 3, synthetic(rng, 4000))
+    made = synthetic(rng, 2 * teach)
+    experiment("synthetic", names, 3, made[:teach], made[teach:])
+    names, taught = clinic(1, teach)
+    experiment("clinic", names, len(WRONG), taught, clinic(2, test)[1])
 
 
 if __name__ == "__main__":

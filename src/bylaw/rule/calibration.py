@@ -50,9 +50,36 @@ def calibration_error(curve: Sequence[Bin]) -> float:
     return math.fsum(each.count * abs(each.predicted - each.observed) for each in curve) / total if total else 0.0
 
 
-def p_safe(z: float, threshold: float) -> float:
-    """The probability that an act is safe, by its distance from the learned threshold."""
-    return 1.0 / (1.0 + math.exp(-max(min(z - threshold, 700.0), -700.0)))
+def p_safe(z: float, threshold: float, *, scale: float = 1.0) -> float:
+    """The probability that an act is safe, by its distance from a threshold; `fitted` gives both numbers."""
+    return 1.0 / (1.0 + math.exp(-max(min(scale * (z - threshold), 700.0), -700.0)))
+
+
+def fitted(z: Sequence[float], safe: Sequence[bool], *, rounds: int = 100) -> tuple[float, float]:
+    """Scale and threshold under which `p_safe` is most likely (Platt, 1999), found by Newton's method.
+
+    Labels are drawn in from 0 and 1 by their count, as Platt does, so that separable data keeps a finite scale.
+    """
+    count = sum(safe)
+    sure, unsure = (count + 1) / (count + 2), 1 / (len(safe) - count + 2)
+    pairs = [(each, sure if is_safe else unsure) for each, is_safe in zip(z, safe, strict=True)]
+    slope, offset = 1.0, 0.0
+    for _ in range(rounds):
+        g1 = g2 = 0.0
+        h11 = h22 = 1e-9
+        h12 = 0.0
+        for each, target in pairs:
+            p = 1.0 / (1.0 + math.exp(-max(min(slope * each + offset, 700.0), -700.0)))
+            error, bend = p - target, p * (1.0 - p)
+            g1, g2 = g1 + error * each, g2 + error
+            h11, h12, h22 = h11 + bend * each * each, h12 + bend * each, h22 + bend
+        area = h11 * h22 - h12 * h12
+        if area <= 0.0 or (abs(g1) < 1e-9 and abs(g2) < 1e-9):
+            break
+        # Steps are kept short: far from the optimum the logistic curve is too flat for Newton.
+        move = [(h22 * g1 - h12 * g2) / area, (h11 * g2 - h12 * g1) / area]
+        slope, offset = slope - max(min(move[0], 1.0), -1.0), offset - max(min(move[1], 1.0), -1.0)
+    return (slope, -offset / slope) if slope else (0.0, 0.0)
 
 
 def line_for(margins: Sequence[float], safe: Sequence[bool], false_positive_rate: float) -> Line:

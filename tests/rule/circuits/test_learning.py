@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from bylaw.errors import CircuitError
-from bylaw.rule.calibration import calibration_curve, calibration_error, line_for, p_safe
+from bylaw.rule.calibration import calibration_curve, calibration_error, fitted, line_for, p_safe
 from bylaw.rule.circuit import Circuit, WeightedRule
 from bylaw.rule.inference import Inference
 from bylaw.rule.learning import (
@@ -187,3 +187,15 @@ def test_calibrated_probabilities_have_no_calibration_error():
     assert calibration_error(curve) == pytest.approx(0.0)
     assert calibration_error(calibration_curve([0.75] * 4, [False] * 4)) == pytest.approx(0.75)
     assert p_safe(1.0, 1.0) == 0.5
+
+
+def test_fitting_makes_probabilities_mean_what_they_say():
+    rng = random.Random(9)
+    scores = [rng.choice([-2.0, -1.0, 0.0, 0.5]) for _ in range(4000)]
+    safe = [rng.random() < p_safe(z, -0.6, scale=2.5) for z in scores]
+    scale, threshold = fitted(scores, safe)
+    assert scale == pytest.approx(2.5, rel=0.15)
+    assert threshold == pytest.approx(-0.6, abs=0.1)
+    raw = calibration_error(calibration_curve([p_safe(z, 0.0) for z in scores], safe))
+    better = calibration_error(calibration_curve([p_safe(z, threshold, scale=scale) for z in scores], safe))
+    assert better < 0.03 < raw
