@@ -22,6 +22,7 @@ Kind = Literal["user", "host", "record", "text", "nowhere"]
 _LEAVES = 20_000
 _PARSED = 200_000
 _VALUE = 200
+_OCCURRENCES = 50
 _LISTING_WORDS = 10
 _PROSE_WORDS = 6
 _MONTHS = (
@@ -33,7 +34,7 @@ _NUMBERS = (
     *("seven", "eight", "nine", "ten", "eleven", "twelve"),
 )
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
-_IDENTIFIER = re.compile(r"[^\s<>\\\"'(),;:]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)[^\s<>\\\"'),;]+|[\w-]*\d[\w-]*")
+_BREAK = re.compile(r"[\s<>\\\"'(),;]+|:(?!//)")
 _TRIM = ".,;:!?'\"()"
 
 _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -163,10 +164,14 @@ class Spelling:
         """Whether the value ever stands where a field could begin; if not, the text need not be parsed."""
         for written in self._written:
             here = occurs(written, text)
-            while here >= 0:
+            for _ in range(_OCCURRENCES):
+                if here < 0:
+                    break
                 if text[max(0, here - 12) : here].rstrip(" \"'\\")[-1:] in ("", "\n", ":", "-", "[", "{", ",", "\t"):
                     return True
-                here = occurs(written, text, here + 1)
+                here = occurs(written, text, here + len(written))
+            else:
+                return True
         return False
 
     def _matches(self, text: str) -> bool:
@@ -213,7 +218,7 @@ def is_prose(text: str) -> bool:
 
 def identifiers(text: str) -> list[str]:
     """The addresses, links and codes inside running text, without repeats."""
-    found = (match.strip(_TRIM) for match in _IDENTIFIER.findall(text[:_PARSED]))
+    found = (token.strip(_TRIM) for token in _BREAK.split(text[:_PARSED]))
     return list(dict.fromkeys(token for token in found if is_identifier(token)))
 
 

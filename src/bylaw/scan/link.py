@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bylaw.facts.provenance import atoms, is_identifier, occurs
+from bylaw.facts.provenance import atoms, is_identifier, is_prose, occurs
 
 Bond = Literal["keyed", "shows", "mentions"]
 Cover = frozenset[tuple[str, Bond]]
@@ -47,19 +47,32 @@ class Lookup:
     def keys(self) -> frozenset[str]:
         """The values it was called with that can name a thing."""
         if self._keys is None:
-            self._keys = frozenset(value for _, value in names(self.arguments))
+            self._keys = _keys(self.arguments)
         return self._keys
 
 
 def names(arguments: dict[str, object]) -> Iterable[tuple[str, str]]:
     """The values in a call's arguments that can name a thing, each with its path: no dates, amounts or flags."""
     for path, value in atoms(arguments):
-        if isinstance(value, str):
-            is_word = len(value) >= 2 and not value[0].isdigit() and value.lower() not in _WORDS
-            if is_word or is_identifier(value) or (value.isdigit() and _is_id(path)):
-                yield path, value
-        elif isinstance(value, int) and _is_id(path):
-            yield path, str(value)
+        if (name := _name(path, value)) is not None:
+            yield path, name
+
+
+def _name(path: str, value: object) -> str | None:
+    if isinstance(value, str):
+        is_word = len(value) >= 2 and not value[0].isdigit() and value.lower() not in _WORDS
+        return value if is_word or is_identifier(value) or (value.isdigit() and _is_id(path)) else None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) and _is_id(path) else None
+
+
+def _keys(arguments: dict[str, object]) -> frozenset[str]:
+    """The names among a look-up's arguments; nearly all look-ups have few and flat ones."""
+    if any(
+        isinstance(value, (dict, list)) or (isinstance(value, str) and is_prose(value)) for value in arguments.values()
+    ):
+        return frozenset(value for _, value in names(arguments))
+    found = (_name(path, value) for path, value in arguments.items())
+    return frozenset(name for name in found if name is not None)
 
 
 _WORDS = {"yes", "no", "true", "false", "none", "null", "all", "any", "asc", "desc"}

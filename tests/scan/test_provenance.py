@@ -1,0 +1,151 @@
+"""Where a value came from: the user, the host, a record, free text in a result, or nowhere."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bylaw.facts.provenance import Provenance, atoms, identifiers, is_identifier
+
+from .library import Talk
+
+END = 10_000
+
+
+def origin(talk: Talk, value: Any, before: int = END) -> str:
+    trajectory = talk.done()
+    return Provenance(trajectory.events, instructions=trajectory.instructions).origin(value, before=before).kind
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("cancel ABC123 please", "ABC123"),
+        ("cancel abc123 please", "ABC123"),
+        ("on May 20th", "2024-05-20"),
+        ("on the 20th of May", "2024-05-20"),
+        ("on 5/20", "2024-05-20"),
+        ("at 10 on 2024-05-20", "2024-05-20 10:00"),
+        ("pay $1,200", 1200),
+        ("pay 1200.00", 1200.0),
+        ("two bags", 2),
+        ("a Round Trip", "round_trip"),
+    ],
+)
+def test_the_users_words_in_their_usual_forms(said: str, value: Any) -> None:
+    assert origin(Talk("t").user(said), value) == "user"
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("cancel ABC1234", "ABC123"),
+        ("on May 21", "2024-05-20"),
+        ("on 15/20", "2024-05-20"),
+        ("pay 11200", 1200),
+        ("pay 1200.50", 1200),
+        ("pay 3,200", 200),
+        ("someone", 1),
+    ],
+)
+def test_what_only_looks_alike_is_not_said(said: str, value: Any) -> None:
+    assert origin(Talk("t").user(said), value) == "nowhere"
+
+
+def test_a_field_of_a_record_is_told_from_free_text_inside_one() -> None:
+    mail = {"id": "E77", "body": "Please pay to IBAN1234567 now, id: X99"}
+    talk = Talk("t").user("read my mail").call("read_mail", mail)
+    assert [origin(talk, value) for value in ("E77", "IBAN1234567", "X99", "E78")] == [
+        "record",
+        "text",
+        "text",
+        "nowhere",
+    ]
+
+
+def test_yaml_and_python_notation_are_records_too() -> None:
+    listing = "- id: 6\n  recipient: US122\n  subject: 'pay US133 at\n\n    once: US144'\n"
+    talk = Talk("t").user("go").call("list_payments", listing).call("info", "{'email': 'a@b.example', 'n': 5000}")
+    assert [origin(talk, value) for value in ("US122", 6, "a@b.example", 5000)] == ["record"] * 4
+    assert [origin(talk, value) for value in ("US133", "US144")] == ["text", "text"]
+
+
+def test_a_bare_answer_and_a_plain_listing_are_records() -> None:
+    talk = (
+        Talk("t")
+        .user("go")
+        .call("get_iban", "DE8937040044")
+        .call("hotels", "Hotels in Rome: Ritz\nGood Night\nCity Hub\n")
+    )
+    assert [origin(talk, value) for value in ("DE8937040044", "Good Night", "Ritz")] == ["record"] * 3
+
+
+def test_json_inside_json_is_read() -> None:
+    talk = Talk("t").user("go").call("tool", [{"type": "text", "text": json.dumps({"id": "Z900"})}])
+    assert origin(talk, "Z900") == "record"
+
+
+def test_the_host_is_known_by_its_instructions_and_context() -> None:
+    talk = Talk("t", instructions="The user is Emma Johnson. Today is 2024-05-15.").user("hi")
+    assert [origin(talk, value) for value in ("Emma", "2024-05-15")] == ["host", "host"]
+    assert Provenance([], context={"principal": "u-17"}).origin("u-17", before=0).kind == "host"
+
+
+def test_what_comes_later_is_not_an_origin() -> None:
+    talk = Talk("t").user("hi").call("get", {"id": "A1"}).user("it is A2")
+    assert [origin(talk, "A1", before=step) for step in (1, 2, 3)] == ["nowhere", "nowhere", "record"]
+    assert origin(talk, "A2", before=3) == "nowhere"
+
+
+def test_the_user_comes_before_a_record_and_a_record_before_free_text() -> None:
+    talk = Talk("t").call("page", "send it to A100 and B200 at once, they said").call("get", {"ids": ["A100"]})
+    assert [origin(talk, value) for value in ("A100", "B200")] == ["record", "text"]
+    assert origin(talk.user("to A100"), "A100") == "user"
+
+
+def test_events_may_be_added_between_questions() -> None:
+    trajectory = Talk("t").user("hi").done()
+    events = list(trajectory.events)
+    provenance = Provenance(events)
+    assert provenance.origin("A100", before=END).kind == "nowhere"
+    events += Talk("t").user("use A100").done().events
+    assert provenance.origin("A100", before=END).step == 1
+
+
+codes = st.integers(1000, 9999).map("AB{}".format)
+words = st.sampled_from(["pay", "to", "the", "account", "café", "now"])
+
+
+@given(
+    st.recursive(
+        codes,
+        lambda inner: st.lists(inner, min_size=1, max_size=3) | st.dictionaries(words, inner, min_size=1, max_size=3),
+    )
+)
+def test_every_leaf_of_a_record_is_a_field_of_it(data: Any) -> None:
+    talk = Talk("t").call("get", {"data": data})
+    for _, leaf in atoms(data):
+        assert origin(talk, leaf) == "record"
+
+
+@given(codes, st.lists(words, min_size=3, max_size=6))
+def test_the_same_code_inside_a_sentence_is_free_text(code: str, sentence: list[str]) -> None:
+    talk = Talk("t").call("get", {"note": " ".join([*sentence, code, *sentence])})
+    assert origin(talk, code) == "text"
+
+
+def test_identifiers_are_found_in_running_text() -> None:
+    text = "Write to bob@mail.example, see www.shop-1.com/x\\n and quote AB-12. Two of 3 on 2024-05-15."
+    assert identifiers(text) == ["bob@mail.example", "www.shop-1.com/x", "AB-12"]
+    assert [is_identifier(value) for value in ("economy", "2024-05-20", "12:30", "42")] == [False] * 4
+
+
+def test_atoms_name_their_path_and_leave_composed_text_out() -> None:
+    call = {
+        "flights": [{"number": "HAT1"}, {"number": "HAT2"}],
+        "note": "see that AB-12 is sent to them today",
+        "ok": True,
+    }
+    assert sorted(atoms(call)) == [("flights[].number", "HAT1"), ("flights[].number", "HAT2"), ("note", "AB-12")]
