@@ -59,6 +59,7 @@ class Progression:
         self._numbers: dict[tuple[str, int, int], int] = {}
         self._normal: dict[tuple[Formula, bool], int] = {}
         self._moves: dict[tuple[int, int], Demand] = {}
+        self._advances: dict[tuple[Demand, int], Demand] = {}
         self._seen: dict[tuple[int, int], tuple[int, int]] = {}
         root = self._normalise(skeleton, True)
         self._strong = sum(2 << 2 * node for node in range(len(self._nodes)))
@@ -78,7 +79,12 @@ class Progression:
         if seen is None:
             seen = self._seen[past, letter] = self._past.read(past, letter)
         now, past = seen
-        return past, self._advance(demand, now)
+        if demand == TRUE or not demand:
+            return past, demand
+        after = self._advances.get((demand, now))
+        if after is None:
+            after = self._advances[demand, now] = self._advance(demand, now)
+        return past, after
 
     def accepts(self, state: State) -> bool:
         """Whether nothing is left to ask if the trace ends here."""

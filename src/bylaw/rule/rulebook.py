@@ -1,0 +1,226 @@
+"""Many rules compiled together, shared by all episodes that are held to them.
+
+Predicates have bit positions, so what is known of an act is two integers. Each rule has one byte of a third: its state
+and, below it, room for the values of its own predicates. One look-up per few predicates fills in that room for all
+rules at once; the byte is then the place where the rule's flat table is read.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import repeat
+from math import tanh
+from operator import getitem
+from typing import cast
+
+from msgspec import Struct
+
+from bylaw.rule.automaton import BROKEN
+from bylaw.rule.program import Flat, program
+from bylaw.rule.rule import Rule
+
+_entry = cast("Callable[[Sequence[int], int], int]", getitem)
+
+UNIT = 1 << 60
+"""Margins are summed in whole numbers of this fraction, so that they ride along with the states."""
+_HALF_UNIT = 0.5 / UNIT
+
+FLAG = 128
+"""The bit of a rule's byte that says it was broken just now."""
+MEMO = 4096
+"""How many readings are remembered before they are forgotten together."""
+MEMORY = 4_000_000
+"""About how many bytes the look-ups of one book may take."""
+
+
+class Step(Struct, frozen=True, gc=False):
+    """Which rules an act broke for good."""
+
+    flags: int = 0
+    """One byte per rule run by table; spelled out only when somebody asks."""
+    order: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
+    unsure: tuple[int, ...] = ()
+    """Places in `rules` for which it hangs on an unknown predicate."""
+
+    @property
+    def broken(self) -> tuple[int, ...]:
+        """Places in `rules`."""
+        found = list(self.others)
+        flags = self.flags
+        while flags:
+            low = flags & -flags
+            found.append(self.order[low.bit_length() - 1 >> 3])
+            flags ^= low
+        return tuple(sorted(found))
+
+
+class Margin(Struct, frozen=True, gc=False):
+    """How the rules lean on an action, everything being known; hard rules stay out of the margin."""
+
+    margin: float
+    veto: tuple[int, ...] = ()
+    """Hard rules broken only with the action."""
+    conflict: tuple[int, ...] = ()
+    """Hard rules broken with it and without it."""
+
+
+_NOTHING_BROKEN = Step()
+
+
+class Rulebook:
+    """Rules (`FOR EACH` rules aside, see `Family`) with their tables."""
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        if any(rule.for_each for rule in rules):
+            raise ValueError("a `FOR EACH` rule has one monitor per binding: use `Family`")
+        self.rules = rules
+        programs = [program(rule.formula) for rule in rules]
+        self.predicates = tuple(dict.fromkeys(name for ready in programs for name in ready.names))
+        self.bits = {name: 1 << place for place, name in enumerate(self.predicates)}
+        self.everything = (1 << len(self.predicates)) - 1
+        self.quick = tuple(place for place, ready in enumerate(programs) if _fits(ready.flat))
+        """The place in `rules` of each rule that is run by table; the tables are in this order."""
+        self.slow = [place for place, ready in enumerate(programs) if not _fits(ready.flat)]
+        self.names = [programs[place].names for place in self.quick]
+        flats = [flat for place in self.quick if (flat := programs[place].flat)]
+        self.verdicts = [flat.verdicts for flat in flats]
+        self.tables = [_flagged(flat) for flat in flats]
+        self.touched: list[list[int]] = [[] for _ in self.predicates]
+        """By predicate, the tables that read it."""
+        self.flags = int.from_bytes(bytes([FLAG]) * len(flats), "little")
+        self._width, self._gather = self._gathering()
+        self._moves: dict[int, tuple[int, Step]] = {}
+        """What was found for what was read: episodes repeat themselves, and one look-up then does for all rules."""
+        self._leanings: dict[str, Leaning] = {}
+
+    def read(self, states: int, values: int) -> int:
+        """Where each rule's table is to be read, for these states and values: one byte per rule."""
+        width = self._width
+        low = (1 << width) - 1
+        for chunk in self._gather:
+            states |= chunk[values & low]
+            values >>= width
+        return states
+
+    def after(self, read: int) -> tuple[int, Step]:
+        """The states after what was read, and which rules it broke."""
+        found = self._moves.get(read)
+        if found is None:
+            if len(self._moves) >= MEMO:
+                self._moves.clear()
+            found = self._moves[read] = self.look_up(read.to_bytes(len(self.tables), "little"))
+        return found
+
+    def look_up(self, places: bytes) -> tuple[int, Step]:
+        """The same, from the tables themselves."""
+        after = int.from_bytes(bytes(map(getitem, self.tables, places)), "little")
+        broken = after & self.flags
+        if broken:
+            return after ^ broken, Step(broken, self.quick)
+        return after, _NOTHING_BROKEN
+
+    def leaning(self, action: str) -> "Leaning":
+        """What the rules say of one action."""
+        leaning = self._leanings.get(action)
+        if leaning is None:
+            leaning = self._leanings[action] = Leaning(action, self)
+        return leaning
+
+    def _gathering(self) -> tuple[int, list[list[int]]]:
+        """For each few predicates and each value of theirs: one byte per rule, with its bits for them."""
+        numbers = {name: number for number, name in enumerate(self.predicates)}
+        single = [0] * len(numbers)
+        for at, names in enumerate(self.names):
+            for place, name in enumerate(names):
+                single[numbers[name]] |= 1 << 8 * at + place
+                self.touched[numbers[name]].append(at)
+        width = 10
+        while width > 1 and (len(single) // width + 1) * (len(self.names) + 32) << width > MEMORY:
+            width -= 1
+        chunks: list[list[int]] = []
+        for first in range(0, len(single), width):
+            chunk = [0]
+            for bits in single[first : first + width]:
+                chunk += [gathered | bits for gathered in chunk]
+            # The last chunk may be short of predicates; bits beyond them are nobody's.
+            chunks.append(chunk * ((1 << width) // len(chunk)))
+        return width, chunks
+
+
+class Leaning:
+    """For one action: by rule, state and letter, what changes if only the action is taken away."""
+
+    def __init__(self, action: str, book: Rulebook) -> None:
+        rules = [book.rules[place] for place in book.quick]
+        both = {
+            at: _both_ways(book.verdicts[at], 1 << names.index(action))
+            for at, names in enumerate(book.names)
+            if action in names
+        }
+        self._tables = [
+            tuple(
+                (after << 8 * at) + (_fixed(rules[at].weight * gain) << 8 * len(rules))
+                for after, gain in zip(table, _gains(both.get(at)) if not rules[at].hard else repeat(0), strict=False)
+            )
+            for at, table in enumerate(book.tables)
+        ]
+        """Each rule's next state in its own byte, and above all bytes its part of the margin: one sum gives both."""
+        self._hard = [(at, book.quick[at], both[at]) for at in both if rules[at].hard]
+        self._book = book
+        self._shift = 8 * len(rules)
+        self._low = (1 << self._shift) - 1
+        self._acts: dict[int, tuple[int, tuple[Margin, Step]]] = {}
+
+    def act(self, read: int) -> tuple[int, tuple[Margin, Step]]:
+        """The states after what was read, the margin, and which rules it broke."""
+        found = self._acts.get(read)
+        if found is None:
+            if len(self._acts) >= MEMO:
+                self._acts.clear()
+            found = self._acts[read] = self._look_up(read.to_bytes(len(self._tables), "little"))
+        return found
+
+    def _look_up(self, places: bytes) -> tuple[int, tuple[Margin, Step]]:
+        total = sum(map(_entry, self._tables, places))
+        after = total & self._low
+        broken = after & self._book.flags
+        step = Step(broken, self._book.quick) if broken else _NOTHING_BROKEN
+        margin = tanh((total >> self._shift) * _HALF_UNIT)
+        if not self._hard:
+            return after ^ broken, (Margin(margin), step)
+        spoken = [(number, *both[places[at]]) for at, number, both in self._hard]
+        veto = tuple(number for number, taken, left in spoken if taken == BROKEN != left)
+        conflict = tuple(number for number, taken, left in spoken if taken == BROKEN == left)
+        return after ^ broken, (Margin(margin, veto, conflict), step)
+
+
+@lru_cache(maxsize=64)
+def _book(rules: tuple[Rule, ...]) -> Rulebook:
+    return Rulebook(rules)
+
+
+def rulebook(rules: Iterable[Rule]) -> Rulebook:
+    """The book of these rules, made once."""
+    return _book(tuple(rules))
+
+
+def _both_ways(verdicts: bytes, bit: int) -> list[tuple[int, int]]:
+    """By place, the verdict with the action taken and with it left."""
+    return [(verdicts[place | bit], verdicts[place & ~bit]) for place in range(len(verdicts))]
+
+
+def _gains(both: list[tuple[int, int]] | None) -> Iterable[int]:
+    """By place, whether the rule speaks for the action (1), against it (-1) or not at all."""
+    return repeat(0) if both is None else [(taken != BROKEN) - (left != BROKEN) for taken, left in both]
+
+
+def _fixed(weight: float) -> int:
+    return round(weight * UNIT)
+
+
+def _fits(flat: Flat | None) -> bool:
+    return flat is not None and len(flat.after) <= FLAG
+
+
+def _flagged(flat: Flat) -> bytes:
+    return bytes(after | FLAG * (mark == BROKEN) for after, mark in zip(flat.after, flat.verdicts, strict=True))
