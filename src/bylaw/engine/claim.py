@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from bylaw.facts.entity import UNSEEN, Field
+from bylaw.facts.entity import ABSENT, UNSEEN, Field
 
 _MONTHS = (
     "january",
@@ -38,7 +38,7 @@ def _pattern(field: Field, value: Any) -> re.Pattern[str] | None:
         values: tuple[Any, ...] = (
             field.values if field.type == "enum" else (True, False) if field.type == "boolean" else ()
         )
-    elif isinstance(value, list | dict) or value is None:
+    elif isinstance(value, list | dict) or value is None or value is ABSENT:
         return None
     else:
         values = (value,)

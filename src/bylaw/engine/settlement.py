@@ -68,7 +68,11 @@ class CallVerdict(Struct, frozen=True):
 def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: Source | None) -> CallVerdict:
     """The verdict on one judged call. `truth` is None where nothing is known of the world."""
     if judgement.fault:
-        return CallVerdict(judgement.made, "inconclusive", "inconclusive", (), judgement.fault)
+        unjudged = tuple(
+            PolicyVerdict(policy, "inconclusive", "inconclusive", "failed", "failed", because=judgement.fault)
+            for policy, _ in pack.by_tool.get(judgement.made.call.tool, ())
+        )
+        return CallVerdict(judgement.made, "inconclusive", "inconclusive", unjudged, judgement.fault)
     policies = tuple(_PolicyCase(pack, ledger, judgement, e, truth).settle() for e in judgement.evidence)
     strict = worst(p.strict for p in policies)
     return CallVerdict(judgement.made, strict, worst(p.determined for p in policies), policies)

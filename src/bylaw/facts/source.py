@@ -107,16 +107,17 @@ class Hindsight:
     def _value(self, entity: Entity, key: Key, field: str) -> Any:
         at, ledger = self._at.step, self._ledger
         shown = ledger.shown(entity, key, field)
-        before = [entry for entry in shown if entry.as_of < at]
-        for entry in sorted(before, key=_as_of, reverse=True):
-            if ledger.changed(entity.name, key, field, entry.as_of, at) is None:
-                return entry.value
-            break
-        after = [entry for entry in shown if entry.as_of >= at]
-        for entry in sorted(after, key=_as_of):
-            if ledger.changed(entity.name, key, field, at - 1, entry.as_of + 1) is None:
-                return entry.value
-            break
+        known = [entry for entry in shown if entry.delivered < self._at.start]
+        if known:
+            newest = max(known, key=_as_of)
+            if ledger.changed(entity.name, key, field, newest.as_of, at) is None:
+                return newest.value
+        later = [entry for entry in shown if entry.delivered >= self._at.start]
+        if later:
+            soonest = min(later, key=_as_of)
+            since, until = min(soonest.as_of, at - 1), max(soonest.as_of, at) + 1
+            if ledger.changed(entity.name, key, field, since, until) is None:
+                return soonest.value
         return NOTHING
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:

@@ -58,7 +58,7 @@ def evaluate(
     function = guard.function if coverage is None else guard.covering()
     try:
         outcome, because = run_path(guard, function, run)
-        if not run.decisions and outcome != "stuck":
+        if not run.decisions and outcome != "stuck" and not run.doubtful:
             return (Completion(assume, outcome, because, tuple(run.reads), (), tuple(run.asked)),)
         return (_explore(guard, function, run, outcome, because),)
     except Split as split:
@@ -95,6 +95,7 @@ def _begin(run: Run) -> None:
     run.restart()
     run.decisions.clear()
     run.lacking.clear()
+    run.doubtful.clear()
     run.asked.clear()
 
 
@@ -115,6 +116,9 @@ def _explore(guard: Guard, function: Callable[..., Any], run: Run, outcome: str,
         run.restart()
         outcome, because = run_path(guard, function, run)
         paths += 1
+    for fact, no_such in run.doubtful.items():
+        run.lacking.setdefault(fact)
+        outcomes.setdefault("deny", no_such)
     result: Outcome
     if "failed" in outcomes:
         result, because = "failed", outcomes["failed"]

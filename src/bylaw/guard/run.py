@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Fact, Field, Key, Origin, Source
+from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, Origin, Source
 from bylaw.facts.region import Region, Spans, Words, meet
 from bylaw.facts.unknown import Stuck, Truth, Unknown, Variable, derive, opaque_truth, show, text_of, unknown_fact
 from bylaw.guard.builtin import BuiltIns
@@ -77,7 +77,7 @@ class Hushed(Exception):
 class Trial:
     """One member of a kind while it is asked: its answer, None where unsure, and what it took."""
 
-    __slots__ = ("answer", "asked", "frozen", "key", "memo", "reads")
+    __slots__ = ("answer", "asked", "doubtful", "frozen", "key", "memo", "reads")
 
     def __init__(self, key: Key) -> None:
         self.key = key
@@ -85,6 +85,7 @@ class Trial:
         self.memo: dict[Fact, Any] = {}
         self.reads: list[Fact] = []
         self.asked: dict[Fact, None] = {}
+        self.doubtful: dict[Fact, str] = {}
         self.frozen = False
 
 
@@ -101,6 +102,7 @@ class Run(BuiltIns):
         "cache",
         "coverage",
         "decisions",
+        "doubtful",
         "frozen",
         "hushed",
         "lacking",
@@ -136,6 +138,7 @@ class Run(BuiltIns):
         self.cache: dict[Fact, Any] = {}
         self.decisions: list[bool] = []
         self.lacking: dict[Fact, None] = {}
+        self.doubtful: dict[Fact, str] = {}
         self.asked: dict[Fact, None] = {}
         self.start()
 
@@ -203,13 +206,29 @@ class Run(BuiltIns):
         thing = (spec.entity_name, key)
         if spec.field_name != "exists":
             self.check_exists(thing)
+            if spec.is_system and self.source.read(spec.entity, key, EXISTS) is UNSEEN:
+                self.doubt(fact, thing)
         return unknown_fact(self, spec.field, _name(*thing, spec.field_name), {fact: spec.origin}, thing)
+
+    def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
+        """Nothing shows that the thing exists: one completion of what is unknown ends here, in a denial."""
+        if self.hushed is None and not self.is_there(thing):
+            self.doubtful.setdefault(fact, _no_such(*thing))
+
+    def is_there(self, thing: tuple[str, Any]) -> bool:
+        """Whether this path took the thing to exist."""
+        possible = self.path.get(_name(*thing, "exists"))
+        return isinstance(possible, Words) and False not in possible.values
 
     def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown:
         """A field of a thing whose key is not known: what is missing is what the key needs."""
         thing = (spec.entity_name, key.text)
         if spec.field_name != "exists":
             self.check_exists(thing)
+            if spec.is_system:
+                for fact, origin in key.needs.items():
+                    if origin == "system":
+                        self.doubt(fact, thing)
         return unknown_fact(self, spec.field, _name(*thing, spec.field_name), key.needs, thing)
 
     def check_exists(self, thing: tuple[str, Any]) -> None:
@@ -308,13 +327,14 @@ class Run(BuiltIns):
                 self.frozen = trial.frozen
             self.memo.update(trial.memo)
             self.asked.update(trial.asked)
+            self.doubtful.update(trial.doubtful)
         return True if best else False if is_no else None
 
     def try_member(self, trial: "Trial", specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
         """Asks one member without deciding anything; what it reads is kept apart."""
-        before = (self.memo, self.reads, self.frozen, self.looking, self.touched, self.asked)
+        before = (self.memo, self.reads, self.frozen, self.looking, self.touched, self.asked, self.doubtful)
         self.memo, self.reads, self.frozen, self.looking = dict(self.memo), trial.reads, False, True
-        self.touched, self.asked = set(self.touched), trial.asked
+        self.touched, self.asked, self.doubtful = set(self.touched), trial.asked, trial.doubtful
         try:
             for spec in specs:
                 self.read(spec, trial.key)
@@ -323,7 +343,7 @@ class Run(BuiltIns):
             trial.answer = None
         finally:
             trial.memo, trial.frozen = self.memo, self.frozen
-            self.memo, self.reads, self.frozen, self.looking, self.touched, self.asked = before
+            self.memo, self.reads, self.frozen, self.looking, self.touched, self.asked, self.doubtful = before
 
     # Answers.
 
