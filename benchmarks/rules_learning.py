@@ -2,13 +2,10 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 
-import yaml
-
+from bylaw.engine.pack import Pack, load_pack
+from bylaw.engine.session import Session
 from bylaw.packs.clinic.simulator import simulate
-from bylaw.packs.clinic.simulator.truth import POLICIES
-from bylaw.packs.clinic.simulator.verdict import Truth
 from bylaw.rule.calibration import calibration_curve, calibration_error, fitted, line_for, p_safe
 from bylaw.rule.learning import Example, accuracy, learn
 from bylaw.rule.monitors import MonitorSet
@@ -39,16 +36,19 @@ WRONG = {
 
 
 def clinic(seed: int, count: int) -> tuple[list[str], list[Broken]]:
-    """Simulated conversations: which rules their acts break, and whether the simulator finds no violation in them."""
-    tools = yaml.safe_load(files("bylaw.packs.clinic").joinpath("tools.yaml").read_text())["tools"]
-    writes = {name for name, tool in tools.items() if tool["effect"] == "write"}
-    texts = {name: f'ALWAYS (write IMPLIES NOT "breaks {name}")' for name in POLICIES} | WRONG
+    """Simulated conversations: which rules their acts break, and whether the simulator finds no violation in them.
+
+    Whether a policy is broken is found by the pack's own guards without a database, so the rules see less than the
+    labels know, and the true rule set is not right by construction.
+    """
+    pack = load_pack("clinic")
+    texts = {name: f'ALWAYS (write IMPLIES NOT "breaks {name}")' for name in sorted(pack.guards)} | WRONG
     rules = [read_rule(name, text) for name, text in texts.items()]
     made: list[Broken] = []
     for trajectory, truth in simulate(seed, count):
         watched = MonitorSet(rules)
         broken: set[int] = set()
-        for letter in acts(trajectory, truth, writes):
+        for letter in acts(pack, trajectory):
             values = dict.fromkeys(watched.predicates, False) | dict.fromkeys(letter, True)
             broken.update(watched.step(*watched.mask(values)).broken)
         safe = all(call.determined["snapshot"] != "violation" for call in truth.calls)
@@ -56,20 +56,24 @@ def clinic(seed: int, count: int) -> tuple[list[str], list[Broken]]:
     return list(texts), made
 
 
-def acts(trajectory: Trajectory, truth: Truth, writes: set[str]) -> Iterator[set[str]]:
-    """The predicates true of each act; whether a policy is broken is as an oracle with the clinic's tables finds it."""
-    judged = {call.step: call for call in truth.calls}
+def acts(pack: Pack, trajectory: Trajectory) -> Iterator[set[str]]:
+    """The predicates true of each act of the agent."""
+    session = Session(pack, mode="hindsight")
+    writes: set[int] = set()
+    for step, event in enumerate(trajectory.events):
+        if isinstance(event, Call) and pack.schema.tools[event.tool].effect == "write":
+            session.judge(event)
+            writes.add(step)
+        session.observe(event)
+    denied = {
+        verdict.made.step: {f"breaks {each.policy.id}" for each in verdict.policies if each.determined == "violation"}
+        for verdict in session.settle()
+    }
     for step, event in enumerate(trajectory.events):
         if isinstance(event, Message) and event.by == "agent":
             yield {"message"}
         elif isinstance(event, Call) and event.by == "agent":
-            letter = {event.tool}
-            if event.tool in writes:
-                letter.add("write")
-            if step in judged:
-                policies = judged[step].policies
-                letter |= {f"breaks {each.id}" for each in policies if each.determined["snapshot"] == "violation"}
-            yield letter
+            yield {event.tool} | denied.get(step, set()) | ({"write"} if step in writes else set())
 
 
 def experiment(

@@ -16,7 +16,8 @@ class RuleLine(msgspec.Struct, frozen=True):
     """A rule as a question writes it; without a name it goes by its formula."""
 
     formula: str
-    weight: float = 1.0
+    weight: float | None = None
+    """1 where it is not given."""
     hard: bool = False
     physical: bool = False
     name: str = ""
@@ -28,6 +29,7 @@ class Question(msgspec.Struct, frozen=True):
     action: str
     rules: tuple[RuleLine, ...]
     evidence: dict[str, bool | float | None] = {}
+    """A predicate that is not named is unknown; the action itself is tried both ways, whatever stands here."""
     eps: float = 0.0
     width_cap: int = WIDTH_CAP
 
@@ -75,7 +77,13 @@ def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: i
         if not is_propositional(formula):
             raise FormulaError(f"`{rule.formula}` speaks of other steps", hint="a margin is asked of one step")
         weighted.append(
-            WeightedRule(name=str(number), formula=formula, weight=rule.weight, hard=rule.hard, physical=rule.physical)
+            WeightedRule(
+                name=str(number),
+                formula=formula,
+                weight=1.0 if rule.weight is None else rule.weight,
+                hard=rule.hard,
+                physical=rule.physical,
+            )
         )
     return Inference(Circuit(action=action, rules=tuple(weighted), eps=eps, width_cap=width_cap)), names
 
