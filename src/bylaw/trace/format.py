@@ -155,8 +155,7 @@ def shape(value: Any) -> Format | None:
 
 _TELLING: tuple[tuple[Format, set[str]], ...] = (
     ("otlp", {"resourceSpans"}),
-    ("otlp", {"resource_spans"}),
-    ("otlp", {"traceId", "spanId", "attributes"}),
+    ("otlp", {"resourceLogs"}),
     ("tau2", {"simulations"}),
     ("tau2", {"info", "tasks"}),
     ("tau2", {"messages", "reward_info", "task_id"}),

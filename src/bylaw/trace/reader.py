@@ -44,5 +44,23 @@ def _open(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
             from bylaw.trace.readers import agentdojo
 
             return agentdojo.read(source, found.layout)
-        case _:
-            raise NotImplementedError
+        case "langchain":
+            from bylaw.trace.readers import langchain
+
+            return langchain.read(source, found.layout, single=found.single)
+        case "otlp":
+            from bylaw.trace.readers import otel
+
+            return otel.read(source, found.layout)
+        case "langfuse":
+            from bylaw.trace.readers import langfuse
+
+            return langfuse.read(source, found.layout)
+        case "langsmith":
+            from bylaw.trace.readers import langsmith
+
+            return langsmith.read(source, found.layout)
+        case "inspect":
+            from bylaw.trace.readers import inspect
+
+            return inspect.read(source)

@@ -68,8 +68,12 @@ class Transcript:
             content = read_content(content)
         self.events.append(Result(step, content, error, captured, tool, agent))
 
+    def is_open(self, step: int) -> bool:
+        """Whether the call at `step` still waits for its result."""
+        return step in self._open
+
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
-        """The earliest unanswered call of the latest turn that fits: by id, else by order (and by tool where it is said).
+        """The earliest unanswered call of the latest turn that fits: by id, else by order and by tool where it is said.
 
         A second result under an id that was answered already answers nothing: the first one stands.
         """

@@ -1,7 +1,7 @@
 """Chat messages: the shape that OpenAI made common, with the liberties that logs take with it."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct, field
@@ -52,6 +52,8 @@ class ChatMessage(Struct, gc=False):
     call_id: Id = None
     arguments: Any = None
     output: Any = None
+    captured: bool = True
+    """False for a result that came but was not recorded."""
 
 
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
@@ -105,7 +107,7 @@ def _call(transcript: Transcript, calls: Sequence[ToolCall], by: Party, agent: s
         if isinstance(function, Function):
             name, arguments = function.name, function.arguments
         elif function is not None:
-            name, arguments = function, call.args
+            name, arguments = function, call.arguments if call.args is None else call.args
         elif call.custom is not None:
             name, arguments = str(call.custom.get("name", "")), {"input": call.custom.get("input")}
         else:
@@ -124,13 +126,17 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
             _answer(transcript, each, each.id if each.tool_call_id is None else each.tool_call_id)
         return
     error = message.error if message.is_error is None else message.is_error
+    content = message.content
+    if type(error) is dict and not content:
+        content = cast(dict[str, Any], error).get("message")
     transcript.answer(
-        message.content,
+        content,
         id if type(id) is str else text_id(id),
         message.name or "",
         "user" if message.requestor == "user" else "agent",
         message.agent or "",
         None if error is None else bool(error),
+        message.captured,
     )
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-
 from bylaw.errors import RecordError
 from bylaw.trace.document import Layout, Malformed, Record, decode, elements, records
 from bylaw.trace.identity import agent_of_model

@@ -1,0 +1,174 @@
+"""Inspect logs: `.json`, one document, and `.eval`, a zip with one member a sample."""
+
+import importlib
+import zipfile
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from bylaw.errors import FormatError, RecordError
+from bylaw.trace.document import Malformed, Record, decode, find_value, salvage, tell
+from bylaw.trace.identity import agent_of_model
+from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
+from bylaw.trace.source import Source
+from bylaw.trace.trajectory import Outcome, Trajectory
+from bylaw.trace.transcript import Transcript
+
+FORMAT = "inspect"
+_ZSTANDARD = 93
+_ATTACHMENT = "attachment://"
+
+
+class Evaluation(Struct):
+    """What a log says of all its samples."""
+
+    model: str = ""
+    task: str = ""
+
+
+class Log(Struct):
+    eval: Evaluation = field(default_factory=Evaluation)
+    samples: list[Raw] | None = None
+
+
+class Score(Struct):
+    value: Any = None
+
+
+class Sample(Struct):
+    """One sample in one epoch."""
+
+    messages: list[ChatMessage]
+    id: Id = None
+    epoch: int = 1
+    uuid: str | None = None
+    scores: dict[str, Score] | None = None
+    attachments: dict[str, str] | None = None
+    error: Any = None
+
+
+_LOG = msgspec.json.Decoder(Log)
+_SAMPLE = msgspec.json.Decoder(Sample)
+_EVALUATION = msgspec.json.Decoder(Evaluation)
+
+
+def read(source: Source) -> Iterator[Trajectory | RecordError]:
+    """The samples of a log."""
+    with source.open() as stream:
+        zipped = stream.read(4) == b"PK\x03\x04"
+    evaluation, pieces = _members(source) if zipped else _document(source)
+    for record in pieces:
+        if isinstance(record, RecordError):
+            yield record
+            continue
+        try:
+            yield _sample(source, record, evaluation)
+        except Malformed as error:
+            yield record.fault(source, str(error))
+
+
+def _document(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError]]:
+    data, why = source.document()
+    try:
+        log = _LOG.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        why = why or f"not JSON: {tell(error)}"
+        head = find_value(data, b"eval")
+        evaluation = Evaluation()
+        if head is not None:
+            try:
+                evaluation = _EVALUATION.decode(head)
+            except msgspec.DecodeError:
+                evaluation = Evaluation()
+        at = data.find(b'"samples": [', data.find(b'"stats"'))
+        start = data.find(b"[", at) if at >= 0 else -1
+        return evaluation, salvage(source, data, start + 1, why) if start >= 0 else iter([source.fault(0, why)])
+    return log.eval, (Record(raw, index) for index, raw in enumerate(log.samples or ()))
+
+
+def _members(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError]]:
+    try:
+        archive = zipfile.ZipFile(source.open())
+    except (zipfile.BadZipFile, OSError) as error:
+        raise FormatError(f"cannot read the zip: {error}", place=str(source.path)) from error
+    names = archive.namelist()
+    header = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
+    evaluation = decode(_LOG, _member(source, archive, header)).eval if header else Evaluation()
+    samples = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
+
+    def pieces() -> Iterator[Record | RecordError]:
+        for index, name in enumerate(samples):
+            try:
+                yield Record(_member(source, archive, name), index)
+            except (zipfile.BadZipFile, OSError, EOFError) as error:
+                yield source.fault(index, f"`{name}`: {tell(error)}")
+
+    return evaluation, pieces()
+
+
+def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
+    """A member's bytes. Recent logs are packed with zstandard, which Python's `zipfile` learns only in 3.14."""
+    info = archive.getinfo(name)
+    if info.compress_type != _ZSTANDARD:
+        return archive.read(name)
+    try:
+        zstandard: Any = importlib.import_module("zstandard")
+    except ImportError:
+        raise FormatError(
+            "this Inspect log is packed with zstandard",
+            place=str(source.path),
+            hint="install `zstandard`, or convert it with `inspect log convert --to json`",
+        ) from None
+    # `ZipFile.open` refuses the method, so find the data as it would: after the member's own header.
+    stream = cast(Any, archive).fp
+    stream.seek(info.header_offset)
+    head = stream.read(30)
+    stream.seek(info.header_offset + 30 + int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"))
+    packed: bytes = stream.read(info.compress_size)
+    return zstandard.ZstdDecompressor().decompressobj().decompress(packed)
+
+
+def _sample(source: Source, record: Record, evaluation: Evaluation) -> Trajectory:
+    sample = decode(_SAMPLE, record.raw)
+    if sample.attachments:
+        _attach(sample.messages, sample.attachments)
+    transcript = Transcript()
+    follow(sample.messages, transcript)
+    scores = {name: score.value for name, score in (sample.scores or {}).items()}
+    return Trajectory(
+        id=sample.uuid
+        or (f"{text_id(sample.id)}_epoch_{sample.epoch}" if sample.id is not None else f"{source.name}#{record.index}"),
+        events=transcript.events,
+        agent=source.agent or (agent_of_model(evaluation.model) if evaluation.model else source.agent_by_name),
+        outcome=_outcome(scores),
+        instructions="\n\n".join(transcript.instructions),
+        file=source.name,
+        position=record.position,
+        format=FORMAT,
+        details={
+            "task": evaluation.task,
+            "sample": text_id(sample.id),
+            "epoch": sample.epoch,
+            "scores": scores,
+            "failed": sample.error is not None,
+        },
+    )
+
+
+def _attach(messages: list[ChatMessage], attachments: dict[str, str]) -> None:
+    """Long texts are kept once, apart from the messages that hold them."""
+    for message in messages:
+        if isinstance(message.content, str) and message.content.startswith(_ATTACHMENT):
+            message.content = attachments.get(message.content.removeprefix(_ATTACHMENT), message.content)
+
+
+def _outcome(scores: dict[str, Any]) -> Outcome | None:
+    """The first score that means right or wrong."""
+    for name, value in scores.items():
+        if value in ("C", "I"):
+            return Outcome(value == "C", f"scores.{name}")
+        if isinstance(value, bool | int | float):
+            return Outcome(value >= 1, f"scores.{name}")
+    return None

@@ -1,0 +1,116 @@
+"""LangChain messages: `messages_to_dict`, `dumpd` and plain dumps of message objects."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.errors import RecordError
+from bylaw.trace.document import Layout, Malformed, Record, decode, elements, records
+from bylaw.trace.readers.chat import ChatMessage, Function, Id, ToolCall, follow, text_id
+from bylaw.trace.source import Source
+from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.transcript import Transcript
+
+FORMAT = "langchain"
+
+_ROLES = {
+    "human": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
+    "tool": "tool",
+    "system": "system",
+    "developer": "developer",
+    "function": "tool",
+}
+_CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "System": "system", "Function": "function"}
+
+
+class Talk(Struct):
+    """A conversation that says more than its messages."""
+
+    messages: list[dict[str, Any]]
+    id: Id = None
+    thread_id: Id = None
+    metadata: dict[str, Any] | None = None
+
+
+_TALK = msgspec.json.Decoder(Talk)
+_MESSAGES = msgspec.json.Decoder(list[dict[str, Any]])
+
+
+def read(source: Source, layout: Layout, *, single: bool = False) -> Iterator[Trajectory | RecordError]:
+    """The conversations of a file; `single` where the whole document is one list of messages."""
+    broken: list[RecordError] = []
+    pieces = records(source, layout)
+    if single:
+        parts = list(elements(source, *source.document()))
+        broken = [part for part in parts if isinstance(part, RecordError)]
+        whole = b",".join(bytes(part.raw) for part in parts if isinstance(part, Record))
+        pieces = iter([Record(b"[" + whole + b"]", 0)])
+    for record in pieces:
+        if isinstance(record, RecordError):
+            yield record
+            continue
+        try:
+            yield _conversation(source, record)
+        except Malformed as error:
+            yield record.fault(source, str(error))
+    yield from broken
+
+
+def _conversation(source: Source, record: Record) -> Trajectory:
+    if bytes(record.raw).lstrip().startswith(b"["):
+        talk = Talk(decode(_MESSAGES, record.raw))
+    else:
+        talk = decode(_TALK, record.raw)
+    transcript = Transcript()
+    messages = [chat_message(message) for message in talk.messages]
+    follow(messages, transcript)
+    return Trajectory(
+        id=text_id(talk.id) or text_id(talk.thread_id) or f"{source.name}#{record.index}",
+        events=transcript.events,
+        agent=source.agent or source.agent_by_name,
+        instructions="\n\n".join(transcript.instructions),
+        file=source.name,
+        position=record.position,
+        format=FORMAT,
+        details=talk.metadata or {},
+    )
+
+
+def is_langchain(message: dict[str, Any]) -> bool:
+    """Whether a message is one of LangChain's."""
+    return "lc" in message or (message.get("type") in _ROLES and "role" not in message)
+
+
+def chat_message(message: dict[str, Any]) -> ChatMessage:
+    """A LangChain message as a chat message."""
+    kind: Any = message.get("type")
+    body: dict[str, Any] = message
+    if "lc" in message:
+        path = message.get("id")
+        name = str(cast(list[Any], path)[-1]) if isinstance(path, list) and path else ""
+        kind = next((kind for start, kind in _CLASSES.items() if name.startswith(start)), kind)
+        body = message.get("kwargs") or {}
+    elif isinstance(message.get("data"), dict):
+        body = message["data"]
+    role = _ROLES.get(str(kind))
+    if role is None:
+        raise Malformed(f"a message has the unknown type `{kind}`")
+    extra: dict[str, Any] = body.get("additional_kwargs") or {}
+    calls = [*(body.get("tool_calls") or ()), *(body.get("invalid_tool_calls") or ())]
+    try:
+        return ChatMessage(
+            role=role,
+            content=body.get("content"),
+            tool_calls=msgspec.convert(calls or extra.get("tool_calls"), list[ToolCall] | None),
+            tool_call_id=body.get("tool_call_id"),
+            name=body.get("name") if role == "tool" else None,
+            is_error=True if body.get("status") == "error" else None,
+            function_call=msgspec.convert(extra.get("function_call"), Function | None),
+            refusal=extra.get("refusal"),
+        )
+    except msgspec.ValidationError as error:
+        raise Malformed(f"a tool call is malformed: {error}") from error

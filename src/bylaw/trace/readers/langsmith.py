@@ -1,0 +1,137 @@
+"""LangSmith runs: one a line, a list, or the batches that its SDK posts."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, cast
+
+import msgspec
+
+from bylaw.errors import RecordError
+from bylaw.trace.document import Layout, Malformed, decode, records
+from bylaw.trace.readers.otel import tool_arguments, tool_result
+from bylaw.trace.readers.spans import Generation, ToolRun, messages_in, weave
+from bylaw.trace.source import Source
+from bylaw.trace.trajectory import Trajectory
+
+FORMAT = "langsmith"
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+# A run's `session_id` names its project; a conversation is named in its metadata.
+_THREAD = ("thread_id", "session_id", "conversation_id")
+
+Row = dict[str, Any]
+
+
+def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
+    """The conversations of a file of runs. All runs are held: a thread may go on to the last line."""
+    runs: dict[str, Row] = {}
+    for record in records(source, layout):
+        if isinstance(record, RecordError):
+            yield record
+            continue
+        try:
+            for row in _rows(decode(_OBJECT, record.raw)):
+                runs.setdefault(str(row.get("id")), {}).update(
+                    {key: each for key, each in row.items() if each is not None}
+                )
+        except Malformed as error:
+            yield record.fault(source, str(error))
+    generations: list[Generation] = []
+    tools: list[ToolRun] = []
+    for id, run in runs.items():
+        try:
+            if run.get("run_type") == "llm":
+                generations.append(_generation(run, runs))
+            elif run.get("run_type") == "tool":
+                tools.append(_tool(run, runs))
+        except Malformed as error:
+            yield source.fault(len(generations), f"run `{id}`: {error}")
+    yield from weave(source, generations, tools, FORMAT)
+
+
+def _rows(value: Row) -> Iterator[Row]:
+    """The runs in a record: itself, those inside it, or a batch's."""
+    for name in ("runs", "post", "patch", "child_runs", "data"):
+        listed = value.get(name)
+        if isinstance(listed, list):
+            for each in cast(list[Any], listed):
+                if isinstance(each, dict):
+                    yield from _rows(cast(Row, each))
+    if "id" in value:
+        yield value
+
+
+def _generation(run: Row, runs: dict[str, Row]) -> Generation:
+    extra: Row = run.get("extra") or {}
+    metadata: Row = extra.get("metadata") or {}
+    settings: Row = extra.get("invocation_params") or {}
+    given: Any = run.get("inputs")
+    inputs = cast(Row, given) if isinstance(given, dict) else Row()
+    model = inputs.get("model") or metadata.get("ls_model_name") or settings.get("model") or ""
+    return Generation(
+        start=timestamp(run.get("start_time")),
+        history=messages_in(given, "user"),
+        output=messages_in(run.get("outputs"), "assistant"),
+        session=_thread(run, runs),
+        trace=str(run.get("trace_id") or run.get("id")),
+        agent=_agent(run, runs),
+        model=str(model),
+        tools=inputs.get("tools") or settings.get("tools") or (),
+    )
+
+
+def _tool(run: Row, runs: dict[str, Row]) -> ToolRun:
+    outputs: Any = run.get("outputs")
+    message: Any = cast(Row, outputs).get("output") if isinstance(outputs, dict) else None
+    status: Any = cast(Row, message).get("status") if isinstance(message, dict) else None
+    failed = bool(run.get("error")) or status == "error"
+    start = timestamp(run.get("start_time"))
+    return ToolRun(
+        start=start,
+        end=timestamp(run.get("end_time")) or start,
+        tool=str(run.get("name") or ""),
+        arguments=tool_arguments(run.get("inputs")),
+        result=tool_result(outputs) if outputs else run.get("error"),
+        captured=bool(outputs) or bool(run.get("error")),
+        error=True if failed else None,
+        id=str((run.get("extra") or {}).get("tool_call_id") or ""),
+        session=_thread(run, runs),
+        trace=str(run.get("trace_id") or run.get("id")),
+        agent=_agent(run, runs),
+    )
+
+
+def _lineage(run: Row, runs: dict[str, Row]) -> Iterator[Row]:
+    visited: set[str] = set()
+    each: Row | None = run
+    while each is not None and str(each.get("id")) not in visited:
+        visited.add(str(each.get("id")))
+        yield each
+        each = runs.get(str(each.get("parent_run_id")))
+
+
+def _thread(run: Row, runs: dict[str, Row]) -> str:
+    for each in _lineage(run, runs):
+        metadata: Row = (each.get("extra") or {}).get("metadata") or {}
+        for name in _THREAD:
+            if metadata.get(name):
+                return str(metadata[name])
+    return ""
+
+
+def _agent(run: Row, runs: dict[str, Row]) -> str:
+    """The agent's name, where LangChain or LangGraph recorded one."""
+    for each in _lineage(run, runs):
+        metadata: Row = (each.get("extra") or {}).get("metadata") or {}
+        if name := metadata.get("lc_agent_name") or metadata.get("agent_name"):
+            return str(name)
+    return ""
+
+
+def timestamp(recorded: Any) -> float:
+    """A time as seconds; 0 where it cannot be read."""
+    if isinstance(recorded, int | float):
+        return float(recorded)
+    try:
+        return datetime.fromisoformat(str(recorded).replace(" ", "T").replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return 0.0

@@ -1,0 +1,389 @@
+"""OTLP-JSON spans: the GenAI conventions (current and earlier), OpenLLMetry, OpenInference, Langfuse's attributes."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct, field
+
+from bylaw.errors import RecordError
+from bylaw.trace.document import Layout, Malformed, decode, records
+from bylaw.trace.readers.chat import ChatMessage
+from bylaw.trace.readers.spans import Generation, ToolRun, messages_in, weave
+from bylaw.trace.source import Source
+from bylaw.trace.trajectory import Trajectory
+
+FORMAT = "otlp"
+
+_SESSION = (
+    "gen_ai.conversation.id",
+    "session.id",
+    "langfuse.session.id",
+    "traceloop.association.properties.session_id",
+    "traceloop.association.properties.thread_id",
+    "langsmith.trace.session_id",
+)
+_EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message$")
+_KEY = re.compile(r"^(gen_ai\.prompt|gen_ai\.completion|llm\.input_messages|llm\.output_messages|llm\.tools)\.(.+)$")
+
+
+class Attribute(Struct):
+    key: str
+    value: dict[str, Any] | None = None
+
+
+class SpanEvent(Struct, rename="camel"):
+    name: str = ""
+    attributes: list[Attribute] = field(default_factory=list[Attribute])
+
+
+class Span(Struct, rename="camel"):
+    """A span as OTLP-JSON writes it."""
+
+    trace_id: str = ""
+    span_id: str = ""
+    parent_span_id: str = ""
+    name: str = ""
+    start_time_unix_nano: str | int = 0
+    end_time_unix_nano: str | int = 0
+    attributes: list[Attribute] = field(default_factory=list[Attribute])
+    events: list[SpanEvent] = field(default_factory=list[SpanEvent])
+    status: dict[str, Any] | None = None
+
+
+class LogRecord(Struct, rename="camel"):
+    """An event that was logged for a span: earlier conventions keep messages there."""
+
+    trace_id: str = ""
+    span_id: str = ""
+    event_name: str = ""
+    body: dict[str, Any] | None = None
+    attributes: list[Attribute] = field(default_factory=list[Attribute])
+
+
+class ScopeSpans(Struct):
+    spans: list[Span] = field(default_factory=list[Span])
+
+
+class ResourceSpans(Struct, rename="camel"):
+    scope_spans: list[ScopeSpans] = field(default_factory=list[ScopeSpans])
+
+
+class ScopeLogs(Struct, rename="camel"):
+    log_records: list[LogRecord] = field(default_factory=list[LogRecord])
+
+
+class ResourceLogs(Struct, rename="camel"):
+    scope_logs: list[ScopeLogs] = field(default_factory=list[ScopeLogs])
+
+
+class Request(Struct, rename="camel"):
+    """One export request; also a bare span."""
+
+    resource_spans: list[ResourceSpans] = field(default_factory=list[ResourceSpans])
+    resource_logs: list[ResourceLogs] = field(default_factory=list[ResourceLogs])
+
+
+_REQUEST = msgspec.json.Decoder(Request)
+
+
+class Known(Struct):
+    """A span with its attributes decoded and what was logged for it."""
+
+    span: Span
+    attributes: dict[str, Any]
+    events: list[tuple[str, Any]]
+
+
+def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
+    """The conversations of a file of spans. All spans are held: a conversation may go on to the last line."""
+    known: dict[str, Known] = {}
+    logged: dict[str, list[tuple[str, Any]]] = {}
+    for record in records(source, layout):
+        if isinstance(record, RecordError):
+            yield record
+            continue
+        try:
+            request = decode(_REQUEST, record.raw)
+        except Malformed as error:
+            yield record.fault(source, str(error))
+            continue
+        for span in (
+            span for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans
+        ):
+            events = [(event.name, _attributes(event.attributes)) for event in span.events]
+            known[span.span_id] = Known(span, _attributes(span.attributes), events)
+        for log in (
+            log for resource in request.resource_logs for scope in resource.scope_logs for log in scope.log_records
+        ):
+            attributes = _attributes(log.attributes)
+            name = log.event_name or str(attributes.get("event.name", ""))
+            body = _plain(log.body) if log.body else None
+            logged.setdefault(log.span_id, []).append(
+                (name, {**attributes, **body} if isinstance(body, dict) else attributes)
+            )
+    generations: list[Generation] = []
+    runs: list[ToolRun] = []
+    for id, span in known.items():
+        span.events += logged.get(id, ())
+        try:
+            if _is_tool(span):
+                runs.append(_run(span, known))
+            elif _is_generation(span):
+                generations.append(_generation(span, known))
+        except Malformed as error:
+            yield source.fault(len(generations), f"span `{id}`: {error}")
+    yield from weave(source, generations, runs, FORMAT)
+
+
+def _plain(value: dict[str, Any]) -> Any:
+    """An OTLP value without its type."""
+    for kind, each in value.items():
+        match kind:
+            case "arrayValue":
+                return [_plain(item) for item in each.get("values", ())]
+            case "kvlistValue":
+                return {item["key"]: _plain(item.get("value") or {}) for item in each.get("values", ())}
+            case "intValue":
+                return int(each)
+            case _:
+                return each
+    return None
+
+
+def _attributes(attributes: list[Attribute]) -> dict[str, Any]:
+    return {attribute.key: _plain(attribute.value or {}) for attribute in attributes}
+
+
+def _is_generation(known: Known) -> bool:
+    has = known.attributes
+    kind = str(has.get("openinference.span.kind") or has.get("langfuse.observation.type") or "").lower()
+    if kind:
+        return kind in {"llm", "generation"}
+    return has.get("gen_ai.operation.name") in {"chat", "text_completion", "generate_content"} or (
+        "gen_ai.request.model" in has and "gen_ai.operation.name" not in has
+    )
+
+
+def _is_tool(known: Known) -> bool:
+    has = known.attributes
+    kinds = (has.get("openinference.span.kind"), has.get("langfuse.observation.type"), has.get("traceloop.span.kind"))
+    return has.get("gen_ai.operation.name") == "execute_tool" or any(str(kind).lower() == "tool" for kind in kinds)
+
+
+def _generation(known: Known, all_spans: dict[str, Known]) -> Generation:
+    has = known.attributes
+    nested = _unflatten(has)
+    history = _instructions(has) + messages_in(
+        has.get("gen_ai.input.messages")
+        or nested.get("llm.input_messages")
+        or nested.get("gen_ai.prompt")
+        or has.get("langfuse.observation.input"),
+        "user",
+    )
+    output = messages_in(
+        has.get("gen_ai.output.messages")
+        or nested.get("llm.output_messages")
+        or nested.get("gen_ai.completion")
+        or has.get("langfuse.observation.output"),
+        "assistant",
+    )
+    for name, body in known.events:
+        if name == "gen_ai.client.inference.operation.details":
+            history = history or _instructions(body) + messages_in(body.get("gen_ai.input.messages"), "user")
+            output = output or messages_in(body.get("gen_ai.output.messages"), "assistant")
+        elif found := _EVENT.match(name):
+            history += _event_message(body, found[1])
+        elif name == "gen_ai.choice":
+            output += _event_message(body, "assistant")
+    reasons = str(has.get("gen_ai.response.finish_reasons") or has.get("llm.finish_reason") or "")
+    return Generation(
+        start=float(known.span.start_time_unix_nano),
+        history=history,
+        output=output,
+        session=_inherited(known, all_spans, _SESSION),
+        trace=known.span.trace_id,
+        agent=_agent(known, all_spans),
+        model=str(
+            has.get("gen_ai.request.model")
+            or has.get("llm.model_name")
+            or has.get("langfuse.observation.model.name")
+            or ""
+        ),
+        tools=_tools(has, nested),
+        called="tool_call" in reasons,
+    )
+
+
+def _event_message(body: dict[str, Any], role: str) -> list[ChatMessage]:
+    """A message kept as an event: its fields are attributes, or JSON in one attribute."""
+    message: dict[str, Any] = dict(body)
+    inner = body.get("gen_ai.event.content")
+    if isinstance(inner, str):
+        try:
+            message = msgspec.json.decode(inner, type=dict[str, Any])
+        except msgspec.DecodeError:
+            message = {"content": inner}
+    if isinstance(message.get("message"), dict):
+        message = message["message"]
+    if isinstance(message.get("tool_calls"), str):
+        message["tool_calls"] = msgspec.json.decode(message["tool_calls"])
+    shown = {name: message.get(name) for name in ("content", "tool_calls") if message.get(name) is not None}
+    if role == "tool":
+        return [
+            ChatMessage(
+                role="tool",
+                content=message.get("content"),
+                tool_call_id=message.get("id"),
+                captured="content" in message,
+            )
+        ]
+    return messages_in({**shown, "role": role}, role) if shown else []
+
+
+def _instructions(has: dict[str, Any]) -> list[ChatMessage]:
+    recorded = has.get("gen_ai.system_instructions")
+    if isinstance(recorded, str):
+        recorded = msgspec.json.decode(recorded)
+    return [ChatMessage(role="system", content=recorded)] if recorded else []
+
+
+def _tools(has: dict[str, Any], nested: dict[str, Any]) -> list[Any]:
+    recorded = has.get("gen_ai.tool.definitions")
+    if isinstance(recorded, str):
+        recorded = msgspec.json.decode(recorded)
+    if not recorded and (listed := nested.get("llm.tools")):
+        recorded = [msgspec.json.decode(item["tool"]["json_schema"]) for item in listed if "tool" in item]
+    if not recorded and isinstance(given := has.get("langfuse.observation.input"), str) and '"tools"' in given:
+        document: Any = msgspec.json.decode(given)
+        recorded = cast(dict[str, Any], document).get("tools") if isinstance(document, dict) else None
+    return cast(list[Any], recorded) if isinstance(recorded, list) else []
+
+
+def _run(known: Known, all_spans: dict[str, Known]) -> ToolRun:
+    has = known.attributes
+    given = _first(
+        has, "gen_ai.tool.call.arguments", "input.value", "langfuse.observation.input", "traceloop.entity.input"
+    )
+    result = _first(
+        has, "gen_ai.tool.call.result", "output.value", "langfuse.observation.output", "traceloop.entity.output"
+    )
+    code = (known.span.status or {}).get("code")
+    return ToolRun(
+        start=float(known.span.start_time_unix_nano),
+        end=float(known.span.end_time_unix_nano),
+        tool=str(_first(has, "gen_ai.tool.name", "tool.name", "traceloop.entity.name") or known.span.name),
+        arguments=tool_arguments(given),
+        result=tool_result(result),
+        captured=result is not None,
+        error=True if code in (2, "STATUS_CODE_ERROR") else None,
+        id=str(_first(has, "gen_ai.tool.call.id", "tool_call.id") or ""),
+        session=_inherited(known, all_spans, _SESSION),
+        trace=known.span.trace_id,
+        agent=_agent(known, all_spans),
+    )
+
+
+def _first(has: dict[str, Any], *names: str) -> Any:
+    return next((has[name] for name in names if has.get(name) is not None), None)
+
+
+def tool_arguments(recorded: Any) -> Any:
+    """A tool's input as tracers keep it: the arguments, or a wrapping around them."""
+    if isinstance(recorded, str):
+        try:
+            recorded = msgspec.json.decode(recorded)
+        except msgspec.DecodeError:
+            return recorded
+    match recorded:
+        case {"args": [], "kwargs": dict(arguments)}:
+            return cast(dict[str, Any], arguments)
+        case {"inputs": dict(arguments)}:
+            return cast(dict[str, Any], arguments)
+        case _:
+            return recorded
+
+
+def tool_result(recorded: Any) -> Any:
+    """A tool's output as tracers keep it: the result, or a LangChain tool message around it."""
+    value = recorded
+    if isinstance(recorded, str) and recorded[:1] == "{":
+        try:
+            value = msgspec.json.decode(recorded)
+        except msgspec.DecodeError:
+            return recorded
+    match value:
+        case {"type": "tool", "content": content} | {"type": "tool", "data": {"content": content}}:
+            return content
+        case {"lc": _, "kwargs": {"content": content}}:
+            return content
+        case {"output": output, **rest} if not rest:
+            return tool_result(output)
+        case _:
+            return recorded
+
+
+def _inherited(known: Known, all_spans: dict[str, Known], names: tuple[str, ...]) -> str:
+    """The first of the attributes that the span or one of those around it has."""
+    for each in _lineage(known, all_spans):
+        for name in names:
+            if value := each.attributes.get(name):
+                return str(value)
+    return ""
+
+
+def _agent(known: Known, all_spans: dict[str, Known]) -> str:
+    """The name of the nearest agent around a span."""
+    for each in _lineage(known, all_spans):
+        has = each.attributes
+        if name := has.get("gen_ai.agent.name") or has.get("agent.name"):
+            return str(name)
+        kinds = (
+            has.get("openinference.span.kind"),
+            has.get("langfuse.observation.type"),
+            has.get("traceloop.span.kind"),
+        )
+        if any(str(kind).lower() == "agent" for kind in kinds):
+            return each.span.name
+    return ""
+
+
+def _lineage(known: Known, all_spans: dict[str, Known]) -> Iterator[Known]:
+    visited: set[str] = set()
+    each: Known | None = known
+    while each is not None and each.span.span_id not in visited:
+        visited.add(each.span.span_id)
+        yield each
+        each = all_spans.get(each.span.parent_span_id)
+
+
+def _unflatten(has: dict[str, Any]) -> dict[str, Any]:
+    """Lists that were flattened into attributes `prefix.N.rest`, with OpenInference's wrappers taken off."""
+    groups: dict[str, dict[str, Any]] = {}
+    for key, value in has.items():
+        if found := _KEY.match(key):
+            node = groups.setdefault(found[1], {})
+            *path, last = found[2].split(".")
+            for step in path:
+                node = node.setdefault(step, {})
+                if not isinstance(node, dict):
+                    break
+            else:
+                node[last] = value
+    return {prefix: _listed(group) for prefix, group in groups.items()}
+
+
+def _listed(node: Any) -> Any:
+    """Objects whose keys are all numbers are lists; `message` and the like wrap what they name."""
+    if not isinstance(node, dict):
+        return node
+    inner: dict[str, Any] = {key: _listed(value) for key, value in cast(dict[str, Any], node).items()}
+    if inner and all(key.isdigit() for key in inner):
+        return [inner[key] for key in sorted(inner, key=int)]
+    for wrapper in ("message", "tool_call", "message_content"):
+        if len(inner) == 1 and isinstance(inner.get(wrapper), dict):
+            return inner[wrapper]
+    if "contents" in inner and "content" not in inner:
+        inner["content"] = inner.pop("contents")
+    return inner
