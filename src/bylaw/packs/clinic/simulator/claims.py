@@ -11,7 +11,20 @@ import yaml
 
 from bylaw.packs.clinic.simulator.tables import FOLDER, TODAY, Fact, tables
 
-MONTHS = "january february march april may june july august september october november december".split()
+MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 DATE = re.compile(
     rf"(?P<iso>\b\d{{4}}-\d\d-\d\d\b)"
     rf"|\b(?P<month>{'|'.join(MONTHS)}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year>\d{{4}})\b)?"
@@ -97,7 +110,7 @@ def amounts(text: str) -> set[Decimal]:
 
 
 def doubtful(text: str, fact: Fact, value: Any) -> bool:
-    """Whether readers could disagree on `states`: a count or time half stated, a bare number, a day without its year."""
+    """Whether readers could disagree on `states`: a stated count or time, a bare number, a day without its year."""
     entity, _, field = fact
     match tables()[entity].columns[field].type:
         case "money":

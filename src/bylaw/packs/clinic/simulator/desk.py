@@ -78,8 +78,8 @@ class Desk:
     def need(self, table: str, *key: str) -> Row:
         row = self.row(table, key)
         if row is None:
-            what = table.lower()
-            raise Refused(f"{what} not found" if len(key) > 1 else f"{what} {key[0]} not found")
+            named = table.lower() if len(key) > 1 else f"{table.lower()} {''.join(key)}"
+            raise Refused(f"{named} not found")
         return row
 
     def set(self, table: str, key: Key, **values: Any) -> None:
@@ -98,9 +98,7 @@ class Desk:
         for row in self.rows("Patient", "name", given["name"]):
             membership = self.need("Membership", row["membership_id"])
             brief = {name: row[name] for name in ("patient_id", "name", "birth_date", "status")}
-            found.append(
-                {**brief, "membership": {"membership_id": row["membership_id"], "tier": membership["tier"]}}
-            )
+            found.append({**brief, "membership": {"membership_id": row["membership_id"], "tier": membership["tier"]}})
         return {"patients": found}
 
     def get_patient(self, given: Arguments) -> Any:
@@ -118,7 +116,9 @@ class Desk:
             " WHERE specialty = ? AND status = 'open' ORDER BY starts_at, slot_id LIMIT 8",
             [given["specialty"]],
         )
-        return {"slots": [dict(zip(("slot_id", "clinician_id", "starts_at", "kind"), row, strict=True)) for row in found]}
+        return {
+            "slots": [dict(zip(("slot_id", "clinician_id", "starts_at", "kind"), row, strict=True)) for row in found]
+        }
 
     def get_slot(self, given: Arguments) -> Any:
         slot = self.need("Slot", given["slot_id"])
@@ -292,12 +292,36 @@ class Desk:
         return str(Decimal(left) + Decimal(right) if sign == "+" else Decimal(left) - Decimal(right))
 
 
-READS = (
-    "find_patient get_patient get_membership get_clinician search_slots get_slot get_appointment list_appointments "
-    "get_referral list_referrals list_consents get_consent get_invoice list_invoices get_prescription "
-    "list_prescriptions get_proxy"
-).split()
-WRITES = (
-    "book_visit book_specialist reschedule_appointment cancel_appointment record_consent issue_refund waive_invoice "
-    "refill_prescription release_records update_contact update_proxy change_membership"
-).split()
+READS = [
+    "find_patient",
+    "get_patient",
+    "get_membership",
+    "get_clinician",
+    "search_slots",
+    "get_slot",
+    "get_appointment",
+    "list_appointments",
+    "get_referral",
+    "list_referrals",
+    "list_consents",
+    "get_consent",
+    "get_invoice",
+    "list_invoices",
+    "get_prescription",
+    "list_prescriptions",
+    "get_proxy",
+]
+WRITES = [
+    "book_visit",
+    "book_specialist",
+    "reschedule_appointment",
+    "cancel_appointment",
+    "record_consent",
+    "issue_refund",
+    "waive_invoice",
+    "refill_prescription",
+    "release_records",
+    "update_contact",
+    "update_proxy",
+    "change_membership",
+]

@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from bylaw.packs.clinic.simulator.claims import MONTHS
 from bylaw.packs.clinic.simulator.tables import TODAY, Fact
 from bylaw.packs.clinic.simulator.wants import Want
 
@@ -99,7 +100,11 @@ WHY: dict[str, tuple[str, ...]] = {
     "other": ("Work got in the way.", "I've changed my mind.", "I can't get a ride.", "It no longer suits me."),
 }
 IN_STATE = ("I'll be in the state for the call.", "I'm in-state all week.", "I will be at home, in state.")
-OUT_OF_STATE = ("I'll be out of state that day.", "I'm travelling in another state then.", "I'm out-of-state, is that fine?")
+OUT_OF_STATE = (
+    "I'll be out of state that day.",
+    "I'm travelling in another state then.",
+    "I'm out-of-state, is that fine?",
+)
 
 CLAIMS: dict[str, dict[Any, tuple[str, ...]] | tuple[str, ...]] = {
     "Patient.status": {"active": ("I'm an active patient.", "My record is active.")},
@@ -195,7 +200,7 @@ DONE = ("Done.", "That's taken care of.", "All set.", "It's in the system now.",
 FAILED = ("The system would not take it, I'm afraid.", "That did not go through.", "I'm sorry, it was not accepted.")
 REFUSE = (
     "I'm sorry, I can't {do}: our handbook does not allow it in this case. I can pass you to a colleague if you like.",
-    "Unfortunately that isn't possible. I looked at the record, and I may not {do}. You could call back during office hours.",
+    "Unfortunately that isn't possible. I may not {do}. You could call back during office hours.",
     "I'm afraid I have to decline; I cannot {do}. Would you like me to note your request for the desk?",
 )
 PUSH = (
@@ -277,7 +282,7 @@ def say_amount(rng: random.Random, value: Decimal) -> str:
 
 
 def say_date(rng: random.Random, value: date) -> str:
-    month = value.strftime("%B")
+    month = MONTHS[value.month - 1].capitalize()
     forms = [value.isoformat(), f"{month} {value.day}, {value.year}", f"{value.day} {month} {value.year}"]
     if value.year == TODAY.year:
         forms += [f"{month} {value.day}{ordinal(value.day)}", f"{month} {value.day}"]

@@ -99,9 +99,7 @@ class History:
             sighting
             for sighting in self.sightings
             if sighting.delivered >= start
-            and not any(
-                write.step >= min(sighting.made, step) and sighting.fact in write.alters for write in accepted
-            )
+            and not any(write.step >= min(sighting.made, step) and sighting.fact in write.alters for write in accepted)
         ]
         told = source_of(later, later)
         return Source(

@@ -68,7 +68,11 @@ def one(place: Clinic, seed: int, number: int) -> Simulated:
             continue
         id = f"clinic-{seed}-{number:05}"
         trajectory = Trajectory(
-            id, talk.events, agent=agent.name, outcome=Outcome(good, "outcome"), instructions=talk.messages[0]["content"]
+            id,
+            talk.events,
+            agent=agent.name,
+            outcome=Outcome(good, "outcome"),
+            instructions=talk.messages[0]["content"],
         )
         record = {"id": id, "agent": agent.name, "outcome": good, "messages": talk.messages}
         return Simulated(trajectory, Truth(id, calls), record)
@@ -110,7 +114,12 @@ def unclear(talk: Conversation, calls: Iterable[CallTruth]) -> bool:
     """Whether it is open to doubt that a user stated some missing fact."""
     for call in calls:
         said = [text for event, text in spoken(talk) if event < call.step]
-        real = {fact: value for ways in talk.witnessed.get(call.step, {}).values() for _, run in ways for fact, value in run.path}
+        real = {
+            fact: value
+            for ways in talk.witnessed.get(call.step, {}).values()
+            for _, run in ways
+            for fact, value in run.path
+        }
         for policy in call.policies:
             for lack in policy.missing["snapshot"]:
                 fact = (lack.entity, lack.key or (), lack.field)
@@ -129,7 +138,7 @@ def spoken(talk: Conversation) -> list[tuple[int, str]]:
 
 
 def muddled(talk: Conversation) -> bool:
-    """Whether one turn holds a refused write before another write: whether it counts as done there is a matter of taste."""
+    """Whether one turn holds a refused write before another write: what the second may then count on is in doubt."""
     turns: set[int] = set()
     for step, executed in talk.executed.items():
         event = talk.events[step]

@@ -38,7 +38,11 @@ ALTERS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
         ("Referral", ("referral_id",), ("status",)),
     ),
     "reschedule_appointment": (
-        ("Appointment", ("appointment_id",), ("slot_id", "clinician_id", "starts_at", "times_moved", "moved_by_clinic")),
+        (
+            "Appointment",
+            ("appointment_id",),
+            ("slot_id", "clinician_id", "starts_at", "times_moved", "moved_by_clinic"),
+        ),
         ("Slot", ("slot_id",), ("status",)),
     ),
     "cancel_appointment": (("Appointment", ("appointment_id",), ("status", "late_fee")),),

@@ -26,7 +26,7 @@ class Play:
     def __init__(self, talk: Conversation, agent: Agent, user: UserKind, task: Task) -> None:
         self.talk = talk
         self.agent = agent
-        self.user = user
+        self.user: UserKind = user
         self.task = task
         self.rng: random.Random = talk.rng
         self.claimed: set[Fact] = set()
@@ -52,7 +52,7 @@ class Play:
         if together:
             if not self.forgets:
                 self.talk.agent(self.rng.choice(["Sure. Anything else?", "Gladly. Is there more?"]))
-                self.talk.user(self.further(self.task.wants[1]))
+                self.talk.user(" ".join(self.further(want) for want in self.task.wants[1:]))
             for want in self.task.wants:
                 self.read_up(want)
             self.write([self.drop_reason(want) for want in self.task.wants])
@@ -148,7 +148,9 @@ class Play:
         """Whether the agent leaves a thing unread; it makes up its mind once."""
         if self.agent.trusts and fact in self.claimed:
             return True
-        thing = fact[:2]
+        # Having seen some of a thing is a further reason not to look at the rest of it.
+        partly = any(known[:2] == fact[:2] for known in self.talk.knows)
+        thing = (*fact[:2], partly)
         if thing not in self.skipped:
             self.skipped[thing] = self.rng.random() < self.agent.skips
         return self.skipped[thing]

@@ -12,9 +12,12 @@ from bylaw.packs.clinic.simulator.needs import alters, refused
 from bylaw.packs.clinic.simulator.truth import POLICIES
 from bylaw.packs.clinic.simulator.wants import Clinic, Want, correct, propose
 
-
 UNSETTLING = ("record_consent", "change_membership", "update_proxy", "update_contact")
 """Writes that change, without showing it, what other policies look at."""
+
+
+FOCUS = [*POLICIES, "late-cancel-fee", "upgrade-balance", "gold-ladder", "telehealth-location", "controlled-prescriber"]
+"""What tasks turn on: every policy, and again those that are easily crowded out."""
 
 
 class Task(Struct, frozen=True):
@@ -46,7 +49,7 @@ def state(desk: Desk) -> tuple[Any, ...]:
 
 def make(clinic: Clinic, rng: random.Random, id: str) -> Task:
     """A task around one policy: something it denies, or something it permits after a look; often with a sequel."""
-    policy = rng.choice(list(POLICIES))
+    policy = rng.choice(FOCUS)
     store = clinic.store
     draw = rng.random()
     if draw < 0.15:

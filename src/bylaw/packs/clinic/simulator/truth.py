@@ -1,4 +1,4 @@
-"""Every policy of the handbook once more, in plain Python. Slow and obvious on purpose: the guards are tested against this.
+"""Every policy of the handbook once more, in plain Python, slow and obvious: the guards are tested against this.
 
 Each function says whether clause so-and-so permits a call. `look(entity, key, field)` is the only way to a fact, and a
 function looks in the order the clause gives, so that what it looked at is what the clause needs.

@@ -111,6 +111,7 @@ def run(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], read: C
 def explore(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], source: Source) -> Half:
     """What every completion of the source agrees on, or `open`."""
     answers: set[bool] = set()
+    numbers = [value for fact, value in source.values.items() if fact[2].endswith("_id")]
 
     def go(assumed: dict[Fact, Any], gone: frozenset[tuple[str, Key]]) -> None:
         trail: list[Any] = []
@@ -126,7 +127,7 @@ def explore(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], sou
             answers.add(run(policy, arguments, told, read).permitted)
         except Unseen as unseen:
             fact = unseen.fact
-            for value in stand_ins(fact, arguments, trail):
+            for value in stand_ins(fact, arguments, [*trail, *numbers]):
                 if len(answers) == 2:
                     return
                 go({**assumed, fact: value}, gone)
@@ -148,18 +149,14 @@ DAYS = sorted(
     | {date(1900, 1, 1), date(2100, 1, 1)}
 )
 TIMES = sorted(
-    {
-        NOW + timedelta(hours=hours, seconds=shift)
-        for hours in (-24, 0, 1, 2, 4, 24, 48)
-        for shift in (-1, 0, 1)
-    }
+    {NOW + timedelta(hours=hours, seconds=shift) for hours in (-24, 0, 1, 2, 4, 24, 48) for shift in (-1, 0, 1)}
     | {datetime(2100, 1, 1)}
 )
 CENT = Decimal("0.01")
 
 
-def stand_ins(fact: Fact, arguments: dict[str, Any], trail: Sequence[Any]) -> Sequence[Any]:
-    """Values of a fact that stand for all it could have."""
+def stand_ins(fact: Fact, arguments: dict[str, Any], known: Sequence[Any]) -> Sequence[Any]:
+    """Values of a fact that stand for all it could have; an id may be any known one, or another."""
     entity, _, field = fact
     column = tables()[entity].columns[field]
     match column.type:
@@ -178,11 +175,10 @@ def stand_ins(fact: Fact, arguments: dict[str, Any], trail: Sequence[Any]) -> Se
         case "list":
             return ((), ("visits", "billing", "medication", "psychiatric_notes"))
         case _:
-            fresh = f"?{len(trail)}"
+            fresh = f"?{fact}"
             if field in ("membership_id", "prescriber_id"):
                 return (fresh,)
-            known = [value for value in (*arguments.values(), *trail) if isinstance(value, str)]
-            return (*dict.fromkeys(known), fresh)
+            return (*dict.fromkeys(value for value in (*arguments.values(), *known) if isinstance(value, str)), fresh)
 
 
 @cache
@@ -224,8 +220,8 @@ def judge(history: History, step: int, worlds: Worlds, executed: bool | None) ->
         return CallTruth(step, call.tool, executed, nothing, nothing, parts)
     judged = Judgement(history, step, worlds)
     policies = tuple(judged.of(policy, worlds[policy.id]) for policy in policies_of(call.tool))
-    strict = {mode: worst([policy.strict[mode] for policy in policies]) for mode in MODES}
-    determined = {mode: worst([policy.determined[mode] for policy in policies]) for mode in MODES}
+    strict: dict[str, Verdict] = {mode: worst([policy.strict[mode] for policy in policies]) for mode in MODES}
+    determined: dict[str, Verdict] = {mode: worst([policy.determined[mode] for policy in policies]) for mode in MODES}
     return CallTruth(step, call.tool, executed, strict, determined, policies)
 
 
@@ -249,7 +245,9 @@ class Judgement:
         strict: dict[str, Verdict] = {}
         determined: dict[str, Verdict] = {}
         missing: dict[str, tuple[Lack, ...]] = {}
-        ways = [(way, world, explore(policy, self.arguments, way, self.seen.source)) for way, world in worlds]
+        ways: list[tuple[dict[str, Any], Run, Half]] = [
+            (way, world, explore(policy, self.arguments, way, self.seen.source)) for way, world in worlds
+        ]
         for mode in MODES:
             seen_as: list[tuple[Judged, tuple[Fact, ...]]] = []
             decided: list[Judged] = []
@@ -309,12 +307,12 @@ class Judgement:
 
 def over_completions(ways: Sequence[Judged]) -> Verdict:
     """One verdict over all completions of what only the caller knows."""
-    verdicts = {way.verdict for way in ways}
+    verdicts: set[Verdict] = {way.verdict for way in ways}
     if verdicts == {"violation"}:
         return "violation"
-    lacking = {way.verdict for way in ways if way.lacking and way.world != "deny"}
+    lacking: list[Verdict] = [way.verdict for way in ways if way.lacking and way.world != "deny"]
     if lacking:
-        return worst(sorted(lacking))
+        return worst(lacking)
     return verdicts.pop() if len(verdicts) == 1 else "inconclusive"
 
 

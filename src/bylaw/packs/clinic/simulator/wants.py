@@ -47,7 +47,9 @@ class Clinic:
             ("Prescription", "prescription_id"),
             ("Proxy", "person_id"),
         ):
-            for patient, thing in connection.execute(f"SELECT patient_id, {key} FROM {table} ORDER BY patient_id, {key}"):
+            for patient, thing in connection.execute(
+                f"SELECT patient_id, {key} FROM {table} ORDER BY patient_id, {key}"
+            ):
                 self.own[table, patient].append(thing)
         self.slots: dict[str, list[str]] = defaultdict(list)
         for slot, clinician, specialty in connection.execute(

@@ -14,14 +14,64 @@ PATIENTS = 240
 SPECIALTIES = ("cardiology", "dermatology", "physiotherapy", "psychiatry")
 PARTS = ("visits", "billing", "medication", "psychiatric_notes")
 CONSENTS = ("telehealth", "psychiatric_care", "psychiatric_release", "data_sharing")
-FIRST = (
-    "Amara Bruno Chiara Dmitri Elena Farid Greta Hassan Ingrid Jonas Keiko Liam Maya Nadia Oscar "
-    "Priya Quentin Rosa Stefan Tomoko Ulrich Vera Walid Ximena Yusuf Zofia Anton Beatriz Carlos Dana"
-).split()
-LAST = (
-    "Okafor Lindqvist Marino Petrov Haddad Nakamura Ferreira Kowalski Osei Brandt Moreau Castillo "
-    "Ivanova Jensen Rahman Silva Turner Ueda Varga Weiss Yilmaz Zamora Abbott Doyle"
-).split()
+FIRST = [
+    "Amara",
+    "Bruno",
+    "Chiara",
+    "Dmitri",
+    "Elena",
+    "Farid",
+    "Greta",
+    "Hassan",
+    "Ingrid",
+    "Jonas",
+    "Keiko",
+    "Liam",
+    "Maya",
+    "Nadia",
+    "Oscar",
+    "Priya",
+    "Quentin",
+    "Rosa",
+    "Stefan",
+    "Tomoko",
+    "Ulrich",
+    "Vera",
+    "Walid",
+    "Ximena",
+    "Yusuf",
+    "Zofia",
+    "Anton",
+    "Beatriz",
+    "Carlos",
+    "Dana",
+]
+LAST = [
+    "Okafor",
+    "Lindqvist",
+    "Marino",
+    "Petrov",
+    "Haddad",
+    "Nakamura",
+    "Ferreira",
+    "Kowalski",
+    "Osei",
+    "Brandt",
+    "Moreau",
+    "Castillo",
+    "Ivanova",
+    "Jensen",
+    "Rahman",
+    "Silva",
+    "Turner",
+    "Ueda",
+    "Varga",
+    "Weiss",
+    "Yilmaz",
+    "Zamora",
+    "Abbott",
+    "Doyle",
+]
 MEDICINES = ("lisinopril", "metformin", "sertraline", "atorvastatin", "levothyroxine", "salbutamol")
 CONTROLLED = ("oxycodone", "lorazepam", "methylphenidate")
 
@@ -199,7 +249,13 @@ class Filler:
             for status in (self.weighted(paid=4, unpaid=1, waived=1), "paid", "unpaid"):
                 number += 1
                 amount = self.money(10, 60) if self.chance(0.35) else self.money(41, 330)
-                paid = amount if status == "paid" else (amount / 2).quantize(Decimal("0.01")) if self.chance(0.6) else Decimal(0)
+                paid = (
+                    amount
+                    if status == "paid"
+                    else (amount / 2).quantize(Decimal("0.01"))
+                    if self.chance(0.6)
+                    else Decimal(0)
+                )
                 self.insert(
                     "Invoice",
                     invoice_id=f"I{number:04}",
