@@ -24,9 +24,12 @@ from bylaw.rule.formula import (
     atoms,
     operands,
 )
+from bylaw.rule.table import condition
 
 TABLE_CAP = 18
-"""Up to so many predicates that hang together, which letters are possible is found exactly."""
+"""Up to so many predicates that hang together, which letters are possible is read off truth tables."""
+SEARCH_CAP = 1000
+"""How many cases are tried beyond that."""
 LETTER_CAP = 4096
 """More letters than these are not listed."""
 
@@ -62,15 +65,18 @@ def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]
 
     Where there are too many to list the first part is empty.
     """
+    if known:
+        settled = {name: value for name, value in known.items() if value is not None}
+        leaves = [condition(leaf, settled) for leaf in leaves]
     letters = [0]
     exact = True
     for group in _groups(leaves):
-        names = [name for name in _names(leaves, group) if known.get(name) is None]
-        if len(names) > TABLE_CAP:
-            exact = False
-            vectors = _every_vector(group) if len(group) <= 12 else []
+        names = _names(leaves, group)
+        if len(names) <= TABLE_CAP:
+            vectors = _joint([_table(leaves[place], names, {}) for place in group], group, 1 << len(names))
         else:
-            vectors = _joint([_table(leaves[place], names, known) for place in group], group, 1 << len(names))
+            vectors, complete = _search(leaves, group)
+            exact = exact and complete
         if not vectors or len(vectors) * len(letters) > LETTER_CAP:
             return (), False
         letters = [letter | vector for letter in letters for vector in vectors]
@@ -133,11 +139,29 @@ def _names(leaves: Sequence[Formula], group: Sequence[int]) -> list[str]:
     return list(dict.fromkeys(name for place in group for name in atoms(leaves[place])))
 
 
-def _every_vector(group: Sequence[int]) -> list[int]:
-    vectors = [0]
+def _search(leaves: Sequence[Formula], group: Sequence[int]) -> tuple[list[int], bool]:
+    """The vectors of leaves with very many predicates: settle one predicate after the other, until all were met.
+
+    Where that takes too long every vector is given, and False.
+    """
+    if len(group) > 12:
+        return [], False
+    everything = [0]
     for place in group:
-        vectors += [vector | 1 << place for vector in vectors]
-    return vectors
+        everything += [vector | 1 << place for vector in everything]
+    found: set[int] = set()
+    waiting = [[leaves[place] for place in group]]
+    for _ in range(SEARCH_CAP):
+        if not waiting or len(found) == len(everything):
+            return sorted(found), True
+        parts = waiting.pop()
+        name = next((name for part in parts for name in atoms(part)), None)
+        if name is None:
+            values = zip(parts, group, strict=True)
+            found.add(sum(1 << place for part, place in values if part == Constant(True)))
+        else:
+            waiting += [[condition(part, {name: value}) for part in parts] for value in (False, True)]
+    return everything, False
 
 
 def _joint(tables: Sequence[int], group: Sequence[int], rows: int) -> list[int]:
