@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -123,14 +123,14 @@ def _shape_of_object(data: bytes) -> Format | None:
 def shape(value: Any) -> Format | None:
     """The format of a record, or of a list of records, by the fields it has."""
     if isinstance(value, list):
-        items: list[Any] = value
+        items = cast(list[Any], value)
         if is_messages(items):
             return _messages_shape(items)
         first = next((item for item in items if item), None)
         return shape(first) if first is not None else None
     if not isinstance(value, dict):
         return None
-    record: dict[str, Any] = value
+    record = cast(dict[str, Any], value)
     for format, keys in _TELLING:
         if keys <= record.keys():
             return format
@@ -148,7 +148,7 @@ def shape(value: Any) -> Format | None:
         return shape(record["data"])
     messages = record.get("messages")
     if isinstance(messages, list):
-        listed: list[Any] = messages
+        listed = cast(list[Any], messages)
         return _messages_shape(listed) if is_messages(listed) else "openai" if not listed else None
     return None
 
@@ -175,7 +175,7 @@ def is_messages(value: list[Any]) -> bool:
     first = next(iter(value), None)
     if not isinstance(first, dict):
         return False
-    message: dict[str, Any] = first
+    message = cast(dict[str, Any], first)
     if "role" in message or "lc" in message:
         return True
     kind = message.get("type")

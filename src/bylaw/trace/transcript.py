@@ -1,6 +1,7 @@
 """Events put together one at a time, each result joined to the call it answers."""
 
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw
@@ -14,13 +15,15 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 class Transcript:
     """A conversation as it is being read: say, call and answer in the order things happened."""
 
-    __slots__ = ("_answered", "_open", "events", "instructions", "turn")
+    __slots__ = ("_answered", "_open", "events", "instructions", "time", "turn")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.instructions: list[str] = []
         self.turn = -1
         """Number of the current turn."""
+        self.time: float | None = None
+        """When the next events happened, where that is known."""
         self._open: dict[int, Call] = {}
         self._answered: set[str] = set()
 
@@ -36,14 +39,12 @@ class Transcript:
     def say(self, by: Party, text: str, agent: str = "") -> None:
         """A message in the current turn; an empty one is no event."""
         if text:
-            self.events.append(Message(by, text, self.turn, agent))
+            self.events.append(Message(by, text, self.turn, agent, self.time))
 
     def call(self, tool: str, arguments: Any, id: str = "", by: Party = "agent", agent: str = "") -> None:
         """A tool call in the current turn, its arguments as they were recorded."""
-        fault = ""
-        if type(arguments) is not dict:
-            arguments, fault = read_arguments(arguments)
-        call = Call(tool, arguments, id, by, self.turn, agent, fault)
+        given, fault = (cast(dict[str, Any], arguments), "") if type(arguments) is dict else read_arguments(arguments)
+        call = Call(tool, given, id, by, self.turn, agent, fault, self.time)
         self._open[len(self.events)] = call
         self.events.append(call)
 
@@ -66,7 +67,7 @@ class Transcript:
                 self._answered.add(id)
         if type(content) is not str:
             content = read_content(content)
-        self.events.append(Result(step, content, error, captured, tool, agent))
+        self.events.append(Result(step, content, error, captured, tool, agent, self.time))
 
     def is_open(self, step: int) -> bool:
         """Whether the call at `step` still waits for its result."""
@@ -122,7 +123,7 @@ def read_content(recorded: Any) -> str | Raw:
     if isinstance(recorded, str | Raw):
         return recorded
     if isinstance(recorded, list):
-        texts = [part_text(part) for part in recorded]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        texts = [part_text(part) for part in cast(list[Any], recorded)]
         if texts and all(text is not None for text in texts):
             return "\n".join(text for text in texts if text)
     return Raw(msgspec.json.encode(recorded))
@@ -153,7 +154,20 @@ def plain_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(filter(None, (part_text(part) for part in content)))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return "\n".join(filter(None, (part_text(part) for part in cast(list[Any], content))))
     if isinstance(content, dict):
         return part_text(content) or ""
     return ""
+
+
+def seconds(recorded: Any) -> float | None:
+    """A time as seconds since the epoch; one without a zone is taken as UTC. None where it cannot be read."""
+    if isinstance(recorded, int | float):
+        return float(recorded)
+    if not isinstance(recorded, str):
+        return None
+    try:
+        time = datetime.fromisoformat(recorded)
+    except ValueError:
+        return None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()

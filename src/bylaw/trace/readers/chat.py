@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from bylaw.trace.document import Malformed
 from bylaw.trace.event import Message, Party
-from bylaw.trace.transcript import Transcript, plain_text
+from bylaw.trace.transcript import Transcript, plain_text, seconds
 
 Id = str | int | None
 
@@ -52,6 +52,8 @@ class ChatMessage(Struct, gc=False):
     call_id: Id = None
     arguments: Any = None
     output: Any = None
+    time: str | float | None = None
+    timestamp: str | float | None = None
     captured: bool = True
     """False for a result that came but was not recorded."""
 
@@ -61,8 +63,12 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
     by_id = result_id == "id"
     batch = False
     add = transcript.events.append
+    # The clock of a tau2 run is not that of its world.
+    timed = not by_id
     for position, message in enumerate(messages):
         role = message.role
+        if timed and (message.time is not None or message.timestamp is not None):
+            transcript.time = seconds(message.timestamp if message.time is None else message.time)
         if role == "tool":
             _answer(transcript, message, message.id if by_id else message.tool_call_id)
         elif role == "assistant":
@@ -70,7 +76,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             content = message.content
             if type(content) is str:
                 if content:
-                    add(Message("agent", content, transcript.turn, message.agent or ""))
+                    add(Message("agent", content, transcript.turn, message.agent or "", transcript.time))
             elif content is not None:
                 _follow_parts(transcript, message, "agent")
             if message.refusal:
@@ -84,7 +90,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             content = message.content
             if type(content) is str:
                 if content:
-                    add(Message("user", content, transcript.turn, message.agent or ""))
+                    add(Message("user", content, transcript.turn, message.agent or "", transcript.time))
             elif content is not None:
                 _follow_parts(transcript, message, "user")
             if message.tool_calls:
@@ -126,9 +132,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
             _answer(transcript, each, each.id if each.tool_call_id is None else each.tool_call_id)
         return
     error = message.error if message.is_error is None else message.is_error
-    content = message.content
-    if type(error) is dict and not content:
-        content = cast(dict[str, Any], error).get("message")
+    content = message.content or _complaint(message.error)
     transcript.answer(
         content,
         id if type(id) is str else text_id(id),
@@ -140,28 +144,35 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
     )
 
 
+def _complaint(error: Any) -> Any:
+    """What a failed call shows where it has no content of its own."""
+    return cast(dict[str, Any], error).get("message") if isinstance(error, dict) else None
+
+
 def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party) -> None:
     """Content in parts, among which some APIs keep tool calls (agent) and tool results (user)."""
-    parts = message.content
     agent = message.agent or ""
-    if not isinstance(parts, list):
-        transcript.say(by, plain_text(parts), agent)
-        return
+    content = message.content
+    parts = cast(list[Any], content) if isinstance(content, list) else [content]
     spoken: list[Any] = []
-    for part in parts:  # pyright: ignore[reportUnknownVariableType]
-        match part:
-            case {"type": "tool_use", "name": str(name), **rest}:
-                if not message.tool_calls:
-                    transcript.say(by, plain_text(spoken), agent)
-                    spoken = []
-                    transcript.call(name, rest.get("input"), text_id(rest.get("id")), by, agent)
-            case {"type": "tool_result", "tool_use_id": id, **rest}:
-                error = rest.get("is_error")
-                transcript.answer(
-                    rest.get("content"), text_id(id), agent=agent, error=error if isinstance(error, bool) else None
-                )
-            case _:
-                spoken.append(part)
+    for part in parts:
+        block = cast(dict[str, Any], part) if isinstance(part, dict) else {}
+        kind = block.get("type")
+        if kind == "tool_use" and isinstance(block.get("name"), str):
+            if not message.tool_calls:
+                transcript.say(by, plain_text(spoken), agent)
+                spoken = []
+                transcript.call(block["name"], block.get("input"), text_id(block.get("id")), by, agent)
+        elif kind == "tool_result":
+            error = block.get("is_error")
+            transcript.answer(
+                block.get("content"),
+                text_id(block.get("tool_use_id")),
+                agent=agent,
+                error=error if isinstance(error, bool) else None,
+            )
+        else:
+            spoken.append(part)
     transcript.say(by, plain_text(spoken), agent)
 
 

@@ -95,7 +95,11 @@ def _members(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError]
         raise FormatError(f"cannot read the zip: {error}", place=str(source.path)) from error
     names = archive.namelist()
     header = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
-    evaluation = decode(_LOG, _member(source, archive, header)).eval if header else Evaluation()
+    try:
+        evaluation = decode(_LOG, _member(source, archive, header)).eval if header else Evaluation()
+    except (Malformed, zipfile.BadZipFile):
+        # The samples can be read without it.
+        evaluation = Evaluation()
     samples = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
 
     def pieces() -> Iterator[Record | RecordError]:

@@ -7,11 +7,11 @@ import msgspec
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import Layout, Malformed, decode, records
-from bylaw.trace.readers.langsmith import timestamp
 from bylaw.trace.readers.otel import tool_arguments, tool_result
 from bylaw.trace.readers.spans import Generation, ToolRun, messages_in, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.transcript import seconds
 
 FORMAT = "langfuse"
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
@@ -110,7 +110,7 @@ def _generation(row: Row, observations: dict[str, Row], traces: dict[str, Row]) 
             given = row.get("input")
     tools: Any = cast(Row, given).get("tools") if isinstance(given, dict) else None
     return Generation(
-        start=timestamp(_get(row, "startTime", "start_time", "timestamp")),
+        start=(seconds(_get(row, "startTime", "start_time", "timestamp")) or 0.0),
         history=messages_in(given, "user"),
         output=messages_in(row.get("output"), "assistant"),
         session=_session(row, traces),
@@ -122,11 +122,11 @@ def _generation(row: Row, observations: dict[str, Row], traces: dict[str, Row]) 
 
 
 def _tool(row: Row, observations: dict[str, Row], traces: dict[str, Row]) -> ToolRun:
-    start = timestamp(_get(row, "startTime", "start_time"))
+    start = seconds(_get(row, "startTime", "start_time")) or 0.0
     output = row.get("output")
     return ToolRun(
         start=start,
-        end=timestamp(_get(row, "endTime", "end_time")) or start,
+        end=seconds(_get(row, "endTime", "end_time")) or start,
         tool=str(row.get("name") or ""),
         arguments=tool_arguments(row.get("input")),
         result=tool_result(output),

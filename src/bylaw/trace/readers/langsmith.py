@@ -1,7 +1,6 @@
 """LangSmith runs: one a line, a list, or the batches that its SDK posts."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any, cast
 
 import msgspec
@@ -12,6 +11,7 @@ from bylaw.trace.readers.otel import tool_arguments, tool_result
 from bylaw.trace.readers.spans import Generation, ToolRun, messages_in, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.transcript import seconds
 
 FORMAT = "langsmith"
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
@@ -68,7 +68,7 @@ def _generation(run: Row, runs: dict[str, Row]) -> Generation:
     inputs = cast(Row, given) if isinstance(given, dict) else Row()
     model = inputs.get("model") or metadata.get("ls_model_name") or settings.get("model") or ""
     return Generation(
-        start=timestamp(run.get("start_time")),
+        start=_time(run.get("start_time")),
         history=messages_in(given, "user"),
         output=messages_in(run.get("outputs"), "assistant"),
         session=_thread(run, runs),
@@ -80,24 +80,34 @@ def _generation(run: Row, runs: dict[str, Row]) -> Generation:
 
 
 def _tool(run: Row, runs: dict[str, Row]) -> ToolRun:
-    outputs: Any = run.get("outputs")
-    message: Any = cast(Row, outputs).get("output") if isinstance(outputs, dict) else None
+    outputs: Row = run.get("outputs") or {}
+    message: Any = outputs.get("output")
     status: Any = cast(Row, message).get("status") if isinstance(message, dict) else None
     failed = bool(run.get("error")) or status == "error"
-    start = timestamp(run.get("start_time"))
+    start = _time(run.get("start_time"))
+    extra: Row = run.get("extra") or {}
     return ToolRun(
         start=start,
-        end=timestamp(run.get("end_time")) or start,
+        end=_time(run.get("end_time")) or start,
         tool=str(run.get("name") or ""),
         arguments=tool_arguments(run.get("inputs")),
         result=tool_result(outputs) if outputs else run.get("error"),
-        captured=bool(outputs) or bool(run.get("error")),
+        captured=bool(outputs or run.get("error")),
         error=True if failed else None,
-        id=str((run.get("extra") or {}).get("tool_call_id") or ""),
+        id=str(extra.get("tool_call_id") or ""),
         session=_thread(run, runs),
         trace=str(run.get("trace_id") or run.get("id")),
         agent=_agent(run, runs),
     )
+
+
+def _metadata(run: Row) -> Row:
+    extra: Row = run.get("extra") or {}
+    return extra.get("metadata") or {}
+
+
+def _time(recorded: Any) -> float:
+    return seconds(recorded) or 0.0
 
 
 def _lineage(run: Row, runs: dict[str, Row]) -> Iterator[Row]:
@@ -111,7 +121,7 @@ def _lineage(run: Row, runs: dict[str, Row]) -> Iterator[Row]:
 
 def _thread(run: Row, runs: dict[str, Row]) -> str:
     for each in _lineage(run, runs):
-        metadata: Row = (each.get("extra") or {}).get("metadata") or {}
+        metadata = _metadata(each)
         for name in _THREAD:
             if metadata.get(name):
                 return str(metadata[name])
@@ -121,17 +131,7 @@ def _thread(run: Row, runs: dict[str, Row]) -> str:
 def _agent(run: Row, runs: dict[str, Row]) -> str:
     """The agent's name, where LangChain or LangGraph recorded one."""
     for each in _lineage(run, runs):
-        metadata: Row = (each.get("extra") or {}).get("metadata") or {}
+        metadata = _metadata(each)
         if name := metadata.get("lc_agent_name") or metadata.get("agent_name"):
             return str(name)
     return ""
-
-
-def timestamp(recorded: Any) -> float:
-    """A time as seconds; 0 where it cannot be read."""
-    if isinstance(recorded, int | float):
-        return float(recorded)
-    try:
-        return datetime.fromisoformat(str(recorded).replace(" ", "T").replace("Z", "+00:00")).timestamp()
-    except ValueError:
-        return 0.0

@@ -42,7 +42,7 @@ def read_single(source: Source) -> Iterator[Trajectory | RecordError]:
 
 def conversation(source: Source, record: Record) -> Trajectory:
     """The conversation that a record holds: an object with `messages`, or a list of messages."""
-    if bytes(record.raw[:1] if isinstance(record.raw, bytes) else memoryview(record.raw)[:1]) == b"[":
+    if memoryview(record.raw)[:1].tobytes() == b"[":
         talk = Conversation(decode(MESSAGES, record.raw))
     else:
         talk = decode(CONVERSATION, record.raw)
@@ -51,7 +51,8 @@ def conversation(source: Source, record: Record) -> Trajectory:
         transcript.instruct(talk.instructions)
     follow(talk.messages, transcript)
     about = talk.metadata or {}
-    id = next(filter(None, map(text_id, _ids(talk, about))), f"{source.name}#{record.index}")
+    ids = (text_id(id) for id in _ids(talk, about) if id is not None)
+    id = next((id for id in ids if id), f"{source.name}#{record.index}")
     return Trajectory(
         id=id,
         events=transcript.events,

@@ -120,9 +120,8 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
             attributes = _attributes(log.attributes)
             name = log.event_name or str(attributes.get("event.name", ""))
             body = _plain(log.body) if log.body else None
-            logged.setdefault(log.span_id, []).append(
-                (name, {**attributes, **body} if isinstance(body, dict) else attributes)
-            )
+            fields = cast(dict[str, Any], body) if isinstance(body, dict) else {}
+            logged.setdefault(log.span_id, []).append((name, {**attributes, **fields}))
     generations: list[Generation] = []
     runs: list[ToolRun] = []
     for id, span in known.items():
@@ -199,7 +198,7 @@ def _generation(known: Known, all_spans: dict[str, Known]) -> Generation:
             output += _event_message(body, "assistant")
     reasons = str(has.get("gen_ai.response.finish_reasons") or has.get("llm.finish_reason") or "")
     return Generation(
-        start=float(known.span.start_time_unix_nano),
+        start=float(known.span.start_time_unix_nano) / 1e9,
         history=history,
         output=output,
         session=_inherited(known, all_spans, _SESSION),
@@ -271,8 +270,8 @@ def _run(known: Known, all_spans: dict[str, Known]) -> ToolRun:
     )
     code = (known.span.status or {}).get("code")
     return ToolRun(
-        start=float(known.span.start_time_unix_nano),
-        end=float(known.span.end_time_unix_nano),
+        start=float(known.span.start_time_unix_nano) / 1e9,
+        end=float(known.span.end_time_unix_nano) / 1e9,
         tool=str(_first(has, "gen_ai.tool.name", "tool.name", "traceloop.entity.name") or known.span.name),
         arguments=tool_arguments(given),
         result=tool_result(result),
@@ -296,13 +295,10 @@ def tool_arguments(recorded: Any) -> Any:
             recorded = msgspec.json.decode(recorded)
         except msgspec.DecodeError:
             return recorded
-    match recorded:
-        case {"args": [], "kwargs": dict(arguments)}:
-            return cast(dict[str, Any], arguments)
-        case {"inputs": dict(arguments)}:
-            return cast(dict[str, Any], arguments)
-        case _:
-            return recorded
+    wrapping = cast(dict[str, Any], recorded) if isinstance(recorded, dict) else {}
+    if wrapping.keys() == {"args", "kwargs"} and not wrapping["args"]:
+        return wrapping["kwargs"]
+    return wrapping["inputs"] if wrapping.keys() == {"inputs"} else cast(Any, recorded)
 
 
 def tool_result(recorded: Any) -> Any:
@@ -363,14 +359,12 @@ def _unflatten(has: dict[str, Any]) -> dict[str, Any]:
     groups: dict[str, dict[str, Any]] = {}
     for key, value in has.items():
         if found := _KEY.match(key):
-            node = groups.setdefault(found[1], {})
+            node: Any = groups.setdefault(found[1], {})
             *path, last = found[2].split(".")
             for step in path:
-                node = node.setdefault(step, {})
-                if not isinstance(node, dict):
-                    break
-            else:
-                node[last] = value
+                node = cast(dict[str, Any], node).setdefault(step, {}) if isinstance(node, dict) else None
+            if isinstance(node, dict):
+                cast(dict[str, Any], node)[last] = value
     return {prefix: _listed(group) for prefix, group in groups.items()}
 
 

@@ -105,9 +105,11 @@ class Dialogue(Struct):
                 position += 1
         for message in (*fresh, *generation.output):
             message.agent = thread.label
+        self.transcript.time = generation.start or None
         # What the history tells of a run comes first: it is what the model saw.
         follow(fresh, self.transcript)
         self.place_until(generation.start)
+        self.transcript.time = generation.start or None
         follow(generation.output, self.transcript)
         thread.seen = told + [mark(message) for message in generation.output]
 
@@ -133,6 +135,7 @@ class Dialogue(Struct):
         """Place the runs that had ended by then."""
         for run in [run for run in self.waiting if run.end <= time]:
             self.waiting.remove(run)
+            self.transcript.time = run.end or None
             self._place(run)
 
     def _place(self, run: ToolRun) -> None:
@@ -270,32 +273,26 @@ def mark(message: ChatMessage) -> Mark:
 
 def messages_in(recorded: Any, role: str) -> list[ChatMessage]:
     """The messages in whatever a tracer kept as input or output; bare text is said by `role`."""
-    match recorded:
-        case None | "":
-            return []
-        case str(text):
-            if text[:1] in "[{":
-                try:
-                    return messages_in(msgspec.json.decode(text), role)
-                except msgspec.DecodeError:
-                    pass
-            return [ChatMessage(role=role, content=text)]
-        case list():
-            return [message for each in cast(list[Any], recorded) for message in messages_in(each, role)]
-        case {"choices": list(choices)}:
-            return messages_in([cast(Any, choice).get("message") for choice in cast(list[Any], choices[:1])], role)
-        case {"generations": list(generations)}:
-            return messages_in(generations, role)
-        case {"message": dict(message)}:
-            return messages_in(message, role)
-        case {"messages": list(messages)}:
-            return messages_in(messages, role)
-        case {"role": str(), "parts": list()}:
-            return message_of_parts(cast(dict[str, Any], recorded))
-        case dict():
-            return _single(cast(dict[str, Any], recorded), role)
-        case _:
-            return []
+    if isinstance(recorded, str):
+        if recorded[:1] in ("[", "{"):
+            try:
+                return messages_in(msgspec.json.decode(recorded), role)
+            except msgspec.DecodeError:
+                pass
+        return [ChatMessage(role=role, content=recorded)] if recorded else []
+    if isinstance(recorded, list):
+        return [message for each in cast(list[Any], recorded) for message in messages_in(each, role)]
+    if not isinstance(recorded, dict):
+        return []
+    value = cast(dict[str, Any], recorded)
+    if choices := value.get("choices"):
+        return messages_in(choices[0], role)
+    if "role" in value and isinstance(value.get("parts"), list):
+        return message_of_parts(value)
+    for name in ("generations", "message", "messages"):
+        if isinstance(value.get(name), list | dict):
+            return messages_in(value[name], role)
+    return _single(value, role)
 
 
 def _single(message: dict[str, Any], role: str) -> list[ChatMessage]:
