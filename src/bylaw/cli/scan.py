@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -31,6 +32,20 @@ _LIMITS = (
     " alone. Correct effects with --write-effects FILE, then --effects FILE; for verdicts, start a pack with"
     " `bylaw init LOGS --policy FILE`."
 )
+
+
+def scan_command(
+    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help="Files or folders of recorded conversations."),
+    effects: Path | None = typer.Option(None, "--effects", metavar="FILE", help="Effects that you corrected."),
+    write_effects: Path | None = typer.Option(
+        None, "--write-effects", metavar="FILE", help="Write the guessed effects there, to be corrected."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print everything as JSON."),
+    agent: str | None = typer.Option(None, "--agent", help="Count every conversation under this name."),
+    examples: int = typer.Option(20, "--examples", min=1, help="Calls listed per finding in the JSON."),
+) -> None:
+    """Show what logs tell by themselves: no pack, no model, no database."""
+    scan_logs(logs, effects=effects, write_effects=write_effects, as_json=as_json, agent=agent, examples=examples)
 
 
 def scan_logs(

@@ -1,0 +1,66 @@
+"""`bylaw init`: a pack to start from, out of logs and a policy document."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from bylaw.cli.scan import trajectories
+from bylaw.errors import UsageError
+from bylaw.policy.document import Document
+from bylaw.scan.override import read_effects
+from bylaw.scan.skeleton import Skeleton, skeleton
+
+_TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
+
+
+def init_command(
+    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help="Files or folders of recorded conversations."),
+    policy: Path = typer.Option(..., "--policy", metavar="FILE", help="The policy document, Markdown or plain text."),
+    out: Path = typer.Option(Path("pack"), "--out", metavar="DIR", help="Folder for the new pack."),
+    effects: Path | None = typer.Option(None, "--effects", metavar="FILE", help="Effects you corrected after a scan."),
+) -> None:
+    """Start a pack: tools, things and observations from logs, and every sentence of the policy to be written."""
+    made = init_pack(logs, policy, out, effects=effects)
+    scan = made.scan
+    writes = sum(guess.effect == "write" for guess in scan.tools)
+    typer.echo(f"read {scan.trajectories:,} conversations: {len(scan.tools)} tools, {writes} of them writes")
+    if scan.unreadable:
+        typer.echo(f"{scan.unreadable:,} records could not be read, e.g. {scan.faults[0]}")
+    for path in made.files:
+        typer.echo(f"  wrote {out / path}")
+    typer.echo(f"things: {', '.join(made.things) or 'none that the results show'}")
+    typer.echo(f"sentences: {made.sentences}, all unenforced so far; the worked guard is {made.example or 'missing'}")
+    typer.echo(f"next: correct {out / 'tools.yaml'}, then `bylaw check {out}`")
+
+
+def init_pack(logs: Sequence[Path], policy: Path, out: Path, *, effects: Path | None = None) -> Skeleton:
+    """Write the pack's files into `out`; nothing that is there already is touched."""
+    document = read_document(policy)
+    name = re.sub(r"[^a-z0-9]+", "-", out.resolve().name.lower()).strip("-") or "pack"
+    known = read_effects(effects) if effects is not None else None
+    made = skeleton(trajectories(logs), document, name=name, effects=known)
+    there = [path for path in made.files if (out / path).exists()]
+    if there:
+        hint = "give another folder with --out"
+        raise UsageError(f"`{there[0]}` is there already and is not overwritten", place=str(out), hint=hint)
+    for path, text in made.files.items():
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        (out / path).write_text(text, encoding="utf-8")
+    return made
+
+
+def read_document(path: Path) -> Document:
+    """The policy document as text; anything else must be converted first."""
+    if not path.is_file():
+        raise UsageError("no such file", place=str(path))
+    data = path.read_bytes()
+    if data[:5] == b"%PDF-" or path.suffix.lower() not in _TEXT:
+        kind = "a PDF" if data[:5] == b"%PDF-" or path.suffix.lower() == ".pdf" else f"`{path.suffix}`"
+        hint = "convert it to Markdown or plain text first, so that every sentence can be cited by line"
+        raise UsageError(f"the policy is {kind}, not text", place=str(path), hint=hint)
+    try:
+        return Document(data.decode("utf-8-sig"), name="policy.md")
+    except UnicodeDecodeError:
+        raise UsageError("the policy is not UTF-8 text", place=str(path), hint="save it as UTF-8") from None

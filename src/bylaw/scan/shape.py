@@ -1,0 +1,206 @@
+"""The shapes of arguments and results as logs record them: which fields there are, and of what type."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, cast
+
+from bylaw.facts.acceptance import accepted
+from bylaw.facts.entity import FieldType
+from bylaw.facts.provenance import text_of
+from bylaw.trace import Call, Result, Trajectory
+
+_SAMPLES = 300
+"""Results looked at per tool: shapes repeat, so more would only cost time."""
+_WORDS = 8
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
+_MONEY = re.compile(r"-?\d+\.\d\d")
+_ABSENT = re.compile(r"not found|no such|does not exist|doesn't exist|unknown|not exist", re.IGNORECASE)
+
+
+class Values:
+    """The values of one field or argument: how often there, of what types, and the words among them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.types: Counter[FieldType | str] = Counter()
+        self.words: set[str] = set()
+
+    def add(self, value: Any) -> None:
+        """Count one value."""
+        self.count += 1
+        self.types[type_of(value)] += 1
+        if isinstance(value, str) and len(self.words) <= _WORDS:
+            self.words.add(value[:40])
+
+    @property
+    def type(self) -> FieldType:
+        """The one type that fits what was seen; `string` where nothing was, or nothing fits."""
+        seen = {kind for kind in self.types if kind != "null"}
+        if seen == {"integer", "number"}:
+            return "number"
+        if len(seen) == 1:
+            return cast(FieldType, next(iter(seen)))
+        return "object" if seen & {"object", "list"} else "string"
+
+    @property
+    def nullable(self) -> bool:
+        """Whether it was ever null."""
+        return "null" in self.types
+
+    @property
+    def few(self) -> tuple[str, ...]:
+        """Its words, where it has few and is used often enough to tell."""
+        if self.type != "string" or len(self.words) > _WORDS or self.count < 3 * len(self.words) or self.count < 10:
+            return ()
+        return tuple(sorted(self.words)) if all(re.fullmatch(r"[\w -]{1,30}", word) for word in self.words) else ()
+
+
+class Record:
+    """Records at one place of a tool's results."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.fields: dict[str, Values] = {}
+        self.repeated: set[str] = set()
+        """Fields whose value stood twice in one result, which therefore cannot be a key."""
+
+    def add(self, records: list[dict[str, Any]]) -> None:
+        """Count the records of one result."""
+        for record in records:
+            self.count += 1
+            for name, value in record.items():
+                self.fields.setdefault(name, Values()).add(value)
+        if len(records) > 1:
+            for name in records[0]:
+                if len({repr(record.get(name)) for record in records}) < len({repr(record) for record in records}):
+                    self.repeated.add(name)
+
+
+class Shape:
+    """One tool as the logs show it."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.arguments: dict[str, Values] = {}
+        self.definition: dict[str, Any] = {}
+        self.places: dict[str, Record] = {}
+        """Where records stand in its results, as an `each` path (empty: the result itself) -> the records there."""
+        self.texts = Values()
+        self.absent: Counter[str] = Counter()
+        self.sampled = 0
+
+    @property
+    def required(self) -> list[str]:
+        """The arguments that no call left out."""
+        return [name for name, values in self.arguments.items() if values.count == self.calls]
+
+
+class Shapes:
+    """Shapes by tool, gathered over conversations."""
+
+    def __init__(self) -> None:
+        self.tools: dict[str, Shape] = {}
+
+    def add(self, trajectory: Trajectory) -> None:
+        """Gather from one conversation."""
+        for definition in trajectory.tools:
+            name = definition.get("name")
+            if isinstance(name, str) and name:
+                self.tools.setdefault(name, Shape()).definition = definition
+        for event in trajectory.events:
+            if isinstance(event, Call):
+                if not event.fault:
+                    self._call(event)
+            elif isinstance(event, Result) and event.call is not None and event.captured:
+                call = trajectory.events[event.call]
+                if isinstance(call, Call):
+                    self._result(self.tools.setdefault(call.tool, Shape()), event)
+
+    def _call(self, call: Call) -> None:
+        shape = self.tools.setdefault(call.tool, Shape())
+        shape.calls += 1
+        for name, value in call.arguments.items():
+            shape.arguments.setdefault(name, Values()).add(value)
+
+    def _result(self, shape: Shape, result: Result) -> None:
+        if shape.sampled >= _SAMPLES:
+            return
+        shape.sampled += 1
+        if accepted(None, result) is False:
+            if match := _ABSENT.search(text_of(result)[:300]):
+                shape.absent[match[0].lower()] += 1
+            return
+        value = result.value()
+        for place, records in records_in(value):
+            shape.places.setdefault(place, Record()).add(records)
+        if isinstance(value, (str, int, float)):
+            shape.texts.add(value)
+
+
+def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Where a result holds records: it is one, it lists them, or it wraps a list of them."""
+    match value:
+        case dict():
+            mapping = cast("dict[str, Any]", value)
+            wrapped = [
+                (f"$.{name}[*]", found)
+                for name, part in mapping.items()
+                if name.isidentifier() and name.isascii() and (found := _records(part))
+            ]
+            # A record may well hold lists of its own; a wrapper holds little else.
+            if wrapped and len(mapping) <= len(wrapped) + 1:
+                return wrapped
+            return [("", [mapping])] if mapping else []
+        case list():
+            items = cast("list[Any]", value)
+            if found := _records(items):
+                return [("$[*]", found)]
+            nested = [record for part in items for record in _records(part)]
+            return [("$[*][*]", nested)] if nested else []
+        case _:
+            return []
+
+
+def _records(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        return []
+    items = cast("list[Any]", value)
+    return [cast("dict[str, Any]", item) for item in items] if all(isinstance(item, dict) for item in items) else []
+
+
+def type_of(value: Any) -> FieldType | str:
+    """The field type of one value; `null` for none."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            if _DATE.fullmatch(value):
+                return "date"
+            if _TIME.fullmatch(value):
+                return "datetime"
+            return "money" if _MONEY.fullmatch(value) else "string"
+        case list():
+            return "list"
+        case _:
+            return "object"
+
+
+def parameters_of(shape: Shape) -> Mapping[str, Any]:
+    """A tool's parameters for `tools.yaml`: its recorded schema, else what calls passed (`?`: not always)."""
+    schema = shape.definition.get("parameters")
+    if isinstance(schema, dict) and isinstance(cast("dict[str, Any]", schema).get("properties"), dict):
+        known = cast("dict[str, Any]", schema)
+        return {"properties": known["properties"], "required": list(known.get("required") or [])}
+    names: dict[FieldType, str] = {"list": "array", "date": "string", "datetime": "string", "money": "string"}
+    return {
+        name: names.get(values.type, values.type) + ("" if values.count == shape.calls else "?")
+        for name, values in shape.arguments.items()
+    }

@@ -1,0 +1,156 @@
+"""The things that logs speak of: entities, their keys and fields, and which results show them."""
+
+import keyword
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct, field
+
+from bylaw.scan.effect import Guess, by_name, words_of
+from bylaw.scan.shape import Record, Shape, Values
+
+_FILLER = {
+    "details",
+    "detail",
+    "info",
+    "information",
+    "by",
+    "id",
+    "for",
+    "all",
+    "current",
+    "most",
+    "recent",
+    "the",
+    "a",
+}
+_SHORT = 100
+
+
+class Sight(Struct):
+    """How one tool's results show a thing."""
+
+    tool: str
+    each: str = ""
+    key: dict[str, str] = field(default_factory=dict[str, str])
+    """Only the parts that are not found under their own name."""
+    fields: dict[str, str] = field(default_factory=dict[str, str])
+    absent: str = ""
+
+
+class Thing(Struct):
+    """An entity as the logs suggest it."""
+
+    name: str
+    key: tuple[str, ...]
+    fields: dict[str, Values]
+    read: str = ""
+    sights: list[Sight] = field(default_factory=list[Sight])
+
+
+def things(shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> dict[str, Thing]:
+    """The entities that read tools fetch and list, each with every tool whose results show it."""
+    found: dict[str, Thing] = {}
+    reads = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "read"]
+    writes = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "write"]
+    for tool, shape in reads:
+        _single(tool, shape, found)
+    for tool, shape in reads:
+        for place, record in shape.places.items():
+            if place and not _shown_as_known(tool, shape, place, record, found):
+                _listed(tool, place, record, found)
+    for tool, shape in writes:
+        for place, record in shape.places.items():
+            _shown_as_known(tool, shape, place, record, found)
+    return found
+
+
+def _effect(tool: str, guesses: Mapping[str, Guess]) -> str:
+    return guesses[tool].effect if tool in guesses else ""
+
+
+def _single(tool: str, shape: Shape, found: dict[str, Thing]) -> None:
+    """A look-up whose result is one record, or one short text, about what its arguments name."""
+    record = shape.places.get("")
+    key = tuple(name for name in shape.required if is_name(name))
+    if len(key) < len(shape.required):
+        return
+    called = tool
+    absent = shape.absent.most_common(1)[0][0] if shape.absent else ""
+    if record is not None and record.count * 2 > shape.sampled - shape.absent.total():
+        fields = {name: values for name, values in record.fields.items() if is_name(name)}
+        sight = Sight(tool, absent=absent)
+    elif not shape.places and shape.texts.count and max((len(word) for word in shape.texts.words), default=0) < 40:
+        *of, last = words_of(tool) or ["value"]
+        name = last if is_name(last) and last not in key and len(of) > 1 else "value"
+        if name == last:  # `get_flight_status` shows the status of a flight
+            called = "_".join(of)
+        fields = {name: shape.texts}
+        sight = Sight(tool, fields={name: "$"}, absent=absent)
+    else:
+        return
+    known = next((thing for thing in found.values() if thing.key == key and key), None)
+    if known is None:
+        name = name_of_thing(called, found)
+        found[name] = Thing(name, key, fields, tool, [sight])
+    else:
+        for name, values in fields.items():
+            known.fields.setdefault(name, values)
+        known.sights.append(sight)
+
+
+def _shown_as_known(tool: str, shape: Shape, place: str, record: Record, found: Mapping[str, Thing]) -> bool:
+    """Records of a kind already known: every part of its key stands in them, or among the arguments."""
+    for thing in found.values():
+        shared = record.fields.keys() & thing.fields.keys()
+        if not thing.key or not any(part in record.fields for part in thing.key):
+            continue
+        if any(part not in record.fields and part not in shape.required for part in thing.key):
+            continue
+        if thing.key[0] not in record.fields or (len(shared) < 2 and len(thing.fields) > 2 and place == ""):
+            continue
+        # An empty field would hide the argument of the same name.
+        key = {
+            part: f"$args.{part}"
+            for part in thing.key
+            if part in shape.required and part in record.fields and record.fields[part].nullable
+        }
+        thing.sights.append(Sight(tool, place, key))
+        for name, values in record.fields.items():
+            if is_name(name):
+                thing.fields.setdefault(name, values)
+        return True
+    return False
+
+
+def _listed(tool: str, place: str, record: Record, found: dict[str, Thing]) -> None:
+    """Listed records of a new kind: keyed by the first field that names each of them."""
+    named = [
+        name
+        for name, values in record.fields.items()
+        if is_name(name) and name not in record.repeated and values.count == record.count and not values.nullable
+    ]
+    keys = [name for name in named if words_of(name)[-1:] in (["id"], ["number"], ["code"])]
+    if not keys:
+        return
+    name = name_of_thing(tool, found)
+    fields = {name: values for name, values in record.fields.items() if is_name(name)}
+    found[name] = Thing(name, (keys[0],), fields, "", [Sight(tool, place)])
+
+
+def name_of_thing(tool: str, taken: Iterable[str]) -> str:
+    """A name for what a tool fetches: its own words but the verb and the filler, in the singular."""
+    words = words_of(tool)
+    verb = next((word for word in words if by_name(word)), "")
+    kept = [word for word in words if word != verb and word not in _FILLER and not word.isdigit()]
+    if kept and kept[-1].endswith("s") and not kept[-1].endswith(("ss", "us", "is")):
+        kept[-1] = kept[-1].removesuffix("s")
+    name = "".join(word.capitalize() for word in kept) or "Thing"
+    candidate, number = name, 2
+    while candidate in set(taken):
+        candidate, number = f"{name}{number}", number + 1
+    return candidate
+
+
+def is_name(text: str) -> bool:
+    """Whether a guard can write it after a dot."""
+    return text.isidentifier() and not text.startswith("_") and not keyword.iskeyword(text) and len(text) < _SHORT

@@ -1,0 +1,184 @@
+"""`bylaw init` gives a pack that loads, whose cases pass, and in which every sentence is listed."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bylaw.cli.init import init_pack, read_document
+from bylaw.engine.case import Outcome, run_cases, untested
+from bylaw.engine.coverage import cover
+from bylaw.engine.pack import Pack, load_pack
+from bylaw.errors import UsageError
+from bylaw.policy.document import Document
+from bylaw.scan.skeleton import skeleton
+from bylaw.trace import Call, Message, Result, Trajectory
+
+from .library import Talk, visits
+
+POLICY = """# Lending desk
+
+A loan is renewed only if it is not overdue. Say the new date.
+
+- Fines are paid with the reader's own card.
+- Say the new date.
+
+| tier | fine |
+|---|---|
+| gold | none: "yes" & 'no' # [x] |
+"""
+
+
+def openai(path: Path, trajectories: list[Trajectory]) -> Path:
+    """Write trajectories the way a chat log holds them."""
+    lines = []
+    for trajectory in trajectories:
+        messages: list[dict[str, object]] = []
+        for step, event in enumerate(trajectory.events):
+            match event:
+                case Message():
+                    messages.append({"role": "user", "content": event.text})
+                case Call():
+                    arguments = msgspec.json.encode(event.arguments).decode()
+                    call = {"id": f"c{step}", "type": "function"} | {
+                        "function": {"name": event.tool, "arguments": arguments}
+                    }
+                    messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+                case Result():
+                    messages.append({"role": "tool", "tool_call_id": f"c{event.call}", "content": str(event.content)})
+        lines.append(msgspec.json.encode({"messages": messages, "tools": list(trajectory.tools)}).decode())
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def sound(root: Path) -> Pack:
+    """What `bylaw check` asks of a pack."""
+    pack = load_pack(root)
+    results = list(run_cases(pack, {}))
+    assert [result for result in results if not (isinstance(result, Outcome) and result.passed)] == []
+    assert untested([result for result in results if isinstance(result, Outcome)], pack) == []
+    assert not pack.stale
+    return pack
+
+
+def test_the_pack_is_sound_and_lists_every_sentence(tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_text(POLICY)
+    made = init_pack([openai(tmp_path / "log.jsonl", visits(20))], tmp_path / "policy.md", tmp_path / "desk")
+    pack = sound(tmp_path / "desk")
+    assert pack.name == "desk"
+    assert [entry.state for entry in cover(pack)] == ["listed"] * made.sentences
+    assert all(policy.unenforced and policy.unenforced.accepted_by == "bylaw init" for policy in pack.policies.values())
+    assert list(pack.guards) == [made.example]
+
+
+def test_things_keys_and_observations_come_from_the_results(tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_text(POLICY)
+    init_pack([openai(tmp_path / "log.jsonl", visits(20))], tmp_path / "policy.md", tmp_path / "desk")
+    schema = sound(tmp_path / "desk").schema
+    assert {name: entity.key for name, entity in schema.entities.items() if entity.key} == {
+        "Loan": ("loan_id",),
+        "Member": ("member_id",),
+    }
+    assert {name: field.type for name, field in schema.entities["Loan"].fields.items()} == {
+        "loan_id": "string",
+        "member_id": "string",
+        "title": "string",
+        "due": "date",
+    }
+    assert schema.shows["get_loan"].keys() == {"Loan"}
+    assert {tool.name: tool.effect for tool in schema.tools.values()} == {
+        "get_loan": "read",
+        "get_member": "read",
+        "get_opening_hours": "read",
+        "pay_fine": "write",
+        "renew_loan": "write",
+    }
+    assert schema.tools["pay_fine"].parameters == {
+        "member_id": {"type": "string"},
+        "card_id": {"type": "string"},
+        "cents": {"type": "integer"},
+    }
+
+
+def test_lists_wrappers_and_absence_are_recognised() -> None:
+    made = Talk("t").user("hi").call("get_slot", {"error": "slot S9 not found"}, slot_id="S9")
+    made.call("get_slot", {"slot_id": "S1", "kind": "short"}, slot_id="S1")
+    made.call(
+        "search_slots", {"slots": [{"slot_id": "S1", "kind": "short"}, {"slot_id": "S2", "kind": "long"}]}, day="mon"
+    )
+    made.call("list_rooms", [[{"room_code": "R1", "beds": 2}], [{"room_code": "R2", "beds": 2}]])
+    made.call("book_slot", {"slot_id": "S1", "kind": "short"}, slot_id="S1")
+    entities = skeleton([made.done()], Document("Book it."), name="x").files["entities.yaml"]
+    assert "get_slot:\n    - {as: Slot, absent: not found}" in entities
+    assert "search_slots:\n    - {each: '$.slots[*]', as: Slot}" in entities
+    assert "list_rooms:\n    - {each: '$[*][*]', as: Room}" in entities
+    assert "book_slot:\n    - {as: Slot}" in entities
+    assert "  Room:\n    key: [room_code]\n    fields:" in entities
+
+
+def test_recorded_definitions_come_before_what_calls_passed(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"loan_id": {"type": "string", "pattern": "^L"}}, "required": ["loan_id"]}
+    tools = ({"name": "renew_loan", "description": "Renew a loan.\nOnce.", "parameters": schema},)
+    talk = Talk("t", tools=tools).user("hi").call("renew_loan", "done", loan_id="L1")
+    text = skeleton([talk.done()], Document("Renew it."), name="x").files["tools.yaml"]
+    assert "description: Renew a loan. Once." in text
+    assert "pattern: ^L" in text
+
+
+def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_text(POLICY)
+    log = openai(tmp_path / "log.jsonl", visits(5))
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk" / "tools.yaml").write_text("mine")
+    with pytest.raises(UsageError, match=r"`tools.yaml` is there already"):
+        init_pack([log], tmp_path / "policy.md", tmp_path / "desk")
+    assert [path.name for path in (tmp_path / "desk").iterdir()] == ["tools.yaml"]
+    assert (tmp_path / "desk" / "tools.yaml").read_text() == "mine"
+
+
+def test_a_pdf_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    for name, data in (("policy.pdf", b"%PDF-1.7 ..."), ("policy.md", b"%PDF-1.7"), ("policy.docx", b"PK")):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(UsageError, match="convert it to Markdown or plain text first"):
+            read_document(tmp_path / name)
+    (tmp_path / "latin.md").write_bytes(b"caf\xe9")
+    with pytest.raises(UsageError, match="not UTF-8"):
+        read_document(tmp_path / "latin.md")
+
+
+def test_logs_without_tools_and_documents_without_sentences_are_refused() -> None:
+    with pytest.raises(UsageError, match="the logs show no tool"):
+        skeleton([Talk("t").user("hi").done()], Document("Be kind."), name="x")
+    with pytest.raises(UsageError, match="no sentence"):
+        skeleton(visits(3), Document("# Only a heading\n"), name="x")
+
+
+names = st.text(st.sampled_from("abc_ -:#[]{}\n\"'é\x07\u202e1"), max_size=12)
+values = st.recursive(
+    names | st.integers() | st.booleans() | st.none() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.lists(st.tuples(names.filter(bool), st.dictionaries(names, values, max_size=3), values), min_size=1, max_size=4),
+    st.text(st.sampled_from("ab .:\n-#|'\"?!&*"), min_size=3),
+)
+@settings(max_examples=60, deadline=None)
+def test_whatever_the_logs_hold_the_pack_loads(
+    tmp_path_factory: pytest.TempPathFactory, calls: list[tuple[str, dict[str, object], object]], policy: str
+) -> None:
+    document = Document(f"Nobody may do that. {policy}")
+    talk = Talk("t").user("hi")
+    for verb in ("get_", "set_", ""):
+        for tool, arguments, result in calls:
+            talk.calls((verb + tool, arguments, result))
+    made = skeleton([talk.done()], document, name="x")
+    root = tmp_path_factory.mktemp("pack")
+    for path, text in made.files.items():
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8", newline="")
+    sound(root)
