@@ -25,12 +25,13 @@ def bags_fee(call, facts):
     reservation = facts.Reservation(call.reservation_id)
     cabin = reservation.cabin
     # The first generation's tool forgets the cabin it was asked for and paid for: an earlier change of it counts.
-    if done("update_reservation_flights", reservation_id=call.reservation_id, cabin="business") > 0:
-        cabin = "business"
-    elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="economy") > 0:
-        cabin = "economy"
-    elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="basic_economy") > 0:
-        cabin = "basic_economy"
+    if done("update_reservation_flights", reservation_id=call.reservation_id) > 0:
+        if done("update_reservation_flights", reservation_id=call.reservation_id, cabin="business") > 0:
+            cabin = "business"
+        elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="economy") > 0:
+            cabin = "economy"
+        else:
+            cabin = "basic_economy"
     membership = facts.User(reservation.user_id).membership
     free = 0
     if cabin == "economy":

@@ -2,12 +2,13 @@
 def modify_basic_economy(call, facts):
     reservation = facts.Reservation(call.reservation_id)
     cabin = reservation.cabin
-    if done("update_reservation_flights", reservation_id=call.reservation_id, cabin="business") > 0:
-        cabin = "business"
-    elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="economy") > 0:
-        cabin = "economy"
-    elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="basic_economy") > 0:
-        cabin = "basic_economy"
+    if done("update_reservation_flights", reservation_id=call.reservation_id) > 0:
+        if done("update_reservation_flights", reservation_id=call.reservation_id, cabin="business") > 0:
+            cabin = "business"
+        elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="economy") > 0:
+            cabin = "economy"
+        else:
+            cabin = "basic_economy"
     if cabin != "basic_economy":
         return permit()
     if len(call.flights) != len(reservation.flights):
@@ -21,12 +22,13 @@ def modify_basic_economy(call, facts):
 def modify_cabin_price(call, facts):
     reservation = facts.Reservation(call.reservation_id)
     cabin = reservation.cabin
-    if done("update_reservation_flights", reservation_id=call.reservation_id, cabin="business") > 0:
-        cabin = "business"
-    elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="economy") > 0:
-        cabin = "economy"
-    elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="basic_economy") > 0:
-        cabin = "basic_economy"
+    if done("update_reservation_flights", reservation_id=call.reservation_id) > 0:
+        if done("update_reservation_flights", reservation_id=call.reservation_id, cabin="business") > 0:
+            cabin = "business"
+        elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="economy") > 0:
+            cabin = "economy"
+        else:
+            cabin = "basic_economy"
     if call.cabin != cabin:
         for flight in call.flights:
             if get(facts.Fare(flight.flight_number, flight.date).prices, call.cabin, 0) <= 0:
@@ -37,12 +39,13 @@ def modify_cabin_price(call, facts):
 def modify_cabin_flown(call, facts):
     reservation = facts.Reservation(call.reservation_id)
     cabin = reservation.cabin
-    if done("update_reservation_flights", reservation_id=call.reservation_id, cabin="business") > 0:
-        cabin = "business"
-    elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="economy") > 0:
-        cabin = "economy"
-    elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="basic_economy") > 0:
-        cabin = "basic_economy"
+    if done("update_reservation_flights", reservation_id=call.reservation_id) > 0:
+        if done("update_reservation_flights", reservation_id=call.reservation_id, cabin="business") > 0:
+            cabin = "business"
+        elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="economy") > 0:
+            cabin = "economy"
+        else:
+            cabin = "basic_economy"
     if call.cabin != cabin:
         for leg in reservation.flights:
             if date(leg.date) <= date(now()):
@@ -54,12 +57,13 @@ def modify_cabin_flown(call, facts):
 def cancel_ground(call, facts):
     reservation = facts.Reservation(call.reservation_id)
     cabin = reservation.cabin
-    if done("update_reservation_flights", reservation_id=call.reservation_id, cabin="business") > 0:
-        cabin = "business"
-    elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="economy") > 0:
-        cabin = "economy"
-    elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="basic_economy") > 0:
-        cabin = "basic_economy"
+    if done("update_reservation_flights", reservation_id=call.reservation_id) > 0:
+        if done("update_reservation_flights", reservation_id=call.reservation_id, cabin="business") > 0:
+            cabin = "business"
+        elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="economy") > 0:
+            cabin = "economy"
+        else:
+            cabin = "basic_economy"
     if reservation.created_at >= now() - hours(24):
         return permit()
     if cabin == "business":
