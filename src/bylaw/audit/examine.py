@@ -6,9 +6,10 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode
+from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule_line
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.tally import Tally
+from bylaw.engine.conduct import breaches
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
@@ -25,6 +26,8 @@ class Examined(Struct):
     calls: list[tuple[int, str, bool, bytes]]
     """Step, tool, whether flagged, and the rest of its line."""
     conversation: bytes | None
+    findings: list[bytes]
+    """Lines of rules that were broken, without the trajectory's name."""
 
 
 class Examiner:
@@ -51,15 +54,18 @@ class Examiner:
         session, verdicts = self._judge(pack, trajectory, file)
         outcome = self._outcome(trajectory, session, pack, file)
         self.tally.add(agent, outcome, verdicts)
+        broken = breaches(pack, trajectory.events, session.ledger if session else None) if pack.book.rules else []
+        self.tally.add_rules(agent, broken)
         calls: list[tuple[int, str, bool, bytes]] = []
         for verdict in verdicts:
-            record = call_line(pack, agent, verdict)
+            record = call_line(pack, agent, verdict, broken)
             flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
             calls.append((verdict.made.step, verdict.made.call.tool, flagged, encode(record)))
         conversation = None
-        if any(flagged for _, _, flagged, _ in calls):
+        if broken or any(flagged for _, _, flagged, _ in calls):
             conversation = encode(conversation_line(trajectory, agent, outcome))
-        return Examined(trajectory.id, calls, conversation)
+        findings = [encode(rule_line(pack, agent, breach)) for breach in broken]
+        return Examined(trajectory.id, calls, conversation, findings)
 
     def _judge(self, pack: Pack, trajectory: Trajectory, file: Path) -> tuple[Session | None, list[CallVerdict]]:
         tools, events = pack.schema.tools, trajectory.events

@@ -1,10 +1,12 @@
 """One judged call as a line of `calls.jsonl`, and one conversation as a line of `conversations.jsonl`."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from bylaw.engine.conduct import Breach
 from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict, Known, Missing, PolicyVerdict
 from bylaw.facts.entity import Fact
@@ -30,7 +32,7 @@ def named(line: bytes, trajectory: str, finding: str | None = None) -> bytes:
     return head + b"," + line[1:] + b"\n"
 
 
-def call_line(pack: Pack, agent: str, verdict: CallVerdict) -> dict[str, Any]:
+def call_line(pack: Pack, agent: str, verdict: CallVerdict, broken: Sequence[Breach] = ()) -> dict[str, Any]:
     """The record of one write call, all but its trajectory's name."""
     made = verdict.made
     line: dict[str, Any] = {
@@ -43,9 +45,25 @@ def call_line(pack: Pack, agent: str, verdict: CallVerdict) -> dict[str, Any]:
         "determined": verdict.determined,
         "policies": [_policy(pack, policy) for policy in verdict.policies],
     }
+    if rules := [breach for breach in broken if breach.step == made.step]:
+        line["rules"] = [rule_line(pack, agent, breach) for breach in rules]
     if verdict.fault:
         line["because"] = verdict.fault
     return line
+
+
+def rule_line(pack: Pack, agent: str, breach: Breach) -> dict[str, Any]:
+    """The record of one broken rule, all but its trajectory's name."""
+    policy = pack.policies[breach.rule.policy]
+    citation = policy.citations[0] if policy.citations else None
+    return {
+        "agent": agent,
+        "step": breach.step,
+        "rule": breach.rule.name,
+        "policy": policy.id,
+        "sentence": (citation.text or str(citation)) if citation else policy.definition,
+        "because": f"{breach.because} ({breach.rule.for_each} {breach.binding})" if breach.binding else breach.because,
+    }
 
 
 def _policy(pack: Pack, verdict: PolicyVerdict) -> dict[str, Any]:

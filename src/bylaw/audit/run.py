@@ -43,13 +43,17 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None) -> R
     out.mkdir(parents=True, exist_ok=True)
     skipped: list[RecordError] = []
     parts = examine_in_parts(request, examiner) if request.jobs > 1 else examined_in(request, examiner)
-    with (out / "calls.jsonl").open("wb") as calls, (out / "conversations.jsonl").open("wb") as conversations:
+    with (
+        (out / "calls.jsonl").open("wb") as calls,
+        (out / "conversations.jsonl").open("wb") as conversations,
+        (out / "findings.jsonl").open("wb") as findings,
+    ):
         identities = Identities()
         for number, part in enumerate(parts):
             if isinstance(part, RecordError):
                 skipped.append(part)
             else:
-                _write(part, identities, calls, conversations)
+                _write(part, identities, calls, conversations, findings)
             if progress is not None:
                 progress(number)
     mode = "snapshot" if request.world is not None else request.mode
@@ -59,12 +63,16 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None) -> R
     return Report(summary, out, tuple(skipped))
 
 
-def _write(part: Examined, identities: Identities, calls: IO[bytes], conversations: IO[bytes]) -> None:
+def _write(
+    part: Examined, identities: Identities, calls: IO[bytes], conversations: IO[bytes], findings: IO[bytes]
+) -> None:
     name = identities.unique(part.id)
     for step, tool, flagged, line in part.calls:
         calls.write(named(line, name, finding_id(name, step, tool) if flagged else None))
     if part.conversation is not None:
         conversations.write(named(part.conversation, name))
+    for line in part.findings:
+        findings.write(named(line, name))
 
 
 def _dump(path: Path, record: Any) -> None:

@@ -32,6 +32,7 @@ def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[Rec
         "by_lookup": tally.by_lookup(),
         "by_policy": tally.by_policy(policies),
         "by_reason": tally.by_reason(),
+        "by_rule": tally.by_rule(),
         "outcome_from": tally.outcome_from(),
         "unknown_tools": dict(sorted(examiner.unknown_tools.items())),
         "unmapped_fields": _by_tool(examiner.unmapped),

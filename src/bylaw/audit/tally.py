@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bylaw.audit.rate import rate
+from bylaw.engine.conduct import Breach
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.verdict import WORST_FIRST, Verdict
 from bylaw.trace.trajectory import Outcome
@@ -45,6 +46,25 @@ class Tally:
                 counts["agent", agent, criterion, "uninformed"] += 1
         for verdict in verdicts:
             self._call(agent, verdict)
+
+    def add_rules(self, agent: str, broken: Sequence[Breach]) -> None:
+        """Count the rules broken in one trajectory: how often, and in how many trajectories."""
+        for breach in broken:
+            self.counts["rule", breach.rule.name, "broken"] += 1
+        for name in {breach.rule.name for breach in broken}:
+            self.counts["rule", name, "trajectories"] += 1
+            self.counts["rule", name, "agents", agent] += 1
+
+    def by_rule(self) -> dict[str, Any]:
+        """Per rule: how often it was broken, and by whom."""
+        return {
+            name: {
+                "broken": self.counts["rule", name, "broken"],
+                "trajectories": self.counts["rule", name, "trajectories"],
+                "agents": self._under("rule", name, "agents"),
+            }
+            for name in self._names("rule")
+        }
 
     def _call(self, agent: str, verdict: CallVerdict) -> None:
         counts, tool = self.counts, verdict.made.call.tool

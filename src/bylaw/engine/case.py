@@ -90,7 +90,9 @@ class _Case:
         found |= {"evidence": verdict.evidence, "world": verdict.world, "because": verdict.because}
         for name in wanted.keys() - found.keys():
             raise CaseError(f"`want` knows no `{name}`", place=self._place)
-        expected = {name: sorted(value) if isinstance(value, list) else value for name, value in wanted.items()}
+        expected: dict[str, Any] = {
+            name: sorted(cast(list[str], value)) if isinstance(value, list) else value for name, value in wanted.items()
+        }
         got_part = {name: found[name] for name in expected}
         return self._outcome(str(expected), str(got_part), expected == got_part, verdict)
 

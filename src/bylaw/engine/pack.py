@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
+from bylaw.engine.rules import Rules, RulesReader
 from bylaw.engine.statements import PolicyReader, read_tools
 from bylaw.errors import BylawError, PackError
 from bylaw.facts.schema import Schema, SchemaReader
@@ -40,7 +41,8 @@ class Pack(Struct, frozen=True):
     cases: Mapping[str, Located]
     now: datetime | None
     criterion: Criterion
-    rules: Located | None
+    book: Rules
+    """The rules that bind whole conversations."""
     world: str
     """Name of the module that opens a world for it, for packs that come with Bylaw; else empty."""
     stale: tuple[str, ...]
@@ -77,6 +79,9 @@ def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
     policy_reader = PolicyReader(folder.parts.get("policies", _EMPTY), schema.tools, text, _title(named, text))
     policies = policy_reader.read()
     faults += policy_reader.faults
+    rule_reader = RulesReader(folder.parts.get("rules"), schema, policies)
+    book = rule_reader.read()
+    faults += rule_reader.faults
     guards, guard_faults = _guards(folder, schema, policies)
     faults += guard_faults
     faults += _unguarded(policies, guards, folder)
@@ -103,7 +108,7 @@ def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
         folder.cases,
         _time(data.get("now")),
         data.get("criterion", "determined"),
-        folder.parts.get("rules"),
+        book,
         str(data.get("world", "")),
         tuple(policy.id for policy in policies.values() if policy.stale),
         policy_reader.digests,

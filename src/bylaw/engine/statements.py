@@ -22,7 +22,7 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
     faults: list[BylawError] = []
     for name, body in cast(dict[str, Any], source.data.get("tools") or {}).items():
         record = cast(dict[str, Any], body) if isinstance(body, dict) else {}
-        effect = record.get("effect")
+        effect: Any = record.get("effect")
         if effect not in get_args(Effect):
             place = source.place("tools", name, "effect")
             faults.append(StatementError(f"effect of `{name}` is none of read, write, none", place=place))

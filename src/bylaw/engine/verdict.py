@@ -44,7 +44,7 @@ class Ruling(Struct, frozen=True):
 
 def rule(cells: Sequence[Cell]) -> Ruling:
     """The verdict over every completion of the user facts."""
-    verdicts = [_verdict(cell) for cell in cells]
+    verdicts: list[Verdict] = [_verdict(cell) for cell in cells]
     everyone = tuple(range(len(cells)))
     if all(verdict == "violation" for verdict in verdicts):
         return Ruling("violation", everyone)
@@ -68,4 +68,5 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def _verdict(cell: Cell) -> Verdict:
-    return _TABLE.get((cell.evidence, cell.world), "inconclusive")
+    found: Verdict = _TABLE.get((cell.evidence, cell.world), "inconclusive")
+    return found

@@ -88,7 +88,7 @@ class _Records:
         for name, body in cast(dict[str, Any], data).items():
             entity = schema.entities.get(name)
             if entity is not None:
-                records: list[Record] = list(body.values()) if isinstance(body, dict) else body
+                records: list[Record] = list(cast(dict[str, Record], body).values()) if isinstance(body, dict) else body
                 self._index[name] = {key_of([record[part] for part in entity.key]): record for record in records}
 
     def record(self, entity: str, key: Key) -> Record | Missing:

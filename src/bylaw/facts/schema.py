@@ -72,7 +72,7 @@ class SchemaReader:
         for tool, bodies in self._section("observations").items():
             if tool not in self._tools:
                 self._fault(f"`{tool}` is not a tool", "observations", tool, hint="add it to tools.yaml")
-            for index, body in enumerate(bodies if isinstance(bodies, list) else [bodies]):
+            for index, body in enumerate(cast(list[Any], bodies) if isinstance(bodies, list) else [bodies]):
                 observation = self._observation(body, ("observations", tool, index))
                 if observation is not None:
                     shows.setdefault(tool, {}).setdefault(observation.entity.name, []).append(observation)

@@ -1,0 +1,134 @@
+"""A conversation under the pack's rules: every act stepped through every monitor."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.engine.act import Act, acts
+from bylaw.engine.pack import Pack
+from bylaw.engine.rules import Rules
+from bylaw.facts.ledger import Ledger, Made
+from bylaw.facts.source import Seen
+from bylaw.guard import evaluate, evaluate_predicate
+from bylaw.rule.formula import atoms
+from bylaw.rule.monitor import Family, Report
+from bylaw.rule.monitors import MonitorSet
+from bylaw.rule.rule import Rule
+from bylaw.trace.event import Call, Event
+
+Ask = Callable[[str, Act], bool | None]
+"""Finds the value of a predicate that the act alone does not tell."""
+
+
+class Breach(Struct, frozen=True):
+    """A rule that an act broke, or that was still waiting when the episode ended."""
+
+    step: int
+    rule: Rule
+    binding: str
+    because: str
+
+
+class Conduct:
+    """The state of every rule of a pack in one conversation."""
+
+    def __init__(self, rules: Rules, ask: Ask) -> None:
+        self._rules = rules
+        self._ask = ask
+        self._monitors = MonitorSet(rule for rule in rules.rules if not rule.for_each)
+        self._families = [Family(rule) for rule in rules.rules if rule.for_each]
+        self._last = 0
+
+    def step(self, act: Act) -> list[Breach]:
+        """Read one act; the rules it breaks."""
+        self._last = act.step
+        values: dict[str, bool | None] = {}
+        true = known = 0
+        for place, name in enumerate(self._monitors.predicates):
+            value = values[name] = self._value(name, act)
+            if value is not None:
+                known |= 1 << place
+                true |= value << place
+        found: list[Breach] = []
+        for place in self._monitors.step(true, known).broken:
+            rule = self._monitors.rules[place]
+            found.append(Breach(act.step, rule, "", _because(atoms(rule.formula), values)))
+        for family in self._families:
+            found.extend(self._each(family, values, act))
+        return found
+
+    def finish(self) -> list[Breach]:
+        """The episode has ended: what rules were still waiting for will not come."""
+        reports = zip(self._monitors.rules, self._monitors.finish(), strict=True)
+        ended: list[tuple[Rule, str, Report]] = [(rule, "", report) for rule, report in reports]
+        for family in self._families:
+            ended.extend((family.rule, str(binding), report) for binding, report in family.finish().items())
+        waited = "the conversation ended before what it waits for"
+        return [Breach(self._last, rule, binding, waited) for rule, binding, report in ended if report.broke]
+
+    def _each(self, family: Family, values: dict[str, bool | None], act: Act) -> list[Breach]:
+        """Action predicates hold for the binding the act names and for no other; states hold for all."""
+        rule = family.rule
+        assert rule.for_each is not None
+        names = atoms(rule.formula)
+        for name in names:
+            if name not in values:
+                values[name] = self._value(name, act)
+        actions = self._rules.actions
+        others = {name: False if name in actions else values[name] for name in names}
+        binding: Any = act.arguments.get(rule.for_each)
+        bound: dict[Hashable, dict[str, bool | None]] = {}
+        if isinstance(binding, str | int):
+            bound[str(binding)] = {name: values[name] for name in names}
+        because = _because(names, values)
+        reports = family.step(bound, others)
+        return [Breach(act.step, rule, str(key), because) for key, report in reports.items() if report.broke]
+
+    def _value(self, name: str, act: Act) -> bool | None:
+        predicate = self._rules.predicates[name]
+        return predicate.find(act) if predicate.find is not None else self._ask(name, act)
+
+
+def breaches(pack: Pack, events: Sequence[Event], ledger: Ledger | None) -> list[Breach]:
+    """Every rule broken in a finished conversation, in the order of its acts."""
+    conduct = Conduct(pack.book, _Facts(pack, events, ledger).ask)
+    found: list[Breach] = []
+    for act in acts(events, pack.schema.tools):
+        found.extend(conduct.step(act))
+    return found + conduct.finish()
+
+
+class _Facts:
+    """Answers what an act alone does not tell, from what had been seen before it."""
+
+    def __init__(self, pack: Pack, events: Sequence[Event], ledger: Ledger | None) -> None:
+        self._pack = pack
+        self._events = events
+        self._ledger = ledger
+
+    def ask(self, name: str, act: Act) -> bool | None:
+        predicate = self._pack.book.predicates[name]
+        event = self._events[act.step]
+        call = event if isinstance(event, Call) else Call("", {})
+        seen = self._seen(call, act.step)
+        if predicate.code is not None:
+            return evaluate_predicate(predicate.code, {"act": act.record()}, seen, now=self._pack.now)
+        guard = self._pack.guards.get(predicate.guard)
+        if guard is None or act.tool not in self._pack.policies[predicate.guard].tools:
+            return None if guard is None else False
+        outcomes = {c.outcome for c in evaluate(guard, act.arguments, seen, tool=act.tool or "", now=self._pack.now)}
+        return {frozenset({"deny"}): True, frozenset({"permit"}): False}.get(frozenset(outcomes))
+
+    def _seen(self, call: Call, step: int) -> Seen:
+        if self._ledger is None:
+            self._ledger = Ledger(self._pack.schema)
+            for position, event in enumerate(self._events):
+                self._ledger.observe(position, event)
+        made = self._ledger.calls.get(step) or Made(call, step, step, None)
+        return Seen(self._ledger, made, {})
+
+
+def _because(names: tuple[str, ...], values: dict[str, bool | None]) -> str:
+    shown = {True: "", False: "not ", None: "perhaps "}
+    return ", ".join(f"{shown[values[name]]}{name.replace('_', ' ')}" for name in names)

@@ -1,0 +1,189 @@
+"""A pack's `rules.yaml`, compiled: its predicates, each with a way to a value, and its rules."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.engine.act import Act
+from bylaw.errors import BylawError, FormulaError, GuardError
+from bylaw.facts.schema import Schema
+from bylaw.guard import Predicate as Code
+from bylaw.guard import Vocabulary, compile_predicate
+from bylaw.policy.statement import Policy
+from bylaw.policy.yaml import Located
+from bylaw.rule.detectors import DETECTORS
+from bylaw.rule.formula import atoms
+from bylaw.rule.rule import Rule, read_rule
+
+WAYS = ("tool", "effect", "message", "turn", "pattern", "said", "returned", "code", "detector", "guard", "question")
+
+Find = Callable[[Act], bool | None]
+
+TURNS: dict[str, Find] = {
+    "several_calls": lambda act: act.calls_in_turn > 1,
+    "several_writes": lambda act: act.writes_in_turn > 1,
+    "with_text": lambda act: act.text_in_turn,
+}
+"""What may be said of the turn an act belongs to."""
+
+
+class RuleError(BylawError):
+    """A predicate or a rule of a pack does not say what it must."""
+
+    code = "BY302"
+
+
+class Predicate(Struct, frozen=True):
+    """A boolean over an act, and how its value is found."""
+
+    name: str
+    description: str
+    way: str
+    """One of `WAYS`; empty where nothing finds its value."""
+    find: Find | None = None
+    """Where the act alone tells."""
+    code: Code | None = None
+    """Where facts must be asked."""
+    guard: str = ""
+    """A policy whose guard must be asked: true where it denies."""
+
+
+class Rules(Struct, frozen=True):
+    """The rules of a pack."""
+
+    predicates: dict[str, Predicate]
+    rules: tuple[Rule, ...]
+    eps: float = 0.0
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """Predicates that speak of the action itself."""
+        return tuple(name for name, predicate in self.predicates.items() if predicate.way in ("tool", "effect"))
+
+
+EMPTY = Rules({}, ())
+
+
+class RulesReader:
+    """Reads `rules.yaml`; keeps every fault it meets."""
+
+    def __init__(self, source: Located | None, schema: Schema, policies: Mapping[str, Policy]) -> None:
+        self._source = source
+        self._schema = schema
+        self._policies = policies
+        self.faults: list[BylawError] = []
+
+    def read(self) -> Rules:
+        """The rules; look at `faults` before using it."""
+        if self._source is None:
+            return EMPTY
+        predicates = {
+            name: self._predicate(name, cast(dict[str, Any], body) if isinstance(body, dict) else {})
+            for name, body in cast(dict[str, Any], self._source.data.get("predicates") or {}).items()
+        }
+        rules: list[Rule] = []
+        for index, body in enumerate(cast(list[Any], self._source.data.get("rules") or [])):
+            rule = self._rule(body, index, predicates)
+            if rule is not None:
+                rules.append(rule)
+        return Rules(predicates, tuple(rules), float(self._source.data.get("eps", 0.0)))
+
+    def _predicate(self, name: str, body: dict[str, Any]) -> Predicate:
+        at = ("predicates", name)
+        ways = [way for way in WAYS if way in body]
+        description = str(body.get("description", ""))
+        if len(ways) != 1:
+            hint = f"give one of {', '.join(WAYS)}"
+            self._fault(f"predicate `{name}` has {len(ways)} ways to a value", *at, hint=hint)
+            return Predicate(name, description, "")
+        way = ways[0]
+        value = body[way]
+        match way:
+            case "tool":
+                tools = frozenset([value] if isinstance(value, str) else value)
+                for tool in sorted(tools - self._schema.tools.keys()):
+                    self._fault(f"`{tool}` is not a tool", *at)
+                if "when" in body:
+                    called = " or ".join(f"act.tool == {tool!r}" for tool in sorted(tools))
+                    return self._code(name, description, f"({called}) and ({body['when']})", at)
+                return Predicate(name, description, way, lambda act: act.tool in tools)
+            case "effect":
+                return Predicate(name, description, way, lambda act: act.effect == value)
+            case "message":
+                wanted = bool(value)
+                return Predicate(name, description, way, lambda act: (act.tool is None) is wanted)
+            case "turn":
+                find = TURNS.get(str(value))
+                if find is None:
+                    self._fault(f"`{value}` is nothing a turn can be", *at, hint=f"known: {', '.join(TURNS)}")
+                return Predicate(name, description, way, find)
+            case "pattern" | "said" | "returned":
+                return Predicate(name, description, way, self._search(way, str(value), at))
+            case "code":
+                return self._code(name, description, str(value), at)
+            case "detector":
+                found = DETECTORS.get(str(value))
+                if found is None:
+                    self._fault(f"`{value}` is not a detector", *at, hint=f"built in: {', '.join(DETECTORS)}")
+                return Predicate(name, description, way, found)
+            case "guard":
+                if value not in self._policies:
+                    self._fault(f"`{value}` is not a policy", *at)
+                return Predicate(name, description, way, guard=str(value))
+            case _:
+                return Predicate(name, description, way)
+
+    def _search(self, way: str, pattern: str, at: tuple[str, ...]) -> Find | None:
+        try:
+            search = re.compile(pattern, re.IGNORECASE).search
+        except re.error as error:
+            self._fault(f"`{pattern}` is not a pattern: {error}", *at)
+            return None
+        if way == "said":
+            return lambda act: bool(act.said) and search(act.said) is not None
+        if way == "returned":
+            return lambda act: bool(act.returned) and search(act.returned) is not None
+        return lambda act: search(act.text) is not None
+
+    def _code(self, name: str, description: str, text: str, at: tuple[str, ...]) -> Predicate:
+        schema = self._schema
+        vocabulary = Vocabulary(schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools))
+        assert self._source is not None
+        file, _, line = self._source.place(*at).rpartition(":")
+        try:
+            code = compile_predicate(text, parameters=("act",), vocabulary=vocabulary, file=file, line=int(line))
+        except GuardError as error:
+            self.faults.append(error)
+            return Predicate(name, description, "code")
+        return Predicate(name, description, "code", code=code)
+
+    def _rule(self, body: Any, index: int, predicates: Mapping[str, Predicate]) -> Rule | None:
+        record = cast(dict[str, Any], body) if isinstance(body, dict) else {}
+        name, policy = str(record.get("id", "")), str(record.get("policy", record.get("id", "")))
+        if not name or not record.get("formula"):
+            self._fault("a rule needs an id and a formula", "rules", index)
+            return None
+        if policy not in self._policies:
+            self._fault(f"rule `{name}` comes from no policy `{policy}`", "rules", index)
+        try:
+            rule = read_rule(
+                name,
+                str(record["formula"]),
+                policy=policy,
+                weight=float(record.get("weight", 1.0)),
+                hard=bool(record.get("hard", False)),
+            )
+        except FormulaError as error:
+            assert self._source is not None
+            self.faults.append(FormulaError(error.message, place=self._source.place("rules", index), hint=error.hint))
+            return None
+        for atom in atoms(rule.formula):
+            if atom not in predicates:
+                self._fault(f"rule `{name}` speaks of `{atom}`, which is no predicate", "rules", index)
+        return rule
+
+    def _fault(self, message: str, *at: str | int, hint: str = "") -> None:
+        place = self._source.place(*at) if self._source is not None else "rules.yaml"
+        self.faults.append(RuleError(message, place=place, hint=hint))
