@@ -221,7 +221,7 @@ def _relevance(sentence: Sentence, tool: str, thing: Thing) -> int:
     """How much a sentence speaks of a write and its thing, and lays down something."""
     said = set(re.findall(r"[a-z]+", sentence.text.lower()))
     words = {word for word in (*words_of(tool), *words_of(thing.name)) if len(word) > 2}
-    return sum(_speaks_of(word, said) for word in words) + bool(said & _MODALS)
+    return sum(_speaks_of(word, said) for word in words) + 2 * bool(said & _MODALS)
 
 
 def _guard(example: Example, function: str) -> str:
@@ -229,7 +229,8 @@ def _guard(example: Example, function: str) -> str:
     noun = " ".join(words_of(example.thing.name))
     some = f"facts.{example.thing.name}({thing}).{_some_field(example.thing)}"
     return f"""# A worked example. A guard asks for facts, never for tool calls.
-# Any look-up that showed the {noun} will do; where none did, the call is undetermined, which an audit reports as a near-miss.
+# Any look-up that showed the {noun} will do.
+# Where none did, the call is undetermined, which an audit reports as a near-miss.
 # Next, ask for the fields that the sentence is about, e.g. `{some}`.
 def {function}(call, facts):
     if not facts.{example.thing.name}({thing}).exists:

@@ -76,14 +76,16 @@ def _single(tool: str, shape: Shape, found: dict[str, Thing]) -> None:
         return
     called = tool
     absent = shape.absent.most_common(1)[0][0] if shape.absent else ""
+    if record is not None and _is_table(record):
+        return
     if record is not None and record.count * 2 > shape.sampled - shape.absent.total():
         fields = {name: values for name, values in record.fields.items() if is_name(name)}
         sight = Sight(tool, absent=absent)
     elif not shape.places and shape.texts.count and max((len(word) for word in shape.texts.words), default=0) < 40:
         *of, last = words_of(tool) or ["value"]
-        name = last if is_name(last) and last not in key and len(of) > 1 else "value"
-        if name == last:  # `get_flight_status` shows the status of a flight
-            called = "_".join(of)
+        name = "value"
+        if is_name(last) and last not in key and name_of_thing("_".join(of), ()) != "Thing":
+            name, called = last, "_".join(of)  # `get_flight_status` shows the status of a flight
         fields = {name: shape.texts}
         sight = Sight(tool, fields={name: "$"}, absent=absent)
     else:
@@ -96,6 +98,11 @@ def _single(tool: str, shape: Shape, found: dict[str, Thing]) -> None:
         for name, values in fields.items():
             known.fields.setdefault(name, values)
         known.sights.append(sight)
+
+
+def _is_table(record: Record) -> bool:
+    """Whether an object is a table from names to values, such as airports by code, rather than a record."""
+    return len(record.fields) >= 8 and len({values.type for values in record.fields.values()}) == 1
 
 
 def _shown_as_known(tool: str, shape: Shape, place: str, record: Record, found: Mapping[str, Thing]) -> bool:
