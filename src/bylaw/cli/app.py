@@ -5,7 +5,8 @@ import sys
 import typer
 
 from bylaw import __version__
-from bylaw.cli import audit, check, explain
+from bylaw.cli import audit, check, explain, init, report, scan
+from bylaw.cli.rules import rules_app
 from bylaw.errors import BylawError, PackError
 
 app = typer.Typer(
@@ -19,6 +20,10 @@ app = typer.Typer(
 app.command("audit")(audit.audit_command)
 app.command("check")(check.check_command)
 app.command("explain")(explain.explain_command)
+app.command("report")(report.report_command)
+app.command("scan")(scan.scan_command)
+app.command("init")(init.init_command)
+app.add_typer(rules_app, name="rules")
 
 
 @app.callback(invoke_without_command=True)

@@ -40,6 +40,7 @@ def audit_command(
     tasks: Path | None = typer.Option(None, "--tasks", help="Benchmark tasks whose gold actions give the outcome."),
     agent: str | None = typer.Option(None, "--agent", help="Count every conversation under this name."),
     jobs: int = typer.Option(1, "--jobs", min=1, help="Worker processes; the results are the same whatever N."),
+    report: bool = typer.Option(False, "--report", help="Also write report.html."),
     fail_on: FailOn | None = typer.Option(None, "--fail-on", help="Exit with 1 where such a finding was made."),
 ) -> None:
     """Audit recorded conversations under a policy pack."""
@@ -47,9 +48,13 @@ def audit_command(
         if not file.exists():
             raise UsageError("no such file", place=str(file))
     request = Request(tuple(logs), pack, world, without_world.value, document, tasks, agent, jobs)
-    report = audit(request, out, progress=_progress())
-    _say(report)
-    raise typer.Exit(_status(report, fail_on))
+    found = audit(request, out, progress=_progress())
+    _say(found)
+    if report:
+        from bylaw.audit.report import write_report
+
+        print(f"Wrote {write_report(out)}")
+    raise typer.Exit(_status(found, fail_on))
 
 
 def _progress() -> Any:

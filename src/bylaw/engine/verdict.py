@@ -12,7 +12,7 @@ Verdict = Literal["compliant", "violation", "near_miss", "uninformed", "inconclu
 
 WORST_FIRST: tuple[Verdict, ...] = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
 
-_TABLE: dict[tuple[str, str], Verdict] = {
+_TABLE: dict[tuple[Half, Half], Verdict] = {
     ("permit", "permit"): "compliant",
     ("permit", "deny"): "violation",
     ("permit", "undetermined"): "compliant",
@@ -68,5 +68,5 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def _verdict(cell: Cell) -> Verdict:
-    found: Verdict = _TABLE.get((cell.evidence, cell.world), "inconclusive")
-    return found
+    key = (cell.evidence, cell.world)
+    return _TABLE[key] if key in _TABLE else "inconclusive"

@@ -1,0 +1,105 @@
+"""`bylaw rules`: list, draw and simulate a pack's rules; evaluate formulas and margins line by line."""
+
+import random
+import sys
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from bylaw.engine.pack import Pack, load_pack
+from bylaw.errors import UsageError
+from bylaw.rule.formula import atoms
+
+rules_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Rules that bind whole conversations.")
+
+
+@rules_app.command("eval")
+def eval_command() -> None:
+    """Evaluate formulas on traces: JSON lines on stdin, one answer a line."""
+    from bylaw.rule.lines import eval_lines
+
+    raise typer.Exit(eval_lines(sys.stdin.buffer, sys.stdout.buffer))
+
+
+@rules_app.command("margin")
+def margin_command() -> None:
+    """Margins of actions under weighted rules: JSON lines on stdin, one answer a line."""
+    from bylaw.rule.margin import margin_lines
+
+    raise typer.Exit(margin_lines(sys.stdin.buffer, sys.stdout.buffer))
+
+
+@rules_app.command("list")
+def list_command(pack: str = typer.Argument(..., metavar="PACK")) -> None:
+    """List the rules of a pack with their policies and predicates."""
+    loaded = load_pack(pack)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 80)
+    for rule in loaded.book.rules:
+        how = "hard" if rule.hard else f"weight {rule.weight:g}"
+        console.print(Text(rule.name, style="bold") + Text(f"  ({how})"))
+        console.print(Text(f"  {rule.text}"))
+        policy = loaded.policies[rule.policy]
+        cited = f"{policy.citations[0]}: {policy.citations[0].text or policy.definition}" if policy.citations else ""
+        console.print(Text(f"  {cited or policy.definition}", style="italic"))
+        for name in atoms(rule.formula):
+            predicate = loaded.book.predicates[name]
+            console.print(Text(f"    {name}: {predicate.description or predicate.way}", style="dim"))
+
+
+@rules_app.command("draw")
+def draw_command(
+    pack: str = typer.Argument(..., metavar="PACK"),
+    name: str = typer.Argument(..., metavar="NAME", help="A rule (its automaton), or an action (its circuit)."),
+    out: Path | None = typer.Option(None, "--out", metavar="FILE", help="Where to write the SVG; else on stdout."),
+) -> None:
+    """Draw a rule's automaton or an action's circuit as SVG."""
+    picture = _draw(load_pack(pack), name)
+    if out is None:
+        sys.stdout.write(picture)
+    else:
+        out.write_text(picture, encoding="utf-8")
+        print(f"wrote {out}")
+
+
+def _draw(pack: Pack, name: str) -> str:
+    rule = next((rule for rule in pack.book.rules if rule.name == name), None)
+    if rule is not None:
+        from bylaw.rule.drawing import draw_automaton
+
+        return draw_automaton(rule)
+    if name in pack.book.actions:
+        from bylaw.rule.circuit import Circuit, weighted
+        from bylaw.rule.circuit_drawing import draw_circuit
+
+        bearing = tuple(weighted(rule) for rule in pack.book.rules if name in atoms(rule.formula))
+        return draw_circuit(Circuit(action=name, rules=bearing, eps=pack.book.eps))
+    known = ", ".join([*(rule.name for rule in pack.book.rules), *pack.book.actions])
+    raise UsageError(f"`{name}` is neither a rule nor an action of `{pack.name}`", hint=f"known: {known}")
+
+
+@rules_app.command("simulate")
+def simulate_command(
+    pack: str = typer.Argument(..., metavar="PACK"),
+    steps: int = typer.Option(8, "--steps", min=1, help="Acts of the random episode."),
+    seed: int = typer.Option(1, "--seed"),
+) -> None:
+    """Walk the rules through a random episode and say which act breaks which rule."""
+    from bylaw.rule.monitor import Monitor
+
+    loaded = load_pack(pack)
+    source = random.Random(seed)
+    names = list(loaded.book.predicates)
+    monitors = [Monitor(rule) for rule in loaded.book.rules]
+    for number in range(steps):
+        values = {name: source.random() < 0.4 for name in names}
+        true = ", ".join(name for name in names if values[name]) or "nothing"
+        print(f"act {number}: {true}")
+        for monitor in monitors:
+            report = monitor.step(values)
+            if report.broke:
+                print(f"  breaks {monitor.rule.name}: {monitor.rule.text}")
+    for monitor in monitors:
+        if monitor.finish().broke:
+            print(f"end: {monitor.rule.name} was still waiting")
