@@ -1,32 +1,40 @@
 """The commands of `bylaw`, and how their errors reach the user."""
 
+import importlib
 import sys
+from collections.abc import Sequence
 
 import typer
 
 from bylaw import __version__
-from bylaw.cli import audit, check, explain, init, report, scan
-from bylaw.cli.rules import rules_app
 from bylaw.errors import BylawError, PackError
 
-app = typer.Typer(
-    name="bylaw",
-    help="Hold an LLM agent's tool calls to a written policy.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command("audit")(audit.audit_command)
-app.command("check")(check.check_command)
-app.command("explain")(explain.explain_command)
-app.command("report")(report.report_command)
-app.command("scan")(scan.scan_command)
-app.command("init")(init.init_command)
-app.add_typer(rules_app, name="rules")
+COMMANDS = ("demo", "audit", "check", "explain", "report", "scan", "init")
+"""Each is a module of this area with a function `NAME_command`."""
 
 
-@app.callback(invoke_without_command=True)
+def build(arguments: Sequence[str]) -> typer.Typer:
+    """The command line; only the module of the command asked for is imported, all of them for help."""
+    app = typer.Typer(
+        name="bylaw",
+        help="Hold an LLM agent's tool calls to a written policy.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback(invoke_without_command=True)(_root)
+    asked = next((argument for argument in arguments if not argument.startswith("-")), None)
+    for name in (asked,) if asked in COMMANDS else () if asked == "rules" else COMMANDS:
+        module = importlib.import_module(f"bylaw.cli.{name}")
+        app.command(name)(getattr(module, f"{name}_command"))
+    if asked == "rules" or asked not in COMMANDS:
+        from bylaw.cli.rules import rules_app
+
+        app.add_typer(rules_app, name="rules")
+    return app
+
+
 def _root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
     if version:
         print(__version__)
@@ -36,7 +44,10 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 def run() -> None:
     """Run the command line; an error the user can fix is one line and status 2."""
     try:
-        app()
+        if sys.argv[1:] == ["--version"]:
+            print(__version__)
+            return
+        build(sys.argv[1:])()
     except PackError as error:
         for fault in error.faults:
             print(f"bylaw: {fault.code} {fault}", file=sys.stderr)
