@@ -77,7 +77,9 @@ def salvage(source: Source, data: bytes, start: int, why: str) -> Iterator[Recor
             depth += 1
         elif mark in b"}]":
             if depth == 0:
-                return
+                if mark in b"]":
+                    return
+                continue
             depth -= 1
             if depth == 0:
                 yield Record(data[begin : token.end()], index)

@@ -206,8 +206,9 @@ def glimpse(head: bytes) -> Any:
         if mark in _CLOSER:
             closers.append(_CLOSER[mark])
         elif mark in (b"}", b"]"):
-            if closers:
-                closers.pop()
+            if not closers or closers[-1] != mark:
+                break
+            closers.pop()
         elif mark in (b",", b":"):
             ended = False
         else:

@@ -1,11 +1,10 @@
 """A trace file as bytes: plain or gzip, by line or whole, with what can be saved of a broken one."""
 
-import gzip
 import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import Any
 
 from msgspec import Struct
 
@@ -38,7 +37,7 @@ class Source(Struct, frozen=True):
         place = f"{self.path}:{position}" if line else f"{self.path}#{position}"
         return RecordError(why, place=place)
 
-    def open(self) -> IO[bytes]:
+    def open(self) -> io.BufferedReader:
         """The content, decompressed where it is gzip."""
         try:
             plain = self.path.open("rb", CHUNK)
@@ -49,7 +48,7 @@ class Source(Struct, frozen=True):
             raise FormatError(f"cannot read: {why.lower()}", place=str(self.path)) from error
         if start != _GZIP:
             return plain
-        return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=plain)), CHUNK)
+        return io.BufferedReader(_Gunzip(plain), CHUNK)
 
     def chunks(self) -> Iterator[bytes | str]:
         """The content in pieces; a broken stream ends with the reason, as text."""
@@ -58,7 +57,7 @@ class Source(Struct, frozen=True):
             size = 1 << 16
             while True:
                 try:
-                    chunk = stream.read(size)
+                    chunk = stream.read1(size)
                 except (EOFError, OSError, zlib.error) as error:
                     yield _broken(error)
                     return
@@ -90,6 +89,42 @@ class Source(Struct, frozen=True):
             else:
                 pieces.append(chunk)
         return b"".join(pieces).removeprefix(_BOM), why
+
+
+class _Gunzip(io.RawIOBase):
+    """A gzip stream that gives all it holds before it fails; `gzip` drops what it had when the end is missing."""
+
+    def __init__(self, packed: io.BufferedReader) -> None:
+        self._packed = packed
+        self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self._packed.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            if self._unpack.eof:
+                # Another member may follow, or zeros that pad the last one.
+                self._rest = (self._unpack.unused_data or self._packed.read(CHUNK)).lstrip(b"\0")
+                if not self._rest:
+                    return 0
+                self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            given = self._rest or self._packed.read(CHUNK >> 2)
+            data = self._unpack.decompress(given, len(buffer))
+            self._rest = self._unpack.unconsumed_tail
+            if data:
+                buffer[: len(data)] = data
+                return len(data)
+            if not given and not self._unpack.eof:
+                raise EOFError
 
 
 def _broken(error: Exception) -> str:
