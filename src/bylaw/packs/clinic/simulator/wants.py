@@ -154,7 +154,8 @@ def propose(clinic: Clinic, rng: random.Random, tool: str, patient: str, **fixed
             choices = [left, left, left / 2, left + 5, Decimal(20), Decimal(50), Decimal(95), Decimal(180)]
             own["amount"] = f"{max(rng.choice(choices), Decimal(5)):.2f}"
         case "waive_invoice":
-            own["invoice_id"] = thing(clinic, rng, "Invoice", patient)
+            owed = [key for key in clinic.own["Invoice", patient] if clinic.look("Invoice", key, "status") == "unpaid"]
+            own["invoice_id"] = rng.choice(owed) if rng.random() < 0.8 else thing(clinic, rng, "Invoice", patient)
             own |= fixed
         case "refill_prescription":
             own["prescription_id"] = thing(clinic, rng, "Prescription", patient)
