@@ -117,7 +117,7 @@ class Writer:
         if not self.simple:
             two = f"{self.thing()}.size"
             options += [f"({size} + {two})", f"max({size}, {c})", f"({size} * {c})", "call.amount", f"abs({size})"]
-            options += [f"({size} - {two})", f"sum([{size}, {two}])", f"({size} % 3)", f"len(call.codes)"]
+            options += [f"({size} - {two})", f"sum([{size}, {two}])", f"({size} % 3)", "len(call.codes)"]
         return self.pick(*options)
 
     def atom(self) -> str:

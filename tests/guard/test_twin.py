@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bylaw.facts.entity import ABSENT, Fact
 from bylaw.facts.region import Words
 from bylaw.guard import Completion, Guard, evaluate, parse_guards
+
 from . import twin
 from .shop import ARGUMENTS, DOMAINS, ENTITIES, NOW, VOCABULARY, Writer
 

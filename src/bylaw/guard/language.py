@@ -17,12 +17,14 @@ LARGEST = 10**18
 LONGEST = 10_000
 """Characters of a string, items of a list."""
 
-SOURCE = 200_000
+SOURCE = 100_000
 """Characters of one guard file."""
 NODES = 4_000
 """Parts of one function."""
 DEPTH = 40
 """Nesting of one function."""
+UNKNOWN_TICKS = 4
+"""What reading or deciding something unknown costs: it takes about that much longer."""
 NODES_PER_TICK = 50
 """A loop whose body is large pays for it, so that ticks bound the time."""
 

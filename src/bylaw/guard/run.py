@@ -8,7 +8,7 @@ from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key,
 from bylaw.facts.region import Region, Spans, Words, meet
 from bylaw.facts.unknown import Stuck, Truth, Unknown, Variable, derive, opaque_truth, show, text_of, unknown_fact
 from bylaw.guard.builtin import BuiltIns
-from bylaw.guard.language import TICKS
+from bylaw.guard.language import TICKS, UNKNOWN_TICKS
 from bylaw.guard.operation import Failure, admit, fail, name_of
 from bylaw.guard.reading import Spec
 
@@ -201,6 +201,7 @@ class Run(BuiltIns):
         return value
 
     def missing(self, spec: Spec, key: Key, fact: Fact) -> Unknown:
+        self.spend(UNKNOWN_TICKS)
         if spec.is_system and self.hushed is None:
             self.frozen = True
         thing = (spec.entity_name, key)
@@ -383,7 +384,8 @@ class Run(BuiltIns):
         if current is None:
             assumed = self.assumptions.regions.get(name)
             current = assumed[1] if assumed else variable.universe
-        self.spend(1 + (len(current.spans) if isinstance(current, Spans) else len(current.values)) // 4)
+        size = len(current.spans) if isinstance(current, Spans) else len(current.values)
+        self.spend(UNKNOWN_TICKS + size // 4)
         is_system = "system" in variable.needs.values()
         yes, no = meet(current, region), meet(current, region.rest())
         if yes.is_empty() or no.is_empty():
