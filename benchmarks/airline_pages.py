@@ -160,18 +160,22 @@ class Page:
         self.table(("why it was missing", "calls"), why.most_common())
 
     def ten(self, calls: Sequence[Mapping[str, Any]]) -> None:
-        self.say("## Ten flagged calls", "The first of each tool and policy, then the next, until there are ten.")
+        self.say(
+            "## Ten flagged calls",
+            "One of each of the ten most frequent kinds (tool, verdict, policy), from as many agents as possible.",
+        )
         flagged = [call for call in executed(calls) if call["strict"] in ("violation", "near_miss")]
-        chosen: list[tuple[Any, ...]] = []
-        met: set[tuple[str, str, str]] = set()
+        kinds: dict[tuple[str, str, str], list[tuple[Mapping[str, Any], Mapping[str, Any]]]] = {}
         for call in flagged:
             policy = next(p for p in call["policies"] if p["strict"] == call["strict"])
-            kind = (call["tool"], call["strict"], policy["id"])
-            if kind not in met and len(chosen) < 10:
-                met.add(kind)
-                chosen.append(
-                    (f"`{call['trajectory']}`", call["step"], f"`{call['tool']}`", call["strict"], reason(policy))
-                )
+            kinds.setdefault((call["tool"], call["strict"], policy["id"]), []).append((call, policy))
+        quoted: Counter[str] = Counter()
+        chosen: list[tuple[Any, ...]] = []
+        for _, found in sorted(kinds.items(), key=lambda item: -len(item[1]))[:10]:
+            call, policy = min(found, key=lambda pair: quoted[pair[0]["agent"]])
+            quoted[call["agent"]] += 1
+            where = (f"`{call['trajectory']}`", call["step"], f"`{call['tool']}`")
+            chosen.append((*where, call["strict"], reason(policy)))
         self.table(("conversation", "step", "call", "verdict", "because"), chosen)
 
     def unseen(self, calls: Sequence[Mapping[str, Any]]) -> None:

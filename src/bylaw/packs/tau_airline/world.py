@@ -87,8 +87,9 @@ class AirlineWorld:
                 timetable = self.flight(key[0])
                 found = self.day(*key)
                 if found is not None and timetable is not None:
+                    bare: Record = {"prices": {}, "available_seats": {}}
                     route = {"origin": timetable["origin"], "destination": timetable["destination"]}
-                    found = {"prices": {}, "available_seats": {}, **route, **found}
+                    found = {**bare, **route, **found}
             case _:
                 return UNSEEN
         return ABSENT if found is None else found

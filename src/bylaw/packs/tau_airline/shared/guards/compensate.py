@@ -5,6 +5,8 @@ def compensation(call, facts):
         for trip in facts.Reservation.seen(user_id=call.user_id)
     ):
         return deny("no flight of the user's reservations is delayed or cancelled")
+    if done("send_certificate", user_id=call.user_id, amount=call.amount) > 0:
+        return deny("a certificate of this amount was already sent in this conversation")
     if any(
         call.amount == 100 * len(trip.passengers)
         and (trip.cabin == "business" or trip.insurance == "yes" or facts.User(call.user_id).membership != "regular")
