@@ -94,6 +94,7 @@ class Calling(Reading):
             self.entity(func)
             return self.fault(node, f"`facts.{name}(...)` is not a value", "read one of its fields")
         arity = TEXT_METHODS.get(name) or DATE_METHODS.get(name)
+        value = self.expression(func.value)
         if arity is None:
             hint = (
                 "use get(record, key, default)" if name == "get" else self.meant(name, [*TEXT_METHODS, *DATE_METHODS])
@@ -101,9 +102,7 @@ class Calling(Reading):
             return self.fault(node, f"there is no method `{name}`", hint)
         if node.keywords or not arity[0] <= len(node.args) <= arity[1]:
             return self.fault(node, f"`{name}` takes {arity[1]} arguments", "give them in order")
-        return self.run(
-            "method", self.expression(func.value), ast.Constant(name), *(self.expression(a) for a in node.args)
-        )
+        return self.run("method", value, ast.Constant(name), *(self.expression(a) for a in node.args))
 
     def gathering(self, name: str, node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> ast.expr:
         if isinstance(node, ast.SetComp) and name != "len":

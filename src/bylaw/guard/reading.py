@@ -107,7 +107,8 @@ class Reading(Scope):
                 )
             return self.run("argument", ast.Constant(name))
         if self.is_root(node.value, self.facts):
-            self.thing(node)
+            if self.entity(node) is None:
+                return ast.Constant(None)
             return self.fault(node, f"`facts.{name}` is not a value", "read one of its fields")
         thing = self.thing(node.value)
         if thing is not None:

@@ -1,0 +1,411 @@
+"""The fourteen rules of the guard language, one section each."""
+
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+
+from bylaw.facts.entity import Fact
+from bylaw.guard import NOTHING, Completion
+
+from .asking import EXISTS, names, outcome, said, wrapped
+from .shop import ARGUMENTS, faults, order
+from .twin import Table
+
+
+class TestRule1Shape:
+    def test_a_denial_carries_its_text(self) -> None:
+        text = 'def g(call, facts):\n    if call.amount > 2:\n        return deny("too much")\n    return permit()\n'
+        assert said(text) == Completion(NOTHING, "deny", "too much")
+        assert said(text, arguments={"amount": 1}) == Completion(NOTHING, "permit")
+
+    def test_elif_else_and_loops_work_as_in_python(self) -> None:
+        text = """def g(call, facts):
+    total = 0
+    for code in call.codes:
+        if code == 2:
+            continue
+        elif code > 3:
+            total += 10
+        else:
+            total = total + code
+    if total == 11:
+        return permit()
+    return deny("no")
+"""
+        assert said(text).outcome == "permit"
+
+    def test_falling_off_the_end_is_a_load_error(self) -> None:
+        (fault,) = faults("def g(call, facts):\n    if call.amount:\n        return permit()\n")
+        assert fault == (
+            "guards/shop.py:2: `g` can end without an answer; end every path with return permit(...) or deny(...)"
+        )
+
+    def test_all_faults_of_a_file_are_reported_together(self) -> None:
+        text = "def g(call, facts):\n    x = call.nothing\n    y = facts.Nothing.x\n    return 1\n\nimport os\n"
+        assert [fault.split(": ")[0] for fault in faults(text)] == [f"guards/shop.py:{n}" for n in (2, 3, 4, 6)]
+
+    def test_a_name_that_may_have_no_value_is_a_load_error(self) -> None:
+        text = (
+            "def g(call, facts):\n"
+            "    if call.amount:\n"
+            "        x = 1\n"
+            "    if x == 1:\n"
+            "        return permit()\n"
+            "    return permit()\n"
+        )
+        assert "may have no value here" in faults(text)[0]
+
+    def test_a_name_set_in_both_branches_has_a_value(self) -> None:
+        text = (
+            "def g(call, facts):\n"
+            "    if call.amount:\n"
+            "        x = 1\n"
+            "    else:\n"
+            "        x = 2\n"
+            "    if x == 1:\n"
+            "        return permit()\n"
+            "    return permit()\n"
+        )
+        assert faults(text) == []
+
+
+class TestRule2Refusals:
+    def test_comprehensions_stand_inside_the_listed_built_ins(self) -> None:
+        for name in ("any", "all", "sum", "min", "max", "len", "sorted", "count"):
+            assert (
+                faults(f"def g(call, facts):\n    x = {name}(c for c in call.codes if c > 1)\n    return permit()\n")
+                == []
+            )
+        assert outcome("len([c for c in call.codes if c > 1]) == 2") == "permit"
+        assert outcome("len({c % 2 for c in call.codes}) == 2") == "permit"
+        assert outcome("sorted(-c for c in call.codes)[0] == -4") == "permit"
+        assert outcome("max(row.n for row in call.rows) == 3") == "permit"
+
+    def test_the_variable_of_a_comprehension_ends_with_it(self) -> None:
+        assert (
+            "no name `c`"
+            in faults(
+                "def g(call, facts):\n"
+                "    x = any(c for c in call.codes)\n"
+                "    if c:\n"
+                "        return permit()\n"
+                "    return permit()\n"
+            )[0]
+        )
+
+
+class TestRule3Attributes:
+    def test_only_declared_fields_and_arguments_are_read(self) -> None:
+        assert "`Order` has no field `piad`; did you mean `paid`?" in faults(wrapped("r.piad"))[0]
+        assert "no tool in scope has the argument `amuont`; did you mean `amount`?" in faults(wrapped("call.amuont"))[0]
+        assert "there is no entity `Oder`; did you mean `Order`?" in faults(wrapped("facts.Oder('A').paid"))[0]
+
+    def test_a_word_an_enumeration_never_takes_is_a_load_error(self) -> None:
+        assert "`state` is never `opne`; did you mean `open`?" in faults(wrapped('r.state == "opne"'))[0]
+        assert "`state` is never `x`" in faults(wrapped('r.state in ("open", "x")'))[0]
+        assert (
+            "`due` is a date, not text; write the constant with date(...)" in faults(wrapped('r.due > "2024-01-01"'))[0]
+        )
+
+    def test_the_parts_of_records_are_read_either_way(self) -> None:
+        assert outcome('call.rows[1].n == call.rows[1]["n"] == get(call.rows[1], "n", 0) == 3') == "permit"
+
+    def test_parts_of_the_key_need_no_look_up(self) -> None:
+        completion = said(wrapped('r.order_id == "A" and facts.Line("B", 2).number == 2'))
+        assert (completion.outcome, completion.reads) == ("permit", ())
+
+    def test_keys_are_given_in_order_or_by_name(self) -> None:
+        values = {Fact("Line", ("A", 1), "amount"): 5, Fact("Line", ("A", 1), "exists"): True}
+        assert (
+            outcome("facts.Line(call.order_id, 1).amount == facts.Line(number=1, order_id='A').amount == 5", values)
+            == "permit"
+        )
+        assert "needs its key" in faults(wrapped("facts.Line('A').amount == 1"))[0]
+
+    def test_text_and_date_methods(self) -> None:
+        assert outcome('call.order_id.lower() == "a" and "ab".startswith("a") and " a ".strip() == "a"') == "permit"
+        assert outcome('date("2024-05-15").weekday() == 2 and date("2024-05-15").year == 2024') == "permit"
+        assert outcome('now().hour == 15 and (now() - time("2024-05-13")).days == 2') == "permit"
+
+
+class TestRule4Arithmetic:
+    def test_money_is_decimal_whatever_stands_beside_it(self) -> None:
+        price = order(price=Decimal("19.99"))
+        assert outcome("r.price * 3 == money('59.97')", price) == "permit"
+        assert outcome("r.price == 19.99 and r.price + 0.01 == 20 and 20.0 > r.price", price) == "permit"
+        assert outcome("money(19.99) == r.price and money('19.99') in [19.99]", price) == "permit"
+        assert outcome("sum([r.price, r.price, 1]) == money('40.98')", price) == "permit"
+        assert (
+            outcome("round(r.price / 3, 2) == money('6.66') and -r.price < 0 and abs(-r.price) == r.price", price)
+            == "permit"
+        )
+
+    def test_money_does_not_depend_on_the_hosts_context(self) -> None:
+        import decimal
+
+        with decimal.localcontext() as context:
+            context.prec = 2
+            assert outcome("r.price * 3 == money('370.35')", order(price=Decimal("123.45"))) == "permit"
+
+    def test_dates_and_times(self) -> None:
+        due = order(due=date(2024, 5, 20), made=datetime(2024, 5, 14, 16, 0))
+        assert outcome("r.due - date(now()) == days(5) and r.due + days(1) == date('2024-05-21')", due) == "permit"
+        assert outcome("now() - r.made < hours(24) and now() - r.made == hours(23)", due) == "permit"
+        assert outcome("r.due > now() and now() < r.due and r.due == time('2024-05-20T00:00:00')", due) == "permit"
+        assert (
+            outcome("r.due - now() == hours(105) and r.due + hours(12) == time('2024-05-20T12:00:00')", due) == "permit"
+        )
+        assert outcome("hours(12) * 2 == days(1) and days(1) / hours(6) == 4", due) == "permit"
+
+    def test_times_with_an_offset_are_compared_in_utc(self) -> None:
+        made = datetime(2024, 5, 15, 16, 0, tzinfo=timezone(timedelta(hours=2)))
+        assert (
+            outcome("r.made == time('2024-05-15T14:00:00') == time('2024-05-15T14:00:00Z')", order(made=made))
+            == "permit"
+        )
+        assert outcome("now() == time('2024-05-15T14:00:00')", now=made) == "permit"
+        assert outcome("date('2024-05-15T23:30:00-05:00') == date('2024-05-16')") == "permit"
+
+    def test_texts_and_lists_are_not_added(self) -> None:
+        assert "cannot add text and text" in said(wrapped("call.order_id + call.order_id")).because
+
+
+class TestRule5BuiltIns:
+    @pytest.mark.parametrize(
+        "condition",
+        [
+            "len(call.codes) == 3 and len(call.order_id) == 1 and len(call.rows[0]) == 2",
+            "any([False, True]) and not any([]) and all([]) and not all([True, False])",
+            "sum(call.codes) == 7 and min(call.codes) == 1 and max(3, 9, 2) == 9 and sorted([3, 1])[0] == 1",
+            "count(row.ok for row in call.rows) == 1 and count([1, 0, 2]) == 2",
+            "abs(-2) == 2 and round(2.567, 1) == 2.6 and round(2.5) == 2",
+            "date('2024-05-15') == date(now()) and date('2024-05-15T23:00:00') == date('2024-05-15')",
+            "lower('AB') == 'ab' and strip(' a ') == 'a'",
+            "get(call.rows[0], 'none', 5) == 5 and get(call.codes, 9, 0) == 0 and get(call, 'note', 'x') == 'x'",
+            "get(call, 'note') == None and get(get(call.rows[0], 'none'), 'x', 1) == 1",
+            "now() == time('2024-05-15T15:00:00')",
+            "call.codes[1:] == [2, 4] and call.codes[-1] == 4 and 'b' in 'abc' and 'n' in call.rows[0]",
+            "{'gold': 3, 'silver': 2}['gold'] == 3",
+            "1 < 2 < 3 and not 1 < 2 > 3 and len(call.codes) < sum(call.codes) <= 7",
+            "call.tool == 'refund'",
+        ],
+    )
+    def test_built_ins_do_what_they_say(self, condition: str) -> None:
+        completion = said(wrapped(condition), tool="refund")
+        assert completion.outcome == "permit", completion.because
+
+    def test_malformed_constants_are_found_at_load(self) -> None:
+        assert "is no date" in faults(wrapped("r.due > date('2024-13-01')"))[0]
+        assert "is no amount" in faults(wrapped("r.price > money('ten')"))[0]
+
+    def test_done_counts_earlier_accepted_calls(self) -> None:
+        source = Table(EXISTS, done=2)
+        assert outcome('done("refund", order_id=call.order_id) == 2', source=source) == "permit"
+        assert source.asked == [("refund", {"order_id": "A"})]
+        assert "there is no tool `refnud`; did you mean `refund`?" in faults(wrapped('done("refnud") == 1'))[0]
+
+
+class TestRule6Loops:
+    def test_sets_serve_in_only(self) -> None:
+        assert outcome("call.order_id in {'A', 'B'} and call.order_id not in {call.other_id}") == "permit"
+        assert "a set stands only on the right of `in`" in faults(wrapped("len({1, 2}) == 2"))[0]
+
+    def test_range_takes_constants(self) -> None:
+        assert outcome("x == 3", before="x = 0\nfor i in range(1, 3):\n    x = x + i") == "permit"
+
+
+class TestRule7Budget:
+    def test_ten_thousand_steps_and_no_more(self) -> None:
+        few = "for i in range(10):\n    for j in range(90):\n        x = j"
+        many = "for i in range(101):\n    for j in range(100):\n        x = j"
+        assert outcome("True", before="x = 0\n" + few) == "permit"
+        completion = said(wrapped("True", "x = 0\n" + many))
+        assert completion.outcome == "failed"
+        assert "more than 10000 steps" in completion.because
+
+    def test_caps_hold_on_entry_and_on_results(self) -> None:
+        for arguments in ({"note": "x" * 10_001}, {"note": 10**19}, {"note": [0] * 10_001}, {"note": float("nan")}):
+            assert outcome("call.note == 1", arguments={**ARGUMENTS, **arguments}) == "failed"
+            assert outcome("call.note[0] == 1", arguments={**ARGUMENTS, "note": list(arguments.values())}) == "failed"
+            assert outcome("r.owner == 'x'", order(owner=arguments["note"])) == "failed"
+
+
+class TestRule8Failures:
+    @pytest.mark.parametrize(
+        ("condition", "reason"),
+        [
+            ("call.rows[0].none == 1", "there is no key `none`; use get()"),
+            ("call.rows[9].n == 1", "there is no item 9 among 2"),
+            ("1 / (call.amount - 3) == 1", "division by zero"),
+            ("call.note == 1", "the call has no argument `note`; use get(call, ...)"),
+            ("call.order_id < 3", "not supported"),
+            ("r.due > 3", "not supported"),
+            ("facts.Order(call.codes).paid", "a list is no key of Order"),
+            ("facts.Order(None).paid", "nothing is no key of Order"),
+            ("min([]) == 1", "min of nothing"),
+            ("r.weight > 1", "weight is broken"),
+        ],
+    )
+    def test_failure_names_its_reason_and_line(self, condition: str, reason: str) -> None:
+        values = order(due=date(2024, 5, 5), weight=ValueError("weight is broken"))
+        completion = said(wrapped(condition), values)
+        assert completion.outcome == "failed"
+        assert completion.because.startswith("guards/shop.py:3: ")
+        assert reason in completion.because
+
+    def test_failure_on_any_path_fails_the_completion(self) -> None:
+        assert outcome("r.paid and 1 / (call.amount - 3) > 1") == "failed"
+
+
+class TestRule9Forks:
+    def test_an_unknown_comparison_nobody_branches_on_does_not_fork(self) -> None:
+        completion = said(wrapped("True", "x = r.size > 3\ny = r.state in ('open', 'sent')\nz = r.size + 1"))
+        assert (completion.outcome, completion.paths, completion.lacking) == ("permit", 1, ())
+
+    @pytest.mark.parametrize("condition", ["r.paid", "not r.paid", "r.paid or r.gift", "(True if r.paid else False)"])
+    def test_branches_fork(self, condition: str) -> None:
+        assert outcome(condition) == "undetermined"
+
+    @pytest.mark.parametrize("condition", ["r.paid or not r.paid", "(r.paid if r.gift else True) or not r.paid"])
+    def test_both_ways_alike_is_decided(self, condition: str) -> None:
+        assert outcome(condition) == "permit"
+
+    def test_any_and_all_fork(self) -> None:
+        assert outcome("any([r.paid, True])") == "permit"
+        assert outcome("all([r.paid, r.gift])") == "undetermined"
+        assert outcome("any(row.n == 1 and r.paid for row in call.rows)") == "undetermined"
+
+
+class TestRule10Constraints:
+    @pytest.mark.parametrize(
+        "impossible",
+        [
+            "r.size > 3 and r.size < 4",
+            "r.size + 1 > 3 and 2 - r.size >= 0",
+            "r.size * 1 > 3 and r.size * 1 <= 3",
+            "r.due > date('2024-05-01') and r.due < date('2024-05-02')",
+            "r.due > now() and r.due <= date(now())",
+            "r.made > now() and now() - r.made >= hours(0)",
+            "now() - r.made < hours(24) and r.made < now() - hours(25)",
+            "r.price < 5 and r.price >= 5.0",
+            "r.weight > 2.5 and r.weight < money('2.5')",
+            "r.state != 'open' and r.state != 'sent' and r.state != 'done'",
+            "r.state == 'open' and r.state == 'sent'",
+            "r.owner == 'x' and r.owner in ('y', 'z')",
+            "r.paid and r.paid == False",
+            "len(r.items) < 0",
+            "len(r.items) > 2 and not r.items",
+            "r.address.city == 'x' and r.address.city == 'y'",
+            "sum(r.items) > 3 and sum(r.items) < 2",
+            "any(i > 3 for i in r.items) and not any(i > 3 for i in r.items)",
+            "lower(r.owner) == 'a' and lower(r.owner) == 'b'",
+            "r.size in (1, 2) and r.size > 2",
+            "1 < r.size < 2",
+        ],
+    )
+    def test_impossible_branches_are_not_taken(self, impossible: str) -> None:
+        assert outcome(impossible) == "deny"
+
+    @pytest.mark.parametrize(
+        "possible",
+        [
+            "r.size > 3 and r.size < 5",
+            "r.price > 3 and r.price < 4",
+            "r.weight + 0.1 > 0.3 and r.weight <= 0.2",
+            "r.made > now() and r.made < now() + hours(1)",
+            "r.owner != 'x' and r.owner != 'y'",
+            "r.size == None",
+            "r.owner < 'x'",
+        ],
+    )
+    def test_possible_branches_are_taken(self, possible: str) -> None:
+        assert outcome(possible) == "undetermined"
+
+
+class TestRule11TwoFacts:
+    def test_the_same_question_has_one_answer_per_path(self) -> None:
+        other = order("B", exists=True)
+        two = "o = facts.Order(call.other_id)"
+        assert outcome("r.size < o.size and not o.size > r.size", other, two) == "deny"
+        assert outcome("r.size < o.size and r.size >= o.size", other, two) == "deny"
+        assert outcome("r.owner == o.owner and o.owner != r.owner", other, two) == "deny"
+        assert outcome("r.made - o.made < hours(1) and r.made - o.made > hours(2)", other, two) == "deny"
+        assert outcome("r.size + o.size > 3 and o.size + r.size <= 3", other, two) == "deny"
+
+    def test_different_questions_are_not_compared(self) -> None:
+        other = order("B", exists=True, size=1)
+        two = "o = facts.Order(call.other_id)\np = facts.Order('C')"
+        assert outcome("r.size < p.size and p.size < o.size and r.size > 5", other, two) == "undetermined"
+
+
+class TestRule12Stuck:
+    @pytest.mark.parametrize(
+        "condition",
+        [
+            "any(True for a in sorted(r.items))",
+            "call.codes[r.size] == 1",
+            "{'open': 1, 'sent': 1, 'done': 1}[r.state] == 1",
+            "r.owner.lower() == 'x'",
+            "'abc'.startswith(r.owner)",
+            "10 / r.size > 0",
+            "r.owner[:1] == 'x'",
+            "len({x for x in [r.size, 1]}) == 1",
+            "get(call.rows[0], r.owner, 1) == 1",
+        ],
+    )
+    def test_what_needs_the_value_ends_undetermined(self, condition: str) -> None:
+        completion = said(wrapped(condition))
+        assert completion.outcome == "undetermined"
+        assert len(completion.lacking) == 1
+
+    def test_looping_over_an_unknown_list_ends_undetermined(self) -> None:
+        text = (
+            "def g(call, facts):\n"
+            "    for item in facts.Order(call.order_id).items:\n"
+            "        return permit()\n"
+            "    return permit()\n"
+        )
+        completion = said(text)
+        assert (completion.outcome, names(completion.lacking)) == ("undetermined", ["Order[A].items"])
+
+    def test_stuck_on_the_users_fact_asks_the_user(self) -> None:
+        completion = said(
+            "def g(call, facts):\n    for item in facts.Request.things:\n        return permit()\n    return permit()\n"
+        )
+        assert (completion.outcome, completion.lacking) == ("undetermined", ())
+        assert names(completion.asked) == ["Request.things"]
+
+
+class TestRule13UnknownKeys:
+    def test_the_first_missing_link_is_named(self) -> None:
+        completion = said(wrapped("facts.Owner(r.owner).vip"))
+        assert names(completion.reads) == ["Order[A].owner"]
+        assert names(completion.lacking) == ["Order[A].owner"]
+
+    def test_once_the_link_is_known_the_next_is_named(self) -> None:
+        completion = said(wrapped("facts.Owner(r.owner).vip"), order(owner="o1"))
+        assert names(completion.reads) == ["Order[A].owner", "Owner[o1].vip"]
+        assert names(completion.lacking) == ["Owner[o1].vip"]
+
+
+class TestRule14Limits:
+    def test_exploring_stops_at_one_permit_and_one_deny(self) -> None:
+        text = wrapped(" and ".join(f"facts.Order('{key}').paid" for key in "BCDE"))
+        assert said(text, {Fact("Order", (key,), "exists"): True for key in "BCDE"}).paths == 2
+
+    def test_exploring_stops_at_256_paths(self) -> None:
+        keys = [f"k{n}" for n in range(10)]
+        before = "".join(f"if facts.Order('{key}').paid:\n    x = 1\n" for key in keys)
+        completion = said(wrapped("True", before), {Fact("Order", (key,), "exists"): True for key in keys})
+        assert (completion.outcome, completion.paths, completion.because) == (
+            "undetermined",
+            256,
+            "more than 256 paths",
+        )
+
+    def test_a_reachable_number_of_paths_is_explored_to_the_end(self) -> None:
+        keys = [f"k{n}" for n in range(8)]
+        before = "".join(f"if facts.Order('{key}').paid:\n    x = 1\n" for key in keys)
+        completion = said(wrapped("True", before), {Fact("Order", (key,), "exists"): True for key in keys})
+        assert (completion.outcome, completion.paths) == ("permit", 256)
