@@ -114,7 +114,8 @@ UNKNOWN = {
     + "    if x > 3:\n        return deny('no')\n"
     + END,
     "an unknown sum": BODY
-    + "    x = 0\n    for i in range(3000):\n        x = x + facts.Order(i).size\n    if x > 3:\n        return deny('no')\n"
+    + "    x = 0\n    for i in range(3000):\n        x = x + facts.Order(i).size\n"
+    + "    if x > 3:\n        return deny('no')\n"
     + END,
     "words that pile up": BODY
     + "    for i in call.names:\n        if facts.Order('A').owner != i:\n            x = 1\n"
