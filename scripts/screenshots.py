@@ -32,7 +32,7 @@ PICTURES = {
     # name: width, height, colours, section to show
     "report-light": (1280, 800, "light", ""),
     "report-dark": (1280, 800, "dark", ""),
-    "report-phone": (390, 844, "light", ""),
+    "report-phone": (390, 1150, "light", ""),
     "report-agents": (1280, 800, "light", "#agents"),
     "report-finding": (1280, 1000, "light", "#findings"),
 }

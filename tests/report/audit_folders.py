@@ -388,6 +388,7 @@ def summarise(lines: list[Record], conversations: dict[str, Record], trajectorie
         "by_lookup": by_lookup,
         "by_policy": by_policy,
         "by_reason": dict(reasons),
+        "by_rule": {"confirm-before-change": {"broken": 3, "trajectories": 2, "agents": {"hasty-2": 2}}},
         "outcome_from": {"reward": sum(trajectories.values())},
         "skipped": ["logs.jsonl:17: not JSON"],
         "worlds": {"kind": "hindsight"},
@@ -453,7 +454,13 @@ def clinic(out: Path, *, conversations: int = 260, seed: int = 7, always_bad: bo
             "outcome": {"good": determined != "violation", "source": "reward"},
             "events": events,
         }
-    return write(out, lines, held, trajectories)
+    write(out, lines, held, trajectories)
+    breach = {"rule": "confirm-before-change", "policy": "confirm-before-change", "because": "change, not agreed"}
+    broken = [
+        {"trajectory": line["trajectory"], "agent": line["agent"], "step": line["step"], **breach} for line in lines
+    ]
+    (out / "findings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in broken))
+    return out
 
 
 ATTACK = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=2>"

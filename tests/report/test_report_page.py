@@ -249,3 +249,22 @@ def test_listing_is_bounded_and_says_how_many_there_were(tmp_path: Path, monkeyp
     out = audit_folders.clinic(tmp_path / "clinic", conversations=300, always_bad=True)
     found = finding.index(folder.Folder(out), listed=50)
     assert (len(found.places), found.total, found.calls) == (50, 300, 300)
+
+
+def test_real_audit_is_told_whole(audited: Path) -> None:
+    lines = [json.loads(line) for line in (audited.parent / "calls.jsonl").read_text().splitlines()]
+    flagged = {line["finding"] for line in lines if "finding" in line}
+    held = data(audited)
+    assert flagged
+    assert flagged <= {row[0] for row in held["findings"]}
+    assert held["unreadable"] == 0
+    assert held["opening"]["finding"]["determined"] == "near_miss"
+    assert "claimed" in {
+        fact["reason"] for p in held["opening"]["finding"]["policies"] for fact in p.get("missing", ())
+    }
+    assert held["opening"]["conversation"]["outcome"]["good"]
+    summary = json.loads((audited.parent / "summary.json").read_text())
+    for agent, shown in zip(summary["agents"], held["overview"]["agents"], strict=True):
+        for name in ("violation_rate", "near_miss_rate", "near_miss_rate_of_writing"):
+            assert shown["strict"][name]["count"] == agent["strict"][name]["count"]
+    assert {row["name"] for row in held["overview"]["by_policy"]} == set(summary["by_policy"])

@@ -100,6 +100,7 @@ def test_finding_opens_with_its_conversation_and_the_steps_that_matter(visit: Op
     assert "charge_fee" in detail.locator(".event.judged").inner_text()
     assert "Gold member" in detail.locator(".event.claimed").inner_text()
     assert detail.locator(".event.seen").count() == 1
+    assert "breaks the rule confirm-before-change" in detail.locator(".event.judged").inner_text()
     detail.locator(".tag.claimed a").click()
     assert here.page.evaluate("document.activeElement.classList.contains('judged')")
     assert here.page.url.split("#")[1].startswith("finding/")
@@ -158,6 +159,20 @@ def test_bars_lead_to_their_findings(visit: Open, clinic: Path) -> None:
     page.locator("#lookups").get_by_role("button", name="out of date").click()
     assert page.locator("#filter-reason").input_value() == "stale"
     assert page.locator("#filter-tool").input_value() == ""
+
+
+def test_reasons_are_filtered_over_all_missing_facts(visit: Open, audited: Path) -> None:
+    page = visit(audited).page
+    for reason in ("claimed", "stale", "never_seen"):
+        option = page.locator(f"#filter-reason option[value={reason}]")
+        if option.count():
+            counted = option.inner_text().rsplit("(", 1)[1].rstrip(")")
+            page.locator("#filter-reason").select_option(reason)
+            assert page.locator("#shown").inner_text().split()[0] == counted
+
+
+def test_rules_that_were_broken_have_their_chart(visit: Open, clinic: Path) -> None:
+    assert "confirm-before-change" in visit(clinic).page.locator("#policies .bars").last.inner_text()
 
 
 def test_criterion_changes_numbers_and_list_together(visit: Open, clinic: Path) -> None:
@@ -286,6 +301,21 @@ def test_print_shows_the_tables_and_hides_the_controls(visit: Open, clinic: Path
     assert not page.locator("#filters").is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("details[open]").count() == 0
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_report_of_a_real_audit_reads_well(visit: Open, axe: str, audited: Path, size: str) -> None:
+    here = visit(audited, size)
+    page = here.page
+    assert page.locator("#opening h1").inner_text() == "It took the user’s word for it."
+    assert page.locator("#opening .claim q").inner_text()
+    for at in range(0, 40, 8):
+        if page.locator(".back button").is_visible():
+            page.locator(".back button").click()
+        page.locator("#list a").nth(at).click()
+        page.locator("#detail .event.judged").wait_for()
+        assert here.has_no_sideways_scroll()
+    assert serious(page, axe) == []
 
 
 def test_page_of_a_bare_folder_draws_without_fault(visit: Open, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import base64
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import msgspec
@@ -19,6 +19,9 @@ CONVERSATION = 1_000_000
 """The most characters of one conversation."""
 BLOCK = 400_000
 """About how many characters are compressed together: what is unpacked when a finding is opened."""
+
+RULES = 40
+"""The most broken process rules that are marked in one conversation."""
 
 
 class _Head(Struct):
@@ -43,23 +46,41 @@ def conversation_places(folder: Folder, wanted: set[str]) -> dict[str, int]:
     return places
 
 
+def broken_rules(folder: Folder, wanted: Container[str]) -> dict[str, list[Record]]:
+    """The process rules that wanted conversations broke, each with its step; a few of each conversation."""
+    broken: dict[str, list[Record]] = {}
+    for _, line in folder.places("findings.jsonl"):
+        found = record(decode(line))
+        name = text(found.get("trajectory"), 1000)
+        if name in wanted and len(kept := broken.setdefault(name, [])) < RULES:
+            rule, why = text(found.get("rule")), text(found.get("because"))
+            kept.append({"step": whole_number(found.get("step")), "rule": rule, "because": why})
+    return broken
+
+
 def bounded(conversation: Record, steps: set[int]) -> Record | None:
     """A conversation with every text cut to size, or None where even that is too long; `steps` are told in full."""
     for brief in (TEXT, BRIEF):
-        kept = {
-            "trajectory": text(conversation.get("trajectory"), 1000),
-            "agent": text(conversation.get("agent")),
-            "file": text(conversation.get("file")),
-            "position": whole_number(conversation.get("position")),
-            "outcome": _outcome(record(conversation.get("outcome"))),
-            "events": [
-                _event(record(event), TEXT if step in steps else brief)
-                for step, event in enumerate(entries(conversation.get("events")))
-            ],
-        }
-        if len(json.dumps(kept)) <= CONVERSATION:
-            return kept
+        events = [
+            _event(record(event), TEXT if step in steps else brief)
+            for step, event in enumerate(entries(conversation.get("events")))
+        ]
+        if sum(map(_size, events)) <= CONVERSATION:
+            return {
+                "trajectory": text(conversation.get("trajectory"), 1000),
+                "agent": text(conversation.get("agent")),
+                "file": text(conversation.get("file")),
+                "position": whole_number(conversation.get("position")),
+                "outcome": _outcome(record(conversation.get("outcome"))),
+                "events": events,
+            }
     return None
+
+
+def _size(event: Record) -> int:
+    """About how many characters an event takes."""
+    said = event.get("text") or "".join(str(pair) for pair in event.get("arguments", ()))
+    return 60 + len(said if isinstance(said, str) else said[0])
 
 
 def _outcome(outcome: Record) -> Record | None:
@@ -94,20 +115,20 @@ def _cut(value: Any, limit: int) -> str | list[Any]:
     return whole if len(whole) <= limit else [whole[:limit], len(whole)]
 
 
-def packed(value: Any) -> str:
-    """`value` as compressed JSON in letters that mean nothing to an HTML parser."""
-    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode("ascii"), 9)).decode("ascii")
-
-
-def blocks(items: Iterator[Record], *, size: int = BLOCK) -> Iterator[list[Record]]:
-    """Consecutive items in groups of about `size` characters."""
+def blocks(items: Iterator[Record], *, size: int = BLOCK) -> Iterator[tuple[list[Record], str]]:
+    """Consecutive items in groups of about `size` characters, each with itself as a compressed block."""
     group: list[Record] = []
-    held = 0
+    written: list[str] = []
     for item in items:
         group.append(item)
-        held += len(json.dumps(item))
-        if held >= size:
-            yield group
-            group, held = [], 0
+        written.append(json.dumps(item, separators=(",", ":")))
+        if sum(map(len, written)) >= size:
+            yield group, _packed(written)
+            group, written = [], []
     if group:
-        yield group
+        yield group, _packed(written)
+
+
+def _packed(items: list[str]) -> str:
+    """A list in compressed JSON, in letters that mean nothing to an HTML parser."""
+    return base64.b64encode(zlib.compress(f"[{','.join(items)}]".encode("ascii"), 6)).decode("ascii")

@@ -110,7 +110,9 @@ def _rank(head: Head) -> tuple[int, ...]:
     """Small is telling: claimed near-misses, then violations, then the other near-misses, then what is not known."""
     verdict = min((head.determined, head.strict), key=lambda word: _position(VERDICTS, word))
     guilty = [policy for policy in head.policies if verdict in (policy.strict, policy.determined)]
-    claimed = any(fact.reason == "claimed" for policy in guilty for fact in policy.missing)
+    claimed = any(
+        fact.reason == "claimed" and fact.decisive is not False for policy in guilty for fact in policy.missing
+    )
     kind = 0 if claimed and verdict == "near_miss" else 1 + _position(VERDICTS, verdict)
     severity = min((_position(SEVERITIES, policy.severity or "") for policy in guilty), default=len(SEVERITIES))
     by_strict_only = head.determined == "compliant"
@@ -206,7 +208,14 @@ class Words:
 def row(finding: Record, words: Words) -> list[Any]:
     """A finding in the page's list: what it is sorted, filtered and searched by."""
     judged = [policy for policy in finding["policies"] if flagged(policy["strict"], policy["determined"])]
-    facts = [fact for policy in judged for fact in policy["missing"]]
+    facts = sorted(
+        (fact for policy in judged for fact in policy["missing"]),
+        key=lambda fact: (not fact["decisive"], _position(REASONS, fact["reason"])),
+    )
+    # The same field of many things is one entry: the list says what kind of fact was missing, the finding says which.
+    distinct = dict.fromkeys(
+        (name(fact), fact["reason"], fact["lookup"]["tool"], int(fact["decisive"])) for fact in facts
+    )
     return [
         finding["finding"],
         words.of(finding["trajectory"]),
@@ -217,10 +226,7 @@ def row(finding: Record, words: Words) -> list[Any]:
         words.of(finding["strict"]),
         words.of(finding["determined"]),
         [[words.of(policy["id"]), words.of(policy["strict"]), words.of(policy["determined"])] for policy in judged],
-        [
-            [words.of(name(fact)), words.of(fact["reason"]), int(fact["decisive"]), words.of(fact["lookup"]["tool"])]
-            for fact in facts[:6]
-        ],
+        [[*map(words.of, shared), decisive] for *shared, decisive in distinct],
         words.of(text(next((entry["because"] for entry in (*judged, finding) if entry["because"]), ""))),
     ]
 
@@ -237,7 +243,7 @@ def telling(findings: Iterator[Record]) -> list[Record]:
         verdict = finding["determined"] if finding["determined"] != "compliant" else finding["strict"]
         judged = [p for p in finding["policies"] if "missing" in p and verdict in (p["determined"], p["strict"])]
         facts = [fact for policy in judged for fact in policy["missing"]]
-        claims = [fact for fact in facts if fact["claimed_at"] is not None and fact["decisive"]]
+        claims = [fact for fact in facts if fact["reason"] == "claimed" and fact["decisive"]]
         had = sum(len(policy["seen"]) for policy in judged)
         return (
             verdict == "near_miss",

@@ -23,15 +23,16 @@ def overview(summary: Record) -> Record:
         "by_tool": _rows(summary.get("by_tool"), _tool),
         "by_lookup": _rows(summary.get("by_lookup"), _lookup),
         "by_policy": _rows(summary.get("by_policy"), _policy),
+        "by_rule": _rows(summary.get("by_rule"), _rule),
         "by_reason": _counts(summary.get("by_reason")),
         "outcome_from": _words(summary.get("outcome_from")),
         "world": text(summary.get("world"), 40),
-        "worlds": _words(summary.get("worlds")),
+        "worlds": _notes(summary.get("worlds")),
         "citations": text(summary.get("citations"), 40),
-        "unknown_tools": _words(summary.get("unknown_tools")),
-        "unmapped_fields": _words(summary.get("unmapped_fields")),
-        "stale_policies": _words(summary.get("stale_policies")),
-        "changed_policy": _words(summary.get("changed_policy")),
+        "unknown_tools": _notes(summary.get("unknown_tools")),
+        "unmapped_fields": _notes(summary.get("unmapped_fields")),
+        "stale_policies": _notes(summary.get("stale_policies")),
+        "changed_policy": _notes(summary.get("changed_policy")),
         "skipped": [text(_reason(entry), 500) for entry in skipped[:SKIPPED]],
         "skipped_count": max(len(skipped), whole_number(summary.get("skipped_count")) or 0),
     }
@@ -106,6 +107,11 @@ def _policy(entry: Record) -> Record:
     return {"applied": _number(entry.get("applied")), "could_deny": _number(entry.get("could_deny"))} | _verdicts(entry)
 
 
+def _rule(entry: Record) -> Record:
+    counted = {key: _number(entry.get(key)) for key in ("broken", "trajectories")}
+    return counted | {"agents": _counts(entry.get("agents"))}
+
+
 def _verdicts(entry: Record) -> Record:
     return {criterion: _counts(entry.get(criterion)) for criterion in CRITERIA}
 
@@ -113,6 +119,13 @@ def _verdicts(entry: Record) -> Record:
 def _counts(value: Any) -> list[list[Any]]:
     """Pairs, not an object: a name like `__proto__` is then nothing special to the page."""
     return [[text(name), _number(count) or 0] for name, count in list(record(value).items())[:ROWS]]
+
+
+def _notes(value: Any) -> list[str]:
+    """A structure as one line for each of its entries."""
+    if isinstance(value, dict):
+        return [f"{text(name)}: {_words(entry)}" for name, entry in list(record(value).items())[:ROWS]]
+    return [_words(entry) for entry in entries(value)[:ROWS]]
 
 
 def _words(value: Any) -> str:

@@ -13,13 +13,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from bylaw.audit.report.conversation import blocks, bounded, conversation_places, packed
+from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
 from bylaw.audit.report.finding import Index, Words, details, index, row, telling
 from bylaw.audit.report.folder import Folder, Record
 from bylaw.audit.report.overview import overview, policies
 
 CONVERSATIONS = 12_000_000
 """Room for conversations in the page, in characters, compressed; what does not fit is named in the page."""
+SENTENCE = 300
+"""How long a policy's sentence may be to stand beside the opening drawing."""
 SCRIPTS = ("text", "data", "drawing", "charts", "conversation", "findings", "page")
 
 
@@ -32,17 +34,18 @@ def write_report(out: Path, target: Path | None = None, *, room: int = CONVERSAT
     rows: list[list[Any]] = []
     steps: dict[str, set[int]] = {}
     finding_blocks: list[str] = []
-    for group in blocks(map(details, folder.at("calls.jsonl", iter(found.places)))):
+    for group, block in blocks(map(details, folder.at("calls.jsonl", iter(found.places)))):
         rows += [[*row(finding, words), len(finding_blocks)] for finding in group]
         for finding in group:
             steps.setdefault(finding["trajectory"], set()).update(_steps(finding))
-        finding_blocks.append(packed(group))
+        finding_blocks.append(block)
     places = conversation_places(folder, set(steps))
-    opening = _opening(folder, found, places)
+    stated = policies(folder.document("policies.json"))
+    opening = _opening(folder, found, places, stated)
     conversation_blocks, held = _conversations(folder, steps, places, room)
     data = {
         "overview": overview(folder.document("summary.json")),
-        "policies": policies(folder.document("policies.json")),
+        "policies": stated,
         "words": words.list,
         "findings": rows,
         "held": [[words.of(name), block] for name, block in held.items()],
@@ -51,6 +54,7 @@ def write_report(out: Path, target: Path | None = None, *, room: int = CONVERSAT
         "calls": found.calls,
         "flagged": found.total,
         "conversations": len(steps),
+        "kept": len(places),
         "unreadable": folder.unreadable,
     }
     rough = target.with_name(target.name + ".part")
@@ -74,15 +78,15 @@ def _conversations(
 ) -> tuple[list[str], dict[str, int]]:
     """The conversations of the first findings, compressed, until the room is spent; and the block each is in."""
     names = [name for name in steps if name in places]
+    broken = broken_rules(folder, places)
     kept = (
-        conversation
+        conversation | {"rules": broken.get(name, [])}
         for name, whole in zip(names, folder.at("conversations.jsonl", (places[name] for name in names)), strict=True)
         if (conversation := bounded(whole, steps[name])) is not None
     )
     written: list[str] = []
     held: dict[str, int] = {}
-    for group in blocks(kept):
-        block = packed(group)
+    for group, block in blocks(kept):
         if len(block) > room:
             break
         room -= len(block)
@@ -91,10 +95,10 @@ def _conversations(
     return written, held
 
 
-def _opening(folder: Folder, found: Index, places: dict[str, int]) -> Record | None:
+def _opening(folder: Folder, found: Index, places: dict[str, int], stated: list[Record]) -> Record | None:
     """The finding that the page opens on, with its conversation where there is one."""
     ranked = telling(map(details, folder.at("calls.jsonl", iter(found.candidates))))
-    told = [finding for finding in ranked if finding["trajectory"] in places][:20]
+    told = [finding for finding in ranked if finding["trajectory"] in places][:60]
     whole = zip(
         told, folder.at("conversations.jsonl", (places[finding["trajectory"]] for finding in told)), strict=True
     )
@@ -103,14 +107,23 @@ def _opening(folder: Folder, found: Index, places: dict[str, int]) -> Record | N
         for finding, conversation in whole
         if (kept := bounded(conversation, set(_steps(finding)))) is not None
     ]
+    sentences = {policy["id"]: next((cite["text"] for cite in policy["citations"]), "") for policy in stated}
     if not pairs:
         return {"finding": ranked[0], "conversation": None} if ranked else None
-    # The earliest of those that an outcome check let pass; of those, one short enough to be read at a glance.
-    return max(pairs, key=lambda pair: (_passed(pair["conversation"]), len(pair["conversation"]["events"]) <= 40))
+    return max(pairs, key=lambda pair: _draws_well(pair["finding"], pair["conversation"], sentences))
 
 
-def _passed(conversation: Record) -> bool:
-    return bool(conversation["outcome"] and conversation["outcome"]["good"])
+def _draws_well(finding: Record, conversation: Record, sentences: dict[str, str]) -> tuple[bool, ...]:
+    """A call that no outcome check caught, made on a user's word, with a sentence and a conversation short enough."""
+    outcome = conversation["outcome"]
+    facts = [fact for policy in finding["policies"] for fact in policy.get("missing", ())]
+    return (
+        outcome is None or outcome["good"],
+        any(fact["reason"] == "claimed" and fact["decisive"] for fact in facts),
+        outcome is not None,
+        all(len(sentences.get(policy["id"], "")) <= SENTENCE for policy in finding["policies"] if "missing" in policy),
+        len(conversation["events"]) <= 40,
+    )
 
 
 def _page(data: Record, findings: list[str], conversations: list[str]) -> Iterator[str]:

@@ -34,7 +34,7 @@ function whiskers(title, explanation, kind, rows, wide) {
   return make("div", {class: `panel${wide ? " wide" : ""}`}, make("h3", {}, title), make("p", {class: "note"}, explanation),
     make("div", {class: "plot", "aria-hidden": "true"},
       rows.map((entry) => [make("div", {class: "label"}, said(entry.name, 28)), track(entry), make("div", {class: "reading"}, entry.rate ? percent(entry.rate.value) : "\u2013")]),
-      make("div", {class: "label"}), make("div", {class: "axis"}, make("span", {}, "0"), make("span", {}, percent(top / 2)), make("span", {}, percent(top))), make("div", {})));
+      make("div", {class: "label"}), make("div", {class: "axis"}, make("span", {}, "0"), make("span", {}, `${Math.round(top * 50)}\u2009%`), make("span", {}, `${Math.round(top * 100)}\u2009%`)), make("div", {})));
 }
 
 function drawAgents() {
@@ -51,7 +51,7 @@ function drawAgents() {
   section.append(make("div", {class: "panels"},
     whiskers("Near-misses", "of conversations that changed something", "near_miss", rows((agent) => rates(agent).near_miss_rate_of_writing), true),
     whiskers("Violations", "of all conversations", "violation", rows((agent) => rates(agent).violation_rate)),
-    whiskers("Failed outcomes", "of conversations whose outcome is known", "failure", rows((agent) => agent.failure_rate))));
+    whiskers("Failed outcomes", "where the outcome is known", "failure", rows((agent) => agent.failure_rate))));
   section.append(table("rates per agent, with 95 % intervals",
     ["Agent", "Conversations", "With write calls", "Outcome known", "Failed", "Violation", "Near-miss, of all", "Near-miss, of writing"],
     agents.map((agent) => [said(agent.agent, 60), number(agent.trajectories), number(agent.with_write_calls), number(agent.outcome_known), interval(agent.failure_rate),
@@ -68,7 +68,7 @@ function bars(rows, kinds, filter) {
     const label = row.words || code(row.name, 44);
     const total = kinds.reduce((sum, kind) => sum + (row.counts.get(kind) || 0), 0);
     return [
-      make("div", {class: "label"}, total ? make("button", {type: "button", class: "link", on: {click: () => filter(row.name)}, title: `Show these findings: ${plain(row.words || row.name)}`}, label) : label),
+      make("div", {class: "label"}, total && filter ? make("button", {type: "button", class: "link", on: {click: () => filter(row.name)}, title: `Show these findings: ${plain(row.words || row.name)}`}, label) : label),
       make("div", {class: "stack", "aria-hidden": "true"}, kinds.map((kind) => {
         const value = row.counts.get(kind) || 0;
         return value ? make("i", {class: `swatch ${kind}`, style: {width: `${(value / longest) * 100}%`}, title: `${number(value)} ${named(kind)}`}) : null;
@@ -117,7 +117,9 @@ function drawLookups() {
 
 function drawPolicies() {
   const rows = verdictRows(data.overview.by_policy, "applied");
-  const judged = new Set(rows.map((row) => row.name));
+  const rules = data.overview.by_rule.map((row) => ({...row, of: undefined, counts: new Map([["violation", row.trajectories || 0]]), agents: new Map(row.agents)}))
+    .sort((one, other) => other.counts.get("violation") - one.counts.get("violation"));
+  const judged = new Set([...rows, ...rules].map((row) => row.name));
   const unjudged = data.policies.filter((policy) => !judged.has(policy.id));
   rows.sort((one, other) => flaggedCount(other) - flaggedCount(one) || (other.applied || 0) - (one.applied || 0));
   const idle = rows.filter((row) => row.could_deny === 0 || !row.applied);
@@ -131,8 +133,14 @@ function drawPolicies() {
   if (idle.length) section.append(make("h3", {}, `Never exercised: ${count(idle.length, "policy", "policies")}`),
     make("ul", {class: "idle"}, idle.slice(0, 200).map((row) => make("li", {}, code(row.name, 60), " ",
       make("span", {class: "note"}, row.applied ? `applied to ${count(row.applied, "call")}, none of which it could have denied` : "applied to no call")))));
-  if (unjudged.length) section.append(make("h3", {}, `Not judged by this audit: ${count(unjudged.length, "policy", "policies")}`),
-    make("ul", {class: "idle"}, unjudged.slice(0, 200).map((policy) => make("li", {}, code(policy.id, 60), " ", make("span", {class: "note"}, policy.kind && policy.kind !== "guard" ? ["a ", said(policy.kind, 20), " policy, which no guard checks"] : "has no guard")))));
+  if (rules.length) {
+    const agents = [...new Set(rules.flatMap((row) => [...row.agents.keys()]))].slice(0, 30);
+    section.append(make("h3", {}, "Process rules, by conversations that broke them"), bars(rules, ["violation"], null),
+      table("broken rules by agent", ["Rule", "Times", "Conversations", ...agents.map((agent) => said(agent, 30))],
+        rules.map((row) => [code(row.name, 60), number(row.broken), number(row.trajectories), ...agents.map((agent) => number(row.agents.get(agent) || 0))])));
+  }
+  if (unjudged.length) section.append(make("h3", {}, `Without a verdict here: ${count(unjudged.length, "policy", "policies")}`),
+    make("ul", {class: "idle"}, unjudged.slice(0, 200).map((policy) => make("li", {}, code(policy.id, 60), " ", make("span", {class: "note"}, policy.kind === "rule" ? "a process rule, not seen broken" : policy.kind === "guard" ? "has no guard" : [said(policy.kind, 20), ": not checked from logs"])))));
   const sentence = (name) => (policies.get(name) || {}).definition || "";
   section.append(table("verdicts by policy", ["Policy", "What it says", "Severity", "Applied to", "Could deny", ...VERDICTS.map(named)],
     rows.map((row) => [code(row.name, 60), said(sentence(row.name), 200), said((policies.get(row.name) || {}).severity, 20), number(row.applied), number(row.could_deny), ...VERDICTS.map((kind) => number(row.counts.get(kind) || 0))])));

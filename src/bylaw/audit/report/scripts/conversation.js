@@ -1,6 +1,6 @@
 // One flagged conversation: its steps, with the judged call, what showed its facts and what claimed them marked.
 
-function marks(finding, policy, criterion) {
+function marks(finding, policy, conversation, criterion) {
   const at = new Map();
   const put = (step, kind, ...words) => {
     if (step === null || step === undefined) return;
@@ -13,6 +13,7 @@ function marks(finding, policy, criterion) {
     if (fact.reason === "stale") put(fact.stale_by, "stale", "changed the ", factName(fact));
   }
   put(finding.step, "judged", "the judged call");
+  for (const broken of conversation.rules || []) put(broken.step, "broken", "breaks the rule ", code(broken.rule, 60), broken.because ? [": ", said(broken.because, 200)] : "");
   return at;
 }
 
@@ -29,7 +30,7 @@ function eventRow(finding, event, step, tags, explain) {
   return make("li", {id: `step-${step}`, tabindex: "-1", class: ["event", event.type, event.type === "message" && event.by === "user" ? "by-user" : "", event.error ? "error" : "", ...kinds].join(" ")},
     make("p", {class: "who"}, make("span", {class: "step"}, String(step)), make("span", {}, said(who, 30)), event.type === "result" && event.call !== null ? make("span", {class: "note"}, `of step ${event.call}`) : null),
     make("div", {class: "body"}, eventBody(event, explain),
-      tags.map((tag) => make("p", {class: `tag ${tag.kind}`}, tag.words, tag.kind === "judged" ? null : [" ", make("a", {href: `#step-${finding.step}`, "data-step": finding.step}, "to the call")]))));
+      tags.map((tag) => make("p", {class: `tag ${tag.kind}`}, tag.words, tag.kind === "judged" || tag.kind === "broken" ? null : [" ", make("a", {href: `#step-${finding.step}`, "data-step": finding.step}, "to the call")]))));
 }
 
 function transcript(finding, policy, conversation, criterion) {
@@ -38,7 +39,7 @@ function transcript(finding, policy, conversation, criterion) {
     return make("div", {class: "transcript"}, make("h4", {}, "Conversation"),
       make("p", {class: "note"}, "This conversation is not in the page, to keep the file small. To read it: ", explain));
   }
-  const at = marks(finding, policy, criterion);
+  const at = marks(finding, policy, conversation, criterion);
   const near = new Set();
   for (const step of at.keys()) for (const close of [step - 1, step, step + 1]) near.add(close);
   conversation.events.forEach((event, step) => {

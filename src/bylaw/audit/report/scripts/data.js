@@ -20,7 +20,7 @@ const findings = data.findings.map((row) => {
     id, step, block, trajectory: word(trajectory), agent: word(agent), tool: word(tool), executed: executed === -1 ? null : executed === 1,
     strict: word(strict), determined: word(determined), because: word(because),
     policies: judged.map(([policy, one, other]) => ({id: word(policy), strict: word(one), determined: word(other)})),
-    facts: facts.map(([fact, reason, decisive, lookup]) => ({name: word(fact), reason: word(reason), decisive: decisive === 1, lookup: word(lookup)})),
+    facts: facts.map(([fact, reason, lookup, decisive]) => ({name: word(fact), reason: word(reason), decisive: decisive === 1, lookup: word(lookup)})),
   };
   finding.sought = [id, finding.trajectory, finding.agent, finding.tool, finding.because, ...finding.policies.map((p) => p.id),
     ...finding.facts.map((f) => `${f.name} ${f.lookup} ${named(f.reason)}`)].join("\n").toLowerCase();

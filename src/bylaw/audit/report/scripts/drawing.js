@@ -6,7 +6,8 @@ const DEFINITION = ": a call that turned out to be allowed, though nothing the a
 function mainPolicy(finding, criterion) {
   const judged = finding.policies.filter((policy) => policy.missing);
   const rank = (policy) => VERDICTS.indexOf(policy[criterion]);
-  return judged.slice().sort((one, other) => rank(one) - rank(other))[0] || null;
+  const claimed = (policy) => (lacking(policy, criterion).some((fact) => fact.reason === "claimed") ? 0 : 1);
+  return judged.slice().sort((one, other) => rank(one) - rank(other) || claimed(one) - claimed(other))[0] || null;
 }
 
 function headline(finding, policy, criterion) {
@@ -58,7 +59,7 @@ function citation(policy) {
   return make("div", {class: "rule"},
     make("p", {class: "rule-label"}, "The policy"),
     make("div", {},
-      make("blockquote", {dir: "auto"}, cite && cite.text ? parts(cite.text) : known ? parts(known.definition) : "Its sentence is not in this folder."),
+      make("blockquote", {}, prose(cite && cite.text ? cite.text : known ? known.definition : "Its sentence is not in this folder.", 300, "")),
       make("p", {class: "note"}, code(policy.id, 80), place.length ? [" \u00b7 ", place.map((item, index) => [index ? ", " : "", item])] : "",
         cite && !cite.text ? " \u00b7 in the pack\u2019s own words; the document was not given" : "")));
 }
@@ -78,7 +79,7 @@ function callBox(finding, conversation, link) {
   const good = conversation && conversation.outcome ? conversation.outcome.good : null;
   return make("div", {class: "box call"},
     make("p", {class: "what"}, stepLink(finding.step ?? 0, link), code(finding.tool, 60)),
-    given.length ? make("dl", {}, given.slice(0, 6).map(([name, value]) => [make("dt", {}, said(name, 40)), make("dd", {}, said(Array.isArray(value) ? value[0] : value, 60))])) : null,
+    given.length ? make("dl", {}, given.slice(0, 6).map(([name, value]) => [make("dt", {}, said(name, 40)), make("dd", {}, said(Array.isArray(value) ? value[0] : value, 34))])) : null,
     given.length > 6 ? make("p", {class: "note"}, `and ${given.length - 6} more`) : null,
     make("ul", {class: "checks"},
       make("li", {class: finding.executed === false ? "no" : "yes"}, finding.executed === false ? "refused by the tool" : finding.executed === null ? "result not captured" : "accepted by the tool"),
@@ -120,7 +121,7 @@ function sourceOfMissing(fact, conversation, link) {
   return make("div", {class: "box source absent"},
     make("p", {class: "what gap-words"}, gap, fact.reason === "stale" && fact.stale_by !== null && fact.stale_by !== undefined ? [" by ", stepLink(fact.stale_by, link)] : null),
     fact.claimed_at !== null || fact.reason === "claimed" ? make("div", {class: "claim"},
-      make("p", {class: "what"}, fact.claimed_at === null ? null : stepLink(fact.claimed_at, link), "only the user said so"),
+      make("p", {class: "what"}, fact.claimed_at === null ? null : stepLink(fact.claimed_at, link), fact.reason === "stale" ? "the user had said so" : "only the user said so"),
       claim && claim.type === "message" ? make("q", {dir: "auto"}, claimingPart(claim.text, fact)) : null) : null,
     fact.lookup && fact.lookup.tool ? make("p", {class: "remedy"}, code(lookupText(fact.lookup), 110), " would have shown it") : null);
 }

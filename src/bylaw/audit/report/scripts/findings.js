@@ -59,7 +59,7 @@ function rowOf(finding) {
   return make("li", {}, make("a", {href: `#finding/${encodeURIComponent(safeForUrl(finding.id))}`, "data-finding": finding.id, class: finding[state.criterion], "aria-current": state.open === finding.id ? "true" : null},
     make("span", {class: "top"}, make("span", {class: `verdict ${finding[state.criterion]}`}, named(finding[state.criterion])), code(finding.tool, 34)),
     make("span", {class: "why"}, line),
-    make("span", {class: "where note"}, said(finding.agent, 26), " \u00b7 ", said(finding.trajectory, 34), ` \u00b7 step ${finding.step ?? "?"}`, finding.executed === false ? " \u00b7 refused" : "")));
+    make("span", {class: "where note"}, said(finding.agent, 26), " \u00b7 ", said(finding.trajectory, 24), ` \u00b7 step ${finding.step ?? "?"}`, finding.executed === false ? " \u00b7 refused" : "")));
 }
 
 // A lone surrogate cannot stand in an address.

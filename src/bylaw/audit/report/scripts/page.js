@@ -37,10 +37,11 @@ function drawOpening() {
 function drawLede() {
   const left = data.flagged - findings.length;
   const unheld = data.conversations - held.size;
+  const unkept = data.conversations - data.kept;
   document.getElementById("findings-lede").replaceChildren(
     "Every flagged call, the most telling first. Use the arrow keys or ", make("kbd", {}, "j"), " and ", make("kbd", {}, "k"), " to go through them, ", make("kbd", {}, "/"), " to search.",
     ...(left > 0 ? [` This page lists ${number(findings.length)} of ${number(data.flagged)}; the others are in `, make("code", {}, "calls.jsonl"), "."] : []),
-    ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} did not fit or were not recorded; read one with `, make("code", {}, `bylaw explain ${plain(data.out, 40)} TRAJECTORY STEP`), "."] : []));
+    ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} ${unheld === 1 ? "is" : "are"} not in this page`, unkept ? ` (${number(unkept)} of them the audit did not keep)` : "", "; read one with ", make("code", {}, `bylaw explain ${plain(data.out, 40)} TRAJECTORY STEP`), "."] : []));
 }
 
 const WORLDS = new Map(Object.entries({
@@ -53,14 +54,16 @@ function drawLimits() {
   const overview = data.overview;
   const section = document.getElementById("limits");
   const item = (title, ...words) => make("li", {}, make("b", {}, title), " ", words);
+  const listed = (title, lines) => (lines.length ? item(title, lines.length === 1 ? [said(lines[0], 300), "."] : make("details", {}, make("summary", {}, count(lines.length, "entry", "entries")), make("ul", {}, lines.map((line) => make("li", {}, said(line, 500)))))) : null);
   section.replaceChildren(...heading("limits", "What this audit could not see"), make("ul", {class: "plain"},
-    item("What was really true.", WORLDS.get(overview.world) || "", overview.worlds ? [" (", said(overview.worlds, 300), ") "] : " ", `${count(total(state.criterion, "uninformed"), "call")} stayed uninformed: nothing recorded says whether they were allowed.`),
+    item("What was really true.", WORLDS.get(overview.world) || "", " ", `${count(total(state.criterion, "uninformed"), "call")} stayed uninformed: nothing recorded says whether they were allowed.`),
     item("Whether it went well.", overview.outcome_from ? ["Outcomes were read from ", said(overview.outcome_from, 300), "."] : "No outcome was recorded with these conversations."),
     item("Calls that could not be judged.", `${number(total(state.criterion, "inconclusive"))} were inconclusive; they count neither as compliant nor as violations.`),
-    overview.unknown_tools ? item("Tools the pack does not know.", said(overview.unknown_tools, 600), ".") : null,
-    overview.unmapped_fields ? item("Result fields that no observation maps.", said(overview.unmapped_fields, 600), ".") : null,
-    overview.stale_policies ? item("Policies whose sentences changed since the pack was written.", said(overview.stale_policies, 600), ".") : null,
-    overview.changed_policy ? item("Agents that were given other policy sentences.", said(overview.changed_policy, 600), ".") : null,
+    listed("Databases, by file.", overview.worlds),
+    listed("Tools the pack does not know.", overview.unknown_tools),
+    listed("Result fields that no observation maps.", overview.unmapped_fields),
+    listed("Policies whose sentences changed since the pack was written.", overview.stale_policies),
+    listed("Agents that were given other policy sentences.", overview.changed_policy),
     overview.citations && overview.citations !== "text" ? item("The policy\u2019s own words.", "The document was not given, so policies are cited by heading and line.") : null,
     overview.skipped_count ? item("Records that could not be read.", `${number(overview.skipped_count)} skipped, and never counted as compliant.`) : item("Records that could not be read.", "None."),
     data.unreadable ? item("Lines of the audit\u2019s own output that could not be read.", number(data.unreadable)) : null));

@@ -36,13 +36,19 @@ function parts(text) {
   let from = 0;
   const whole = String(text).replaceAll("\r\n", "\n");
   for (const run of whole.matchAll(UNSEEN_RUNS)) {
-    if (run.index > from) out.push(whole.slice(from, run.index));
+    if (run.index > from) out.push(breakable(whole.slice(from, run.index)));
     const times = Array.from(run[0]).length;
     out.push(make("span", {class: "unseen"}, codePoint(run[1]) + (times > 1 ? `\u00d7${times}` : "")));
     from = run.index + run[0].length;
   }
-  if (from < whole.length) out.push(whole.slice(from));
-  return out;
+  if (from < whole.length) out.push(breakable(whole.slice(from)));
+  return out.flat();
+}
+
+// Long names may break after an underscore before they break anywhere.
+function breakable(text) {
+  if (text.length > 200 || !text.includes("_")) return text;
+  return text.split(/(?<=_)/).flatMap((piece, index) => (index ? [make("wbr"), piece] : [piece]));
 }
 
 function said(text, limit = 120) {
