@@ -19,7 +19,14 @@ WHO_NUMBER = (
     "I'm calling about {id}, that's me, {name}.",
 )
 WHO_NAME = ("my name is {name}.", "{name} speaking.", "this is {name}.", "I'm {name}.")
-NEXT = ("One more thing.", "And while I have you:", "Also,", "Great. Next,", "Oh, and another matter.", "Thanks. Then,")
+NEXT = (
+    "One more thing.",
+    "And while I have you:",
+    "Also:",
+    "Then there's this.",
+    "Oh, and another matter.",
+    "Next one.",
+)
 
 REQUESTS: dict[str, tuple[str, ...]] = {
     "book_visit": (
@@ -72,8 +79,8 @@ REQUESTS: dict[str, tuple[str, ...]] = {
     ),
     "release_records": (
         "Please release the {part} part of the record to {person_id}, by {delivery}.",
-        "I'd like {person_id} to get the {part} file, {delivery} is fine.",
-        "Could you hand the {part} records to {person_id}? By {delivery}, please.",
+        "I'd like {person_id} to get my {part} file, {delivery} is fine.",
+        "Could you give {person_id} the {part} part of my record? By {delivery}, please.",
         "Send out the {part} section for {person_id}. Use {delivery}.",
     ),
     "update_contact": (
@@ -147,7 +154,7 @@ CLAIMS: dict[str, dict[Any, tuple[str, ...]] | tuple[str, ...]] = {
     },
     "Clinician.licence": ("The prescriber's licence is {v}.", "Their licence is {v}, I checked."),
     "Slot.status": ("The slot is still {v}.", "It shows as {v} online."),
-    "Slot.kind": ("It's a {v} slot.", "That one is {v}."),
+    "Slot.kind": ("The slot is {v}.", "That one is {v}."),
     "Slot.clinician_id": ("That's with {v}.", "The slot is {v}'s."),
     "Appointment.patient_id": ("The appointment is under {v}.", "It's in my name, {v}."),
     "Appointment.status": ("It's {v}.", "The appointment is {v}."),
@@ -164,7 +171,11 @@ CLAIMS: dict[str, dict[Any, tuple[str, ...]] | tuple[str, ...]] = {
     "Referral.status": ("The referral is {v}.", "It says {v} on the referral."),
     "Referral.expires_on": ("The referral runs until {v}.", "It's valid to {v}."),
     "Referral.specialty": ("The referral is for {v}.", "My GP referred me to {v}."),
-    "Consent.status": ("I've {v} that consent.", "My consent is {v}.", "The form is {v}."),
+    "Consent.status": {
+        "given": ("I've given that consent.", "My consent is given.", "Consent was given last week."),
+        "withdrawn": ("I've withdrawn that consent.", "My consent is withdrawn."),
+        "missing": ("I think that form is missing.",),
+    },
     "Invoice.patient_id": ("The bill is made out to {v}.", "That invoice is for {v}, me."),
     "Invoice.status": ("It's {v}.", "The invoice is {v}."),
     "Invoice.amount": ("The bill is {v}.", "It's for {v}."),

@@ -200,7 +200,7 @@ class Filler:
                 number += 1
                 slot, clinician = self.rng.choice(slots)
                 moved = self.rng.choices(range(4), [5, 2, 3, 1])[0]
-                hours = self.rng.choice([0.5, 1.5, 2, 3, 8, 20, 23.5, 24, 26, 40, 47, 48, 60, 100, 200, 400])
+                hours = self.rng.choice([0.5, 1.5, 2, 3, 7.5, 23, 23.5, 24, 26, 31, 47, 47.5, 48, 55, 98, 170, 193])
                 self.insert(
                     "Appointment",
                     appointment_id=f"A{number:04}",
