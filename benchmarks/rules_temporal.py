@@ -1,4 +1,4 @@
-"""How fast rules are compiled and followed, with a bare loop over table look-ups and two peers beside it in the same run.
+"""How fast rules are compiled and followed, beside a bare loop over table look-ups and two peers in the same run.
 
     python benchmarks/rules_temporal.py [--peers FOLDER]
 
@@ -68,7 +68,13 @@ def _compile(texts: list[str]) -> float:
 
 def _different(count: int) -> list[str]:
     """Rules no two of which have the same temporal skeleton."""
-    scopes = ["{}", "EVENTUALLY r AND {}", "{} OR ALWAYS NOT r", "(NOT r) UNTIL s AND {}", "{} OR EVENTUALLY (r AND NEXT s)"]
+    scopes = [
+        "{}",
+        "EVENTUALLY r AND {}",
+        "{} OR ALWAYS NOT r",
+        "(NOT r) UNTIL s AND {}",
+        "{} OR EVENTUALLY (r AND NEXT s)",
+    ]
     whens = ["a", "NEXT a", "YESTERDAY a", "(a SINCE d)", "ONCE a", "(a AND WEAK_NEXT d)", "HISTORICALLY a"]
     thens = ["b", "ONCE b", "EVENTUALLY b", "NEXT b", "(b UNTIL c)", "(c RELEASE b)", "(b WEAK_UNTIL c)", "(b SINCE c)"]
     frames = ["ALWAYS ({} IMPLIES {})", "EVENTUALLY ({} AND {})", "({}) WEAK_UNTIL ({})", "({}) RELEASE ({})"]
@@ -135,7 +141,8 @@ def following(dice: random.Random) -> None:
 
 def peers(folder: Path, dice: random.Random) -> None:
     """The same rules over the same trace, one act at a time, by us and by the peers: microseconds per rule and step."""
-    traces = [[{"a": dice.random() < 0.1, "b": dice.random() < 0.3} for _ in range(50)] for _ in range(4)]
+    kinds = [dice.choices("abo", (1, 3, 6), k=50) for _ in range(4)]
+    traces = [[{"a": kind == "a", "b": kind == "b"} for kind in trace] for trace in kinds]
     for shape, kind in PEER_RULES:
         rule = read_rule("r", shape.format(a="a", b="b"))
 

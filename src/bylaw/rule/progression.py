@@ -56,9 +56,12 @@ class Progression:
     def __init__(self, skeleton: Formula) -> None:
         self._past = _Past()
         self._nodes: list[tuple[str, int, int]] = []
+        self._reads: list[int] = []
+        """By node, the past-only parts whose value now can matter to it."""
         self._numbers: dict[tuple[str, int, int], int] = {}
         self._normal: dict[tuple[Formula, bool], int] = {}
         self._moves: dict[tuple[int, int], Demand] = {}
+        self._masks: dict[Demand, int] = {}
         self._advances: dict[tuple[Demand, int], Demand] = {}
         self._seen: dict[tuple[int, int], tuple[int, int]] = {}
         root = self._normalise(skeleton, True)
@@ -81,6 +84,10 @@ class Progression:
         now, past = seen
         if demand == TRUE or not demand:
             return past, demand
+        mask = self._masks.get(demand)
+        if mask is None:
+            mask = self._masks[demand] = self._mask(demand)
+        now &= mask
         after = self._advances.get((demand, now))
         if after is None:
             after = self._advances[demand, now] = self._advance(demand, now)
@@ -89,6 +96,18 @@ class Progression:
     def accepts(self, state: State) -> bool:
         """Whether nothing is left to ask if the trace ends here."""
         return any(not alternative & self._strong for alternative in state[1])
+
+    def _mask(self, demand: Demand) -> int:
+        """The past-only parts whose value now can matter to the demand."""
+        mask = 0
+        nodes = 0
+        for alternative in demand:
+            nodes |= alternative
+        while nodes:
+            low = nodes & -nodes
+            mask |= self._reads[low.bit_length() - 1 >> 1]
+            nodes ^= low
+        return mask
 
     def _advance(self, demand: Demand, now: int) -> Demand:
         found = FALSE
@@ -105,6 +124,7 @@ class Progression:
 
     def _move(self, node: int, now: int) -> Demand:
         """What `node` asks of the rest of the trace, at a step where the past-only parts have the values `now`."""
+        now &= self._reads[node]
         known = self._moves.get((node, now))
         if known is not None:
             return known
@@ -141,6 +161,15 @@ class Progression:
         if number is None:
             number = self._numbers[key] = len(self._nodes)
             self._nodes.append(key)
+            match kind:
+                case "now":
+                    self._reads.append(1 << left)
+                case "next" | "weak_next":
+                    self._reads.append(0)
+                case "always" | "eventually":
+                    self._reads.append(self._reads[left])
+                case _:
+                    self._reads.append(self._reads[left] | self._reads[right])
         return number
 
     def _normalise(self, formula: Formula, wanted: bool) -> int:

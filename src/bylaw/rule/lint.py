@@ -1,0 +1,139 @@
+"""What is wrong with a set of rules before any agent runs: rules that cannot be kept or broken, say nothing new, or
+together forbid an action altogether."""
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
+from typing import Literal
+
+from msgspec import Struct
+
+from bylaw.rule.automaton import BROKEN, automaton
+from bylaw.rule.formula import And, Atom, Eventually, Formula, Not, atoms
+from bylaw.rule.letters import alphabet
+from bylaw.rule.progression import TooLargeError
+from bylaw.rule.rule import Rule
+
+Kind = Literal["contradictory", "trivial", "duplicate", "subsumed", "blocked", "no_value"]
+
+SUBSET_CAP = 4
+"""Sets of more rules than these are not tried together."""
+TRIES_CAP = 3000
+"""How many sets of rules are tried for one action."""
+
+
+class Finding(Struct, frozen=True):
+    """One thing wrong with the rules."""
+
+    kind: Kind
+    rules: tuple[str, ...]
+    message: str
+    subject: str = ""
+    """The action that can never be taken, or the predicate without a value."""
+
+
+def lint(rules: Iterable[Rule], *, actions: Iterable[str] = (), ways: Collection[str] | None = None) -> list[Finding]:
+    """Everything found wrong; `ways` are the predicates that have a way to a value (None: not to be checked).
+
+    What could not be decided within the caps is not reported.
+    """
+    every = list(rules)
+    found: list[Finding] = []
+    sound: list[Rule] = []
+    for rule in every:
+        if is_hopeless(rule.formula):
+            found.append(Finding("contradictory", (rule.name,), f"rule `{rule.name}` can never be kept"))
+        elif is_hopeless(Not(rule.formula)):
+            found.append(Finding("trivial", (rule.name,), f"rule `{rule.name}` can never be broken"))
+        else:
+            sound.append(rule)
+    found += _pairs(sound)
+    for action in actions:
+        found += _blocked(action, sound)
+    if ways is not None:
+        found += _valueless(every, ways)
+    return found
+
+
+def is_hopeless(formula: Formula) -> bool:
+    """Whether no trace of one or more steps satisfies the formula; False where that could not be decided."""
+    own = alphabet(formula)
+    try:
+        plain = automaton(own).plain
+        return bool(own.possible) and all(plain.step(plain.start, letter)[1] == BROKEN for letter in own.possible)
+    except TooLargeError:
+        return False
+
+
+def _pairs(rules: Sequence[Rule]) -> list[Finding]:
+    found: list[Finding] = []
+    names = {rule.name: set(atoms(rule.formula)) for rule in rules}
+    for first, second in combinations(rules, 2):
+        if first.for_each != second.for_each or not names[first.name] & names[second.name]:
+            continue
+        pair = (first.name, second.name)
+        forth = is_hopeless(And(first.formula, Not(second.formula)))
+        back = is_hopeless(And(second.formula, Not(first.formula)))
+        if forth and back:
+            found.append(Finding("duplicate", pair, f"rules `{pair[0]}` and `{pair[1]}` say the same"))
+        elif forth or back:
+            wide, narrow = pair if forth else pair[::-1]
+            found.append(
+                Finding("subsumed", (narrow, wide), f"rule `{narrow}` says nothing that `{wide}` does not say already")
+            )
+        elif is_hopeless(And(first.formula, second.formula)):
+            found.append(Finding("contradictory", pair, f"rules `{pair[0]}` and `{pair[1]}` cannot both be kept"))
+    return found
+
+
+def _blocked(action: str, rules: Sequence[Rule]) -> list[Finding]:
+    """The smallest set of rules, not contradictory in itself, under which the action can never be taken."""
+    taken = Eventually(Atom(action))
+    tries = 0
+    for size in range(1, SUBSET_CAP + 1):
+        for chosen in _connected(action, rules, size):
+            tries += 1
+            if tries > TRIES_CAP:
+                return []
+            together = _conjunction([rule.formula for rule in chosen])
+            if is_hopeless(And(together, taken)) and not is_hopeless(together):
+                names = tuple(rule.name for rule in chosen)
+                listed = " and ".join(f"`{name}`" for name in names)
+                message = f"action `{action}` can never be taken: {listed} forbid{'s' if len(names) == 1 else ''} it"
+                return [Finding("blocked", names, message, action)]
+    return []
+
+
+def _connected(action: str, rules: Sequence[Rule], size: int) -> Iterable[tuple[Rule, ...]]:
+    """Sets of rules of this size that hang together, by shared predicates, with each other and the action."""
+    names = [frozenset(atoms(rule.formula)) for rule in rules]
+    seen: set[frozenset[int]] = set()
+    waiting = [frozenset([place]) for place, own in enumerate(names) if action in own]
+    while waiting:
+        chosen = waiting.pop(0)
+        if chosen in seen:
+            continue
+        seen.add(chosen)
+        if len(chosen) == size:
+            yield tuple(rules[place] for place in sorted(chosen))
+            continue
+        reach = frozenset([action]).union(*(names[place] for place in chosen))
+        waiting += [chosen | {place} for place, own in enumerate(names) if place not in chosen and own & reach]
+
+
+def _conjunction(formulas: Sequence[Formula]) -> Formula:
+    joined = formulas[0]
+    for formula in formulas[1:]:
+        joined = And(joined, formula)
+    return joined
+
+
+def _valueless(rules: Sequence[Rule], ways: Collection[str]) -> list[Finding]:
+    users: dict[str, list[str]] = {}
+    for rule in rules:
+        for name in atoms(rule.formula):
+            if name not in ways:
+                users.setdefault(name, []).append(rule.name)
+    return [
+        Finding("no_value", tuple(names), f"predicate `{name}` has no way to a value", name)
+        for name, names in users.items()
+    ]
