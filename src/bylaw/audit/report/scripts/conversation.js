@@ -48,7 +48,7 @@ function transcript(finding, policy, conversation, criterion) {
   });
   const list = make("ol", {class: "events"});
   const fold = (from, to) => {
-    const button = make("button", {type: "button", class: "quiet"}, `${count(to - from, "step")} in between`);
+    const button = make("button", {type: "button", class: "quiet"}, `${count(to - from, "step")} ${from === 0 ? "before" : to === conversation.events.length ? "after" : "in between"}`);
     const row = make("li", {class: "folded"}, button);
     button.addEventListener("click", () => {
       const rows = conversation.events.slice(from, to).map((event, index) => eventRow(finding, event, from + index, [], explain));
