@@ -60,8 +60,8 @@ def _head(source: Source) -> tuple[bytes, bool]:
 
 def _look_at_lines(text: bytes, whole: bool) -> Look | None:
     """Lines, each a record: recognised by the first line that is one, where there are several."""
-    lines = text.split(b"\n")
-    if not whole:
+    lines = text.split(b"\n", 40)
+    if not whole or len(lines) > 40:
         lines.pop()
     lines = [line for line in lines if line and not line.isspace()][:8]
     if len(lines) < 2 or lines[0].strip() in (b"[", b"{", b"[{", b"[["):

@@ -37,10 +37,10 @@ class Source(Struct, frozen=True):
         place = f"{self.path}:{position}" if line else f"{self.path}#{position}"
         return RecordError(why, place=place)
 
-    def open(self) -> io.BufferedReader:
+    def open(self) -> "io.BufferedReader[Any]":
         """The content, decompressed where it is gzip."""
         try:
-            plain = self.path.open("rb", CHUNK)
+            plain = io.BufferedReader(io.FileIO(self.path), CHUNK)
             start = plain.read(2)
             plain.seek(0)
         except OSError as error:
@@ -81,6 +81,9 @@ class Source(Struct, frozen=True):
 
     def document(self) -> tuple[bytes, str]:
         """The whole content, and why it ends early if it does."""
+        with self.open() as stream:
+            if not isinstance(stream.raw, _Gunzip):
+                return stream.read().removeprefix(_BOM), ""
         pieces: list[bytes] = []
         why = ""
         for chunk in self.chunks():
@@ -94,7 +97,7 @@ class Source(Struct, frozen=True):
 class _Gunzip(io.RawIOBase):
     """A gzip stream that gives all it holds before it fails; `gzip` drops what it had when the end is missing."""
 
-    def __init__(self, packed: io.BufferedReader) -> None:
+    def __init__(self, packed: "io.BufferedReader[Any]") -> None:
         self._packed = packed
         self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
         self._rest = b""
