@@ -109,6 +109,10 @@ UNKNOWN = {
     "questions to the user": BODY
     + "    for i in range(500):\n        if facts.Request.wants == i:\n            return deny('no')\n"
     + END,
+    "questions to the user and forks": BODY
+    + "".join(f"    if facts.Order({n}).paid:\n        x = 1\n" for n in range(8))
+    + "    for i in range(60):\n        if facts.Request.wants == i:\n            x = 1\n"
+    + END,
     "expressions that double": doubling("facts.Order('A').size", "x + x", 200) + "",
     "expressions that double and fork": doubling("facts.Order('A').size", "x + x", 200).replace(END, "")
     + "    if x > 3:\n        return deny('no')\n"

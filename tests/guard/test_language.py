@@ -316,6 +316,9 @@ class TestRule10Constraints:
             "r.made > now() and r.made < now() + hours(1)",
             "r.owner != 'x' and r.owner != 'y'",
             "r.size == None",
+            "r.size == True",
+            "r.paid == 1",
+            "r.size in (True, False)",
             "r.owner < 'x'",
         ],
     )
@@ -387,6 +390,12 @@ class TestRule13UnknownKeys:
         completion = said(wrapped("facts.Owner(r.owner).vip"), order(owner="o1"))
         assert names(completion.reads) == ["Order[A].owner", "Owner[o1].vip"]
         assert names(completion.lacking) == ["Owner[o1].vip"]
+
+    def test_things_with_one_unknown_key_part_stay_apart(self) -> None:
+        condition = "facts.Line(r.owner, 1).amount > 3 and facts.Line(r.owner, 2).amount < 2"
+        assert outcome(condition) == "undetermined"
+        assert outcome("facts.Line(r.owner, 1).amount > 3 and facts.Line(r.owner, 1).amount < 2") == "deny"
+        assert outcome("facts.Owner(r.owner).owner_id != r.owner") == "deny"
 
 
 class TestRule14Limits:

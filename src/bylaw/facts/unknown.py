@@ -268,6 +268,8 @@ def compare(order: Order, one: Unknown, other: Any) -> Any:
             raise TypeError("nothing is not comparable with a value; test for it first")
         truth = opaque_truth(one.decider, f"{one.text} == None", one.needs)
         return truth if order == "==" else truth.denied()
+    if other.__class__ is bool and one.kind == "number":
+        other = int(other)
     kind = kind_of(other)
     if one.kind == "any" and not isinstance(one, Truth):
         one = _typed(one, kind)
@@ -291,6 +293,8 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
     values = tuple(values)
     if any(isinstance(value, Unknown) for value in values):
         return opaque_truth(one.decider, f"{one.text} in {text_of(values)}", gathered((one, *values)))
+    if one.kind == "number":
+        values = tuple(int(value) if value.__class__ is bool else value for value in values)
     kinds = {kind_of(value) for value in values if value is not None}
     if isinstance(one, Truth):
         regions: list[Region] = [one.region] if True in values else []

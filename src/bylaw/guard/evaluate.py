@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from bylaw.facts.entity import Fact, Source
 from bylaw.facts.unknown import Stuck
-from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS, TICKS
+from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS
 from bylaw.guard.operation import Failure
 from bylaw.guard.parse import Guard
 from bylaw.guard.run import NOTHING, Absent, Assumptions, Hushed, Run, Split
@@ -68,7 +68,6 @@ def evaluate(
 def _complete(guard: Guard, function: Callable[..., Any], run: Run, split: Split) -> tuple[Completion, ...]:
     """One completion for each way the user's and the host's facts lead somewhere else."""
     start = run.assumptions
-    left = ALL_TICKS
     pending = [start.narrowed(split.variable, split.rest), start.narrowed(split.variable, split.region)]
     found: list[Completion] = []
     asked: dict[Fact, None] = {}
@@ -77,13 +76,12 @@ def _complete(guard: Guard, function: Callable[..., Any], run: Run, split: Split
         _begin(run)
         try:
             outcome, because = run_path(guard, function, run)
-            left -= TICKS - run.ticks
             found.append(_explore(guard, function, run, outcome, because))
         except Split as further:
             asked.update(dict.fromkeys(further.variable.needs))
             pending.append(run.assumptions.narrowed(further.variable, further.rest))
             pending.append(run.assumptions.narrowed(further.variable, further.region))
-        if len(found) + len(pending) > COMPLETIONS or left < 0:
+        if len(found) + len(pending) > COMPLETIONS or run.left < 0:
             because = f"depends on the user's facts in more than {COMPLETIONS} ways"
             lacking = tuple(dict.fromkeys(fact for one in found for fact in one.lacking))
             reads = max((one.reads for one in found), key=len, default=tuple(run.reads))
@@ -103,14 +101,13 @@ def _explore(guard: Guard, function: Callable[..., Any], run: Run, outcome: str,
     """Every path of one completion, the first of which has just been run."""
     reads = tuple(run.reads)
     outcomes: dict[str, str] = {}
-    paths, left = 1, ALL_TICKS
+    paths = 1
     limit = ""
     while True:
         outcomes.setdefault(outcome, because)
-        left -= TICKS - run.ticks
         if outcome in ("stuck", "failed") or len(outcomes) > 1 or not _turn(run.decisions, run.position):
             break
-        if paths == PATHS or left < 0:
+        if paths == PATHS or run.left < 0:
             limit = f"more than {PATHS} paths" if paths == PATHS else f"more than {ALL_TICKS} steps over all paths"
             break
         run.restart()

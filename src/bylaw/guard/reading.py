@@ -125,7 +125,7 @@ class Reading(Scope):
 
     def key_part(self, entity: Entity, key: ast.expr, name: str) -> ast.expr:
         """A part of a thing's own key is known with the key: reading it takes no look-up."""
-        part = self.run("key_part", key, ast.Constant(entity.key.index(name)))
+        part = self.run("key_part", key, ast.Constant(entity.key.index(name)), ast.Constant(len(entity.key) > 1))
         declared = entity.fields.get(name)
         match declared.type if declared else "string":
             case "date":

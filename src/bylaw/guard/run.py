@@ -8,7 +8,7 @@ from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key,
 from bylaw.facts.region import Region, Spans, Words, meet
 from bylaw.facts.unknown import Stuck, Truth, Unknown, Variable, derive, opaque_truth, show, text_of, unknown_fact
 from bylaw.guard.builtin import BuiltIns
-from bylaw.guard.language import TICKS, UNKNOWN_TICKS
+from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.operation import Failure, admit, fail, name_of
 from bylaw.guard.reading import Spec
 
@@ -106,6 +106,7 @@ class Run(BuiltIns):
         "frozen",
         "hushed",
         "lacking",
+        "left",
         "looking",
         "memo",
         "path",
@@ -136,6 +137,7 @@ class Run(BuiltIns):
         self.seen = seen
         self.coverage = coverage
         self.cache: dict[Fact, Any] = {}
+        self.left = ALL_TICKS
         self.decisions: list[bool] = []
         self.lacking: dict[Fact, None] = {}
         self.doubtful: dict[Fact, str] = {}
@@ -143,7 +145,8 @@ class Run(BuiltIns):
         self.start()
 
     def restart(self) -> None:
-        """At the beginning of another path: values once read stay known."""
+        """At the beginning of another path: values once read stay known, and what was spent stays spent."""
+        self.left -= TICKS - self.ticks
         self.cache.update((fact, value) for fact, value in self.memo.items() if not isinstance(value, Unknown))
         self.start()
 
@@ -162,18 +165,21 @@ class Run(BuiltIns):
     # Facts.
 
     def key_of(self, entity: str, parts: tuple[Any, ...]) -> Any:
-        """The key of a thing; an Unknown where a part of it is."""
+        """The key of a thing; an Unknown, named by all its parts, where one of them is."""
+        is_known = True
         for part in parts:
             if part.__class__ not in KEYS:
                 if isinstance(part, Unknown):
-                    return part
-                if part is None or isinstance(part, (list, dict, tuple)):
+                    is_known = False
+                elif part is None or isinstance(part, (list, dict, tuple)):
                     fail(f"{name_of(part)} is no key of {entity}")
-        return parts
+        if is_known:
+            return parts
+        return parts[0] if len(parts) == 1 else derive("key", parts)
 
-    def key_part(self, key: Any, index: int) -> Any:
+    def key_part(self, key: Any, index: int, is_composite: bool) -> Any:
         if isinstance(key, Unknown):
-            return derive("key", (key, index))
+            return derive("part", (key, index)) if is_composite else key
         return key[index]
 
     def read(self, spec: Spec, key: Any) -> Any:
