@@ -9,7 +9,7 @@ from bylaw.engine.claim import claimed_at
 from bylaw.engine.judgement import Evidence, Judgement
 from bylaw.engine.pack import Pack
 from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, rule, worst
-from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field, Source
+from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field, Key, Source
 from bylaw.facts.ledger import Ledger, Made
 from bylaw.facts.value import key_of
 from bylaw.guard import Completion, evaluate
@@ -156,17 +156,25 @@ class _PolicyCase:
             assume=completion.assume,
             seen=self._is_seen,
         )
-        return [
-            _Completed(
-                completion,
-                world.outcome,
-                world.because or completion.because,
-                tuple(fact for fact in world.reads if self._unseen(fact)),
-                world.reads,
-                _unique((*completion.asked, *world.asked)),
-            )
-            for world in worlds
-        ]
+        return [self._completed(completion, world) for world in worlds]
+
+    def _completed(self, evidence: Completion, world: Completion) -> _Completed:
+        # Where the world run itself meets an unknown, strict falls back on the path over what was seen.
+        reads = world.reads if self._is_whole(world) else evidence.reads
+        missing = tuple(fact for fact in reads if self._unseen(fact))
+        asked = _unique((*evidence.asked, *world.asked))
+        return _Completed(evidence, world.outcome, world.because or evidence.because, missing, reads, asked)
+
+    def _is_whole(self, world: Completion) -> bool:
+        """Whether the world knew every fact on its path; an unknown one is always the last read."""
+        if not world.reads or self._truth is None:
+            return True
+        last = world.reads[-1]
+        return last.key is not None and self._truth.read(*self._place(last)) is not UNSEEN
+
+    def _place(self, fact: Fact) -> tuple[Entity, Key, Field]:
+        entity, field = self._named(fact)
+        return entity, fact.key or (), field
 
     def _unseen(self, fact: Fact) -> bool:
         return not self._is_seen(fact)

@@ -12,6 +12,10 @@ from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 
 
+FOREVER = 1 << 60
+"""A step after every step."""
+
+
 class Testimony:
     """What only the user or the host can say, as of one call; the same for every source."""
 
@@ -87,7 +91,7 @@ class Seen:
 
 
 class Hindsight:
-    """The ledger, and what other results of the trajectory show of fields no write has changed in between."""
+    """The ledger, and what later results show of fields that no write, from the judged one on, declares changed."""
 
     def __init__(self, ledger: Ledger, at: Made, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -115,8 +119,7 @@ class Hindsight:
         later = [entry for entry in shown if entry.delivered >= self._at.start]
         if later:
             soonest = min(later, key=_as_of)
-            since, until = min(soonest.as_of, at - 1), max(soonest.as_of, at) + 1
-            if ledger.changed(entity.name, key, field, since, until) is None:
+            if ledger.changed(entity.name, key, field, min(soonest.as_of, at) - 1, FOREVER) is None:
                 return soonest.value
         return NOTHING
 
