@@ -21,7 +21,9 @@ _BELONGS = 0.9
 _ADDS = 0.1
 """An alternative is named where it covers at least this share more."""
 _OFTEN_ENOUGH = 0.1
-_LIFT = 3.0
+_LIFT = 2.0
+_FEWEST_APART = 5
+"""Look-ups below which nothing is said to set a write apart."""
 _FEWEST = 3
 """Writes below which nothing is called usual."""
 
@@ -183,7 +185,7 @@ def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]
         hits, cases = touching[tool][name], prepared[tool].patterns.total()
         there, rest = sum(touching[key][name] for key in others), sum(prepared[key].patterns.total() for key in others)
         low, high = wilson(hits, cases)
-        if hits < _FEWEST or hits < _OFTEN_ENOUGH * cases or rest == 0:
+        if hits < _FEWEST_APART or hits < _OFTEN_ENOUGH * cases or rest == 0:
             continue
         if low <= wilson(there, rest)[1] or hits * rest < _LIFT * there * cases:
             continue

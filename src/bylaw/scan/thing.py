@@ -160,4 +160,5 @@ def name_of_thing(tool: str, taken: Iterable[str]) -> str:
 
 def is_name(text: str) -> bool:
     """Whether a guard can write it after a dot."""
-    return text.isidentifier() and not text.startswith("_") and not keyword.iskeyword(text) and len(text) < _SHORT
+    plain = text.isidentifier() and text.isascii() and len(text) < _SHORT
+    return plain and not text.startswith("_") and not keyword.iskeyword(text)
