@@ -1,8 +1,12 @@
-"""A rule's automaton as a picture: one circle per state, coloured by its verdict, laid out from left to right."""
+"""A rule's automaton as a picture: one circle per state, coloured by its verdict.
+
+A few states stand in columns from left to right; more of them stand on a ring, and where there are many edges their
+conditions are listed below and numbered in the picture.
+"""
 
 from collections.abc import Sequence
 from html import escape
-from math import hypot
+from math import cos, hypot, pi, sin
 from textwrap import wrap
 
 from msgspec import Struct
@@ -22,6 +26,8 @@ COLOURS: dict[Verdict, tuple[str, str]] = {
 RADIUS = 26
 COLUMN = 300
 ROW = 190
+LABEL_LIMIT = 9
+"""With more edges than these, conditions are listed below."""
 STATE_LIMIT = 40
 """A picture with more states than these helps nobody."""
 
@@ -39,13 +45,22 @@ def draw_automaton(rule: Rule) -> str:
     if not isinstance(table, Table) or table.states > STATE_LIMIT:
         return _page(rule, 760, 40, ['<text x="24" y="84" class="note">too many states to draw</text>'])
     edges = _edges(own, table)
-    places = _layout(table)
+    places = _columns(table) if table.states <= 3 else _ring(table.states)
     width = max(760, max(x for x, _ in places) + 190)
     height = max(y for _, y in places) + 110
-    body = [_edge(edge, places) for edge in edges]
+    body = _legend(height)
+    if len(edges) > LABEL_LIMIT:
+        listed = [f"{number}  {' '.join(edge.label)}" for number, edge in enumerate(edges, 1)]
+        body += [
+            f'<text x="24" y="{height + 40 + 18 * row}" class="note">{escape(line)}</text>'
+            for row, line in enumerate(listed)
+        ]
+        height += 18 * len(listed) + 10
+        edges = [_Edge(edge.source, edge.target, (str(number),)) for number, edge in enumerate(edges, 1)]
+    middle = (sum(x for x, _ in places) / len(places), sum(y for _, y in places) / len(places))
+    body += [_edge(edge, places, middle) for edge in edges]
     body += [_state(table, number, place) for number, place in enumerate(places)]
     body.append(_arrow_in(places[0]))
-    body += _legend(height)
     return _page(rule, width, height + 40, body)
 
 
@@ -75,7 +90,7 @@ def _cube(letter: int, mask: int, leaves: Sequence[Formula]) -> Formula:
     found: Formula | None = None
     for place, leaf in enumerate(leaves):
         if mask >> place & 1:
-            part = leaf if letter >> place & 1 else Not(leaf)
+            part = leaf if letter >> place & 1 else leaf.operand if isinstance(leaf, Not) else Not(leaf)
             found = part if found is None else And(found, part)
     return Constant(True) if found is None else found
 
@@ -90,11 +105,11 @@ def _edges(own: Alphabet, table: Table) -> list[_Edge]:
     for (source, target), given in letters.items():
         condition = condition_of(given, own)
         text = "any act" if condition == Constant(True) else show(condition)
-        found.append(_Edge(source, target, tuple(wrap(text, 26)[:4])))
+        found.append(_Edge(source, target, tuple(wrap(text, 26))))
     return found
 
 
-def _layout(table: Table) -> list[tuple[int, int]]:
+def _columns(table: Table) -> list[tuple[int, int]]:
     """A column per distance from the start, a row per state of it."""
     columns = [0] + [-1] * (table.states - 1)
     order = [0]
@@ -117,6 +132,13 @@ def _layout(table: Table) -> list[tuple[int, int]]:
     return [places[state] for state in range(table.states)]
 
 
+def _ring(count: int) -> list[tuple[int, int]]:
+    """The start at the left, the others clockwise."""
+    radius = max(170, 48 * count)
+    angles = [pi + 2 * pi * number / count for number in range(count)]
+    return [(round(130 + radius * (1 + cos(angle))), round(190 + radius * (1 + sin(angle)))) for angle in angles]
+
+
 def _verdict(table: Table, state: int) -> Verdict:
     count = len(table.letters)
     permanent = all(target == state for target in table.after[state * count : (state + 1) * count])
@@ -134,15 +156,14 @@ def _state(table: Table, number: int, place: tuple[int, int]) -> str:
     )
 
 
-def _edge(edge: _Edge, places: Sequence[tuple[int, int]]) -> str:
+def _edge(edge: _Edge, places: Sequence[tuple[int, int]], centre: tuple[float, float]) -> str:
     x1, y1 = places[edge.source]
     x2, y2 = places[edge.target]
     if edge.source == edge.target:
-        path = f"M {x1 - 14} {y1 - 22} C {x1 - 46} {y1 - 84}, {x1 + 46} {y1 - 84}, {x1 + 14} {y1 - 22}"
-        return _curve(path) + _label(x1, y1 - 74 - 15 * (len(edge.label) - 1), edge.label)
+        return _loop(x1, y1, edge.label, centre if len(places) > 3 else (x1, y1 + 1))
     length = hypot(x2 - x1, y2 - y1)
     across, along = (x2 - x1) / length, (y2 - y1) / length
-    bend = 34 + 0.1 * max(0.0, length - COLUMN)
+    bend = 34
     middle_x, middle_y = (x1 + x2) / 2 + along * bend, (y1 + y2) / 2 - across * bend
     start = _towards(x1, y1, middle_x, middle_y, RADIUS)
     end = _towards(x2, y2, middle_x, middle_y, RADIUS + 3)
@@ -150,6 +171,22 @@ def _edge(edge: _Edge, places: Sequence[tuple[int, int]]) -> str:
     label_x = (start[0] + 2 * middle_x + end[0]) / 4
     label_y = (start[1] + 2 * middle_y + end[1]) / 4
     return _curve(path) + _label(label_x, label_y - 7 * (len(edge.label) - 1), edge.label)
+
+
+def _loop(x: float, y: float, label: Sequence[str], centre: tuple[float, float]) -> str:
+    """From a state to itself, away from the centre."""
+    out_x, out_y = x - centre[0], y - centre[1]
+    length = hypot(out_x, out_y)
+    out_x, out_y = out_x / length, out_y / length
+    side_x, side_y = -out_y, out_x
+
+    def at(out: float, side: float) -> str:
+        return f"{x + out * out_x + side * side_x:.1f} {y + out * out_y + side * side_y:.1f}"
+
+    path = f"M {at(22, -14)} C {at(84, -46)}, {at(84, 46)}, {at(24, 15)}"
+    far = 80 if len(label) == 1 else 74 + 7 * len(label)
+    top = y + far * out_y - 7.5 * (len(label) - 1)
+    return _curve(path) + _label(x + far * out_x, top, label)
 
 
 def _towards(x: float, y: float, to_x: float, to_y: float, by: float) -> tuple[float, float]:

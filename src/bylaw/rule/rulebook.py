@@ -153,9 +153,9 @@ class Leaning:
     def __init__(self, action: str, book: Rulebook) -> None:
         rules = [book.rules[place] for place in book.quick]
         both = {
-            at: _both_ways(book.verdicts[at], 1 << names.index(action))
+            at: _both_ways(book.verdicts[at], 1 << names.index(action) if action in names else 0)
             for at, names in enumerate(book.names)
-            if action in names
+            if action in names or rules[at].hard
         }
         self._tables = [
             tuple(

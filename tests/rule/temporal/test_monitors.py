@@ -1,0 +1,185 @@
+"""Rules in use: what re-arms, what waits for the end, and many rules at once against one monitor each."""
+
+import random
+from math import tanh
+
+import pytest
+
+from bylaw.rule import rulebook
+from bylaw.rule.monitor import Family, Monitor, Values
+from bylaw.rule.monitors import MonitorSet
+from bylaw.rule.rule import Rule, read_rule
+
+from .formulas import random_formula
+
+NAMES = ("a", "b", "c", "d", "e")
+
+
+def broken(text: str, *acts: Values) -> list[bool | None]:
+    monitor = Monitor(read_rule("r", text))
+    return [monitor.step(act).broke for act in acts]
+
+
+def act(*true: str) -> dict[str, bool | None]:
+    return {name: name in true for name in ("pay", "ok", "transfer", "said")}
+
+
+def test_always_with_a_past_is_judged_afresh_at_each_act() -> None:
+    rule = "ALWAYS (pay IMPLIES ONCE ok)"
+    assert broken(rule, act("pay"), act("pay"), act("ok"), act("pay")) == [True, True, False, False]
+    assert broken("ALWAYS (pay IMPLIES YESTERDAY ok)", act("ok", "pay"), act("pay"), act("pay")) == [True, False, True]
+
+
+def test_any_other_rule_reports_where_it_breaks_and_is_asked_anew() -> None:
+    rule = "ALWAYS (transfer IMPLIES NEXT said)"
+    assert broken(rule, act("transfer"), act(), act("transfer"), act("said"), act()) == [
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert broken("(NOT pay) WEAK_UNTIL ok", act("pay"), act("pay"), act("ok"), act("pay")) == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_what_a_rule_waits_for_is_settled_at_the_end_only() -> None:
+    monitor = Monitor(read_rule("r", "ALWAYS (transfer IMPLIES EVENTUALLY said)"))
+    assert monitor.finish().broke is False
+    report = monitor.step(act("transfer"))
+    assert (report.broke, report.holds, report.verdict) == (False, False, "currently_violated")
+    assert monitor.finish().broke is True
+    monitor.step(act("said"))
+    assert monitor.finish().broke is False
+
+
+def test_a_rule_broken_by_the_last_act_is_not_reported_again_at_the_end() -> None:
+    monitor = Monitor(read_rule("r", "(NOT pay) UNTIL ok"))
+    assert monitor.step(act("pay")).broke is True
+    assert monitor.finish().broke is False
+    assert monitor.step(act()).broke is False
+    assert monitor.finish().broke is True
+
+
+def test_peeking_does_not_move_the_monitor() -> None:
+    monitor = Monitor(read_rule("r", "ALWAYS (pay IMPLIES ONCE ok)"))
+    assert monitor.would_break(act("pay")) is True
+    assert monitor.would_break({"pay": True}) is None
+    assert monitor.would_break(act("ok")) is False
+    assert monitor.would_break(act("pay")) is True
+
+
+def test_confirming_one_reservation_does_not_license_another() -> None:
+    family = Family(read_rule("r", "FOR EACH reservation: ALWAYS (pay IMPLIES ONCE ok)"))
+    assert family.step({"R1": act("ok")}, act()) == {"R1": Monitor(family.rule).step(act("ok"))}
+    assert family.would_break("R1", act("pay")) is False
+    assert family.would_break("R2", act("pay")) is True
+    reports = family.step({"R2": act("pay")}, act())
+    assert {binding: report.broke for binding, report in reports.items()} == {"R1": False, "R2": True}
+    assert family.bindings == ("R1", "R2")
+
+
+def test_a_binding_met_late_has_the_past_it_would_have_had() -> None:
+    family = Family(read_rule("r", "FOR EACH reservation: ALWAYS (pay IMPLIES ONCE ok)"))
+    family.step({}, act("ok"))
+    assert family.step({"R1": act("pay")}, act())["R1"].broke is False
+    waiting = Family(read_rule("r", "FOR EACH reservation: EVENTUALLY ok"))
+    waiting.step({"R1": act()}, act("ok"))
+    assert {binding: report.broke for binding, report in waiting.finish().items()} == {"R1": True}
+
+
+def test_a_set_refuses_rules_with_bindings() -> None:
+    with pytest.raises(ValueError, match="Family"):
+        MonitorSet([read_rule("r", "FOR EACH x: ALWAYS a")])
+
+
+def rules(dice: random.Random, count: int, largest: int = 9) -> list[Rule]:
+    return [
+        Rule(
+            f"r{number}",
+            random_formula(dice, dice.randint(2, largest), NAMES),
+            weight=dice.choice([0.0, 0.5, 1.0, 2.25]),
+            hard=dice.random() < 0.2,
+        )
+        for number in range(count)
+    ]
+
+
+def random_act(dice: random.Random, unknown: float) -> dict[str, bool | None]:
+    return {name: None if dice.random() < unknown else dice.random() < 0.5 for name in NAMES}
+
+
+@pytest.mark.parametrize("memory", [4_000_000, 1])
+def test_a_set_says_what_its_monitors_say(monkeypatch: pytest.MonkeyPatch, memory: int) -> None:
+    monkeypatch.setattr(rulebook, "MEMORY", memory)
+    dice = random.Random(9 + memory)
+    for _ in range(60):
+        chosen = rules(dice, dice.randint(1, 12))
+        together = MonitorSet(chosen)
+        each = [Monitor(rule) for rule in chosen]
+        for _ in range(12):
+            values = random_act(dice, dice.choice([0.0, 0.0, 0.3]))
+            step = together.step(*together.mask(values))
+            reports = [monitor.step(values) for monitor in each]
+            assert step.broken == tuple(i for i, report in enumerate(reports) if report.broke)
+            assert step.unsure == tuple(i for i, report in enumerate(reports) if report.broke is None)
+            assert together.verdicts() == [report.verdict for report in reports]
+            assert {rule.name: set(tables) for rule, tables in zip(chosen, together.tables().values(), strict=False)}
+            for rule, monitor in zip(chosen, each, strict=True):
+                assert set(together.tables()[rule.name]) == set(monitor.tables())
+        assert together.finish() == [monitor.finish() for monitor in each]
+
+
+def test_a_margin_is_that_of_the_same_act_with_only_the_action_changed() -> None:
+    dice = random.Random(10)
+    for _ in range(80):
+        chosen = rules(dice, dice.randint(1, 10), largest=6)
+        together = MonitorSet(chosen)
+        each = [Monitor(rule) for rule in chosen]
+        if not together.is_certain:
+            continue
+        for _ in range(10):
+            values = random_act(dice, 0.0)
+            taken = [monitor.would_break({**values, "a": True}) for monitor in each]
+            left = [monitor.would_break({**values, "a": False}) for monitor in each]
+            z = sum(
+                rule.weight * (int(not one) - int(not other))
+                for rule, one, other in zip(chosen, taken, left, strict=True)
+                if not rule.hard
+            )
+            bits, _ = together.mask(values)
+            peeked = together.margin("a", bits)
+            margin, step = together.act("a", bits)
+            assert peeked == margin
+            assert margin.margin == pytest.approx(tanh(z / 2), abs=1e-15)
+            hard = [i for i, rule in enumerate(chosen) if rule.hard and taken[i]]
+            assert margin.veto == tuple(i for i in hard if not left[i])
+            assert margin.conflict == tuple(i for i in hard if left[i])
+            assert step.broken == tuple(i for i, monitor in enumerate(each) if monitor.step(values).broke)
+
+
+def test_a_margin_is_refused_while_a_rule_may_be_in_several_states() -> None:
+    together = MonitorSet([read_rule("r", "ALWAYS (pay IMPLIES ONCE ok)")])
+    together.step(0, 0)
+    with pytest.raises(ValueError, match="tables"):
+        together.margin("pay", 1)
+    with pytest.raises(ValueError, match="tables"):
+        together.act("pay", 1)
+    together.step(0b10)
+    assert together.act("pay", 1)[0].margin == 0.0
+
+
+def test_a_rule_too_wide_for_a_byte_is_followed_all_the_same() -> None:
+    wide = " OR ".join(f"p{i}" for i in range(20))
+    together = MonitorSet(
+        [read_rule("wide", f"ALWAYS (pay IMPLIES ONCE ({wide}))"), read_rule("narrow", "ALWAYS NOT pay")]
+    )
+    assert not together.is_certain
+    everything = {f"p{i}": False for i in range(20)}
+    assert together.step(*together.mask({**everything, "pay": True})).broken == (0, 1)
+    assert together.step(*together.mask({**everything, "pay": False, "p3": True})).broken == ()
+    assert together.step(*together.mask({**everything, "pay": True})).broken == (1,)
