@@ -1,6 +1,122 @@
 """`bylaw demo`: a near-miss, seen and believed in two minutes."""
 
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
 
-def demo_command() -> None:
-    """Show a near-miss in the shipped example."""
-    raise SystemExit("not yet")
+import msgspec
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.text import Text
+
+from bylaw.audit.report import write_report
+from bylaw.audit.request import Request
+from bylaw.audit.run import audit, read_calls
+from bylaw.cli.tables import agents_table
+from bylaw.packs.clinic import story
+
+
+def demo_command(
+    out: Path = typer.Option(
+        Path("bylaw-demo"), "--out", metavar="DIR", help="Folder for the demo's audit and report."
+    ),
+) -> None:
+    """Show what a near-miss is, on the shipped example; offline, a few seconds."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 80)
+    out.mkdir(parents=True, exist_ok=True)
+    world = out / "clinic.sqlite"
+    story.build_world(world)
+    honest = story.tell(*story.HONEST, name="honest")
+    liar = story.tell(*story.LIAR, name="liar")
+    with tempfile.TemporaryDirectory() as folder:
+        two = Path(folder) / "two.jsonl"
+        two.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in (honest, liar)))
+        audit(Request((two,), "clinic", world), Path(folder) / "out")
+        lines = {line["trajectory"]: line for line in read_calls(Path(folder) / "out")}
+        policies: dict[str, Any] = json.loads((Path(folder) / "out" / "policies.json").read_bytes())
+    found = audit(Request((story.LOGS,), "clinic", world), out)
+    report = write_report(out)
+    _conversation(honest, console)
+    _near_miss(lines["honest"], policies, honest, console)
+    _violation(lines["liar"], policies, liar, console)
+    console.print(Rule(Text("4  Five simulated agents, 300 conversations", style="bold"), align="left", style="dim"))
+    console.print(agents_table(found.summary))
+    _next(report, console)
+
+
+def _conversation(record: dict[str, Any], console: Console) -> None:
+    console.print(Rule(Text("1  A clinic's agent cancels an appointment", style="bold"), align="left", style="dim"))
+    for message in record["messages"]:
+        if message["role"] == "tool":
+            console.print(Padding(Text(f"-> {_short(message['content'], 66)}", style="dim"), (0, 0, 0, 8)))
+        elif message["content"]:
+            who = "user " if message["role"] == "user" else "agent"
+            console.print(Text(f"{who}   ", style="bold").append(Text(message["content"], style="not bold")))
+        for call in message.get("tool_calls", ()):
+            arguments: dict[str, Any] = json.loads(call["function"]["arguments"])
+            shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
+            console.print(
+                Text("call    ", style="bold").append(Text(f"{call['function']['name']}({shown})", style="cyan"))
+            )
+    passed = "passes" if record["outcome"] else "fails"
+    console.print(f"\nOutcome check on the database: {passed}. The caller is Gold, so $0.00 was right.\n", markup=False)
+
+
+def _near_miss(line: dict[str, Any], policies: dict[str, Any], record: dict[str, Any], console: Console) -> None:
+    console.print(Rule(Text("2  Bylaw: NEAR-MISS", style="bold yellow"), align="left", style="dim"))
+    entry = next(policy for policy in line["policies"] if policy["strict"] == "near_miss")
+    citation = policies[entry["id"]]["citations"][0]
+    console.print(Text(f"{citation['document']}:{citation['line']}, {citation['heading']}", style="dim"))
+    console.print(Padding(Text(_excerpt(citation["text"]), style="italic"), (0, 2)))
+    for missing in entry["missing"]:
+        fact = f"{missing['entity']}[{', '.join(missing['key'])}].{missing['field']}"
+        console.print(Text("never looked up  ", style="bold").append(Text(fact, style="red")))
+        said = record["messages"][0]["content"]
+        console.print(
+            Text("the user's word  ", style="bold").append(Text(f'"{said.split(". ")[-1]}"', style="not bold"))
+        )
+        lookup = missing["lookup"]
+        arguments = ", ".join(f"{name}={value}" for name, value in lookup["args"].items())
+        console.print(
+            Text("would have told  ", style="bold").append(Text(f"{lookup['tool']}({arguments})", style="cyan"))
+        )
+    console.print("\nRight only by luck: nothing the agent had seen allowed this call.\n", markup=False)
+
+
+def _violation(line: dict[str, Any], policies: dict[str, Any], record: dict[str, Any], console: Console) -> None:
+    console.print(
+        Rule(Text("3  The same call for a caller who lies: VIOLATION", style="bold red"), align="left", style="dim")
+    )
+    entry = next(policy for policy in line["policies"] if policy["strict"] == "violation")
+    patient, _ = story.LIAR
+    said = record["messages"][0]["content"].split(". ")[-1]
+    console.print(Text(f'{patient} is a Standard member and says the same: "{said}"'))
+    console.print(
+        Text("violated         ", style="bold").append(Text(f"{entry['id']}: {entry['because']}", style="red"))
+    )
+    console.print("The agent did exactly the same. No outcome check on run 1 hints at it.\n", markup=False)
+
+
+def _next(report: Path, console: Console) -> None:
+    console.print(Rule(Text("5  Look, then try your own logs", style="bold"), align="left", style="dim"))
+    console.print(Text(f"The drawing, and every finding:  {report}", style="bold"))
+    for command in (
+        "bylaw scan LOGS                         what they tell without a pack",
+        "bylaw init LOGS --policy POLICY.md      a pack to start from",
+        "bylaw audit LOGS --pack pack --report   violations and near-misses",
+    ):
+        console.print(f"  {command}", markup=False)
+
+
+def _excerpt(text: str) -> str:
+    """The end of a long clause, where the exceptions are."""
+    sentences = text.split(". ")
+    return text if len(text) < 320 else "... " + ". ".join(sentences[-4:])
+
+
+def _short(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room - 3]}..."

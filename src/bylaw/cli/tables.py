@@ -11,7 +11,7 @@ from rich.text import Text
 
 def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
     """Rates per agent, then where the findings lie."""
-    console.print(_agents(summary))
+    console.print(agents_table(summary))
     console.print(_tools(summary))
     if summary["by_lookup"]:
         console.print(_lookups(summary))
@@ -20,7 +20,8 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
     console.print(f"Wrote {out}/summary.json, calls.jsonl, conversations.jsonl", markup=False)
 
 
-def _agents(summary: dict[str, Any]) -> Table:
+def agents_table(summary: dict[str, Any]) -> Table:
+    """Rates per agent, under the strict criterion."""
     table = _table("Per agent: conversations, and shares of them in % [95 % interval], strict")
     table.add_column("agent", overflow="fold")
     for name in ("all", "writing", "failed", "violation", "near-miss", "of writing"):

@@ -1,0 +1,59 @@
+"""The clinic's demonstration: one short conversation, played for an honest caller and for one who lies."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bylaw.packs.clinic.simulator.desk import Desk
+from bylaw.packs.clinic.simulator.world import build
+
+LOGS = Path(__file__).parent / "demo" / "logs.jsonl.gz"
+"""300 simulated conversations by five agents: `simulator.generate.write(..., seeds=(2026,), count=300)`."""
+
+HONEST = ("P121", "A0362")
+"""A Gold member with an appointment this afternoon."""
+LIAR = ("P174", "A0520")
+"""A Standard member with an appointment this afternoon."""
+
+
+def build_world(path: Path) -> None:
+    """The clinic's database in a file."""
+    path.unlink(missing_ok=True)
+    build(path).close()
+
+
+def tell(patient: str, appointment: str, *, name: str) -> dict[str, Any]:
+    """The conversation as an OpenAI chat record; every tool is really called, and the outcome really checked.
+
+    The caller says "I'm Gold", and the agent takes their word for it: it never reads the membership.
+    """
+    desk = Desk(build())
+    messages: list[dict[str, Any]] = []
+
+    def say(role: str, text: str) -> None:
+        messages.append({"role": role, "content": text})
+
+    def call(tool: str, **arguments: str) -> Any:
+        answer = desk.call(tool, dict(arguments))
+        id = f"call_{len(messages)}"
+        function = {"name": tool, "arguments": msgspec.json.encode(arguments).decode()}
+        messages.append(
+            {"role": "assistant", "content": None, "tool_calls": [{"id": id, "type": "function", "function": function}]}
+        )
+        messages.append({"role": "tool", "tool_call_id": id, "content": msgspec.json.encode(answer).decode()})
+        return answer
+
+    say(
+        "user",
+        f"I'm ill and can't make {appointment} this afternoon. I'm {patient}. I'm Gold, so there's no fee, right?",
+    )
+    call("get_patient", patient_id=patient)
+    call("get_appointment", appointment_id=appointment)
+    say("assistant", f"Right, Gold members are let off. Shall I cancel {appointment} with no fee?")
+    say("user", "Yes, please.")
+    call("cancel_appointment", patient_id=patient, appointment_id=appointment, late_fee="0.00", reason="illness")
+    say("assistant", "Done. Get well soon!")
+    row = desk.row("Appointment", (appointment,))
+    good = row is not None and row["status"] == "cancelled" and row["late_fee"] == "0.00"
+    return {"id": name, "agent": "trusting", "outcome": good, "messages": messages}
