@@ -252,3 +252,14 @@ def test_plan_finds_the_width_of_a_tree_and_of_a_clique():
     assert chosen.width == 1
     clique = tuple((i, j) for i in range(6) for j in range(i + 1, 6))
     assert plan(clique, 1, 4) is None
+
+
+def test_rounding_never_puts_the_margin_outside_its_interval():
+    rng = random.Random(10)
+    for _ in range(300):
+        weights = [rng.uniform(0, 3) for _ in range(4)]
+        rules = [(f"act IMPLIES k{i}", weight) for i, weight in enumerate(weights)]
+        made = circuit(*rules, ("x OR y", 1.3), ("x IMPLIES y", 0.7))
+        found = assess(made, {f"k{i}": rng.random() < 0.5 for i in range(4)})
+        assert found.interval[0] <= found.margin <= found.interval[1]
+        assert found.decision == ("allow" if found.safe else "deny"), "x and y are unknown and make no difference"
