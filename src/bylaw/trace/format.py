@@ -18,7 +18,6 @@ _HEAD = 1 << 20
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
 _LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "chat", "generic", "remove"}
-_LANGFUSE_TYPES = {"GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING"}
 
 
 class Look(Struct, frozen=True):
@@ -178,7 +177,7 @@ def is_messages(value: list[Any]) -> bool:
     message = cast(dict[str, Any], first)
     if "role" in message or "lc" in message:
         return True
-    kind = message.get("type")
+    kind = str(message.get("type"))
     if kind in _LANGCHAIN_TYPES and ("data" in message or "content" in message):
         return True
     return kind in {"function_call", "function_call_output"} and "call_id" in message
@@ -188,7 +187,7 @@ def _messages_shape(messages: list[Any]) -> Format:
     first: dict[str, Any] = messages[0]
     if "role" in first and "lc" not in first:
         return "openai"
-    if first.get("type") in {"function_call", "function_call_output"}:
+    if str(first.get("type")) in {"function_call", "function_call_output"}:
         return "openai"
     return "langchain"
 

@@ -2,6 +2,7 @@
 
 import importlib
 import zipfile
+import zlib
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -91,13 +92,13 @@ def _document(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError
 def _members(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError]]:
     try:
         archive = zipfile.ZipFile(source.open())
-    except (zipfile.BadZipFile, OSError) as error:
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise FormatError(f"cannot read the zip: {error}", place=str(source.path)) from error
     names = archive.namelist()
     header = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
     try:
         evaluation = decode(_LOG, _member(source, archive, header)).eval if header else Evaluation()
-    except (Malformed, zipfile.BadZipFile):
+    except Malformed:
         # The samples can be read without it.
         evaluation = Evaluation()
     samples = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
@@ -106,8 +107,8 @@ def _members(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError]
         for index, name in enumerate(samples):
             try:
                 yield Record(_member(source, archive, name), index)
-            except (zipfile.BadZipFile, OSError, EOFError) as error:
-                yield source.fault(index, f"`{name}`: {tell(error)}")
+            except Malformed as error:
+                yield source.fault(index, f"`{name}`: {error}")
 
     return evaluation, pieces()
 
@@ -116,7 +117,10 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     """A member's bytes. Recent logs are packed with zstandard, which Python's `zipfile` learns only in 3.14."""
     info = archive.getinfo(name)
     if info.compress_type != _ZSTANDARD:
-        return archive.read(name)
+        try:
+            return archive.read(name)
+        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+            raise Malformed(f"damaged: {tell(error)}") from error
     try:
         zstandard: Any = importlib.import_module("zstandard")
     except ImportError:
@@ -131,7 +135,10 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     head = stream.read(30)
     stream.seek(info.header_offset + 30 + int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"))
     packed: bytes = stream.read(info.compress_size)
-    return zstandard.ZstdDecompressor().decompressobj().decompress(packed)
+    try:
+        return zstandard.ZstdDecompressor().decompressobj().decompress(packed)
+    except zstandard.ZstdError as error:
+        raise Malformed(f"damaged: {tell(error)}") from error
 
 
 def _sample(source: Source, record: Record, evaluation: Evaluation) -> Trajectory:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, Record, decode, elements, records
+from bylaw.trace.document import Layout, Malformed, Record, decode, elements, records, tell
 from bylaw.trace.readers.chat import ChatMessage, Function, Id, ToolCall, follow, text_id
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
@@ -34,6 +34,26 @@ class Talk(Struct):
     id: Id = None
     thread_id: Id = None
     metadata: dict[str, Any] | None = None
+
+
+class Extra(Struct):
+    """What the model's provider recorded of a message."""
+
+    tool_calls: list[ToolCall] | None = None
+    function_call: Function | None = None
+    refusal: str | None = None
+
+
+class Body(Struct):
+    """The fields of a message, whatever stands around them."""
+
+    content: Any = None
+    tool_calls: list[ToolCall] | None = None
+    invalid_tool_calls: list[ToolCall] | None = None
+    tool_call_id: Id = None
+    name: str | None = None
+    status: str | None = None
+    additional_kwargs: Extra | None = None
 
 
 _TALK = msgspec.json.Decoder(Talk)
@@ -82,35 +102,35 @@ def _conversation(source: Source, record: Record) -> Trajectory:
 
 def is_langchain(message: dict[str, Any]) -> bool:
     """Whether a message is one of LangChain's."""
-    return "lc" in message or (message.get("type") in _ROLES and "role" not in message)
+    return "lc" in message or (str(message.get("type")) in _ROLES and "role" not in message)
 
 
 def chat_message(message: dict[str, Any]) -> ChatMessage:
     """A LangChain message as a chat message."""
     kind: Any = message.get("type")
-    body: dict[str, Any] = message
+    recorded: Any = message
     if "lc" in message:
         path = message.get("id")
         name = str(cast(list[Any], path)[-1]) if isinstance(path, list) and path else ""
         kind = next((kind for start, kind in _CLASSES.items() if name.startswith(start)), kind)
-        body = message.get("kwargs") or {}
-    elif isinstance(message.get("data"), dict):
-        body = message["data"]
+        recorded = message.get("kwargs")
+    elif "data" in message:
+        recorded = message["data"]
     role = _ROLES.get(str(kind))
     if role is None:
         raise Malformed(f"a message has the unknown type `{kind}`")
-    extra: dict[str, Any] = body.get("additional_kwargs") or {}
-    calls = [*(body.get("tool_calls") or ()), *(body.get("invalid_tool_calls") or ())]
     try:
-        return ChatMessage(
-            role=role,
-            content=body.get("content"),
-            tool_calls=msgspec.convert(calls or extra.get("tool_calls"), list[ToolCall] | None),
-            tool_call_id=body.get("tool_call_id"),
-            name=body.get("name") if role == "tool" else None,
-            is_error=True if body.get("status") == "error" else None,
-            function_call=msgspec.convert(extra.get("function_call"), Function | None),
-            refusal=extra.get("refusal"),
-        )
+        body = msgspec.convert(recorded, Body)
     except msgspec.ValidationError as error:
-        raise Malformed(f"a tool call is malformed: {error}") from error
+        raise Malformed(f"a message is malformed: {tell(error)}") from error
+    extra = body.additional_kwargs or Extra()
+    return ChatMessage(
+        role=role,
+        content=body.content,
+        tool_calls=[*(body.tool_calls or ()), *(body.invalid_tool_calls or ())] or extra.tool_calls,
+        tool_call_id=body.tool_call_id,
+        name=body.name if role == "tool" else None,
+        is_error=True if body.status == "error" else None,
+        function_call=extra.function_call,
+        refusal=extra.refusal,
+    )

@@ -6,9 +6,9 @@ from typing import Any, cast
 import msgspec
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, decode, records
+from bylaw.trace.document import Layout, decode, records
 from bylaw.trace.readers.otel import tool_arguments, tool_result
-from bylaw.trace.readers.spans import Generation, ToolRun, messages_in, weave
+from bylaw.trace.readers.spans import ODD, Generation, ToolRun, messages_in, oddity, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import seconds
@@ -32,8 +32,8 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
                 target = traces if kind == "trace" else observations
                 known = {key: each for key, each in row.items() if each is not None}
                 target.setdefault(str(row.get("id")), {}).update(known)
-        except Malformed as error:
-            yield record.fault(source, str(error))
+        except ODD as error:
+            yield record.fault(source, oddity(error))
     generations: list[Generation] = []
     tools: list[ToolRun] = []
     told: set[str] = set()
@@ -45,10 +45,15 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
                 told.add(_trace(row))
             elif kind == "TOOL":
                 tools.append(_tool(row, observations, traces))
-        except Malformed as error:
-            yield source.fault(len(generations), f"observation `{id}`: {error}")
+        except ODD as error:
+            yield source.fault(len(generations), f"observation `{id}`: {oddity(error)}")
     # An export of traces alone still has what went in and what came out.
-    generations += [_generation({**row, "traceId": id}, {}, traces) for id, row in traces.items() if id not in told]
+    for id, row in traces.items():
+        if id not in told:
+            try:
+                generations.append(_generation({**row, "traceId": id}, {}, traces))
+            except ODD as error:
+                yield source.fault(len(generations), f"trace `{id}`: {oddity(error)}")
     yield from weave(source, generations, tools, FORMAT)
 
 

@@ -6,9 +6,9 @@ from typing import Any, cast
 import msgspec
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, decode, records
+from bylaw.trace.document import Layout, decode, records
 from bylaw.trace.readers.otel import tool_arguments, tool_result
-from bylaw.trace.readers.spans import Generation, ToolRun, messages_in, weave
+from bylaw.trace.readers.spans import ODD, Generation, ToolRun, messages_in, oddity, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import seconds
@@ -33,8 +33,8 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
                 runs.setdefault(str(row.get("id")), {}).update(
                     {key: each for key, each in row.items() if each is not None}
                 )
-        except Malformed as error:
-            yield record.fault(source, str(error))
+        except ODD as error:
+            yield record.fault(source, oddity(error))
     generations: list[Generation] = []
     tools: list[ToolRun] = []
     for id, run in runs.items():
@@ -43,8 +43,8 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
                 generations.append(_generation(run, runs))
             elif run.get("run_type") == "tool":
                 tools.append(_tool(run, runs))
-        except Malformed as error:
-            yield source.fault(len(generations), f"run `{id}`: {error}")
+        except ODD as error:
+            yield source.fault(len(generations), f"run `{id}`: {oddity(error)}")
     yield from weave(source, generations, tools, FORMAT)
 
 

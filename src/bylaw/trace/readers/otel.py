@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Struct, field
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, decode, records
+from bylaw.trace.document import Layout, decode, records
 from bylaw.trace.readers.chat import ChatMessage
-from bylaw.trace.readers.spans import Generation, ToolRun, messages_in, weave
+from bylaw.trace.readers.spans import ODD, Generation, ToolRun, messages_in, oddity, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 
@@ -105,23 +105,9 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
             yield record
             continue
         try:
-            request = decode(_REQUEST, record.raw)
-        except Malformed as error:
-            yield record.fault(source, str(error))
-            continue
-        for span in (
-            span for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans
-        ):
-            events = [(event.name, _attributes(event.attributes)) for event in span.events]
-            known[span.span_id] = Known(span, _attributes(span.attributes), events)
-        for log in (
-            log for resource in request.resource_logs for scope in resource.scope_logs for log in scope.log_records
-        ):
-            attributes = _attributes(log.attributes)
-            name = log.event_name or str(attributes.get("event.name", ""))
-            body = _plain(log.body) if log.body else None
-            fields = cast(dict[str, Any], body) if isinstance(body, dict) else {}
-            logged.setdefault(log.span_id, []).append((name, {**attributes, **fields}))
+            _gather(decode(_REQUEST, record.raw), known, logged)
+        except ODD as error:
+            yield record.fault(source, oddity(error))
     generations: list[Generation] = []
     runs: list[ToolRun] = []
     for id, span in known.items():
@@ -131,9 +117,24 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
                 runs.append(_run(span, known))
             elif _is_generation(span):
                 generations.append(_generation(span, known))
-        except Malformed as error:
-            yield source.fault(len(generations), f"span `{id}`: {error}")
+        except ODD as error:
+            yield source.fault(len(generations), f"span `{id}`: {oddity(error)}")
     yield from weave(source, generations, runs, FORMAT)
+
+
+def _gather(request: Request, known: dict[str, Known], logged: dict[str, list[tuple[str, Any]]]) -> None:
+    """Add a request's spans, and what was logged for spans, to those known."""
+    for scope in (scope for resource in request.resource_spans for scope in resource.scope_spans):
+        for span in scope.spans:
+            events = [(event.name, _attributes(event.attributes)) for event in span.events]
+            known[span.span_id] = Known(span, _attributes(span.attributes), events)
+    for scope in (scope for resource in request.resource_logs for scope in resource.scope_logs):
+        for log in scope.log_records:
+            attributes = _attributes(log.attributes)
+            name = log.event_name or str(attributes.get("event.name", ""))
+            body = _plain(log.body) if log.body else None
+            fields = cast(dict[str, Any], body) if isinstance(body, dict) else {}
+            logged.setdefault(log.span_id, []).append((name, {**attributes, **fields}))
 
 
 def _plain(value: dict[str, Any]) -> Any:

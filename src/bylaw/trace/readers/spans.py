@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, field
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Malformed
+from bylaw.trace.document import Malformed, tell
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, follow, text_id
@@ -23,6 +23,15 @@ from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import NOT_CAPTURED, Transcript, plain_text, read_arguments
 
 Mark = tuple[Any, ...]
+
+
+ODD = (Malformed, msgspec.MsgspecError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What reading a span of an unforeseen shape ends in: it is reported, and the others are read."""
+
+
+def oddity(error: Exception) -> str:
+    """What is odd about a span."""
+    return str(error) if isinstance(error, Malformed) else f"not in a shape we know: {tell(error)}"
 
 
 class Generation(Struct):
@@ -184,8 +193,8 @@ def weave(
                 dialogue.add(span)
                 if not span.session and dialogue.threads:
                     ends[tuple(dialogue.threads[0].seen)] = key
-        except Malformed as error:
-            faults.setdefault(key, str(error))
+        except ODD as error:
+            faults.setdefault(key, oddity(error))
     for position, (key, dialogue) in enumerate(dialogues.items()):
         dialogue.place_until(float("inf"))
         if key in faults:
