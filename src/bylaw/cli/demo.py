@@ -1,6 +1,7 @@
 """`bylaw demo`: a near-miss, seen and believed in two minutes."""
 
 import json
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -38,7 +39,9 @@ def demo_command(
         audit(Request((two,), "clinic", world), Path(folder) / "out")
         lines = {line["trajectory"]: line for line in read_calls(Path(folder) / "out")}
         policies: dict[str, Any] = json.loads((Path(folder) / "out" / "policies.json").read_bytes())
-    found = audit(Request((story.LOGS,), "clinic", world), out)
+    logs = out / "logs.jsonl.gz"
+    shutil.copyfile(story.LOGS, logs)
+    found = audit(Request((logs,), "clinic", world), out)
     report = write_report(out)
     _conversation(honest, console)
     _near_miss(lines["honest"], policies, honest, console)

@@ -32,7 +32,7 @@ TURNS: dict[str, Find] = {
 class RuleError(BylawError):
     """A predicate or a rule of a pack does not say what it must."""
 
-    code = "BY302"
+    code = "BY303"
 
 
 class Predicate(Struct, frozen=True):

@@ -1,0 +1,92 @@
+"""Runs a document's commands as a reader would: files are written, `$` lines are run, shown output is compared.
+
+<!-- file: pack/pack.yaml -->   the next fenced block is that file
+<!-- status: 1 -->              the commands of the next console block exit with 1
+<!-- output -->                 what the next console block shows is what the commands print
+<!-- not run -->                the next block is not run (another machine, another project)
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent.parent
+_FENCE = re.compile(r"^```(\w*)\s*$")
+_MARK = re.compile(r"^<!--\s*(file|status|output|not run)(?::\s*(\S+))?\s*-->\s*$")
+
+
+class Block(NamedTuple):
+    """A fenced block with the marks above it."""
+
+    line: int
+    language: str
+    lines: list[str]
+    marks: dict[str, str]
+
+
+def blocks(path: Path) -> Iterator[Block]:
+    """The fenced blocks of a Markdown file."""
+    marks: dict[str, str] = {}
+    inside: list[str] | None = None
+    language, start = "", 0
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        fence = _FENCE.match(line)
+        if inside is not None:
+            if fence and not fence[1]:
+                yield Block(start, language, inside, marks)
+                inside, marks = None, {}
+            else:
+                inside.append(line)
+        elif fence:
+            inside, language, start = [], fence[1], number
+        elif mark := _MARK.match(line):
+            marks[mark[1]] = mark[2] or ""
+        elif line.strip():
+            marks = {}
+
+
+def walk(path: Path, folder: Path) -> int:
+    """Follow the document in an empty folder; the number of commands run."""
+    ran = 0
+    for block in blocks(path):
+        if "not run" in block.marks:
+            continue
+        if "file" in block.marks:
+            target = folder / block.marks["file"]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("\n".join(block.lines) + "\n", encoding="utf-8")
+        elif block.language == "console":
+            ran += _run(block, path, folder)
+    return ran
+
+
+def _run(block: Block, path: Path, folder: Path) -> int:
+    status = int(block.marks.get("status", "0"))
+    shown = [line for line in block.lines if not line.startswith("$ ")]
+    printed: list[str] = []
+    commands = [line[2:] for line in block.lines if line.startswith("$ ")]
+    for command in commands:
+        done = run(command, folder)
+        where = f"{path.name}:{block.line}: {command}"
+        assert done.returncode == status, f"{where}: status {done.returncode}\n{done.stdout}{done.stderr}"
+        printed.extend(done.stdout.splitlines())
+    if "output" in block.marks:
+        assert [line.rstrip() for line in printed] == [line.rstrip() for line in shown], f"{path.name}:{block.line}"
+    return len(commands)
+
+
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command line with this environment's `bylaw` first on the path."""
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "80",
+    }
+    command = re.sub(r"^pip install uv && uv run ", "", command)
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=180, check=False
+    )
