@@ -119,7 +119,7 @@ BUGS: tuple[tuple[str, str, str, str], ...] = (
         "return state[0], self._fresh",
         "return self.start[0], self._fresh",
     ),
-    ("rules do not re-arm", "automaton.py", "if verdicts[classes[there]] == BROKEN\n", "if False\n"),
+    ("rules do not re-arm", "automaton.py", "if verdicts[classes[there]] == BROKEN else there", "if False else there"),
     ("an unknown predicate counts as false", "program.py", "unknown |= place", "bits |= 0"),
     (
         "completions that disagree count as broken",

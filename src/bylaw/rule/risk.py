@@ -64,7 +64,7 @@ def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) ->
 
 def risk(rule: Rule, chain: Chain, *, steps: int = 20) -> Risk:
     """The rule's fate under the chain, read as one whole trace: what happens after it is broken does not matter."""
-    product = _Product(rule, chain)
+    product = Product(rule, chain)
     now = product.first
     broken = sum(product.first_broken.values())
     within = [broken]
@@ -87,7 +87,7 @@ def risk(rule: Rule, chain: Chain, *, steps: int = 20) -> Risk:
     )
 
 
-class _Product:
+class Product:
     """The chain times the automaton, with the places reached where the rule is not broken yet."""
 
     def __init__(self, rule: Rule, chain: Chain) -> None:

@@ -6,8 +6,11 @@ import pytest
 
 from bylaw.errors import FormulaError
 from bylaw.rule.risk import Chain, learn_chain, risk
-from bylaw.rule.rule import read_rule
+from bylaw.rule.rule import Rule, read_rule
 from bylaw.rule.semantics import holds
+from bylaw.rule.storm import has_storm, prism_program, risk_by_storm
+
+from .formulas import random_formula, random_trace
 
 
 def test_a_coin_that_breaks_a_rule_with_a_tenth_at_each_act() -> None:
@@ -54,3 +57,20 @@ def test_probabilities_are_those_of_many_simulated_episodes() -> None:
             act = dice.choices([*after, None], [*after.values(), 1 - sum(after.values())])[0]
         failed += not holds(rule.formula, trace)
     assert failed / total == pytest.approx(found.ever + found.unmet, abs=0.03)
+
+
+def test_the_model_for_storm_names_what_is_asked() -> None:
+    text = prism_program(read_rule("r", "ALWAYS NOT a"), Chain(("a",), {0: 0.9, 1: 0.1}, {0: {0: 0.9, 1: 0.1}}))
+    assert "[] s=1 -> 0.9 : (s'=1) + 0.1 : (s'=2);" in text
+    assert 'label "broken" = s=2;' in text
+
+
+@pytest.mark.skipif(not has_storm(), reason="Storm is not installed")
+def test_storm_agrees_with_our_own_solver() -> None:
+    dice = random.Random(14)
+    for _ in range(40):
+        rule = Rule("r", random_formula(dice, dice.randint(2, 7)))
+        chain = learn_chain(rule, [random_trace(dice, 6) for _ in range(8)])
+        own, other = risk(rule, chain, steps=6), risk_by_storm(rule, chain, steps=6)
+        assert own.within == pytest.approx(other.within, abs=1e-6), str(rule.formula)
+        assert (own.ever, own.unmet) == pytest.approx((other.ever, other.unmet), abs=1e-5), str(rule.formula)
