@@ -85,12 +85,15 @@ class Lazy:
     """An automaton beyond the caps: states are made as they are reached.
 
     The verdict is found by a search of at most `SEARCH_CAP` transitions: another value found ahead makes it current, a
-    search that ends without one makes it permanent, a search cut short leaves it None. No verdict given is ever wrong.
+    search that ends without one makes it permanent, a search cut short (or over some of the letters only) leaves it
+    None. No verdict given is ever wrong.
     """
 
-    def __init__(self, progression: Progression, letters: Sequence[int], *, rearming: bool) -> None:
+    def __init__(self, progression: Progression, letters: Sequence[int], *, complete: bool, rearming: bool) -> None:
         self._progression = progression
         self._letters = letters
+        self._complete = complete
+        """Whether these are all the letters there are; otherwise a search can only find that a value may change."""
         self._rearming = rearming
         self._states: list[State] = [progression.start]
         self._numbers: dict[State, int] = {progression.start: 0}
@@ -128,8 +131,6 @@ class Lazy:
             return 0
         if state[1] == FALSE:
             return BROKEN
-        if not self._letters:
-            return None
         value = self._progression.accepts(state)
         seen = {state}
         waiting = [state]
@@ -146,14 +147,17 @@ class Lazy:
                 if there not in seen:
                     seen.add(there)
                     waiting.append(there)
+        if not self._complete:
+            return None
         return 0 if value else BROKEN
 
 
 class Pair:
     """Both faces of the automaton of one skeleton over its possible letters."""
 
-    def __init__(self, skeleton: Formula, letters: tuple[int, ...], exact: bool) -> None:
+    def __init__(self, skeleton: Formula, letters: tuple[int, ...], exact: bool, samples: tuple[int, ...] = ()) -> None:
         self._letters = letters
+        self._ahead = letters if exact else samples
         self._exact = exact
         self._progression = Progression(skeleton)
         self._states: list[State] = []
@@ -165,7 +169,7 @@ class Pair:
     def plain(self) -> Automaton:
         """Reads a trace once."""
         if not self.is_whole:
-            return Lazy(self._progression, self._letters if self._exact else (), rearming=False)
+            return Lazy(self._progression, self._ahead, complete=self._exact, rearming=False)
         classes, rows = self._classes, self._rows
         verdicts = self._class_verdicts
         outputs = [tuple(verdicts[classes[there]] for there in row) for row in rows]
@@ -175,7 +179,7 @@ class Pair:
     def rearming(self) -> Automaton:
         """Starts anew after each step that breaks the formula for good."""
         if not self.is_whole:
-            return Lazy(self._progression, self._letters if self._exact else (), rearming=True)
+            return Lazy(self._progression, self._ahead, complete=self._exact, rearming=True)
         classes, verdicts = self._classes, self._class_verdicts
         numbers = {state: number for number, state in enumerate(self._states)}
         outputs = [tuple(verdicts[classes[there]] for there in row) for row in self._rows]
@@ -267,10 +271,10 @@ def _classes(rows: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> list[
 
 
 @lru_cache(maxsize=4096)
-def _pair(skeleton: Formula, letters: tuple[int, ...], exact: bool) -> Pair:
-    return Pair(skeleton, letters, exact)
+def _pair(skeleton: Formula, letters: tuple[int, ...], exact: bool, samples: tuple[int, ...]) -> Pair:
+    return Pair(skeleton, letters, exact, samples)
 
 
 def automaton(alphabet: Alphabet) -> Pair:
     """The automaton for an alphabet, shared with every rule that has the same one."""
-    return _pair(alphabet.skeleton, alphabet.possible, alphabet.exact)
+    return _pair(alphabet.skeleton, alphabet.possible, alphabet.exact, alphabet.samples)

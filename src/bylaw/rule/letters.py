@@ -7,6 +7,7 @@ automaton, whatever their predicates are called.
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from random import Random
 
 from msgspec import Struct
 
@@ -46,6 +47,8 @@ class Alphabet(Struct, frozen=True):
     """All letters some assignment gives, in order; empty where there are too many to list."""
     exact: bool
     """False where `possible` may hold letters that no assignment gives."""
+    samples: tuple[int, ...] = ()
+    """Some letters that assignments do give, where there are too many to list."""
 
 
 def alphabet(formula: Formula) -> Alphabet:
@@ -57,7 +60,7 @@ def alphabet(formula: Formula) -> Alphabet:
     if all(isinstance(leaf, Atom) for leaf in every) and len(every) <= 12:
         return Alphabet(skeleton, every, names, tuple(range(1 << len(every))), exact=True)
     possible, exact = possible_letters(every, {})
-    return Alphabet(skeleton, every, names, possible, exact)
+    return Alphabet(skeleton, every, names, possible, exact, () if possible else _samples(every, names))
 
 
 def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]) -> tuple[tuple[int, ...], bool]:
@@ -97,6 +100,15 @@ def letter_table(leaves: Sequence[Formula], names: Sequence[str]) -> list[int]:
         for row in range(rows):
             letters[row] |= (table >> row & 1) << place
     return letters
+
+
+def _samples(leaves: Sequence[Formula], names: Sequence[str]) -> tuple[int, ...]:
+    """The letters of a few assignments: all true, all false, each predicate alone, and some at random."""
+    dice = Random(0)
+    assignments = [dict.fromkeys(names, value) for value in (True, False)]
+    assignments += [{name: name == one for name in names} for one in names[:24]]
+    assignments += [{name: dice.random() < 0.5 for name in names} for _ in range(24)]
+    return tuple(dict.fromkeys(letter_of(leaves, assignment) for assignment in assignments))
 
 
 def _skeleton(formula: Formula, leaves: dict[Formula, int]) -> Formula:

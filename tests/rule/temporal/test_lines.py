@@ -92,6 +92,10 @@ def test_many_predicates_and_many_steps_are_answered() -> None:
         True,
         "permanently_satisfied",
     )
+    assert ask(many, {f"p{i}": i == 3 for i in range(30)}) == (False, "currently_violated")
+    never = " AND ".join(f"ALWAYS NOT p{i}" for i in range(30))
+    assert ask(never, dict.fromkeys((f"p{i}" for i in range(30)), False)) == (True, "currently_satisfied")
+    assert ask(f"({many}) AND ALWAYS NOT p7", {f"p{i}": i == 3 for i in range(30)})[1] in (None, "permanently_violated")
     assert ask("ALWAYS (a IMPLIES EVENTUALLY b)", *({"a": True, "b": False} for _ in range(5000)))[0] is False
     nexts = "NEXT " * 100 + "a"
     assert ask(nexts, {"a": True}) == (False, "currently_violated")
