@@ -201,9 +201,9 @@ class Page:
             "- **The status of a flight in tau1.** Its tools tell no status but `available`, so a cancellation "
             "that rests on a "
             "cancelled flight, or a trip with a flight dated today or earlier, can never be fully informed there.",
-            "- **The cabin in tau1.** Its `update_reservation_flights` charges for a new cabin but forgets it. "
-            "Later calls of "
-            "the same conversation are judged by the cabin that was paid for.",
+            "- **The cabin in tau1.** Its `update_reservation_flights` charges for a new cabin but keeps the old one "
+            "on record, and shows it so. Later calls are judged by the record: free bags, changes or a cancellation "
+            "that only the cabin paid for would allow are violations, some of them in runs whose reward is 1.",
         )
 
     def violations(self, calls: Sequence[Mapping[str, Any]], found: Mapping[str, Mapping[str, Any]]) -> None:

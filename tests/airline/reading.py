@@ -70,7 +70,7 @@ def read_through(trajectory: Trajectory, world: AirlineWorld) -> Iterator[Readin
     """The reading of every accepted write but certificates, in order. `world` moves along."""
     events = trajectory.events
     results = {event.call: event for event in events if isinstance(event, Result)}
-    seen, cabins = Seen(), dict[str, str]()
+    seen = Seen()
     waiting: list[tuple[Call, Result]] = []
     turn = -1
     for step, event in enumerate(events):
@@ -84,7 +84,7 @@ def read_through(trajectory: Trajectory, world: AirlineWorld) -> Iterator[Readin
             continue
         result = results[step]
         if event.tool in WRITES and not refused(result):
-            denied, missing = judge(event, world, seen, cabins)
+            denied, missing = judge(event, world, seen)
             asks = "insured" in denied
             verdict = (
                 "violation"
@@ -96,8 +96,6 @@ def read_through(trajectory: Trajectory, world: AirlineWorld) -> Iterator[Readin
                 else "compliant"
             )
             yield Reading(step, event.tool, verdict, bool(missing))
-            if event.tool == "update_reservation_flights":
-                cabins[event.arguments["reservation_id"]] = event.arguments["cabin"]
             seen.reservations.discard(event.arguments.get("reservation_id", ""))
         if not refused(result):
             tools.answer(world, event.tool, event.arguments)
@@ -119,13 +117,12 @@ def refused(result: Result) -> bool:
     return bool(result.error) or content.startswith(("Error", "Unknown action"))
 
 
-def judge(call: Call, world: AirlineWorld, seen: Seen, cabins: dict[str, str]) -> tuple[set[str], set[Any]]:
+def judge(call: Call, world: AirlineWorld, seen: Seen) -> tuple[set[str], set[Any]]:
     """What speaks against the call in truth, and the facts it needed that were not seen."""
     asked = call.arguments
     if call.tool == "book_reservation":
         return judge_booking(asked, world, seen)
     reservation: Any = world.reservation(asked["reservation_id"])
-    reservation = reservation | {"cabin": cabins.get(asked["reservation_id"], reservation["cabin"])}
     missing: set[Any] = set() if asked["reservation_id"] in seen.reservations else {"reservation"}
     unseen_user = {"user"} - ({"user"} if reservation["user_id"] in seen.users else set())
     user: Any = world.user(reservation["user_id"])

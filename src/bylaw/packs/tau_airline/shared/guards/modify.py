@@ -18,8 +18,9 @@ def modify_route(call, facts):
     for flight in call.flights:
         origin = ""
         destination = ""
+        # Where a flight goes hangs on its number, not on the date.
         for leg in reservation.flights:
-            if leg.flight_number == flight.flight_number and leg.date == flight.date:
+            if leg.flight_number == flight.flight_number:
                 origin = leg.origin
                 destination = leg.destination
         if origin == "":

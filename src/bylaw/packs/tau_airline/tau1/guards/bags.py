@@ -23,20 +23,11 @@ def book_bags_fee(call, facts):
 
 def bags_fee(call, facts):
     reservation = facts.Reservation(call.reservation_id)
-    cabin = reservation.cabin
-    # The first generation's tool forgets the cabin it was asked for and paid for: an earlier change of it counts.
-    if done("update_reservation_flights", reservation_id=call.reservation_id) > 0:
-        if done("update_reservation_flights", reservation_id=call.reservation_id, cabin="business") > 0:
-            cabin = "business"
-        elif done("update_reservation_flights", reservation_id=call.reservation_id, cabin="economy") > 0:
-            cabin = "economy"
-        else:
-            cabin = "basic_economy"
     membership = facts.User(reservation.user_id).membership
     free = 0
-    if cabin == "economy":
+    if reservation.cabin == "economy":
         free = 1
-    if cabin == "business":
+    if reservation.cabin == "business":
         free = 2
     if membership == "silver":
         free = free + 1
