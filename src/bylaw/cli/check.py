@@ -1,6 +1,7 @@
 """`bylaw check`: is this pack sound? Loads it, runs its cases, shows what covers each sentence."""
 
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bylaw.engine.case import Outcome, run_cases, untested
-from bylaw.engine.coverage import cover
+from bylaw.engine.coverage import Covered, cover
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import BylawError
 from bylaw.policy.folder import find_folder, read_folder
@@ -37,18 +38,18 @@ def _check(pack: Pack, console: Console, sentences: bool) -> bool:
     faults = [result for result in results if isinstance(result, BylawError)]
     failed = [outcome for outcome in outcomes if not outcome.passed]
     for fault in faults:
-        console.print(Text(f"  {fault.code} {fault}", style="red"))
+        _say(console, f"{fault.code} {fault}", indent=2, style="red")
     for outcome in failed:
-        console.print(Text(f"  {outcome.place}: {outcome.policy}: {outcome.note}", style="red"))
-        console.print(Text(f"    want {outcome.want}, got {outcome.got}"))
+        _say(console, f"{outcome.place}: {outcome.policy}: {outcome.note}", indent=2, style="red")
+        _say(console, f"want {outcome.want}, got {outcome.got}", indent=4)
     console.print(f"cases: {len(outcomes) - len(failed)} of {len(outcomes)} as wanted", markup=False)
     bare = untested(outcomes, pack)
     if bare:
-        console.print(Text(f"without both a permit and a deny case: {', '.join(bare)}", style="red"))
+        _say(console, f"without both a permit and a deny case: {', '.join(bare)}", style="red")
     _branches(pack, coverage, console)
     _sentences(pack, console, sentences)
     if pack.stale:
-        console.print(Text(f"stale, the document changed under: {', '.join(pack.stale)}", style="red"))
+        _say(console, f"stale, the document changed under: {', '.join(pack.stale)}", style="red")
     return not (faults or failed or bare or pack.stale)
 
 
@@ -60,28 +61,47 @@ def _branches(pack: Pack, coverage: dict[str, set[int]], console: Console) -> No
         missed = [branch for index, branch in enumerate(guard.branches) if index not in coverage.get(name, ())]
         if missed:
             places = ", ".join(f"line {branch.line} {branch.kind}" for branch in missed)
-            console.print(Text(f"  {name}: not taken: {places}", style="yellow"))
+            _say(console, f"{name}: not taken: {places}", indent=2, style="yellow")
 
 
 def _sentences(pack: Pack, console: Console, every: bool) -> None:
-    unenforced = [policy for policy in pack.policies.values() if policy.unenforced is not None]
-    for policy in unenforced:
-        assert policy.unenforced is not None
-        why = f"{policy.unenforced.reason}; accepted by {policy.unenforced.accepted_by}"
-        console.print(Text(f"unenforced: {policy.id} ({why})", style="yellow"))
+    for policy in pack.policies.values():
+        if policy.unenforced is not None:
+            why = f"{policy.unenforced.reason}; accepted by {policy.unenforced.accepted_by}"
+            _say(console, f"unenforced: {policy.id} ({why})", style="yellow")
     covered = cover(pack)
     if not covered:
         console.print("document not at hand: give --document for coverage by sentence", markup=False)
         return
     counts = {state: sum(c.state == state for c in covered) for state in ("enforced", "listed", "uncovered")}
     console.print(
-        f"sentences: {len(covered)}; enforced {counts['enforced']}, listed as conversation or knowledge"
-        f" {counts['listed']}, uncovered {counts['uncovered']}",
+        f"sentences: {len(covered)}; enforced {counts['enforced']}, listed {counts['listed']},"
+        f" uncovered {counts['uncovered']}",
         markup=False,
     )
+    heading = None
     for entry in covered:
         if every or entry.state == "uncovered":
-            names = ", ".join(f"{policy.id} ({policy.kind})" for policy in entry.policies) or "nothing"
-            style = "red" if entry.state == "uncovered" else ""
-            console.print(Text(f"  {entry.sentence.line}: {entry.sentence.text[:90]}", style="dim"))
-            console.print(Text(f"      {names}", style=style))
+            if entry.sentence.heading != heading:
+                heading = entry.sentence.heading
+                console.print()
+                _say(console, heading, style="bold")
+            _sentence(entry, console)
+
+
+def _sentence(entry: Covered, console: Console) -> None:
+    """The sentence in full beside its line, and under it what covers it."""
+    number = f"{entry.sentence.line:>4}  "
+    _say(console, entry.sentence.text, indent=len(number), first=number)
+    kinds = [f"{policy.id} ({policy.kind})" for policy in entry.policies]
+    style = {"enforced": "green", "listed": "yellow", "uncovered": "red"}[entry.state]
+    _say(console, f"{entry.state}: {', '.join(kinds)}" if kinds else "uncovered", indent=len(number), style=style)
+
+
+def _say(console: Console, text: str, *, indent: int = 0, first: str = "", style: str = "") -> None:
+    """Text wrapped to the console, every line but the first indented two more than that."""
+    start = first or " " * indent
+    rest = " " * (indent if first else indent + 2)
+    lines = textwrap.wrap(text, console.width - 1, initial_indent=start, subsequent_indent=rest, break_on_hyphens=False)
+    for line in lines or [start]:
+        console.print(Text(line, style=style))

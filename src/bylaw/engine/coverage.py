@@ -12,11 +12,13 @@ class Covered(Struct, frozen=True):
 
     sentence: Sentence
     policies: tuple[Policy, ...]
+    enforced: bool
+    """A guard or a rule holds calls to one of them."""
 
     @property
     def state(self) -> str:
         """`enforced`, `listed` (a policy cites it, nothing enforces it) or `uncovered`."""
-        if any(p.kind in ("guard", "rule") and p.unenforced is None for p in self.policies):
+        if self.enforced:
             return "enforced"
         return "listed" if self.policies else "uncovered"
 
@@ -26,7 +28,10 @@ def cover(pack: Pack) -> list[Covered]:
     if pack.document is None:
         return []
     spans = [(c.start, c.end, policy) for policy in pack.policies.values() for c in policy.citations if c.start >= 0]
-    return [
-        Covered(s, tuple(dict.fromkeys(policy for start, end, policy in spans if start < s.end and s.start < end)))
-        for s in pack.document.sentences
-    ]
+    enforced = pack.guards.keys() | {rule.policy for rule in pack.book.rules}
+    covered: list[Covered] = []
+    for sentence in pack.document.sentences:
+        citing = (policy for start, end, policy in spans if start < sentence.end and sentence.start < end)
+        policies = tuple({policy.id: policy for policy in citing}.values())
+        covered.append(Covered(sentence, policies, any(policy.id in enforced for policy in policies)))
+    return covered

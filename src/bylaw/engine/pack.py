@@ -84,7 +84,7 @@ def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
     faults += rule_reader.faults
     guards, guard_faults = _guards(folder, schema, policies)
     faults += guard_faults
-    faults += _unguarded(policies, guards, folder)
+    faults += _unguarded(policies, guards, book, folder)
     if faults:
         raise PackError(faults, place=str(manifest.data.get("name") or folder.root.name))
     by_tool: dict[str, list[tuple[Policy, Guard]]] = {}
@@ -137,18 +137,24 @@ def _guards(
     return guards, faults
 
 
-def _unguarded(policies: Mapping[str, Policy], guards: Mapping[str, Guard], folder: Folder) -> list[BylawError]:
+def _unguarded(
+    policies: Mapping[str, Policy], guards: Mapping[str, Guard], book: Rules, folder: Folder
+) -> list[BylawError]:
     """Promise 5: what nothing enforces must be accepted by name."""
-    place = folder.parts["policies"].file if "policies" in folder.parts else "policies.yaml"
-    return [
-        ManifestError(
-            f"nothing enforces policy `{policy.id}`",
-            place=place,
-            hint="write its guard, or accept that by name: `unenforced: {accepted_by: ..., reason: ...}`",
-        )
-        for policy in policies.values()
-        if policy.kind == "guard" and policy.id not in guards and policy.unenforced is None
-    ]
+    source = folder.parts.get("policies", _EMPTY)
+    ruled = {rule.policy for rule in book.rules}
+    places = {
+        str(cast(dict[str, Any], body).get("id")): source.place("policies", index)
+        for index, body in enumerate(cast(list[Any], source.data.get("policies") or []))
+        if isinstance(body, dict)
+    }
+    faults: list[BylawError] = []
+    for policy in policies.values():
+        enforced = {"guard": policy.id in guards, "rule": policy.id in ruled}.get(policy.kind, True)
+        if not enforced and policy.unenforced is None:
+            hint = f"write its {policy.kind}, or accept that by name: `unenforced: {{accepted_by: ..., reason: ...}}`"
+            faults.append(ManifestError(f"nothing enforces policy `{policy.id}`", place=places[policy.id], hint=hint))
+    return faults
 
 
 def _manifest_faults(manifest: Located) -> list[BylawError]:
