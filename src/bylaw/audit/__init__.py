@@ -1,1 +1,18 @@
-"""."""
+"""Audits: recorded conversations in, verdicts, rates and a report out. Start at `run`."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bylaw.audit.request import Request
+    from bylaw.audit.run import Report, audit, read_calls
+
+__all__ = ["Report", "Request", "audit", "read_calls"]
+
+
+def __getattr__(name: str) -> Any:
+    # `run` imports its siblings, which must not import `run` first.
+    if name in __all__:
+        from bylaw.audit import run
+
+        return getattr(run, name)
+    raise AttributeError(f"module `{__name__}` has no `{name}`")

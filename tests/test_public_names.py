@@ -1,0 +1,32 @@
+"""The names the package promises, and what importing it costs."""
+
+import subprocess
+import sys
+
+import bylaw
+import bylaw.audit
+
+PROMISED = {
+    "BylawError", "Call", "CallVerdict", "Judgement", "Message", "Pack", "Result", "Session", "Trajectory",
+    "load_pack", "read",
+}  # fmt: skip
+
+
+def test_the_public_names_are_those_promised() -> None:
+    assert set(bylaw.__all__) == PROMISED
+    for name in bylaw.__all__:
+        assert getattr(bylaw, name).__name__ == name
+    assert set(bylaw.audit.__all__) == {"Report", "Request", "audit", "read_calls"}
+    assert all(callable(getattr(bylaw.audit, name)) for name in bylaw.audit.__all__)
+
+
+def test_importing_the_package_is_cheap() -> None:
+    code = "import time; t = time.process_time(); import bylaw; print(time.process_time() - t)"
+    spent = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert spent < 0.2
+
+
+def test_importing_the_package_brings_neither_terminal_nor_readers() -> None:
+    code = "import sys, bylaw; print([m for m in ('typer', 'rich', 'yaml', 'msgspec') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
