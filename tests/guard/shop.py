@@ -103,6 +103,8 @@ class Writer:
         self.names = 0
         self.booleans: list[str] = []
         self.numbers: list[str] = []
+        # Questions about one field often contradict or imply each other, which is what is hard to get right.
+        self.focus = self.pick("size", "due", "made", "state", "paid", "exists", "reason", "")
 
     def pick(self, *options: Any) -> Any:
         return options[self.random.randrange(len(options))]
@@ -170,7 +172,8 @@ class Writer:
                 f"facts.Order({self.thing()}.owner).exists",
                 "facts.Request.sure == " + f"{self.thing()}.paid",
             ]
-        return self.pick(*options)
+        focused = [option for option in options if f".{self.focus}" in option]
+        return self.pick(*(focused if focused and self.random.randrange(4) else options))
 
     def condition(self, depth: int) -> str:
         kind = self.random.randrange(9) if depth else 0
