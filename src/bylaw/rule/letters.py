@@ -7,7 +7,6 @@ automaton, whatever their predicates are called.
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from random import Random
 
 from msgspec import Struct
 
@@ -103,11 +102,17 @@ def letter_table(leaves: Sequence[Formula], names: Sequence[str]) -> list[int]:
 
 
 def _samples(leaves: Sequence[Formula], names: Sequence[str]) -> tuple[int, ...]:
-    """The letters of a few assignments: all true, all false, each predicate alone, and some at random."""
-    dice = Random(0)
+    """The letters of a few assignments: all true, all false, each predicate alone, and some mixed."""
     assignments = [dict.fromkeys(names, value) for value in (True, False)]
     assignments += [{name: name == one for name in names} for one in names[:24]]
-    assignments += [{name: dice.random() < 0.5 for name in names} for _ in range(24)]
+    for seed in range(1, 25):
+        state = seed
+        mixed: dict[str, bool] = {}
+        for name in names:
+            # A linear congruential generator: `random` costs more to import than all of this package.
+            state = (state * 1103515245 + 12345) % 2147483648
+            mixed[name] = state >> 16 & 1 == 1
+        assignments.append(mixed)
     return tuple(dict.fromkeys(letter_of(leaves, assignment) for assignment in assignments))
 
 

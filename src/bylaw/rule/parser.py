@@ -6,7 +6,6 @@ the left. Keywords are upper case, so that a predicate may be called `next`; any
 """
 
 import re
-from difflib import get_close_matches
 
 from msgspec import Struct
 
@@ -184,6 +183,8 @@ def _meant(word: str) -> str:
         return upper
     if upper in _ELSEWHERE:
         return _ELSEWHERE[upper]
+    from difflib import get_close_matches  # only for a text with an error
+
     close = get_close_matches(upper, [*_UNARY, *_BINARY], n=1, cutoff=0.7)
     return close[0] if close else ""
 
