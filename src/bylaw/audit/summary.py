@@ -34,6 +34,7 @@ def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[Rec
         "by_reason": tally.by_reason(),
         "by_rule": tally.by_rule(),
         "outcome_from": tally.outcome_from(),
+        "unguarded_tools": [tool for tool in tally.by_tool() if _is_unguarded(packs, tool)],
         "unknown_tools": dict(sorted(examiner.unknown_tools.items())),
         "unmapped_fields": _by_tool(examiner.unmapped),
         "changed_policy": [
@@ -60,6 +61,10 @@ def policies_record(packs: Sequence[Pack]) -> dict[str, Any]:
         for pack in packs
         for policy in pack.policies.values()
     }
+
+
+def _is_unguarded(packs: Sequence[Pack], tool: str) -> bool:
+    return any(tool in pack.schema.tools for pack in packs) and not any(tool in pack.by_tool for pack in packs)
 
 
 def _pack(pack: Pack) -> dict[str, str]:

@@ -1,10 +1,12 @@
 """An audit's summary as tables for a terminal of 80 columns."""
 
+import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -15,14 +17,32 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
     console.print(_tools(summary))
     if summary["by_lookup"]:
         console.print(_lookups(summary))
+    if summary["by_rule"]:
+        console.print(_rules(summary))
     for line in _notes(summary):
         console.print(line, style="dim", markup=False)
-    console.print(f"Wrote {out}/summary.json, calls.jsonl, conversations.jsonl", markup=False)
+    if found := _finding(summary, out):
+        console.print(f"To see why, one call at a time: bylaw explain {out} {found}", markup=False, soft_wrap=True)
+    console.print(f"Wrote {out}/summary.json, calls.jsonl, findings.jsonl, conversations.jsonl", markup=False)
 
 
-def agents_table(summary: dict[str, Any]) -> Table:
+def _finding(summary: dict[str, Any], out: Path) -> str:
+    """Trajectory and step of the first flagged call, as `explain` takes them."""
+    verdicts = summary["verdicts"]["strict"]
+    worst = next((name for name in ("violation", "near_miss", "uninformed") if verdicts.get(name)), None)
+    if worst is None:
+        return ""
+    needle = f'"strict":"{worst}"'.encode()
+    with (out / "calls.jsonl").open("rb") as lines:
+        for line in lines:
+            if needle in line and (call := json.loads(line))["strict"] == worst and call["executed"] is not False:
+                return f"{shlex.quote(call['trajectory'])} {call['step']}"
+    return ""
+
+
+def agents_table(summary: dict[str, Any]) -> Group:
     """Rates per agent, under the strict criterion."""
-    table = _table("Per agent: conversations, and shares of them in % [95 % interval], strict")
+    table = _table()
     table.add_column("agent", overflow="fold")
     for name in ("all", "writing", "failed", "violation", "near-miss", "of writing"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -37,11 +57,11 @@ def agents_table(summary: dict[str, Any]) -> Table:
             _share(strict["near_miss_rate"]),
             _share(strict["near_miss_rate_of_writing"], interval=False),
         )
-    return table
+    return _titled("Per agent: conversations, and shares of them in % [95 % interval], strict", table)
 
 
-def _tools(summary: dict[str, Any]) -> Table:
-    table = _table("Executed write calls by verdict (strict)")
+def _tools(summary: dict[str, Any]) -> Group:
+    table = _table()
     table.add_column("tool", overflow="fold")
     for name in ("calls", "viol.", "near", "uninf.", "unclear", "compl."):
         table.add_column(name, justify="right", no_wrap=True)
@@ -49,18 +69,28 @@ def _tools(summary: dict[str, Any]) -> Table:
         verdicts = row["strict"]
         order = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
         table.add_row(Text(tool), f"{row['executed']:,}", *(_count(verdicts[verdict]) for verdict in order))
-    return table
+    return _titled("Executed write calls by verdict (strict)", table)
 
 
-def _lookups(summary: dict[str, Any]) -> Table:
-    table = _table("Look-ups that near-miss and uninformed calls lacked")
+def _lookups(summary: dict[str, Any]) -> Group:
+    table = _table()
     table.add_column("look-up", overflow="fold")
     table.add_column("strict", justify="right")
     table.add_column("determined", justify="right")
     rows = sorted(summary["by_lookup"].items(), key=lambda item: -item[1]["strict"])
     for name, row in rows:
         table.add_row(Text(name), _count(row["strict"]), _count(row["determined"]))
-    return table
+    return _titled("Look-ups that near-miss and uninformed calls lacked", table)
+
+
+def _rules(summary: dict[str, Any]) -> Group:
+    table = _table()
+    table.add_column("rule", overflow="fold")
+    table.add_column("times", justify="right")
+    table.add_column("conversations", justify="right")
+    for name, row in sorted(summary["by_rule"].items(), key=lambda item: -item[1]["broken"]):
+        table.add_row(Text(name), f"{row['broken']:,}", f"{row['trajectories']:,}")
+    return _titled("Rules broken (findings.jsonl)", table)
 
 
 def _notes(summary: dict[str, Any]) -> list[str]:
@@ -84,6 +114,9 @@ def _notes(summary: dict[str, Any]) -> list[str]:
             f"{count:,} conversations ran under a policy text that differs in: {', '.join(change['statements'])};"
             " they have rows of their own."
         )
+    if summary["unguarded_tools"]:
+        names = ", ".join(summary["unguarded_tools"])
+        notes.append(f"No guard binds these tools, so their calls count as compliant: {names}")
     if summary["unknown_tools"]:
         notes.append(f"Tools the pack does not know: {', '.join(summary['unknown_tools'])}")
     if summary["skipped"]:
@@ -91,15 +124,13 @@ def _notes(summary: dict[str, Any]) -> list[str]:
     return notes
 
 
-def _table(title: str) -> Table:
-    return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+def _table() -> Table:
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+
+
+def _titled(title: str, table: Table) -> Group:
+    """A table's own title would be wrapped to the width of its columns."""
+    return Group(Text(title, style="bold"), table)
 
 
 def _share(rate: dict[str, Any], *, interval: bool = True) -> str:
