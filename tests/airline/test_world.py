@@ -189,8 +189,11 @@ def test_the_flights_of_the_first_hour_stay_on_record_when_they_are_changed(seco
     later = [{"flight_number": "HAT001", "date": "2024-05-21"}]
     change = {"reservation_id": "R1", "cabin": "economy", "flights": later, "payment_id": "credit_card_1"}
     world.apply(Call("update_reservation_flights", change), None)
+    legs = [("R1", "HAT001", "2024-05-20"), ("R1", "HAT001", "2024-05-21")]
+    assert world.members("Leg", {"user_id": "ada"}) == legs
+    assert [world.record("Leg", leg) for leg in legs] == [{"user_id": "ada"}] * 2
+    assert world.record("Leg", ("R1", "HAT001", "2024-05-22")) is ABSENT
     record: Any = world.record("Reservation", ("R1",))
-    assert [leg["date"] for leg in record["first_flights"]] == ["2024-05-20"]
     assert [leg["date"] for leg in record["flights"]] == ["2024-05-21"]
 
 

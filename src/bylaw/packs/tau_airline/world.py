@@ -80,9 +80,9 @@ class AirlineWorld:
                 found = self.user(key[0])
             case "Reservation":
                 found = self.reservation(key[0])
-                if found is not None:
-                    first = self.database.reservations.get(key[0]) or found
-                    found = {**found, "first_flights": first["flights"]}
+            case "Leg":
+                trip = self.reservation(key[0])
+                found = {"user_id": trip["user_id"]} if trip is not None and key in self.legs(key[0]) else None
             case "Flight" | "Fare":
                 timetable = self.flight(key[0])
                 found = self.day(*key)
@@ -95,11 +95,22 @@ class AirlineWorld:
         return ABSENT if found is None else found
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[tuple[Any, ...]] | None:
-        """The user's reservations; other things are not listed."""
-        if entity != "Reservation" or set(match) != {"user_id"}:
+        """The user's reservations and their legs; other things are not listed."""
+        if entity not in ("Reservation", "Leg") or set(match) != {"user_id"}:
             return None
         user = self.user(match["user_id"])
-        return [] if user is None else [(key,) for key in user["reservations"]]
+        trips: list[str] = [] if user is None else user["reservations"]
+        return (
+            [(trip,) for trip in trips]
+            if entity == "Reservation"
+            else [leg for trip in trips for leg in self.legs(trip)]
+        )
+
+    def legs(self, reservation_id: str) -> list[tuple[str, str, str]]:
+        """The flights that a reservation had when the conversation began, and those it has now."""
+        first, now = self.database.reservations.get(reservation_id), self.reservation(reservation_id)
+        flights = (flight for trip in (first, now) if trip is not None for flight in trip["flights"])
+        return list(dict.fromkeys((reservation_id, flight["flight_number"], flight["date"]) for flight in flights))
 
     def apply(self, call: Call, result: Result | None) -> None:
         """Move as the accepted call moved the real database."""
