@@ -1,6 +1,7 @@
 """`bylaw audit`: recorded conversations in, violations and near-misses out."""
 
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -29,25 +30,36 @@ class Without(StrEnum):
 
 
 def audit_command(
-    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help="Files of recorded conversations, plain or gzip."),
+    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help="Files or folders of recorded conversations."),
     pack: str = typer.Option(
         ..., "--pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."
     ),
-    world: Path | None = typer.Option(None, "--world", help="The database the conversations started from."),
-    without_world: Without = typer.Option(Without.hindsight, "--without-world", help="Where no world is given."),
-    out: Path = typer.Option(Path("out"), "--out", help="Folder for summary.json, calls.jsonl and the rest."),
-    document: Path | None = typer.Option(None, "--document", help="The policy document, where the pack only names it."),
-    tasks: Path | None = typer.Option(None, "--tasks", help="Benchmark tasks whose gold actions give the outcome."),
-    agent: str | None = typer.Option(None, "--agent", help="Count every conversation under this name."),
-    jobs: int = typer.Option(1, "--jobs", min=1, help="Worker processes; the results are the same whatever N."),
+    world: Path | None = typer.Option(
+        None, "--world", metavar="FILE", help="The database the conversations started from: SQLite or JSON."
+    ),
+    without_world: Without = typer.Option(
+        Without.hindsight,
+        "--without-world",
+        help="Without a database: rest on what the whole conversation shows, or on nothing.",
+    ),
+    out: Path = typer.Option(
+        Path("out"), "--out", metavar="DIR", help="Folder for summary.json, calls.jsonl and the rest."
+    ),
+    document: Path | None = typer.Option(
+        None, "--document", metavar="FILE", help="The policy document, where the pack only names it."
+    ),
+    tasks: Path | None = typer.Option(
+        None, "--tasks", metavar="FILE", help="Benchmark tasks whose gold actions give the outcome."
+    ),
+    agent: str | None = typer.Option(None, "--agent", metavar="NAME", help="Count every conversation under this name."),
+    jobs: int = typer.Option(
+        1, "--jobs", min=1, metavar="N", help="Worker processes; the results are the same whatever N."
+    ),
     report: bool = typer.Option(False, "--report", help="Also write report.html."),
     fail_on: FailOn | None = typer.Option(None, "--fail-on", help="Exit with 1 where such a finding was made."),
 ) -> None:
     """Audit recorded conversations under a policy pack."""
-    for file in logs:
-        if not file.exists():
-            raise UsageError("no such file", place=str(file))
-    request = Request(tuple(logs), pack, world, without_world.value, document, tasks, agent, jobs)
+    request = Request(tuple(_files(logs, out)), pack, world, without_world.value, document, tasks, agent, jobs)
     found = audit(request, out, progress=_progress())
     _say(found)
     if report:
@@ -55,6 +67,22 @@ def audit_command(
 
         print(f"Wrote {write_report(out)}")
     raise typer.Exit(_status(found, fail_on))
+
+
+def _files(logs: list[Path], out: Path) -> Iterator[Path]:
+    """The files themselves; of a folder those that may be logs, less what an audit wrote there."""
+    for path in logs:
+        if not path.exists():
+            raise UsageError("no such file or folder", place=str(path))
+        if not path.is_dir():
+            yield path
+            continue
+        from bylaw.cli.scan import log_files
+
+        found = [file for file in log_files(path) if out.resolve() not in file.resolve().parents]
+        if not found:
+            raise UsageError("no logs in this folder", place=str(path), hint="name the files themselves")
+        yield from found
 
 
 def _progress() -> Any:

@@ -18,7 +18,9 @@ from bylaw.policy.folder import find_folder, read_folder
 
 def check_command(
     pack: str = typer.Argument(..., metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."),
-    document: Path | None = typer.Option(None, "--document", help="The policy document, where the pack only names it."),
+    document: Path | None = typer.Option(
+        None, "--document", metavar="FILE", help="The policy document, where the pack only names it."
+    ),
     sentences: bool = typer.Option(False, "--sentences", help="List every sentence with what covers it."),
 ) -> None:
     """Check a pack: load it, run every case, report coverage."""

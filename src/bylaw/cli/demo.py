@@ -26,7 +26,7 @@ def demo_command(
         Path("bylaw-demo"), "--out", metavar="DIR", help="Folder for the demo's audit and report."
     ),
 ) -> None:
-    """Show what a near-miss is, on the shipped example; offline, a few seconds."""
+    """Show what a near-miss is, on the shipped example."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 80)
     out.mkdir(parents=True, exist_ok=True)
     world = out / "clinic.sqlite"

@@ -23,7 +23,7 @@ _STYLES = {
 
 def explain_command(
     out: Path = typer.Argument(..., metavar="OUT", help="The folder an audit wrote."),
-    trajectory: str = typer.Argument(..., metavar="TRAJECTORY"),
+    trajectory: str = typer.Argument(..., metavar="TRAJECTORY", help="The conversation's id, as in calls.jsonl."),
     step: int = typer.Argument(..., metavar="STEP", help="The call's step, as in calls.jsonl."),
 ) -> None:
     """Explain the verdict on one call."""
@@ -36,11 +36,11 @@ def explain_command(
 
 def explain(line: dict[str, Any], policies: dict[str, Any], events: list[dict[str, Any]], console: Console) -> None:
     """Print one call's verdict, policy by policy."""
-    step = line["step"]
+    step: int = line["step"]
     executed = {True: "accepted", False: "refused", None: "result not captured"}[line["executed"]]
     console.print(Text(f"{line['tool']} at step {step} of {line['trajectory']} ({executed})", style="bold"))
     if step < len(events):
-        console.print(Padding(Text(_short(json.dumps(events[step].get("arguments", {}), ensure_ascii=False))), (0, 2)))
+        console.print(Padding(Text(_short(json.dumps(events[step]["arguments"], ensure_ascii=False))), (0, 2)))
     console.print(_verdict("strict", line["strict"]) + Text("   ") + _verdict("determined", line["determined"]))
     if line.get("because"):
         console.print(Text(line["because"]))
@@ -66,9 +66,9 @@ def _policy(entry: dict[str, Any], policy: dict[str, Any], events: list[dict[str
         console.print(
             Padding(Text(f"missing  {_fact(missing)}: {missing['reason'].replace('_', ' ')}", style="red"), (0, 2))
         )
-        at = missing["claimed_at"]
+        at: int | None = missing["claimed_at"]
         if at is not None and at < len(events):
-            console.print(Padding(Text(f"the user said at step {at}: {_short(events[at].get('text', ''))}"), (0, 4)))
+            console.print(Padding(Text(f"the user said at step {at}: {_short(events[at]['text'])}"), (0, 4)))
         lookup = missing["lookup"]
         if lookup:
             console.print(Padding(Text(f"look up first: {lookup['tool']}({_args(lookup['args'])})"), (0, 4)))

@@ -21,7 +21,10 @@ def init_command(
     out: Path = typer.Option(Path("pack"), "--out", metavar="DIR", help="Folder for the new pack."),
     effects: Path | None = typer.Option(None, "--effects", metavar="FILE", help="Effects you corrected after a scan."),
 ) -> None:
-    """Start a pack: tools, things and observations from logs, and every sentence of the policy to be written."""
+    """Start a pack from logs and a policy document.
+
+    Tools, things and observations are taken from the logs; every sentence of the document is listed as unenforced.
+    """
     made = init_pack(logs, policy, out, effects=effects)
     scan = made.scan
     writes = sum(guess.effect == "write" for guess in scan.tools)

@@ -12,12 +12,14 @@ from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
 from bylaw.rule.formula import atoms
 
+_PACK = typer.Argument(..., metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw.")
+
 rules_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Rules that bind whole conversations.")
 
 
 @rules_app.command("eval")
 def eval_command() -> None:
-    """Evaluate formulas on traces: JSON lines on stdin, one answer a line."""
+    """Evaluate formulas on traces, as JSON lines on stdin."""
     from bylaw.rule.lines import eval_lines
 
     raise typer.Exit(eval_lines(sys.stdin.buffer, sys.stdout.buffer))
@@ -25,14 +27,14 @@ def eval_command() -> None:
 
 @rules_app.command("margin")
 def margin_command() -> None:
-    """Margins of actions under weighted rules: JSON lines on stdin, one answer a line."""
+    """Weigh actions under rules, as JSON lines on stdin."""
     from bylaw.rule.margin import margin_lines
 
     raise typer.Exit(margin_lines(sys.stdin.buffer, sys.stdout.buffer))
 
 
 @rules_app.command("list")
-def list_command(pack: str = typer.Argument(..., metavar="PACK")) -> None:
+def list_command(pack: str = _PACK) -> None:
     """List the rules of a pack with their policies and predicates."""
     loaded = load_pack(pack)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 80)
@@ -50,7 +52,7 @@ def list_command(pack: str = typer.Argument(..., metavar="PACK")) -> None:
 
 @rules_app.command("draw")
 def draw_command(
-    pack: str = typer.Argument(..., metavar="PACK"),
+    pack: str = _PACK,
     name: str = typer.Argument(..., metavar="NAME", help="A rule (its automaton), or an action (its circuit)."),
     out: Path | None = typer.Option(None, "--out", metavar="FILE", help="Where to write the SVG; else on stdout."),
 ) -> None:
@@ -81,11 +83,11 @@ def _draw(pack: Pack, name: str) -> str:
 
 @rules_app.command("simulate")
 def simulate_command(
-    pack: str = typer.Argument(..., metavar="PACK"),
-    steps: int = typer.Option(8, "--steps", min=1, help="Acts of the random episode."),
-    seed: int = typer.Option(1, "--seed"),
+    pack: str = _PACK,
+    steps: int = typer.Option(8, "--steps", min=1, metavar="N", help="Acts of the random episode."),
+    seed: int = typer.Option(1, "--seed", metavar="N", help="Another seed gives another episode."),
 ) -> None:
-    """Walk the rules through a random episode and say which act breaks which rule."""
+    """Walk the rules of a pack through a random episode."""
     from bylaw.rule.monitor import Monitor
 
     loaded = load_pack(pack)

@@ -41,10 +41,10 @@ def scan_command(
         None, "--write-effects", metavar="FILE", help="Write the guessed effects there, to be corrected."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print everything as JSON."),
-    agent: str | None = typer.Option(None, "--agent", help="Count every conversation under this name."),
-    examples: int = typer.Option(20, "--examples", min=1, help="Calls listed per finding in the JSON."),
+    agent: str | None = typer.Option(None, "--agent", metavar="NAME", help="Count every conversation under this name."),
+    examples: int = typer.Option(20, "--examples", min=1, metavar="N", help="Calls listed per finding in the JSON."),
 ) -> None:
-    """Show what logs tell by themselves: no pack, no model, no database."""
+    """Show what logs tell without a pack, a model or a database."""
     scan_logs(logs, effects=effects, write_effects=write_effects, as_json=as_json, agent=agent, examples=examples)
 
 
