@@ -91,6 +91,8 @@ def _missing(missing: Missing) -> dict[str, Any]:
         "lookup": {"tool": lookup[0], "args": lookup[1]} if lookup else None,
         "reason": missing.reason,
         "claimed_at": missing.claimed_at,
+        "claim": missing.claim,
+        "stale_by": missing.stale_by,
         "decisive": missing.decisive,
     }
 

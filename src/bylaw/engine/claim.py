@@ -25,12 +25,18 @@ _MONTHS = (
 )
 
 
-def claimed_at(field: Field, value: Any, said: Sequence[tuple[int, str]], before: int) -> int | None:
-    """Step of the last user message before a call that states the value; UNSEEN stands for any the field may take."""
+def claim(field: Field, value: Any, said: Sequence[tuple[int, str]], before: int) -> tuple[int, str] | None:
+    """The last user message before a call that states the value: its step, and the words that do.
+
+    UNSEEN stands for any value the field may take.
+    """
     pattern = _pattern(field, value)
     if pattern is None:
         return None
-    return next((step for step, text in reversed(said) if step < before and pattern.search(text)), None)
+    for step, text in reversed(said):
+        if step < before and (match := pattern.search(text)):
+            return step, match[0]
+    return None
 
 
 def _pattern(field: Field, value: Any) -> re.Pattern[str] | None:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from bylaw.engine.claim import claimed_at
+from bylaw.engine.claim import claim
 from bylaw.engine.judgement import Evidence, Judgement
 from bylaw.engine.pack import Pack
 from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, rule, worst
@@ -28,6 +28,10 @@ class Missing(Struct, frozen=True):
     claimed_at: int | None
     decisive: bool
     """The determined criterion lacks it too."""
+    claim: str = ""
+    """The words of the user's message that state its value."""
+    stale_by: int | None = None
+    """Step of the write that changed it after it was seen; None where it had only grown old."""
 
 
 class Known(Struct, frozen=True):
@@ -201,10 +205,13 @@ class _PolicyCase:
         if entity.read is not None:
             named = dict(zip(entity.key, key, strict=False))
             lookup = (entity.read.tool, {arg: named.get(part) for arg, part in entity.read.arguments.items()})
-        claim = claimed_at(field, self._value(entity, fact, field), self._ledger.said, self._made.step)
-        if self._ledger.ever_visible(entity, key, fact.field, self._made) is not None:
-            return Missing(fact, lookup, "stale", claim, decisive)
-        return Missing(fact, lookup, "never_seen" if claim is None else "claimed", claim, decisive)
+        made = self._made
+        step, words = claim(field, self._value(entity, fact, field), self._ledger.said, made.step) or (None, "")
+        shown = self._ledger.ever_visible(entity, key, fact.field, made)
+        if shown is not None:
+            by = self._ledger.changed(entity.name, key, fact.field, shown.as_of, made.step, known_at=made.step)
+            return Missing(fact, lookup, "stale", step, decisive, words, by)
+        return Missing(fact, lookup, "never_seen" if step is None else "claimed", step, decisive, words)
 
     def _value(self, entity: Entity, fact: Fact, field: Field) -> Any:
         if self._truth is None or fact.key is None:
