@@ -14,6 +14,7 @@ from bylaw.engine.coverage import Covered, cover
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import BylawError
 from bylaw.policy.folder import find_folder, read_folder
+from bylaw.rule.lint import lint
 
 
 def check_command(
@@ -49,10 +50,24 @@ def _check(pack: Pack, console: Console, sentences: bool) -> bool:
     if bare:
         _say(console, f"without both a permit and a deny case: {', '.join(bare)}", style="red")
     _branches(pack, coverage, console)
+    wrong = _rules(pack, console)
     _sentences(pack, console, sentences)
     if pack.stale:
         _say(console, f"stale, the document changed under: {', '.join(pack.stale)}", style="red")
-    return not (faults or failed or bare or pack.stale)
+    return not (faults or failed or bare or wrong or pack.stale)
+
+
+def _rules(pack: Pack, console: Console) -> bool:
+    """Whether the rules contradict, repeat or block one another."""
+    book = pack.book
+    if not book.rules:
+        return False
+    ways = [name for name, predicate in book.predicates.items() if predicate.way]
+    found = lint(book.rules, actions=book.actions, ways=ways)
+    console.print(f"rules: {len(book.rules)}; faults found between them: {len(found)}", markup=False)
+    for finding in found:
+        _say(console, f"{finding.kind}: {finding.message}", indent=2, style="red")
+    return bool(found)
 
 
 def _branches(pack: Pack, coverage: dict[str, set[int]], console: Console) -> None:

@@ -8,10 +8,12 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from bylaw.engine.conduct import breaches
 from bylaw.engine.judgement import Evidence, Judgement
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import PolicyVerdict, settle_call
+from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import BylawError
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key
 from bylaw.facts.ledger import Ledger, Made, Shown
@@ -22,6 +24,7 @@ from bylaw.guard import Guard, evaluate
 from bylaw.trace.event import Call, Event, Message, Result
 
 _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
+_KEYS = ("note", "policy", "call", "facts", "world", "events", "done", "context", "now", "want")
 _HALVES = ("permit", "deny", "undetermined")
 
 Things = Mapping[tuple[str, Key], Record | None]
@@ -49,23 +52,46 @@ def run_cases(pack: Pack, coverage: dict[str, set[int]]) -> Iterator[Outcome | B
     for source in pack.cases.values():
         listed: Any = source.data.get("") or source.data.get("cases") or []
         for index, body in enumerate(cast(list[Any], listed)):
+            if body is None:
+                continue
             place = source.place(*(() if "" in source.data else ("cases",)), index)
             try:
-                yield _Case(pack, body, place).run(coverage)
+                if isinstance(body, dict) and "rule" in body:
+                    yield _rule_case(pack, cast(dict[str, Any], body), place)
+                else:
+                    yield _Case(pack, body, place).run(coverage)
             except BylawError as error:
                 yield CaseError(error.message, place=error.place or place, hint=error.hint)
 
 
+def _rule_case(pack: Pack, body: dict[str, Any], place: str) -> Outcome:
+    """A case of a rule: a few events, and whether they keep or break it."""
+    name, want = str(body["rule"]), str(body.get("want", ""))
+    rule = next((rule for rule in pack.book.rules if rule.name == name), None)
+    if rule is None:
+        raise CaseError(f"`{name}` is not a rule", place=place)
+    if want not in ("kept", "broken"):
+        raise CaseError("a case of a rule wants `kept` or `broken`", place=place)
+    events = list(_events(body.get("events") or [], place))
+    broken = [breach for breach in breaches(pack, events, None) if breach.rule.name == name]
+    got = "broken" if broken else "kept"
+    return Outcome(place, str(body.get("note", "")), rule.policy, want, got, got == want)
+
+
 class _Case:
     def __init__(self, pack: Pack, body: Any, place: str) -> None:
-        if not isinstance(body, dict):
-            raise CaseError("a case is a mapping with note, policy, call, facts, want", place=place)
         self._body = cast(dict[str, Any], body)
+        for key in sorted(self._body.keys() - set(_KEYS)):
+            raise CaseError(f"`{key}` means nothing in a case", place=place, hint=f"known: {', '.join(_KEYS)}")
+        if "want" not in self._body:
+            hint = "add `want: permit`, `deny` or `undetermined`"
+            raise CaseError("the case does not say what it wants", place=place, hint=hint)
         self._pack = pack
         self._place = place
         policy = str(self._body.get("policy", ""))
         if policy not in pack.guards:
-            raise CaseError(f"`{policy}` is not a policy with a guard", place=place)
+            hint = f"policies with one: {', '.join(pack.guards)}"
+            raise CaseError(f"`{policy}` is not a policy with a guard", place=place, hint=hint)
         self._policy = pack.policies[policy]
         self._guard: Guard = pack.guards[policy]
         calls = cast(dict[str, Any], self._body.get("call") or {})
@@ -74,17 +100,25 @@ class _Case:
         (self._tool, arguments), *_ = calls.items()
         self._arguments = cast(dict[str, Any], arguments or {})
         now = self._body.get("now")
-        self._now = datetime.fromisoformat(str(now)) if now is not None else pack.now
+        try:
+            self._now = datetime.fromisoformat(str(now)) if now is not None else pack.now
+        except ValueError:
+            raise CaseError(f"`{now}` is not a time", place=place, hint="write it like 2025-03-12T09:00:00") from None
 
     def run(self, coverage: dict[str, set[int]]) -> Outcome:
         """Judge the call and compare."""
         want: Any = self._body.get("want")
+        if not want or (isinstance(want, str) and want not in (*_HALVES, *WORST_FIRST)):
+            words = ", ".join((*_HALVES, *WORST_FIRST))
+            raise CaseError(
+                f"a case wants `{want}`" if want else "a case needs `want`", place=self._place, hint=f"one of {words}"
+            )
         taken = coverage.setdefault(self._policy.id, set())
         verdict = self._by_events(taken) if "events" in self._body else self._by_facts(taken)
         if isinstance(want, str) and want in _HALVES:
             got: str = verdict.evidence
             return self._outcome(want, got, got == want, verdict)
-        wanted = cast(dict[str, Any], {"strict": want} if isinstance(want, str) else want or {})
+        wanted = cast(dict[str, Any], want if isinstance(want, dict) else {"strict": want})
         missing = sorted(str(m.fact) for m in verdict.missing)
         found: dict[str, Any] = {"strict": verdict.strict, "determined": verdict.determined, "missing": missing}
         found |= {"evidence": verdict.evidence, "world": verdict.world, "because": verdict.because}
@@ -134,7 +168,9 @@ class _Case:
         for name, fields in cast(dict[str, Any], self._body.get(section) or {}).items():
             thing = _thing(name, self._pack.schema.entities, self._place)
             below = (over or {}).get(thing)
-            given = None if fields is None else cast(dict[str, Any], fields)
+            if fields is not None and not isinstance(fields, dict):
+                raise CaseError(f"`{name}` has fields, or is null where there is no such thing", place=self._place)
+            given = cast(dict[str, Any] | None, fields)
             if given is not None:
                 declared = self._pack.schema.entities[thing[0]]
                 for field in given.keys() - declared.fields.keys() - {"exists"}:
@@ -146,8 +182,8 @@ class _Case:
         return found
 
     def _done(self) -> list[tuple[str, dict[str, Any]]]:
-        listed = cast(list[dict[str, Any]], self._body.get("done") or [])
-        return [(tool, args or {}) for entry in listed for tool, args in entry.items()]
+        listed = cast(list[dict[str, Any] | None], self._body.get("done") or [])
+        return [(tool, args or {}) for entry in listed for tool, args in (entry or {}).items()]
 
 
 class _Told:
@@ -213,7 +249,9 @@ def _thing(name: str, entities: Mapping[str, Entity], place: str) -> tuple[str, 
 
 def _events(listed: Any, place: str) -> Iterator[Event]:
     step = 0
-    for turn, body in enumerate(cast(list[dict[str, Any]], listed), 1):
+    for turn, body in enumerate(cast(list[dict[str, Any] | None], listed), 1):
+        if body is None:
+            continue
         turn = int(body.get("turn", turn))
         if "user" in body:
             yield Message("user", str(body["user"]), turn)
