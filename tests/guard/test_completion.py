@@ -33,6 +33,10 @@ class TestAbsence:
         )
         assert said(text, source=Table({})).outcome == "deny"
 
+    def test_a_field_read_before_the_question_of_existence_ends_in_denial_all_the_same(self) -> None:
+        before = "size = r.size\nif not r.exists:\n    return permit()"
+        assert outcome("False", before=before, source=Table({})) == "deny"
+
 
 class TestCompletions:
     def test_user_facts_split_and_system_facts_fork(self) -> None:

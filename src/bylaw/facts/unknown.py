@@ -7,16 +7,15 @@ whatever is derived otherwise is a variable of its own, named by its expression.
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, NoReturn, Protocol, cast
+from typing import Any, Literal, NoReturn, Protocol, cast
 
 from bylaw.facts.entity import Fact, Field, Origin
 from bylaw.facts.region import (
     EITHER,
     EVERYWHERE,
-    FALSE,
     TRUE,
     Order,
     Region,
@@ -25,13 +24,12 @@ from bylaw.facts.region import (
     points,
     span_of,
 )
+from bylaw.facts.variable import DAY, Variable, place_of, show
 
 Kind = Literal["number", "time", "duration", "text", "list", "record", "any"]
 """What an Unknown is comparable with; `any` for what we cannot tell, such as an item of an unknown record."""
 
 LINES = ("number", "time", "duration")
-DAY = 86_400_000_000
-"""Microseconds: the distance of two dates on the line of times."""
 NEEDS = 64
 TEXT = 500
 
@@ -43,19 +41,6 @@ class Stuck(Exception):
 
     def __init__(self, unknown: "Unknown") -> None:
         self.unknown = unknown
-
-
-class Variable(NamedTuple):
-    """Something that has one value per path: a fact, or an expression remembered by its text."""
-
-    name: str
-    universe: Region
-    step: int | None
-    needs: Mapping[Fact, Origin]
-    """The facts that are not known, in the order they were met."""
-    kind: str
-    thing: tuple[str, Any] | None = None
-    """For `exists`: whose existence this is."""
 
 
 class Decider(Protocol):
@@ -355,63 +340,6 @@ def kind_of(value: Any) -> Kind:
             return "record"
         case _:
             return "any"
-
-
-def place_of(value: Any) -> int | Fraction:
-    """Where a known value stands on its line; a float stands where the decimal it prints as does."""
-    match value:
-        case int():
-            return value
-        case float():
-            return Fraction(repr(value))
-        case Decimal():
-            return Fraction(value)
-        case datetime():
-            return (value.toordinal() * 86_400 + value.hour * 3600 + value.minute * 60 + value.second) * 1_000_000 + (
-                value.microsecond
-            )
-        case date():
-            return value.toordinal() * DAY
-        case timedelta():
-            return (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
-        case _:
-            raise TypeError(f"a {kind_of(value)} has no order")
-
-
-def value_at(place: Any, kind: str) -> str:
-    """A place of a line as a person writes it."""
-    if kind == "time":
-        at = datetime.min + timedelta(microseconds=int(place) - DAY)
-        return str(at.date()) if int(place) % DAY == 0 else at.isoformat(sep=" ")
-    if kind == "duration":
-        return str(timedelta(microseconds=int(place)))
-    return str(place) if Fraction(place).denominator == 1 else str(float(place))
-
-
-def show(variable: Variable, region: Region) -> str:
-    """A region in words: `Request.reason = weather`, `Patient[P1].age >= 18`."""
-    name = variable.name
-    if isinstance(region, Words):
-        if variable.kind == "boolean":
-            return name if region in (TRUE, FALSE.rest()) else f"not {name}"
-        shown = sorted(str(value) for value in region.values)
-        if region.all_but:
-            return f"{name} not {' or '.join(shown)}" if shown else f"any {name}"
-        return f"{name} = {' or '.join(shown)}" if shown else f"no {name}"
-    return f"{name} " + (" or ".join(_show_span(span, variable) for span in region.spans) or "impossible")
-
-
-def _show_span(span: tuple[Any, Any], variable: Variable) -> str:
-    low, high = span
-    parts: list[str] = []
-    infinite = (float("-inf"), float("inf"))
-    if low.at == high.at or (variable.step and high.at not in infinite and low.at + variable.step == high.at):
-        return f"= {value_at(low.at, variable.kind)}"
-    if low.at not in infinite:
-        parts.append(f"{'>' if low.after else '>='} {value_at(low.at, variable.kind)}")
-    if high.at not in infinite:
-        parts.append(f"{'<=' if high.after else '<'} {value_at(high.at, variable.kind)}")
-    return " and ".join(parts) or "anything"
 
 
 def text_of(value: Any) -> str:

@@ -14,10 +14,11 @@ from msgspec import Struct
 
 from bylaw.facts.entity import Fact, Source
 from bylaw.facts.unknown import Stuck
+from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS
 from bylaw.guard.operation import Failure
 from bylaw.guard.parse import Guard
-from bylaw.guard.run import NOTHING, Absent, Assumptions, Hushed, Run, Split
+from bylaw.guard.run import Absent, Hushed, Run, Split
 
 Outcome = Literal["permit", "deny", "undetermined", "failed"]
 

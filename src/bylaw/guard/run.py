@@ -6,7 +6,9 @@ from typing import Any
 
 from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, Origin, Source
 from bylaw.facts.region import Region, Spans, Words, meet
-from bylaw.facts.unknown import Stuck, Truth, Unknown, Variable, derive, opaque_truth, show, text_of, unknown_fact
+from bylaw.facts.unknown import Stuck, Truth, Unknown, derive, opaque_truth, text_of, unknown_fact
+from bylaw.facts.variable import Variable
+from bylaw.guard.assumption import Assumptions
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.operation import Failure, admit, fail, name_of
@@ -18,41 +20,6 @@ PERMIT = ("permit", "")
 
 _fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 """Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""
-
-
-class Assumptions:
-    """One way the user's and the host's facts may be: for each a set of values it lies in."""
-
-    __slots__ = ("regions",)
-
-    def __init__(self, regions: Mapping[str, tuple[Variable, Region]] | None = None) -> None:
-        self.regions: Mapping[str, tuple[Variable, Region]] = regions or {}
-
-    def narrowed(self, variable: Variable, region: Region) -> "Assumptions":
-        """The same, and `variable` lies in `region`."""
-        return Assumptions({**self.regions, variable.name: (variable, region)})
-
-    def __bool__(self) -> bool:
-        return bool(self.regions)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Assumptions) and _regions(self) == _regions(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(sorted(self.regions)))
-
-    def __str__(self) -> str:
-        return "; ".join(show(variable, region) for variable, region in self.regions.values()) or "nothing assumed"
-
-    def __repr__(self) -> str:
-        return f"Assumptions({self})"
-
-
-NOTHING = Assumptions()
-
-
-def _regions(assumptions: Assumptions) -> dict[str, Region]:
-    return {name: region for name, (_, region) in assumptions.regions.items()}
 
 
 class Absent(Exception):
