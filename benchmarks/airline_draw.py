@@ -3,7 +3,7 @@
     python benchmarks/airline_draw.py OUT RUNS... [--seed 7] [--each 50] [--tool NAME]
 
 OUT is the folder of an audit, RUNS the files it was made from. Drawn over all agents: each agent in turn gives one
-call until enough are drawn. Reading each against its transcript is how agreement with a person is measured.
+call until enough are drawn. Reading each against its transcript is how agreement with a reader is measured.
 """
 
 import argparse

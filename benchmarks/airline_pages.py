@@ -38,7 +38,7 @@ def rows_of_agents(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def agreement_table(file: Path) -> list[dict[str, str]]:
-    """What a person said of the calls that were drawn; empty until somebody has read them."""
+    """What a reader said of the calls that were drawn; empty until somebody has read them."""
     if not file.is_file():
         return []
     with file.open(encoding="utf-8", newline="") as lines:
@@ -284,7 +284,7 @@ class Page:
         self.table(("statements that differ", "runs"), rows)
 
     def agreement(self, read: Sequence[Mapping[str, str]]) -> None:
-        self.say("## Read by a person")
+        self.say("## Read one by one")
         if not read:
             self.say(
                 "Fifty flagged and fifty unflagged calls are drawn by `benchmarks/airline_draw.py`; nobody has "

@@ -4,7 +4,7 @@
 
 One command: it audits the runs of both generations against their databases, takes outcomes from the verified gold
 actions, checks the gold actions themselves, replays every recorded call, times it all, and writes the page. The table
-of agreement is read from `docs/results/tau-airline-agreement.csv`, which people fill in after reading what
+of agreement is read from `docs/results/tau-airline-agreement.csv`, which a reader fills in after reading what
 `benchmarks/airline_draw.py` prints.
 """
 
