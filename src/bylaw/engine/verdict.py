@@ -64,9 +64,11 @@ def rule(cells: Sequence[Cell]) -> Ruling:
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict on a call over all policies: the gravest of theirs."""
     found = set(verdicts)
-    return next((verdict for verdict in WORST_FIRST if verdict in found), "compliant")
+    for verdict in WORST_FIRST:
+        if verdict in found:
+            return verdict
+    return "compliant"
 
 
 def _verdict(cell: Cell) -> Verdict:
-    key = (cell.evidence, cell.world)
-    return _TABLE[key] if key in _TABLE else "inconclusive"
+    return _TABLE.get((cell.evidence, cell.world), "inconclusive")
