@@ -71,4 +71,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def _verdict(cell: Cell) -> Verdict:
+    if cell.evidence == "undetermined" and not cell.missing and cell.world != "deny":
+        # No look-up would have helped: what is open hangs on something only the user can say, or on a limit.
+        return "inconclusive"
     return _TABLE.get((cell.evidence, cell.world), "inconclusive")
