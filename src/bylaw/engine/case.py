@@ -24,7 +24,6 @@ from bylaw.guard import Guard, evaluate
 from bylaw.trace.event import Call, Event, Message, Result
 
 _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
-_KEYS = ("note", "policy", "call", "facts", "world", "events", "done", "context", "now", "want")
 _HALVES = ("permit", "deny", "undetermined")
 
 Things = Mapping[tuple[str, Key], Record | None]
@@ -56,7 +55,7 @@ def run_cases(pack: Pack, coverage: dict[str, set[int]]) -> Iterator[Outcome | B
                 continue
             place = source.place(*(() if "" in source.data else ("cases",)), index)
             try:
-                if isinstance(body, dict) and "rule" in body:
+                if "rule" in cast(dict[str, Any], body):
                     yield _rule_case(pack, cast(dict[str, Any], body), place)
                 else:
                     yield _Case(pack, body, place).run(coverage)
@@ -81,8 +80,6 @@ def _rule_case(pack: Pack, body: dict[str, Any], place: str) -> Outcome:
 class _Case:
     def __init__(self, pack: Pack, body: Any, place: str) -> None:
         self._body = cast(dict[str, Any], body)
-        for key in sorted(self._body.keys() - set(_KEYS)):
-            raise CaseError(f"`{key}` means nothing in a case", place=place, hint=f"known: {', '.join(_KEYS)}")
         if "want" not in self._body:
             hint = "add `want: permit`, `deny` or `undetermined`"
             raise CaseError("the case does not say what it wants", place=place, hint=hint)
@@ -98,6 +95,9 @@ class _Case:
         if len(calls) != 1:
             raise CaseError("`call` names one tool with its arguments", place=place)
         (self._tool, arguments), *_ = calls.items()
+        if self._tool not in self._policy.tools:
+            hint = f"it binds {', '.join(self._policy.tools)}"
+            raise CaseError(f"policy `{policy}` does not bind `{self._tool}`", place=place, hint=hint)
         self._arguments = cast(dict[str, Any], arguments or {})
         now = self._body.get("now")
         try:
@@ -108,11 +108,9 @@ class _Case:
     def run(self, coverage: dict[str, set[int]]) -> Outcome:
         """Judge the call and compare."""
         want: Any = self._body.get("want")
-        if not want or (isinstance(want, str) and want not in (*_HALVES, *WORST_FIRST)):
-            words = ", ".join((*_HALVES, *WORST_FIRST))
-            raise CaseError(
-                f"a case wants `{want}`" if want else "a case needs `want`", place=self._place, hint=f"one of {words}"
-            )
+        if not isinstance(want, dict) and want not in (*_HALVES, *WORST_FIRST):
+            hint = f"want one of {', '.join((*_HALVES, *WORST_FIRST))}"
+            raise CaseError(f"`{want}` is nothing a policy can say", place=self._place, hint=hint)
         taken = coverage.setdefault(self._policy.id, set())
         verdict = self._by_events(taken) if "events" in self._body else self._by_facts(taken)
         if isinstance(want, str) and want in _HALVES:
@@ -168,8 +166,6 @@ class _Case:
         for name, fields in cast(dict[str, Any], self._body.get(section) or {}).items():
             thing = _thing(name, self._pack.schema.entities, self._place)
             below = (over or {}).get(thing)
-            if fields is not None and not isinstance(fields, dict):
-                raise CaseError(f"`{name}` has fields, or is null where there is no such thing", place=self._place)
             given = cast(dict[str, Any] | None, fields)
             if given is not None:
                 declared = self._pack.schema.entities[thing[0]]

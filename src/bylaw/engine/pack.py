@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from bylaw.engine.rules import Rules, RulesReader
 from bylaw.engine.statements import PolicyReader, read_tools
-from bylaw.errors import BylawError, PackError
+from bylaw.errors import BylawError, PackError, UsageError
 from bylaw.facts.schema import Schema, SchemaReader
 from bylaw.guard import Guard, Vocabulary, parse_guards
 from bylaw.policy.document import Document
@@ -62,6 +62,9 @@ def load_pack(name: str | Path, *, document: Path | None = None) -> Pack:
     """Load the pack at a path or of a name; PackError lists every fault found."""
     root = find_folder(str(name))
     folder = read_folder(root)
+    if variants := folder.manifest.data.get("variants"):
+        names = ", ".join(f"{name}/{variant['name']}" for variant in variants)
+        raise UsageError(f"`{name}` only chooses among its variants", hint=f"name one of them: {names}")
     return compile_pack(folder, document=document)
 
 
@@ -129,9 +132,14 @@ def _guards(
             policy = by_function.get(function)
             if policy is None:
                 hint = "name the function after a policy id, `-` as `_`"
-                faults.append(ManifestError(f"guard `{function}` enforces no policy", place=file, hint=hint))
+                faults.append(ManifestError(f"guard `{function}` enforces no policy", place=guard.place, hint=hint))
             elif policy.kind != "guard":
-                faults.append(ManifestError(f"policy `{policy.id}` is of kind {policy.kind}, not guard", place=file))
+                faults.append(
+                    ManifestError(f"policy `{policy.id}` is of kind {policy.kind}, not guard", place=guard.place)
+                )
+            elif policy.id in guards:
+                hint = f"it has one at {guards[policy.id].place}"
+                faults.append(ManifestError(f"policy `{policy.id}` has a second guard", place=guard.place, hint=hint))
             else:
                 guards[policy.id] = guard
     return guards, faults
@@ -164,6 +172,9 @@ def _manifest_faults(manifest: Located) -> list[BylawError]:
         faults.append(ManifestError(f"format `{data.get('format')}` is not 1", place=manifest.place("format")))
     if not data.get("name"):
         faults.append(ManifestError("the pack has no name", place=manifest.file))
+    if not data.get("document"):
+        hint = "name the policy document, or give its title and sha256"
+        faults.append(ManifestError("the pack has no document", place=manifest.file, hint=hint))
     if data.get("criterion", "determined") not in ("strict", "determined"):
         faults.append(ManifestError("criterion is strict or determined", place=manifest.place("criterion")))
     if data.get("now") is not None and _time(data["now"]) is None:

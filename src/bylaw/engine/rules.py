@@ -1,9 +1,10 @@
 """A pack's `rules.yaml`, compiled: its predicates, each with a way to a value, and its rules."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
+import msgspec
 from msgspec import Struct
 
 from bylaw.engine.act import Act
@@ -79,12 +80,15 @@ class RulesReader:
         """The rules; look at `faults` before using it."""
         if self._source is None:
             return EMPTY
+        self._known(self._source.data, {"predicates", "rules", "eps"})
         predicates = {
-            name: self._predicate(name, cast(dict[str, Any], body) if isinstance(body, dict) else {})
+            name: self._predicate(name, cast(dict[str, Any], body or {}))
             for name, body in cast(dict[str, Any], self._source.data.get("predicates") or {}).items()
         }
         rules: list[Rule] = []
         for index, body in enumerate(cast(list[Any], self._source.data.get("rules") or [])):
+            if body is None:
+                continue
             rule = self._rule(body, index, predicates)
             if rule is not None:
                 rules.append(rule)
@@ -100,14 +104,19 @@ class RulesReader:
             return Predicate(name, description, "")
         way = ways[0]
         value = body[way]
+        known = {way, "description", *(("when",) if way == "tool" else ())}
+        for key in sorted(body.keys() - known):
+            self._fault(f"`{key}` means nothing here", *at, key, hint=f"known beside `{way}`: {_listed(known - {way})}")
         match way:
             case "tool":
-                tools = frozenset([value] if isinstance(value, str) else value)
+                tools = frozenset(map(str, cast(list[Any], value) if isinstance(value, list) else [value]))
                 for tool in sorted(tools - self._schema.tools.keys()):
                     self._fault(f"`{tool}` is not a tool", *at)
                 if "when" in body:
                     called = " or ".join(f"act.tool == {tool!r}" for tool in sorted(tools))
-                    return self._code(name, description, f"({called}) and ({body['when']})", at)
+                    code = self._code(name, description, f"({called}) and ({body['when']})", at)
+                    # It stays an action: `FOR EACH` must know that it speaks of the binding the call names.
+                    return msgspec.structs.replace(code, way=way)
                 return Predicate(name, description, way, lambda act: act.tool in tools)
             case "effect":
                 return Predicate(name, description, way, lambda act: act.effect == value)
@@ -162,6 +171,7 @@ class RulesReader:
     def _rule(self, body: Any, index: int, predicates: Mapping[str, Predicate]) -> Rule | None:
         record = cast(dict[str, Any], body) if isinstance(body, dict) else {}
         name, policy = str(record.get("id", "")), str(record.get("policy", record.get("id", "")))
+        self._known(record, {"id", "formula", "policy", "weight", "hard"}, "rules", index)
         if not name or not record.get("formula"):
             self._fault("a rule needs an id and a formula", "rules", index)
             return None
@@ -184,6 +194,14 @@ class RulesReader:
                 self._fault(f"rule `{name}` speaks of `{atom}`, which is no predicate", "rules", index)
         return rule
 
+    def _known(self, record: Mapping[str, Any], names: set[str], *at: str | int) -> None:
+        for key in sorted(record.keys() - names):
+            self._fault(f"`{key}` means nothing here", *at, key, hint=f"known: {_listed(names)}")
+
     def _fault(self, message: str, *at: str | int, hint: str = "") -> None:
         place = self._source.place(*at) if self._source is not None else "rules.yaml"
         self.faults.append(RuleError(message, place=place, hint=hint))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

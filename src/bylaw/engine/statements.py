@@ -1,5 +1,6 @@
 """Reads a pack's tools and policies, and finds each policy's sentences in the document."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, cast, get_args
 
@@ -21,13 +22,19 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
     tools: dict[str, Tool] = {}
     faults: list[BylawError] = []
     for name, body in cast(dict[str, Any], source.data.get("tools") or {}).items():
-        record = cast(dict[str, Any], body) if isinstance(body, dict) else {}
+        record = cast(dict[str, Any], body or {})
         effect: Any = record.get("effect")
         if effect not in get_args(Effect):
             place = source.place("tools", name, "effect")
             faults.append(StatementError(f"effect of `{name}` is none of read, write, none", place=place))
             effect = "write"
         parameters, required = _parameters(record)
+        refused = str(record.get("refused", ""))
+        try:
+            re.compile(refused)
+        except re.error as error:
+            place = source.place("tools", name, "refused")
+            faults.append(StatementError(f"`{refused}` is not a pattern: {error}", place=place))
         changes = record.get("changes")
         tools[name] = Tool(
             name,
@@ -37,7 +44,7 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
             required,
             None if changes is None else tuple(changes),
             tuple(record.get("effects") or ()),
-            str(record.get("refused", "")),
+            refused,
         )
     return tools, faults
 
@@ -53,7 +60,7 @@ def _parameters(record: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, .
             parameters[name] = {"type": spec.removesuffix("?")}
             optional = spec.endswith("?")
         else:
-            parameters[name] = dict(spec or {})
+            parameters[name] = dict(cast(dict[str, Any], spec)) if isinstance(spec, dict) else {}
             optional = str(parameters[name].get("type", "")).endswith("?") or bool(
                 parameters[name].pop("optional", False)
             )
@@ -77,6 +84,8 @@ class PolicyReader:
         """The policies by id, in the order written."""
         policies: dict[str, Policy] = {}
         for index, body in enumerate(self._source.data.get("policies") or []):
+            if body is None:
+                continue
             policy = self._policy(body, index)
             if policy is None:
                 continue
@@ -105,7 +114,12 @@ class PolicyReader:
             self._fault(f"policy `{name}` binds no tool", index, hint="add `tools: [...]`")
         citations: list[Citation] = []
         stale = False
-        for span in cast(list[dict[str, Any]], record.get("spans") or []):
+        for span in cast(list[dict[str, Any] | None], record.get("spans") or []):
+            if span is None:
+                continue
+            if "quote" not in span and not ("line" in span and "digest" in span):
+                self._fault(f"a span of `{name}` needs `quote`, or `line` and `digest`", index, "spans")
+                continue
             citation = self._citation(span)
             stale |= citation is None
             citations.append(citation or _outside(span, self._title))

@@ -61,8 +61,6 @@ class SchemaReader:
 
     def read(self) -> Schema:
         """The compiled schema; look at `faults` before using it."""
-        for name in self._data.keys() - {"entities", "context", "observations"}:
-            self._fault(f"`{name}` is not a section", name, hint="sections are entities, context, observations")
         for name, body in self._section("entities").items():
             self._entities[name] = self._entity(name, body)
         if context := self._section("context"):
@@ -73,6 +71,8 @@ class SchemaReader:
             if tool not in self._tools:
                 self._fault(f"`{tool}` is not a tool", "observations", tool, hint="add it to tools.yaml")
             for index, body in enumerate(cast(list[Any], bodies) if isinstance(bodies, list) else [bodies]):
+                if body is None:
+                    continue
                 observation = self._observation(body, ("observations", tool, index))
                 if observation is not None:
                     shows.setdefault(tool, {}).setdefault(observation.entity.name, []).append(observation)
@@ -87,11 +87,7 @@ class SchemaReader:
 
     def _entity(self, name: str, body: Any) -> Entity:
         at = ("entities", name)
-        if not isinstance(body, dict):
-            self._fault(f"entity `{name}` must have key and fields", *at)
-            return Entity(name, (), {})
-        record = cast(dict[str, Any], body)
-        self._known(record, {"key", "read", "fields", "fresh_for", "description"}, at)
+        record = cast(dict[str, Any], body or {})
         key = _names(record.get("key", []))
         raw: Any = record.get("fields") or {}
         fields = {field: self._field(field, spec, (*at, "fields", field), "system") for field, spec in raw.items()}
@@ -109,15 +105,12 @@ class SchemaReader:
             self._fault(f"`{tool}` is not a tool", *at)
         elif unknown := sorted(set(arguments) - set(self._tools[tool].parameters)):
             self._fault(f"`{tool}` has no argument `{unknown[0]}`", *at)
+        for part in sorted(set(map(str, arguments.values())) - set(key)):
+            self._fault(f"`{part}` is not a key", *at, hint="arguments are named, then the key field each takes")
         return Lookup(str(tool), dict(arguments))
 
     def _field(self, name: str, body: Any, at: tuple[str | int, ...], origin: Any) -> Field:
-        record = cast(dict[str, Any], {"type": body} if isinstance(body, str) else body or {})
-        self._known(
-            record,
-            {"type", "values", "origin", "question", "from", "claims", "default", "private", "description"},
-            at,
-        )
+        record = cast(dict[str, Any], body if isinstance(body, dict) else {} if body is None else {"type": body})
         type_ = record.get("type", "enum" if "values" in record else "string")
         if type_ not in _TYPES:
             self._fault(f"`{type_}` is not a type", *at, hint=f"types are {', '.join(sorted(_TYPES))}")
@@ -125,14 +118,20 @@ class SchemaReader:
         origin = record.get("origin", origin)
         if origin not in ("system", "user", "context"):
             self._fault(f"origin `{origin}` is none of system, user, context", *at)
+            origin = "system"
         sayings = tuple(
-            Saying(s.get("argument", ""), s.get("says", ""), s.get("value")) for s in record.get("from", [])
+            Saying(str(s.get("argument", "")), str(s.get("says", "")), s.get("value"))
+            for s in cast(list[dict[str, Any] | None], record.get("from", []))
+            if s is not None
         )
         for saying in sayings:
+            if not saying.argument and not saying.says:
+                self._fault("`from` needs `argument` or `says`", *at)
             self._pattern(saying.says or ".", at)
         claims = tuple(
             (value, tuple(str(phrase) for phrase in phrases))
-            for value, phrases in cast(dict[str, list[str]], record.get("claims") or {}).items()
+            for value, phrases in cast(dict[str, list[str] | None], record.get("claims") or {}).items()
+            if phrases is not None
         )
         return Field(
             name,
@@ -147,12 +146,11 @@ class SchemaReader:
         )
 
     def _observation(self, body: Any, at: tuple[str | int, ...]) -> Observation | None:
-        if not isinstance(body, dict) or "as" not in cast(dict[str, Any], body):
+        record = cast(dict[str, Any], body)
+        if "as" not in record:
             self._fault("an observation needs `as:` and the kind of thing it shows", *at)
             return None
-        record = cast(dict[str, Any], body)
-        self._known(record, {"as", "each", "key", "fields", "only", "when", "text", "absent"}, at)
-        entity = self._entities.get(record["as"])
+        entity = self._entities.get(str(record["as"]))
         if entity is None:
             self._fault(f"`{record['as']}` is not an entity", *at)
             return None
@@ -204,14 +202,16 @@ class SchemaReader:
             return [Change(e.name, None, self._argument_key(e), None) for e in keyed]
         found: list[Change] = []
         for body in tool.changes:
+            if body is None:
+                continue
             record = _change_record(body)
-            entity = self._entities.get(record.get("as", ""))
+            entity = self._entities.get(str(record.get("as", "")))
             if entity is None:
-                self._tool_fault(f"`{body}` names no entity", *at)
+                self._fault(f"`{body}` names no entity", *at)
                 continue
             fields = _names(record.get("fields", ["*"]))
-            for name in set(fields) - {"*", "exists"} - set(entity.fields):
-                self._tool_fault(f"`{entity.name}` has no field `{name}`", *at)
+            for name in sorted(set(fields) - {"*", "exists"} - set(entity.fields)):
+                self._fault(f"`{entity.name}` has no field `{name}`", *at)
             if "key" in record:
                 key = self._key(entity, record["key"], at)
             else:
@@ -227,27 +227,40 @@ class SchemaReader:
         at = ("tools", tool.name, "effects")
         found: list[Effect] = []
         for body in tool.effects:
-            entity = self._entities.get(body.get("as", ""))
+            if body is None:
+                continue
+            entity = self._entities.get(str(body.get("as", "")))
             if entity is None:
-                self._tool_fault(f"`{body.get('as')}` is not an entity", *at)
+                self._fault(f"`{body.get('as')}` is not an entity", *at)
                 continue
             changes: dict[str, tuple[str, Getter]] = {}
             for name, value in cast(dict[str, Any], body.get("set") or {}).items():
                 if name not in entity.fields:
-                    self._tool_fault(f"`{entity.name}` has no field `{name}`", *at)
-                how = "is"
-                if isinstance(value, dict):
-                    record = cast(dict[str, Any], value)
-                    how, value = next(iter(record.items()))
-                    if how == "of":
-                        how, value = f"of {value}", record.get("key")
-                    elif how not in ("is", "plus", "minus", "append"):
-                        self._tool_fault(f"`{how}` is none of is, plus, minus, append, of", *at)
+                    self._fault(f"`{entity.name}` has no field `{name}`", *at)
+                how, value = self._how(name, value, at)
                 changes[name] = (how, self._value(value, at))
             key = self._key(entity, body.get("key"), at)
             each = self._each(body.get("each"), at)
             found.append(Effect(entity.name, each, key, changes, bool(body.get("delete", False))))
         return found
+
+    def _how(self, field: str, value: Any, at: tuple[str | int, ...]) -> tuple[str, Any]:
+        """How an effect moves a field, and by what."""
+        if not isinstance(value, dict):
+            return "is", value
+        record = cast(dict[str, Any], value)
+        if "of" in record:
+            name, _, other = str(record["of"]).partition(".")
+            if name not in self._entities or other not in self._entities[name].fields:
+                self._fault(f"`{record['of']}` is not a field", *at, hint="write it like `Slot.starts_at`")
+            elif len(self._entities[name].key) != 1:
+                self._fault(f"`{name}` has not just one key field", *at)
+            return f"of {record['of']}", record.get("key")
+        how = next(iter(record), "")
+        if len(record) != 1 or how not in ("is", "plus", "minus", "append"):
+            hint = "give one of is, plus, minus, append, or of and key"
+            self._fault(f"nothing says how `{field}` moves", *at, hint=hint)
+        return how, record.get(how)
 
     def _value(self, path: Any, at: tuple[str | int, ...]) -> Getter:
         if not isinstance(path, str) or not path.startswith(("$", "=")):
@@ -275,27 +288,16 @@ class SchemaReader:
             return None
 
     def _section(self, name: str) -> dict[str, Any]:
-        body: Any = self._data.get(name) or {}
-        if not isinstance(body, dict):
-            self._fault(f"`{name}` must be a mapping", name)
-            return {}
-        return cast(dict[str, Any], body)
-
-    def _known(self, record: Mapping[str, Any], names: set[str], at: tuple[str | int, ...]) -> None:
-        for name in sorted(record.keys() - names):
-            self._fault(f"`{name}` means nothing here", *at, name, hint=f"known: {', '.join(sorted(names))}")
+        return cast(dict[str, Any], self._data.get(name) or {})
 
     def _fault(self, message: str, *at: str | int, hint: str = "") -> None:
-        place = self._source.place(*at) if self._source is not None else "entities.yaml"
-        self.faults.append(SchemaError(message, place=place, hint=hint))
-
-    def _tool_fault(self, message: str, *at: str | int, hint: str = "") -> None:
-        place = self._tool_source.place(*at) if self._tool_source is not None else "tools.yaml"
+        source, file = (self._tool_source, "tools.yaml") if at[:1] == ("tools",) else (self._source, "entities.yaml")
+        place = source.place(*at) if source is not None else file
         self.faults.append(SchemaError(message, place=place, hint=hint))
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(str(name) for name in value or ())
+    return tuple(str(name) for name in cast(list[Any], value)) if isinstance(value, list) else (str(value),)
 
 
 def _change_record(body: Any) -> dict[str, Any]:

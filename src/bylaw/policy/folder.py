@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.document import Document
+from bylaw.policy.shape import SHAPES, shaped
 from bylaw.policy.yaml import Located, YamlError, read_yaml_file
 
 READY = Path(__file__).parent.parent / "packs"
@@ -43,14 +44,20 @@ class Folder(Struct):
             try:
                 return Document(given.read_text(encoding="utf-8"), name=given.name)
             except OSError as error:
-                raise UsageError(f"cannot read the document: {error.strerror}", place=str(given)) from None
+                why = (error.strerror or str(error)).lower()
+                raise UsageError(f"cannot read the document: {why}", place=str(given)) from None
+            except UnicodeDecodeError:
+                raise UsageError("the document is not UTF-8 text", place=str(given)) from None
         if not isinstance(named, str):
             return None
         try:
             return Document((self.root / named).read_text(encoding="utf-8"), name=named)
         except OSError:
-            self.faults.append(ManifestError(f"document `{named}` is not there", place=self.manifest.place("document")))
-            return None
+            why = f"document `{named}` is not there"
+        except UnicodeDecodeError:
+            why = f"document `{named}` is not UTF-8 text"
+        self.faults.append(ManifestError(why, place=self.manifest.place("document")))
+        return None
 
 
 def find_folder(name: str) -> Path:
@@ -120,10 +127,13 @@ def _yaml(path: Path, faults: list[BylawError], root: Path) -> Located | None:
             faults.append(ManifestError("no pack.yaml", place=str(path.parent)))
         return None
     try:
-        return read_yaml_file(path, file=_name(path, root))
+        found = read_yaml_file(path, file=_name(path, root))
     except YamlError as error:
         faults.append(error)
         return None
+    fitted, wrong = shaped(found, SHAPES["cases" if path.parent.name == "cases" else path.stem])
+    faults.extend(wrong)
+    return fitted
 
 
 def _name(path: Path, root: Path) -> str:

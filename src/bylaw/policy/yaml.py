@@ -20,6 +20,7 @@ _NUMBER = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][-+]?[0-9]+)?$"
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEPEST = 40
+_LARGEST = 4_000_000
 
 
 class YamlError(BylawError):
@@ -42,6 +43,10 @@ class Located:
         while at and at not in self._places:
             at = at[:-1]
         return self._places.get(at, self.file)
+
+    def with_data(self, data: dict[str, Any]) -> "Located":
+        """The same file with what was understood of it."""
+        return Located(self.file, data, self._places)
 
     def over(self, base: "Located") -> "Located":
         """This file laid over `base`: sections merge by name, lists of records by `id`."""
@@ -76,6 +81,9 @@ def _id(record: Any) -> str:
 
 def read_yaml(text: str, *, file: str) -> Located:
     """Parse `text`; raises YamlError with its place."""
+    if len(text) > _LARGEST:
+        hint = f"keep it under {_LARGEST:,}; split it"
+        raise YamlError(f"the file has {len(text):,} characters", place=file, hint=hint)
     places: dict[Place, str] = {}
     reader: Any = yaml
     try:
