@@ -13,7 +13,7 @@ class Covered(Struct, frozen=True):
     sentence: Sentence
     policies: tuple[Policy, ...]
     enforced: bool
-    """A guard or a rule holds calls to one of them."""
+    """A guard or a rule holds calls to one of them, and nobody marked that one as unenforced."""
 
     @property
     def state(self) -> str:
@@ -28,10 +28,11 @@ def cover(pack: Pack) -> list[Covered]:
     if pack.document is None:
         return []
     spans = [(c.start, c.end, policy) for policy in pack.policies.values() for c in policy.citations if c.start >= 0]
-    enforced = pack.guards.keys() | {rule.policy for rule in pack.book.rules}
+    held = pack.guards.keys() | {rule.policy for rule in pack.book.rules}
     covered: list[Covered] = []
     for sentence in pack.document.sentences:
         citing = (policy for start, end, policy in spans if start < sentence.end and sentence.start < end)
         policies = tuple({policy.id: policy for policy in citing}.values())
-        covered.append(Covered(sentence, policies, any(policy.id in enforced for policy in policies)))
+        enforced = any(policy.id in held and policy.unenforced is None for policy in policies)
+        covered.append(Covered(sentence, policies, enforced))
     return covered
