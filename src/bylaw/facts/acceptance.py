@@ -8,6 +8,10 @@ from bylaw.policy.tool import Tool
 from bylaw.trace.event import Result
 
 
+_REFUSALS = ("error", "unknown action", "unknown tool", "unknown function")
+"""How frameworks begin the text of a call they did not carry out."""
+
+
 def accepted(tool: Tool | None, result: Result | None) -> bool | None:
     """Whether the tool accepted the call: None where its result was not captured."""
     if result is None or not result.captured:
@@ -22,7 +26,7 @@ def accepted(tool: Tool | None, result: Result | None) -> bool | None:
     if result.error is False:
         return True
     head = content[:64].lstrip()
-    if head[:5].lower() == "error":
+    if head.lower().startswith(_REFUSALS):
         return False
     if head[:1] == "{" and ('"error"' in content or '"isError"' in content):
         value = result.value()
