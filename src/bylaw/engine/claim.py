@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from bylaw.facts.entity import ABSENT, UNSEEN, Field
+from bylaw.facts.entity import ABSENT, UNSEEN, Field, FieldType
 
 _MONTHS = (
     "january",
@@ -48,22 +48,26 @@ def _pattern(field: Field, value: Any) -> re.Pattern[str] | None:
         return None
     else:
         values = (value,)
-    return _compile(field, values) if values else None
+    # Not by the field itself: its default may be a list or a record, which cannot be a key.
+    return _compile(field.type, field.claims, values) if values else None
+
+
+_Claims = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @lru_cache(maxsize=4096)
-def _compile(field: Field, values: tuple[Any, ...]) -> re.Pattern[str] | None:
-    alternatives = [form for value in values for form in _forms(field, value)]
+def _compile(type: FieldType, claims: _Claims, values: tuple[Any, ...]) -> re.Pattern[str] | None:
+    alternatives = [form for value in values for form in _forms(type, claims, value)]
     return re.compile("|".join(alternatives), re.IGNORECASE) if alternatives else None
 
 
-def _forms(field: Field, value: Any) -> Iterator[str]:
+def _forms(type: FieldType, claims: _Claims, value: Any) -> Iterator[str]:
     """Patterns that state the value, each bounded by non-word characters where it is a word."""
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
-    for claimed, phrases in field.claims:
+    for claimed, phrases in claims:
         if claimed == name:
             yield from (re.escape(phrase) for phrase in phrases)
-    match field.type:
+    match type:
         case "string" | "enum":
             if len(name) > 1:
                 yield rf"(?<!\w){_loose(name)}(?!\w)"
