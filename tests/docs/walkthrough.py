@@ -72,7 +72,7 @@ def _run(block: Block, path: Path, folder: Path) -> int:
     for command in commands:
         done = run(command, folder)
         where = f"{path.name}:{block.line}: {command}"
-        assert done.returncode == status, f"{where}: status {done.returncode}\n{done.stdout}{done.stderr}"
+        assert done.returncode == status, f"{where}: status {done.returncode}\n{done.stdout}"
         printed.extend(done.stdout.splitlines())
     if "output" in block.marks:
         assert [line.rstrip() for line in printed] == [line.rstrip() for line in shown], f"{path.name}:{block.line}"
@@ -80,7 +80,7 @@ def _run(block: Block, path: Path, folder: Path) -> int:
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command line with this environment's `bylaw` first on the path."""
+    """Run a command line with this environment's `bylaw` first on the path; errors are output too, as on a terminal."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -88,5 +88,12 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     }
     command = re.sub(r"^pip install uv && uv run ", "", command)
     return subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=180, check=False
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=180,
+        check=False,
     )
