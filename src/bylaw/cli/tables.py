@@ -120,7 +120,8 @@ def _notes(summary: dict[str, Any]) -> list[str]:
     if summary["unknown_tools"]:
         notes.append(f"Tools the pack does not know: {', '.join(summary['unknown_tools'])}")
     if summary["skipped"]:
-        notes.append(f"{len(summary['skipped']):,} records could not be read and were skipped.")
+        count = len(summary["skipped"])
+        notes.append(f"{count:,} {'record' if count == 1 else 'records'} could not be read; see `skipped`.")
     return notes
 
 

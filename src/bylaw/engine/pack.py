@@ -1,5 +1,6 @@
 """A pack, compiled: policies with their sentences, tools, facts and guards, ready to judge calls."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -87,7 +88,7 @@ def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
     faults += rule_reader.faults
     guards, guard_faults = _guards(folder, schema, policies)
     faults += guard_faults
-    faults += _unguarded(policies, guards, book, folder)
+    faults += _unguarded(policies, guards, book, folder, faulty=bool(guard_faults))
     if faults:
         raise PackError(faults, place=str(manifest.data.get("name") or folder.root.name))
     by_tool: dict[str, list[tuple[Policy, Guard]]] = {}
@@ -146,7 +147,7 @@ def _guards(
 
 
 def _unguarded(
-    policies: Mapping[str, Policy], guards: Mapping[str, Guard], book: Rules, folder: Folder
+    policies: Mapping[str, Policy], guards: Mapping[str, Guard], book: Rules, folder: Folder, *, faulty: bool
 ) -> list[BylawError]:
     """Promise 5: what nothing enforces must be accepted by name."""
     source = folder.parts.get("policies", _EMPTY)
@@ -156,9 +157,13 @@ def _unguarded(
         for index, body in enumerate(cast(list[Any], source.data.get("policies") or []))
         if isinstance(body, dict)
     }
+    # A guard that is there but did not compile has been reported already.
+    texts = folder.guards.values() if faulty else ()
+    written = {name for text in texts for name in re.findall(r"^def (\w+)", text, re.MULTILINE)}
+    guarded = guards.keys() | {name for name in policies if name.replace("-", "_") in written}
     faults: list[BylawError] = []
     for policy in policies.values():
-        enforced = {"guard": policy.id in guards, "rule": policy.id in ruled}.get(policy.kind, True)
+        enforced = {"guard": policy.id in guarded, "rule": policy.id in ruled}.get(policy.kind, True)
         if not enforced and policy.unenforced is None:
             hint = f"write its {policy.kind}, or accept that by name: `unenforced: {{accepted_by: ..., reason: ...}}`"
             faults.append(ManifestError(f"nothing enforces policy `{policy.id}`", place=places[policy.id], hint=hint))
