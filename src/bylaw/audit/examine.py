@@ -7,6 +7,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule_line
+from bylaw.audit.redaction import Redaction
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.tally import Tally
 from bylaw.engine.conduct import breaches
@@ -26,14 +27,14 @@ class Examined(Struct):
     calls: list[tuple[int, str, bool, bytes]]
     """Step, tool, whether flagged, and the rest of its line."""
     conversation: bytes | None
-    findings: list[bytes]
-    """Lines of rules that were broken, without the trajectory's name."""
+    findings: list[tuple[str, bytes]]
+    """Rules that were broken, each with its line."""
 
 
 class Examiner:
     """Judges trajectories one by one and counts what it finds."""
 
-    def __init__(self, shelf: Shelf, *, mode: Mode = "hindsight", tasks: Any = None) -> None:
+    def __init__(self, shelf: Shelf, *, mode: Mode = "hindsight", tasks: Any = None, key: bytes | None = None) -> None:
         self.shelf = shelf
         self._mode: Mode = mode
         self._tasks = tasks
@@ -43,6 +44,7 @@ class Examiner:
         self.worlds: dict[str, str] = {}
         self.changed: dict[tuple[str, ...], Counter[str]] = {}
         self._sampled: Counter[str] = Counter()
+        self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
 
     def examine(self, trajectory: Trajectory, file: Path) -> Examined:
         """Audit one trajectory."""
@@ -51,21 +53,34 @@ class Examiner:
         if changed := self.shelf.changed_policies(pack, trajectory):
             agent = f"{agent} (changed policy)"
             self.changed.setdefault(changed, Counter())[trajectory.agent] += 1
+        redaction = self._redactions.get(pack.digest)
         session, verdicts = self._judge(pack, trajectory, file)
         outcome = self._outcome(trajectory, session, pack, file)
         self.tally.add(agent, outcome, verdicts)
         broken = breaches(pack, trajectory.events, session.ledger if session else None) if pack.book.rules else []
         self.tally.add_rules(agent, broken)
+        cover = None
+        if redaction is not None and (verdicts or broken):
+            cover = redaction.cover(trajectory.events, session.world if session is not None else None, verdicts)
         calls: list[tuple[int, str, bool, bytes]] = []
         for verdict in verdicts:
             record = call_line(pack, agent, verdict, broken)
+            if cover is not None:
+                record = cover.call(record)
             flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
             calls.append((verdict.made.step, verdict.made.call.tool, flagged, encode(record)))
         conversation = None
         if broken or any(flagged for _, _, flagged, _ in calls):
-            conversation = encode(conversation_line(trajectory, agent, outcome))
-        findings = [encode(rule_line(pack, agent, breach)) for breach in broken]
-        return Examined(trajectory.id, calls, conversation, findings)
+            told = conversation_line(trajectory, agent, outcome)
+            conversation = encode(told if cover is None else cover.conversation(told))
+        findings: list[tuple[str, bytes]] = []
+        for breach in broken:
+            line = rule_line(pack, agent, breach)
+            findings.append((breach.rule.name, encode(line if cover is None else cover.rule(line))))
+        name = trajectory.id
+        if redaction is not None:
+            name = redaction.name(name) if cover is None else cover.name(name)
+        return Examined(name, calls, conversation, findings)
 
     def _judge(self, pack: Pack, trajectory: Trajectory, file: Path) -> tuple[Session | None, list[CallVerdict]]:
         tools, events = pack.schema.tools, trajectory.events
@@ -83,6 +98,8 @@ class Examiner:
         note, world = self.shelf.world_for(pack, file)
         if note:
             self.worlds[file.name] = note
+        if (redaction := self._redactions.get(pack.digest)) is not None:
+            world = redaction.watch(world)
         session = Session(pack, world=world, mode=self._mode)
         for event in events:
             if isinstance(event, Call) and event.by == "agent":
@@ -117,4 +134,7 @@ class Examiner:
         record: Any = rows[0] if rows else None
         if isinstance(record, dict):
             fields = cast(dict[str, Any], record)
-            self.unmapped.update((call.tool, name) for name in fields if name not in mapped)
+            unmapped = [name for name in fields if name not in mapped]
+            if unmapped and (redaction := self._redactions.get(pack.digest)) is not None:
+                unmapped = redaction.tellable(call.tool, value, unmapped)
+            self.unmapped.update((call.tool, name) for name in unmapped)

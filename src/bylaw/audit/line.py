@@ -19,9 +19,12 @@ FLAGGED = frozenset({"violation", "near_miss", "uninformed"})
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 
 
-def finding_id(trajectory: str, step: int, tool: str) -> str:
-    """A finding's name, the same in every audit of the same conversation."""
-    return hashlib.blake2b(f"{trajectory}\0{step}\0{tool}".encode(), digest_size=6).hexdigest()
+def finding_id(trajectory: str, tool: str, number: int) -> str:
+    """A finding's name: the `number`th call of a tool (or breach of a rule) in a conversation.
+
+    Steps are no part of it: a run made anew keeps its findings where only talk or look-ups moved.
+    """
+    return hashlib.blake2b(f"{trajectory}\0{tool}\0{number}".encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def named(line: bytes, trajectory: str, finding: str | None = None) -> bytes:

@@ -24,13 +24,15 @@ class Request(Struct, frozen=True):
     tasks: Path | None = None
     agent: str | None = None
     jobs: int = 1
+    key: bytes | None = None
+    """Redact, with pseudonyms made under this key."""
 
 
 def open_examiner(request: Request) -> Examiner:
     """Load the pack and open the world of a request."""
     shelf = Shelf(request.pack, world=request.world, document=request.document)
     tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
-    return Examiner(shelf, mode=request.mode, tasks=tasks)
+    return Examiner(shelf, mode=request.mode, tasks=tasks, key=request.key)
 
 
 def examined_in(

@@ -1,6 +1,7 @@
 """The audit: files of recorded conversations in, verdicts and rates out. Start at `audit`."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -10,6 +11,7 @@ from msgspec import Struct
 from bylaw.audit.examine import Examined
 from bylaw.audit.line import finding_id, named
 from bylaw.audit.parallel import examine_in_parts
+from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request, examined_in, open_examiner
 from bylaw.audit.summary import policies_record, summarise
 from bylaw.errors import RecordError
@@ -24,6 +26,8 @@ class Report(Struct, frozen=True):
     summary: dict[str, Any]
     out: Path
     skipped: tuple[RecordError, ...]
+    names: Identities
+    """The conversations that were read, as the files name them."""
 
     @property
     def violations(self) -> int:
@@ -43,12 +47,12 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None) -> R
     out.mkdir(parents=True, exist_ok=True)
     skipped: list[RecordError] = []
     parts = examine_in_parts(request, examiner) if request.jobs > 1 else examined_in(request, examiner)
+    identities = Identities()
     with (
         (out / "calls.jsonl").open("wb") as calls,
         (out / "conversations.jsonl").open("wb") as conversations,
         (out / "findings.jsonl").open("wb") as findings,
     ):
-        identities = Identities()
         for number, part in enumerate(parts):
             if isinstance(part, RecordError):
                 skipped.append(part)
@@ -57,22 +61,30 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None) -> R
             if progress is not None:
                 progress(number)
     mode = "snapshot" if request.world is not None else request.mode
+    pseudonyms = Pseudonyms(request.key) if request.key is not None else None
+    if pseudonyms is not None:
+        skipped = [pseudonyms.fault(fault) for fault in skipped]
     summary = summarise(shelf, examiner, mode, skipped)
+    if pseudonyms is not None:
+        summary = redact_summary(summary, pseudonyms)
     _dump(out / "summary.json", summary)
     _dump(out / "policies.json", policies_record(shelf.packs))
-    return Report(summary, out, tuple(skipped))
+    return Report(summary, out, tuple(skipped), identities)
 
 
 def _write(
     part: Examined, identities: Identities, calls: IO[bytes], conversations: IO[bytes], findings: IO[bytes]
 ) -> None:
     name = identities.unique(part.id)
-    for step, tool, flagged, line in part.calls:
-        calls.write(named(line, name, finding_id(name, step, tool) if flagged else None))
+    made: Counter[str] = Counter()
+    for _, tool, flagged, line in part.calls:
+        made[tool] += 1
+        calls.write(named(line, name, finding_id(name, tool, made[tool]) if flagged else None))
     if part.conversation is not None:
         conversations.write(named(part.conversation, name))
-    for line in part.findings:
-        findings.write(named(line, name))
+    for rule, line in part.findings:
+        made["rule " + rule] += 1
+        findings.write(named(line, name, finding_id(name, "rule " + rule, made["rule " + rule])))
 
 
 def _dump(path: Path, record: Any) -> None:

@@ -44,6 +44,14 @@ class Guard:
         """`file:line` of its definition."""
         return f"{self.file}:{self.line}"
 
+    @property
+    def denials(self) -> list[str]:
+        """The texts it denies with, `...` for each value they would hold."""
+        calls = [node for node in ast.walk(self._node) if isinstance(node, ast.Call) and len(node.args) == 1]
+        texts = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "deny"]
+        parts = [text.values if isinstance(text, ast.JoinedStr) else [text] for text in texts]
+        return ["".join(str(p.value) if isinstance(p, ast.Constant) else "..." for p in text) for text in parts]
+
     def covering(self) -> Callable[..., Any]:
         """The same function, noting the branches it takes; made when first asked for."""
         if self._covering is None:

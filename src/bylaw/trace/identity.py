@@ -32,6 +32,9 @@ class Identities:
         self._seen[candidate] = 1
         return candidate
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._seen
+
     def own(self, trajectory: Trajectory) -> Trajectory:
         """`trajectory` under an id that no other one has."""
         id = self.unique(trajectory.id)

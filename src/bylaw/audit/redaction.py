@@ -1,0 +1,267 @@
+"""What an audit may write of a conversation: never a private value and, redacted, no text and no id as it was."""
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from bylaw.audit.private import Private, Witness, collect
+from bylaw.audit.scrub import Scrub
+from bylaw.engine.pack import Pack
+from bylaw.engine.settlement import CallVerdict
+from bylaw.errors import RecordError, UsageError
+from bylaw.facts.world import World
+from bylaw.trace.event import Event, decode_text
+
+Line = dict[str, Any]
+
+_PLACE = re.compile(r"^(.*?)([:#]\d+)?$", re.DOTALL)
+_EXTENSION = re.compile(r"(\.[a-z]+)?(\.gz)?$", re.IGNORECASE)
+_BOUND = re.compile(r"\((\w+) (.*)\)$", re.DOTALL)
+_QUOTED = re.compile(r"`[^`]*`?|'[^']*'?|\"[^\"]*\"?")
+_KEYED = re.compile(r"^([^\[]*)\[(.*)\](.*)$", re.DOTALL)
+_BEFORE = ("acted against what it had seen: ", "depends on what only the user can say; otherwise ")
+_SHORTEST = 8
+
+
+class Pseudonyms:
+    """Stable names in place of others: the same value has the same one wherever the key is the same."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def of(self, value: Any) -> str:
+        """The pseudonym of a value; a number and its text are the same."""
+        text = ("true" if value else "false") if isinstance(value, bool) else str(value)
+        return "p-" + hashlib.blake2b(text.encode("utf-8", "replace"), key=self._key, digest_size=5).hexdigest()
+
+    @property
+    def mark(self) -> str:
+        """Tells one key from another without telling the key."""
+        return hashlib.blake2b(b"which key", key=self._key, digest_size=6).hexdigest()
+
+    def place(self, place: str) -> str:
+        """A file's place: its path hidden, its line or position as it is."""
+        path, at = cast(re.Match[str], _PLACE.match(place)).groups()
+        return self.file(path) + (at or "")
+
+    def file(self, path: str) -> str:
+        """A file's path hidden, all but its extension."""
+        ending = cast(re.Match[str], _EXTENSION.search(path))[0]
+        return f"{self.of(path)}{ending}" if path else path
+
+    def fault(self, fault: RecordError) -> RecordError:
+        """What is wrong with a record, without quoting it."""
+        return RecordError(_unquoted(fault.message), place=self.place(fault.place))
+
+
+def redaction_key(given: str | None) -> bytes:
+    """The key that was given, or a random one for this run."""
+    if given is None:
+        return secrets.token_bytes(32)
+    if len(given) < _SHORTEST:
+        raise UsageError("the redaction key is too short", hint=f"give at least {_SHORTEST} characters")
+    return hashlib.blake2b(given.encode(), digest_size=32).digest()
+
+
+def redact_summary(summary: Line, pseudonyms: Pseudonyms) -> Line:
+    """`summary.json` without names of files or of fields that the pack does not know; it says under which key."""
+    return summary | {
+        "redacted": pseudonyms.mark,
+        "worlds": {pseudonyms.file(file): note for file, note in summary["worlds"].items()},
+        "unmapped_fields": {
+            tool: list(map(pseudonyms.of, names)) for tool, names in summary["unmapped_fields"].items()
+        },
+    }
+
+
+class Redaction:
+    """What stays hidden of conversations under one pack."""
+
+    def __init__(self, pack: Pack, key: bytes | None = None) -> None:
+        self.private = Private(pack)
+        self.pseudonyms = Pseudonyms(key) if key is not None else None
+        schema = pack.schema
+        self.names = {name for entity in schema.entities.values() for name in (entity.name, *entity.fields)}
+        self.names |= schema.arguments(tuple(schema.tools)) | schema.tools.keys()
+        self.tags = {f"[{kind}.{name}]" for kind, marked in self.private.fields.items() for name in marked}
+        self._pack = pack
+        self._denials: dict[str, list[tuple[re.Pattern[str], str]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.private) or self.pseudonyms is not None
+
+    def name(self, name: str) -> str:
+        """The id of a conversation of which nothing else is told."""
+        return self.pseudonyms.of(name) if self.pseudonyms is not None else name
+
+    def watch(self, world: World | None) -> World | None:
+        """The world, its reads remembered where they may tell something private."""
+        return Witness(world, self.private) if world is not None and self.private else world
+
+    def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
+        """What hides in one conversation. `world` is the one that was read, as `watch` gave it."""
+        if not self.private:
+            return Cover(self, None)
+        found = list(collect(self.private, events, world.read if isinstance(world, Witness) else {}))
+        for verdict in verdicts:
+            for policy in verdict.policies:
+                for fact, words in ((missing.fact, missing.claim) for missing in policy.missing if missing.claim):
+                    if fact.field in self.private.fields.get(fact.entity, ()):
+                        found.append(((f"{fact.entity}.{fact.field}", words, fact.field, False), None))
+        return Cover(self, Scrub(found))
+
+    def tellable(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
+        """Those names in a result that may be told: a name can itself be a private value."""
+        if not self.private:
+            return list(names)
+        scrub = Scrub((found, None) for found in self.private.in_result(tool, {}, value, None))
+        return [name for name in names if scrub.text(name) == name]
+
+    def key_names(self, entity: str) -> tuple[str, ...]:
+        """The key fields of a kind of thing."""
+        return self._pack.schema.entities[entity].key if entity in self._pack.schema.entities else ()
+
+    def denial(self, policy: str, text: str) -> str:
+        """A guard's reason with a gap for each value it holds; the policy's own words where it cannot be told."""
+        if policy not in self._denials:
+            guard = self._pack.guards.get(policy)
+            texts = guard.denials if guard is not None else []
+            self._denials[policy] = [
+                (re.compile(".*".join(map(re.escape, words.split("..."))), re.DOTALL), words) for words in texts
+            ]
+        for pattern, words in self._denials[policy]:
+            if pattern.fullmatch(text):
+                return words
+        return self._pack.policies[policy].definition if policy in self._pack.policies else ""
+
+
+class Cover:
+    """Hides what must not be told of one conversation, record by record."""
+
+    def __init__(self, redaction: Redaction, scrub: Scrub | None) -> None:
+        self._redaction = redaction
+        self._scrub = scrub
+        self._pseudonyms = redaction.pseudonyms
+
+    def name(self, name: str) -> str:
+        """An id, of the conversation or of a call."""
+        hidden = self._scrub.text(name) if self._scrub is not None else name
+        return self._pseudonyms.of(name) if self._pseudonyms is not None and name else hidden
+
+    def call(self, line: Line) -> Line:
+        """A line of `calls.jsonl`."""
+        hidden = line | {"call_id": self.name(line["call_id"]), "policies": [self._policy(p) for p in line["policies"]]}
+        if "rules" in line:
+            hidden["rules"] = [self.rule(rule) for rule in line["rules"]]
+        if "because" in line:
+            because = self._scrub.reason(line["because"]) if self._scrub is not None else line["because"]
+            hidden["because"] = _unquoted(because) if self._pseudonyms is not None else because
+        return hidden
+
+    def rule(self, line: Line) -> Line:
+        """A line of `findings.jsonl`: its reason ends with the thing that a rule for each thing speaks of."""
+        because = self._scrub.reason(line["because"]) if self._scrub is not None else line["because"]
+        if (pseudonyms := self._pseudonyms) is not None:
+            because = _BOUND.sub(lambda match: f"({match[1]} {pseudonyms.of(match[2])})", because)
+        return line | {"because": because}
+
+    def conversation(self, line: Line) -> Line:
+        """A line of `conversations.jsonl`."""
+        file: str = line["file"]
+        if self._pseudonyms is not None:
+            file = self._pseudonyms.file(file)
+        elif self._scrub is not None:
+            file = self._scrub.text(file)
+        return line | {"file": file, "events": [self._event(n, event) for n, event in enumerate(line["events"])]}
+
+    def _event(self, step: int, event: Line) -> Line:
+        if event["type"] == "call":
+            return event | {"arguments": self._data(event["arguments"]), "id": self.name(event["id"])}
+        text: str = event["text"]
+        if self._scrub is not None:
+            text = self._scrub.text(text, step)
+        if self._pseudonyms is not None:
+            value = decode_text(text) if event["type"] == "result" else None
+            said = f"[{len(text)} characters]" if text else ""
+            text = json.dumps(self._structure(value)) if isinstance(value, dict | list) else said
+        return event | {"text": text}
+
+    def _policy(self, policy: Line) -> Line:
+        hidden = policy | {
+            "missing": [self._missing(fact) for fact in policy["missing"]],
+            "asks": [self._ask(ask) for ask in policy["asks"]],
+            "seen": [self._seen(fact) for fact in policy["seen"]],
+        }
+        because: str = policy["because"]
+        if self._pseudonyms is not None:
+            because = self._reason(policy["id"], because, hidden["missing"])
+        elif self._scrub is not None:
+            because = self._scrub.reason(because)
+        return hidden | {"because": because}
+
+    def _reason(self, policy: str, because: str, missing: Sequence[Line]) -> str:
+        if because.startswith("not looked up: "):
+            return "not looked up: " + ", ".join(map(_spelled, missing))
+        before = next((words for words in _BEFORE if because.startswith(words)), "")
+        return before + self._redaction.denial(policy, because[len(before) :]) if because else ""
+
+    def _missing(self, fact: Line) -> Line:
+        lookup = fact["lookup"] and {**fact["lookup"], "args": self._data(fact["lookup"]["args"])}
+        hidden = self._fact(fact) | {"lookup": lookup}
+        if self._pseudonyms is not None or self._is_private(fact):
+            return hidden | {"claim": ""}
+        return hidden | {"claim": self._scrub.text(fact["claim"])} if self._scrub is not None else hidden
+
+    def _seen(self, fact: Line) -> Line:
+        hidden = self._fact(fact)
+        return hidden | {"value": self._data(fact["value"])} if "value" in fact else hidden
+
+    def _fact(self, fact: Line) -> Line:
+        if not fact["key"]:
+            return fact
+        names = self._redaction.key_names(fact["entity"])
+        marked = self._redaction.private.fields.get(fact["entity"], {})
+        key = [
+            f"[{fact['entity']}.{name}]" if name in marked else self._data(part)
+            for name, part in zip(names, fact["key"], strict=False)
+        ]
+        return fact | {"key": key}
+
+    def _ask(self, ask: Line) -> Line:
+        fact: str = self._scrub.reason(ask["fact"]) if self._scrub is not None else ask["fact"]
+        if (pseudonyms := self._pseudonyms) is not None and (match := _KEYED.match(fact)):
+            fact = f"{match[1]}[{', '.join(map(pseudonyms.of, match[2].split(', ')))}]{match[3]}"
+        return {"fact": fact, "question": ask["question"].replace(ask["fact"], fact)}
+
+    def _is_private(self, fact: Line) -> bool:
+        return fact["field"] in self._redaction.private.fields.get(fact["entity"], ())
+
+    def _data(self, value: Any) -> Any:
+        hidden = self._scrub.data(value) if self._scrub is not None else value
+        return self._structure(hidden) if self._pseudonyms is not None else hidden
+
+    def _structure(self, value: Any) -> Any:
+        """Data with its shape, the pack's own names and truth values; everything else under pseudonyms."""
+        assert self._pseudonyms is not None
+        if isinstance(value, Mapping):
+            known, of = self._redaction.names, self._pseudonyms.of
+            pairs = cast(Mapping[str, Any], value).items()
+            return {name if name in known else of(name): self._structure(item) for name, item in pairs}
+        if isinstance(value, list | tuple):
+            return [self._structure(item) for item in cast(Sequence[Any], value)]
+        if value is None or isinstance(value, bool) or value in self._redaction.tags:
+            return value
+        return self._pseudonyms.of(value)
+
+
+def _spelled(fact: Line) -> str:
+    key = "?" if fact["key"] is None else ", ".join(map(str, fact["key"]))
+    return f"{fact['entity']}[{key}].{fact['field']}" if fact["key"] != [] else f"{fact['entity']}.{fact['field']}"
+
+
+def _unquoted(text: str) -> str:
+    """A message without the values it quotes."""
+    return _QUOTED.sub("...", text)

@@ -1,0 +1,158 @@
+"""Takes the private values of one conversation out of whatever is written of it, however they are spelled there."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import Any, cast
+from urllib.parse import quote
+
+from bylaw.audit.private import Found
+from bylaw.facts.path import NOTHING
+
+ANYWHERE = 6
+"""A value this long is taken out even inside a word; a shorter one where it stands by itself."""
+SAYS_LITTLE = 2
+"""A value no longer than this, or a truth value, is taken out where its field stands: in prose it could be anything."""
+
+_FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
+
+
+class Scrub:
+    """The private values of one conversation, each replaced by the name of its field."""
+
+    def __init__(self, found: Iterable[tuple[Found, int | None]]) -> None:
+        labels: dict[str, str] = {}
+        weak: dict[tuple[str, str], str] = {}
+        self._here: dict[int, dict[str, str]] = {}
+        for (label, value, name, mapped), step in found:
+            for text, under in _leaves(value, name):
+                if len(text) > SAYS_LITTLE and text.lower() not in ("true", "false"):
+                    labels.setdefault(text.lower(), _tag(label))
+                    continue
+                weak.setdefault((under, text), _tag(label))
+                if mapped and step is not None:
+                    self._here.setdefault(step, {})[text] = _tag(label)
+        self._labels = labels
+        self._strong = _any_of(labels)
+        self._weak = {text: tag for (_, text), tag in weak.items()}
+        self._fields = [
+            (re.compile(_FIELD.format(name=re.escape(name), value=_letters(text)), re.IGNORECASE), tag)
+            for (name, text), tag in weak.items()
+            if name
+        ]
+
+    def text(self, text: str, step: int | None = None) -> str:
+        """`text` without them; at the step of a result, also without the short ones it showed under other names."""
+        if self._strong is not None:
+            text = self._strong.sub(self._name, text)
+        for pattern, tag in self._fields:
+            text = pattern.sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
+        for value, tag in self._here.get(step, {}).items() if step is not None else ():
+            text = _alone(value).sub(tag, text)
+        return text
+
+    def reason(self, text: str) -> str:
+        """A verdict's reason without them, the short ones included: it is made of values."""
+        text = self.text(text)
+        for value, tag in self._weak.items():
+            text = _alone(value).sub(tag, text)
+        return text
+
+    def data(self, value: Any, name: str = "") -> Any:
+        """Data without them; `name` is what it stands under."""
+        if isinstance(value, Mapping):
+            return {self.text(str(k)): self.data(v, str(k)) for k, v in cast(Mapping[Any, Any], value).items()}
+        if isinstance(value, list | tuple):
+            return [self.data(item, name) for item in cast(Sequence[Any], value)]
+        if value is None:
+            return None
+        text = _spelled(value)
+        cleaned = self.text(text)
+        if cleaned == text and name:
+            pair = f'"{name}":"{text}"'
+            tagged = self.text(pair)
+            cleaned = text if tagged == pair else tagged[len(name) + 4 : -1]
+        return value if cleaned == text else cleaned
+
+    def _name(self, match: re.Match[str]) -> str:
+        return self._labels.get(match[0].lower(), "[private]")
+
+
+def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """The texts a value is made of, each with the name it stands under."""
+    if value is NOTHING or value is None:
+        return
+    if isinstance(value, Mapping):
+        for key, item in cast(Mapping[Any, Any], value).items():
+            yield from _leaves(item, str(key))
+    elif isinstance(value, list | tuple):
+        for item in cast(Sequence[Any], value):
+            yield from _leaves(item, name)
+    elif text := _spelled(value).strip():
+        yield text, name
+
+
+def _spelled(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _tag(label: str) -> str:
+    return f"[{re.sub(r'[^A-Za-z0-9_.-]', '_', label)}]"
+
+
+def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
+    """Any of the texts, the longest that fits; as a tree of letters, so that a list of thousands stays cheap."""
+    long: _Tree = {}
+    short: _Tree = {}
+    for text in texts:
+        node = long if len(text) >= ANYWHERE else short
+        for letter in text:
+            node = node.setdefault(" " if letter.isspace() else letter, {})
+        node[""] = {}
+    parts = [_branches(long)] if long else []
+    if short:
+        # In JSON inside a text a line break is the two characters `\n`: that n belongs to no word.
+        parts.append(rf"(?:(?<!\w)|(?<=\\[nrtbf])){_branches(short)}(?!\w)")
+    return re.compile("|".join(parts), re.IGNORECASE) if parts else None
+
+
+_Tree = dict[str, Any]
+
+
+def _branches(node: _Tree) -> str:
+    written = ""
+    while len(node) == 1 and "" not in node:
+        ((letter, node),) = node.items()
+        written += _letter(letter)
+    tails = [_letter(letter) + _branches(below) for letter, below in node.items() if letter]
+    if not tails:
+        return written
+    return f"{written}(?:{'|'.join(tails)}){'?' if '' in node else ''}"
+
+
+def _alone(text: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){_letters(text)}(?!\w)", re.IGNORECASE)
+
+
+def _letters(text: str) -> str:
+    """A pattern for `text` as it is, and as JSON inside JSON, HTML and addresses spell it."""
+    return "".join(map(_letter, text))
+
+
+def _letter(letter: str) -> str:
+    if letter.isascii() and letter.isalnum():
+        return letter
+    if letter.isspace():
+        return r"(?:\s|\\+[nrt]|%20|%0a|%0d|%09|\+|&nbsp;|\\+u00(?:20|a0|0a|0d|09))+"
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    escaped = "".join(rf"\\+u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    code = ord(letter)
+    forms = {
+        re.escape(letter),
+        escaped,
+        re.escape(quote(letter, safe="", errors="surrogatepass")),
+        re.escape(escape(letter)),
+    }
+    forms |= {rf"&\#0*{code};", rf"&\#x0*{code:x};"}
+    slashes = r"\\*" if letter in "\"'\\/" else ""
+    return rf"(?:{slashes}(?:{'|'.join(sorted(forms, key=len, reverse=True))}))"
