@@ -251,9 +251,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         "BY303 rules.yaml:3: rule `say-it` speaks of `shipped`, which is no predicate",
     ),
     "a weight that is no number": (
-        {
-            "rules.yaml": "predicates: {shipped: {tool: ship}}\nrules:\n  - {id: say-it, formula: shipped, weight: much}\n"
-        },
+        {"rules.yaml": "predicates: {shipped: {tool: ship}}\nrules:\n  - {id: say-it, formula: x, weight: much}\n"},
         "BY408 rules.yaml:3: `weight` must be a number, not `much`",
     ),
     # cases
@@ -349,7 +347,7 @@ def test_a_folder_without_a_manifest_is_no_pack(tmp_path: Path) -> None:
     from bylaw.engine.pack import load_pack
     from bylaw.errors import UsageError
 
-    with pytest.raises(UsageError, match="no pack `.*`; give a folder with a pack.yaml, or one of: clinic"):
+    with pytest.raises(UsageError, match=r"no pack `.*`; give a folder with a pack.yaml, or one of: clinic"):
         load_pack(write_pack(tmp_path, {"pack.yaml": None}))
 
 

@@ -1,7 +1,7 @@
 """YAML as pack authors expect it, with the line of every value.
 
-Only `true` and `false` are booleans (so `yes` is a word), dates stay text, and duplicate keys,
-anchors and aliases are faults.
+Only `true` and `false` are booleans (so `yes` is a word), dates stay text, so do numbers that would not come out
+as they went in (`007`, twenty digits), and duplicate keys, anchors and aliases are faults.
 """
 
 import re
@@ -16,7 +16,7 @@ from bylaw.errors import BylawError
 Place = tuple[str | int, ...]
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
-_NUMBER = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][-+]?[0-9]+)?$")
+_NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*([eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)|\.[0-9]+([eE][-+]?[0-9]+)?)$")
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEPEST = 40

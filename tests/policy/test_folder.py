@@ -1,0 +1,138 @@
+"""A pack's folder: its digest, a base laid under it, variants that only choose."""
+
+from pathlib import Path
+
+import pytest
+
+from bylaw.audit.shelf import Shelf
+from bylaw.engine.pack import load_pack
+from bylaw.errors import PackError, UsageError
+from bylaw.policy.folder import find_folder, read_folder, ready_packs
+from bylaw.trace import Trajectory
+from tests.policy.shop import FILES, write_pack
+
+
+def digest(root: Path) -> str:
+    return load_pack(root).digest
+
+
+@pytest.mark.parametrize("name", [*FILES, "rules.yaml"])
+def test_the_digest_changes_with_every_file(name: str, tmp_path: Path) -> None:
+    changes = {"rules.yaml": "predicates: {}\nrules: []\n"}
+    before = digest(write_pack(tmp_path / "a", changes))
+    text = {**FILES, **changes}[name]
+    after = digest(write_pack(tmp_path / "b", {**changes, name: text + "\n"}))
+    assert before != after
+
+
+def test_the_digest_changes_when_a_file_comes_goes_or_is_renamed(tmp_path: Path) -> None:
+    more = {"cases/more.yaml": "[]\n"}
+    found = {
+        digest(write_pack(tmp_path / "a")),
+        digest(write_pack(tmp_path / "b", more)),
+        digest(write_pack(tmp_path / "c", {"cases/other.yaml": "[]\n"})),
+        digest(write_pack(tmp_path / "d", {"cases/shop.yaml": None})),
+    }
+    assert len(found) == 4
+
+
+def test_the_digest_does_not_change_with_anything_else(tmp_path: Path) -> None:
+    before = digest(write_pack(tmp_path / "a"))
+    root = write_pack(
+        tmp_path / "elsewhere" / "b", {"README.md": "Hello.", "notes/x.yaml": "a: [", "guards/x.txt": "?"}
+    )
+    (root / "policy.md").touch()
+    assert digest(root) == before
+    assert read_folder(root).digest == before
+
+
+def based(root: Path, own: dict[str, str], shared: dict[str, str] | None = None) -> Path:
+    base = {**FILES, **(shared or {})}
+    for name in ("pack.yaml", "policy.md"):
+        base.pop(name)
+    for name, text in base.items():
+        (root / "shared" / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / "shared" / name).write_text(text)
+    manifest = FILES["pack.yaml"] + "base: ../shared\n"
+    for name, text in {"pack.yaml": manifest, "policy.md": FILES["policy.md"], **own}.items():
+        (root / "own" / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / "own" / name).write_text(text)
+    return root / "own"
+
+
+def test_a_pack_stands_on_its_base(tmp_path: Path) -> None:
+    pack = load_pack(based(tmp_path, {}))
+    assert list(pack.guards) == ["only-paid", "no-gifts"]
+    assert list(pack.cases) == ["../shared/cases/shop.yaml"]
+
+
+def test_the_same_id_overrides_the_base_in_its_place(tmp_path: Path) -> None:
+    own = """\
+policies:
+  - id: no-gifts
+    kind: knowledge
+    definition: Gifts may be refunded here.
+  - id: more
+    kind: knowledge
+    definition: Something new.
+"""
+    root = based(
+        tmp_path, {"policies.yaml": own}, {"guards/shop.py": FILES["guards/shop.py"].partition("\n\n\n")[0] + "\n"}
+    )
+    pack = load_pack(root)
+    assert list(pack.policies) == ["only-paid", "no-gifts", "say-it", "more"]
+    assert pack.policies["no-gifts"].definition == "Gifts may be refunded here."
+    assert list(pack.guards) == ["only-paid"]
+
+
+def test_a_tool_of_the_pack_replaces_that_of_the_base(tmp_path: Path) -> None:
+    own = "tools:\n  ship: {effect: write, parameters: {order_id: string, speed: string}}\n"
+    tools = load_pack(based(tmp_path, {"tools.yaml": own})).schema.tools
+    assert list(tools) == ["get_order", "find_orders", "ship", "refund"]
+    assert set(tools["ship"].parameters) == {"order_id", "speed"}
+
+
+def test_faults_of_base_and_pack_each_name_their_file(tmp_path: Path) -> None:
+    own = "policies:\n  - id: more\n    kind: nonsense\n    definition: x\n"
+    shared = {"policies.yaml": FILES["policies.yaml"].replace("severity: high", "severity: fatal")}
+    with pytest.raises(PackError) as caught:
+        load_pack(based(tmp_path, {"policies.yaml": own}, shared))
+    assert [fault.place for fault in caught.value.faults] == ["../shared/policies.yaml:7", "policies.yaml:3"]
+
+
+def test_the_digest_covers_the_base(tmp_path: Path) -> None:
+    before = digest(based(tmp_path / "a", {}))
+    after = digest(based(tmp_path / "b", {}, {"tools.yaml": FILES["tools.yaml"] + "\n"}))
+    assert before != after
+
+
+def choosing(root: Path) -> Path:
+    write_pack(root / "old")
+    write_pack(root / "new", {"pack.yaml": FILES["pack.yaml"].replace('"1"', '"2"')})
+    manifest = "format: 1\nname: shops\nvariants:\n  - {name: old, when: {format: tau1}}\n  - {name: new}\n"
+    (root / "pack.yaml").write_text(manifest)
+    return root
+
+
+def test_a_trajectory_is_held_to_the_first_variant_it_meets(tmp_path: Path) -> None:
+    shelf = Shelf(str(choosing(tmp_path)))
+    assert shelf.name == "shops"
+    assert shelf.pack_for(Trajectory("a", [], format="tau1")).version == "1"
+    assert shelf.pack_for(Trajectory("b", [], format="openai")).version == "2"
+
+
+def test_a_pack_that_only_chooses_is_not_loaded_as_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="only chooses among its variants; name one of them"):
+        load_pack(choosing(tmp_path))
+
+
+def test_ready_packs_are_found_by_name() -> None:
+    assert ready_packs() == ["clinic", "tau-airline"]
+    assert find_folder("clinic").name == "clinic"
+    assert find_folder("tau-airline/tau2").parts[-2:] == ("tau_airline", "tau2")
+
+
+@pytest.mark.parametrize("name", ["", "..", "../clinic", "nothing", "/", "clinic/guards", "a\0b"])
+def test_what_is_no_pack_is_said_to_be_none(name: str) -> None:
+    with pytest.raises(UsageError, match="no pack"):
+        find_folder(name)
