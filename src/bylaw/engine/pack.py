@@ -138,12 +138,17 @@ def _guards(
                 faults.append(
                     ManifestError(f"policy `{policy.id}` is of kind {policy.kind}, not guard", place=guard.place)
                 )
-            elif policy.id in guards:
+            elif policy.id in guards and not _is_laid_over(file, guards[policy.id].file):
                 hint = f"it has one at {guards[policy.id].place}"
                 faults.append(ManifestError(f"policy `{policy.id}` has a second guard", place=guard.place, hint=hint))
             else:
                 guards[policy.id] = guard
     return guards, faults
+
+
+def _is_laid_over(file: str, below: str) -> bool:
+    """Whether a file of the pack itself stands over one of its base."""
+    return file.startswith("guards/") and not below.startswith("guards/")
 
 
 def _unguarded(
