@@ -10,6 +10,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,18 @@ from bylaw.packs.clinic.simulator.generate import write
 MODES = ("snapshot", "hindsight", "none")
 CRITERIA = ("strict", "determined")
 CLASSES = ("compliant", "violation", "near_miss", "uninformed", "inconclusive")
+
+
+PAGE = """# The clinic: the audit against an independent truth
+
+<!-- Written by benchmarks/clinic_truth.py --page; do not edit by hand. -->
+
+The clinic's simulator states every policy a second time, from the handbook alone, over its own SQLite world, with its
+own table of what each tool shows and alters; it imports nothing of the engine. Each write call is compared under every
+policy, both criteria and three worlds.
+
+    uv run python benchmarks/clinic_truth.py --page docs/results/clinic.md
+"""
 
 
 class Score:
@@ -94,9 +107,46 @@ def run(seeds: int, count: int, folder: Path) -> Score:
         lines = {(line["trajectory"], line["step"]): line for line in read_calls(out)}
         for truth in truths:
             for call in truth["calls"]:
-                score.compare(mode, {"trajectory": truth["trajectory"], **call}, lines.pop((truth["trajectory"], call["step"]), None))
-        score.differences.extend(f"{mode} {name} step {step}: judged, but not a write in the truth" for name, step in lines)
+                score.compare(
+                    mode,
+                    {"trajectory": truth["trajectory"], **call},
+                    lines.pop((truth["trajectory"], call["step"]), None),
+                )
+        score.differences.extend(
+            f"{mode} {name} step {step}: judged, but not a write in the truth" for name, step in lines
+        )
     return score
+
+
+def lines(score: Score, seeds: int, count: int, show: int) -> Iterator[str]:
+    """The tables, line by line."""
+    yield f"{seeds * count:,} trajectories, {seeds} seeds; per policy and call"
+    yield ""
+    yield f"{'world':10} {'criterion':11} {'class':13} {'truth':>7} {'found':>7} {'right':>7} {'precision':>9} {'recall':>7}"
+    yield from _rows(score.pairs)
+    yield ""
+    yield "per call, the gravest verdict"
+    yield from _rows(score.calls)
+    yield ""
+    yield "missing facts (strict)"
+    for mode in MODES:
+        right, absent, extra = (score.missing[mode, kind] for kind in ("right", "absent", "extra"))
+        yield f"{mode:10} right {right:,}  not named {absent:,}  wrongly named {extra:,}"
+    yield ""
+    yield "reasons (snapshot), truth -> found"
+    for (want, got), number in sorted(score.reasons.items()):
+        yield f"  {want:11} -> {got:11} {number:,}"
+    thin = [
+        f"{policy} {verdict} {score.cells[policy, verdict]}"
+        for policy in sorted({policy for policy, _ in score.cells})
+        for verdict in ("violation", "near_miss")
+        if score.cells[policy, verdict] < 20
+    ]
+    yield ""
+    yield f"cells with fewer than 20: {', '.join(thin) or 'none'}"
+    yield f"differences: {len(score.differences):,}"
+    for difference in score.differences[:show]:
+        yield f"  {difference}"
 
 
 def main() -> int:
@@ -105,38 +155,19 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--show", type=int, default=10)
+    parser.add_argument("--page", type=Path, help="also write the tables as a page of the documentation")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         score = run(options.seeds, options.count, Path(folder))
-    print(f"{options.seeds * options.count:,} trajectories, {options.seeds} seeds; per policy and call\n")
-    print(f"{'world':10} {'criterion':11} {'class':13} {'truth':>7} {'found':>7} {'right':>7} {'precision':>9} {'recall':>7}")
-    for mode in MODES:
-        for criterion in CRITERIA:
-            for name in CLASSES:
-                print(_row(score.pairs, mode, criterion, name))
-    print("\nper call, the gravest verdict")
-    for mode in MODES:
-        for criterion in CRITERIA:
-            for name in CLASSES:
-                print(_row(score.calls, mode, criterion, name))
-    print("\nmissing facts (strict)")
-    for mode in MODES:
-        right, absent, extra = (score.missing[mode, kind] for kind in ("right", "absent", "extra"))
-        print(f"{mode:10} right {right:,}  not named {absent:,}  wrongly named {extra:,}")
-    print("\nreasons (snapshot), truth -> found")
-    for (want, got), number in sorted(score.reasons.items()):
-        print(f"  {want:11} -> {got:11} {number:,}")
-    thin = [
-        f"{policy} {verdict} {score.cells[policy, verdict]}"
-        for policy in sorted({policy for policy, _ in score.cells})
-        for verdict in ("violation", "near_miss")
-        if score.cells[policy, verdict] < 20
-    ]
-    print(f"\ncells with fewer than 20: {', '.join(thin) or 'none'}")
-    print(f"differences: {len(score.differences):,}")
-    for difference in score.differences[: options.show]:
-        print(f"  {difference}")
+    text = "\n".join(lines(score, options.seeds, options.count, options.show))
+    print(text)
+    if options.page is not None:
+        options.page.write_text(f"{PAGE}\n```\n{text}\n```\n", encoding="utf-8")
     return 1 if score.differences else 0
+
+
+def _rows(pairs: Counter[tuple[str, str, str, str]]) -> Iterator[str]:
+    return (_row(pairs, mode, criterion, name) for mode in MODES for criterion in CRITERIA for name in CLASSES)
 
 
 def _row(pairs: Counter[tuple[str, str, str, str]], mode: str, criterion: str, name: str) -> str:
