@@ -122,7 +122,8 @@ def lines(score: Score, seeds: int, count: int, show: int) -> Iterator[str]:
     """The tables, line by line."""
     yield f"{seeds * count:,} trajectories, {seeds} seeds; per policy and call"
     yield ""
-    yield f"{'world':10} {'criterion':11} {'class':13} {'truth':>7} {'found':>7} {'right':>7} {'precision':>9} {'recall':>7}"
+    heads = f"{'truth':>7} {'found':>7} {'right':>7} {'precision':>9} {'recall':>7}"
+    yield f"{'world':10} {'criterion':11} {'class':13} {heads}"
     yield from _rows(score.pairs)
     yield ""
     yield "per call, the gravest verdict"
