@@ -33,7 +33,9 @@ def test_no_later_event_changes_the_evidence_half(which: int, where: int) -> Non
     for event in events[: chosen.made.step]:
         prefix.observe(event)
     again = prefix.judge(chosen.made.call)
-    assert [(e.policy.id, e.completions) for e in chosen.evidence] == [(e.policy.id, e.completions) for e in again.evidence]
+    assert [(e.policy.id, e.completions) for e in chosen.evidence] == [
+        (e.policy.id, e.completions) for e in again.evidence
+    ]
     for entry in chosen.evidence:
         for completion in entry.completions:
             for fact in completion.reads:
@@ -50,7 +52,9 @@ def test_what_comes_after_a_call_changes_no_missing_fact(which: int) -> None:
     events = conversations()[which % len(conversations())].events
     for verdict in judge(events):
         cut = [v for v in judge(events[: verdict.made.step + 1]) if v.made.step == verdict.made.step]
-        earlier = [v.made for v in judge(events) if v.made.start == verdict.made.start and v.made.step < verdict.made.step]
+        earlier = [
+            v.made for v in judge(events) if v.made.start == verdict.made.start and v.made.step < verdict.made.step
+        ]
         if earlier:
             continue  # their results, which the world waits for, come later
         assert evidence(cut[0]) == evidence(verdict)
@@ -71,7 +75,8 @@ def test_adding_a_truthful_look_up_never_makes_a_near_miss(which: int, where: in
         return
     name, key = things[where % len(things)]
     entity = pack().schema.entities[name]
-    assert entity.read is not None and key is not None
+    assert entity.read is not None
+    assert key is not None
     named = dict(zip(entity.key, key, strict=True))
     arguments = {argument: named[part] for argument, part in entity.read.arguments.items()}
     answer = look_up(entity.read.tool, arguments)

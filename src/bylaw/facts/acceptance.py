@@ -7,7 +7,6 @@ from typing import Any, cast
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Result
 
-
 _REFUSALS = ("error", "unknown action", "unknown tool", "unknown function")
 """How frameworks begin the text of a call they did not carry out."""
 
