@@ -1,7 +1,7 @@
 """`bylaw audit`: recorded conversations in, violations and near-misses out."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,15 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from bylaw.audit.baseline import compare, read_baseline, write_comparison
+from bylaw.audit.finding import Finding, read_findings
+from bylaw.audit.junit import write_junit
+from bylaw.audit.redaction import Pseudonyms, redaction_key
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, audit
+from bylaw.audit.sarif import write_sarif
+from bylaw.audit.waiver import read_waivers
+from bylaw.cli.comparison import print_comparison
 from bylaw.cli.tables import print_summary
 from bylaw.errors import UsageError
 
@@ -20,6 +27,15 @@ class FailOn(StrEnum):
 
     violation = "violation"
     near_miss = "near_miss"
+    rule = "rule"
+
+
+class Severity(StrEnum):
+    """How severe a policy is."""
+
+    high = "high"
+    medium = "medium"
+    low = "low"
 
 
 class Without(StrEnum):
@@ -56,17 +72,60 @@ def audit_command(
         1, "--jobs", min=1, metavar="N", help="Worker processes; the results are the same whatever N."
     ),
     report: bool = typer.Option(False, "--report", help="Also write report.html."),
-    fail_on: FailOn | None = typer.Option(None, "--fail-on", help="Exit with 1 where such a finding was made."),
+    fail_on: list[FailOn] = typer.Option(
+        [], "--fail-on", help="Exit with 1 where such a finding was made (near_miss: a violation too); repeatable."
+    ),
+    min_severity: Severity = typer.Option(
+        Severity.low, "--min-severity", help="For --fail-on: only under policies at least this severe."
+    ),
+    baseline: Path | None = typer.Option(
+        None, "--baseline", metavar="DIR", help="Folder of an earlier audit: only what is new counts for --fail-on."
+    ),
+    waivers: Path | None = typer.Option(
+        None, "--waivers", metavar="FILE", help="Findings that somebody answers for, with a reason and an expiry."
+    ),
+    sarif: Path | None = typer.Option(None, "--sarif", metavar="FILE", help="Also write the findings as SARIF 2.1.0."),
+    junit: Path | None = typer.Option(None, "--junit", metavar="FILE", help="Also write the calls as JUnit XML."),
+    redact: bool = typer.Option(False, "--redact", help="Write no text of the logs, and pseudonyms for ids."),
+    redact_key: str | None = typer.Option(
+        None,
+        "--redact-key",
+        metavar="TEXT",
+        envvar="BYLAW_REDACT_KEY",
+        help="Pseudonyms that stay the same from run to run; else random.",
+    ),
 ) -> None:
     """Audit recorded conversations under a policy pack."""
-    request = Request(tuple(_files(logs, out)), pack, world, without_world.value, document, tasks, agent, jobs)
+    files = tuple(_files(logs, out))
+    key = redaction_key(redact_key) if redact else None
+    request = Request(files, pack, world, without_world.value, document, tasks, agent, jobs, key)
+    mark = Pseudonyms(key).mark if key is not None else None
+    before = read_baseline(baseline, redacted=mark) if baseline is not None else None
+    waived = read_waivers(waivers) if waivers is not None else None
+    # What an earlier audit left there must not pass for this one's.
+    for name in ("comparison.json", "report.html"):
+        (out / name).unlink(missing_ok=True)
     found = audit(request, out, progress=_progress())
     _say(found)
+    if key is not None:
+        kept = "of the given key" if redact_key is not None else "made for this run only; give --redact-key to compare"
+        print(f"Redacted: pseudonyms {kept}")
+    comparison = None
+    if before is not None or waived is not None:
+        comparison = compare(out, found.names, baseline=before, waivers=waived)
+        print_comparison(comparison, _console())
+        print(f"Wrote {write_comparison(comparison, out)}")
+    standings = comparison.standings() if comparison is not None else None
+    if sarif is not None:
+        print(f"Wrote {write_sarif(out, sarif, files=files, standings=standings)}")
+    if junit is not None:
+        print(f"Wrote {write_junit(out, junit, standings=standings)}")
     if report:
         from bylaw.audit.report import write_report
 
         print(f"Wrote {write_report(out)}")
-    raise typer.Exit(_status(found, fail_on))
+    counted = comparison.new if comparison is not None else read_findings(out)
+    raise typer.Exit(_status(found, counted, fail_on, min_severity))
 
 
 def _files(logs: list[Path], out: Path) -> Iterator[Path]:
@@ -104,12 +163,17 @@ def _say(report: Report) -> None:
         print(f"bylaw: {fault.code} {fault}", file=sys.stderr)
     if len(report.skipped) > 20:
         print(f"bylaw: and {len(report.skipped) - 20} more, see summary.json", file=sys.stderr)
-    print_summary(report.summary, Console(highlight=False, width=None if sys.stdout.isatty() else 80), report.out)
+    print_summary(report.summary, _console(), report.out)
 
 
-def _status(report: Report, fail_on: FailOn | None) -> int:
-    if fail_on is FailOn.violation and report.violations:
-        return 1
-    if fail_on is FailOn.near_miss and (report.violations or report.near_misses):
+def _console() -> Console:
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 80)
+
+
+def _status(report: Report, findings: Iterable[Finding], fail_on: list[FailOn], severity: Severity) -> int:
+    verdicts = {word.value for word in fail_on}
+    if "near_miss" in verdicts:
+        verdicts.add("violation")
+    if verdicts and any(finding.counts(verdicts, severity.value) for finding in findings):
         return 1
     return 3 if report.skipped else 0

@@ -1,0 +1,132 @@
+"""An audit beside an earlier one: which findings are new, which are still there, fixed, gone or waived."""
+
+import json
+from collections.abc import Container
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.audit.finding import Charge, Finding, read_findings
+from bylaw.audit.waiver import Waiver, Waivers
+from bylaw.engine.verdict import WORST_FIRST
+from bylaw.errors import UsageError
+
+SCHEMA = "bylaw.comparison/1"
+
+Standing = Literal["new", "still", "waived"]
+
+
+class Comparison(Struct, frozen=True):
+    """Where every finding of an audit stands, and what has become of those of the earlier one."""
+
+    baseline: Path | None
+    new: list[Finding]
+    still: list[Finding]
+    waived: list[tuple[Finding, tuple[Waiver, ...]]]
+    fixed: list[Finding]
+    """Their conversation was audited again and the finding is not there."""
+    gone: list[Finding]
+    """Their conversation was not audited this time: nothing is known."""
+    expired: tuple[Waiver, ...] = ()
+    unused: tuple[Waiver, ...] = ()
+    known: frozenset[str] = frozenset()
+    """Ids of the findings that stood as gravely in the earlier audit, waived ones included."""
+
+    def standings(self) -> "Standings":
+        """The same, by finding."""
+        return Standings(self.baseline is not None, self.known, {f.id: waivers for f, waivers in self.waived})
+
+    def record(self) -> dict[str, Any]:
+        """As `comparison.json` holds it."""
+        lists = {name: getattr(self, name) for name in ("new", "still", "fixed", "gone")}
+        return {
+            "schema": SCHEMA,
+            "baseline": self.baseline.name if self.baseline is not None else None,
+            "counts": {name: len(found) for name, found in lists.items()} | {"waived": len(self.waived)},
+            **{name: [finding.record() for finding in found] for name, found in lists.items()},
+            "waived": [f.record() | {"waivers": [w.record() for w in waivers]} for f, waivers in self.waived],
+            "expired_waivers": [_named(waiver) for waiver in self.expired],
+            "unused_waivers": [_named(waiver) for waiver in self.unused],
+        }
+
+
+class Standings(Struct, frozen=True):
+    """How each finding of an audit stands; one that is not listed is new."""
+
+    compared: bool = False
+    known: Container[str] = frozenset[str]()
+    waived: dict[str, tuple[Waiver, ...]] = {}
+
+    def of(self, finding: str) -> Standing:
+        """Where a finding stands."""
+        return "waived" if finding in self.waived else "still" if finding in self.known else "new"
+
+
+class Baseline(Struct, frozen=True):
+    """The findings of an earlier audit, by id."""
+
+    folder: Path
+    findings: dict[str, Finding]
+
+
+def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
+    """The findings of the audit in `folder`; `redacted` marks the key under which the new ones will be named."""
+    path = folder / "summary.json"
+    if not path.is_file():
+        raise UsageError("no summary.json here", place=str(folder), hint="give the folder an audit wrote")
+    if msgspec.json.decode(path.read_bytes()).get("redacted") != redacted:
+        hint = "give both audits --redact with the same --redact-key, or neither"
+        raise UsageError("its findings have other names: it was redacted otherwise", place=str(folder), hint=hint)
+    return Baseline(folder, {finding.id: finding for finding in read_findings(folder)})
+
+
+def compare(
+    out: Path, names: Container[str], *, baseline: Baseline | None = None, waivers: Waivers | None = None
+) -> Comparison:
+    """Compare the audit in `out`, which read the conversations `names`, with an earlier one."""
+    waivers = waivers or Waivers(today=date.today())
+    before = dict(baseline.findings) if baseline is not None else {}
+    known: set[str] = set()
+    new: list[Finding] = []
+    still: list[Finding] = []
+    waived: list[tuple[Finding, tuple[Waiver, ...]]] = []
+    for finding in read_findings(out):
+        then = before.pop(finding.id, None)
+        if is_known := then is not None and not is_graver(finding, then):
+            known.add(finding.id)
+        if covering := waivers.waive(finding):
+            waived.append((finding, covering))
+        elif is_known:
+            still.append(finding)
+        else:
+            new.append(finding)
+    fixed = [finding for finding in before.values() if finding.trajectory in names]
+    gone = [finding for finding in before.values() if finding.trajectory not in names]
+    folder = baseline.folder if baseline is not None else None
+    return Comparison(folder, new, still, waived, fixed, gone, waivers.expired, waivers.unused, frozenset(known))
+
+
+def is_graver(now: Finding, then: Finding) -> bool:
+    """Whether a finding says more than it did: another policy, or a graver verdict under the same one."""
+    known = {charge.policy: _rank(charge) for charge in then.charges}
+    return any(_rank(charge) < known.get(charge.policy, len(WORST_FIRST)) for charge in now.charges)
+
+
+def write_comparison(comparison: Comparison, out: Path) -> Path:
+    """Write `comparison.json`."""
+    path = out / "comparison.json"
+    path.write_text(json.dumps(comparison.record(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def _rank(charge: Charge) -> int:
+    words: tuple[str, ...] = tuple(WORST_FIRST)
+    return words.index(charge.verdict) if charge.verdict in words else len(words)
+
+
+def _named(waiver: Waiver) -> dict[str, str]:
+    what = {"finding": waiver.finding} if waiver.finding else {"policy": waiver.policy}
+    return what | waiver.record()

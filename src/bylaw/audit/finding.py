@@ -1,0 +1,158 @@
+"""The findings of an audit, read back from its folder: flagged calls and broken rules, each under a stable id."""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.audit.line import FLAGGED
+from bylaw.errors import UsageError
+
+SEVERITIES = ("high", "medium", "low")
+"""The gravest first."""
+
+
+class Charge(Struct, frozen=True):
+    """One policy that a finding speaks of."""
+
+    policy: str
+    severity: str
+    verdict: str
+    because: str
+
+
+class Finding(Struct, frozen=True):
+    """One flagged call, or one broken rule."""
+
+    id: str
+    kind: Literal["call", "rule"]
+    name: str
+    """The tool that was called, or the rule."""
+    trajectory: str
+    agent: str
+    step: int
+    verdict: str
+    """Under the strict criterion, or where that does not flag it, the determined one."""
+    executed: bool | None
+    charges: tuple[Charge, ...]
+    because: str = ""
+
+    def counts(self, verdicts: Collection[str], severity: str = "low") -> bool:
+        """Whether it was really done and, under a policy at least that severe, has one of the verdicts."""
+        severe = SEVERITIES[: SEVERITIES.index(severity) + 1]
+        if self.kind == "rule":
+            return "rule" in verdicts and self.charges[0].severity in severe
+        if self.executed is False or self.verdict not in verdicts:
+            return False
+        return any(charge.verdict in verdicts and charge.severity in severe for charge in self.charges)
+
+    def record(self) -> dict[str, Any]:
+        """As files of findings hold it."""
+        return {
+            "finding": self.id,
+            "trajectory": self.trajectory,
+            "agent": self.agent,
+            "step": self.step,
+            "tool" if self.kind == "call" else "rule": self.name,
+            "verdict": self.verdict,
+            "executed": self.executed,
+            "policies": [{"id": c.policy, "severity": c.severity, "verdict": c.verdict} for c in self.charges],
+        }
+
+
+class Judged(Struct):
+    """One policy's word in a line of `calls.jsonl`."""
+
+    id: str
+    strict: str
+    determined: str
+    severity: str = "medium"
+    because: str = ""
+
+
+class CallLine(Struct):
+    """What is needed of a line of `calls.jsonl`."""
+
+    trajectory: str
+    agent: str
+    step: int
+    tool: str
+    executed: bool | None
+    strict: str
+    determined: str
+    policies: list[Judged]
+    finding: str = ""
+    because: str = ""
+
+    def as_finding(self) -> Finding:
+        """The finding it is, where it is flagged."""
+        charges = tuple(
+            Charge(p.id, p.severity, _flagged(p.strict, p.determined), p.because)
+            for p in self.policies
+            if _flagged(p.strict, p.determined) in FLAGGED
+        )
+        verdict = _flagged(self.strict, self.determined)
+        head = (self.finding, "call", self.tool, self.trajectory, self.agent, self.step)
+        return Finding(*head, verdict, self.executed, charges, self.because)
+
+
+class _RuleLine(Struct):
+    trajectory: str
+    agent: str
+    step: int
+    rule: str
+    policy: str
+    because: str
+    finding: str = ""
+
+
+def _flagged(strict: str, determined: str) -> str:
+    return strict if strict in FLAGGED or determined not in FLAGGED else determined
+
+
+_calls = msgspec.json.Decoder(CallLine)
+_rules = msgspec.json.Decoder(_RuleLine)
+
+
+def read_call(line: bytes) -> CallLine:
+    """One line of `calls.jsonl`."""
+    return _calls.decode(line)
+
+
+def read_findings(out: Path) -> Iterator[Finding]:
+    """Every finding of an audit, flagged calls first, in the order of the files."""
+    if not (out / "calls.jsonl").is_file():
+        raise UsageError("no calls.jsonl here", place=str(out), hint="give the folder an audit wrote")
+    try:
+        with (out / "calls.jsonl").open("rb") as lines:
+            for line in lines:
+                # Most calls are not flagged, and only flagged ones have an id: it stands right behind the name.
+                if b'"finding":"' in line and (call := _calls.decode(line)).finding:
+                    yield call.as_finding()
+        yield from read_broken_rules(out)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"a line of its files does not read: {error}", place=str(out), hint="audit again") from None
+
+
+def read_broken_rules(out: Path) -> Iterator[Finding]:
+    """The findings of an audit that are broken rules."""
+    path = out / "findings.jsonl"
+    if not path.is_file():
+        return
+    policies = read_policies(out)
+    with path.open("rb") as lines:
+        for line in lines:
+            rule = _rules.decode(line)
+            if rule.finding:
+                severity = policies.get(rule.policy, {}).get("severity", "medium")
+                charge = Charge(rule.policy, severity, "violation", rule.because)
+                head = (rule.finding, "rule", rule.rule, rule.trajectory, rule.agent, rule.step)
+                yield Finding(*head, "violation", None, (charge,), rule.because)
+
+
+def read_policies(out: Path) -> dict[str, Any]:
+    """`policies.json`."""
+    path = out / "policies.json"
+    return msgspec.json.decode(path.read_bytes()) if path.is_file() else {}

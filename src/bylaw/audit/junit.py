@@ -1,0 +1,131 @@
+"""Judged calls as JUnit XML, which every build server reads: one suite per agent, one case per write call."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO
+from xml.sax.saxutils import escape, quoteattr
+
+from msgspec import Struct
+
+from bylaw.audit.baseline import Standings
+from bylaw.audit.finding import Finding, read_broken_rules, read_call
+
+_FAILED = ("violation", "near_miss")
+# What XML 1.0 cannot hold, whatever way it is written.
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Suite(Struct):
+    """The cases of one agent: where they stand, and how many ended how."""
+
+    calls: list[int]
+    rules: list[Finding]
+    failures: int = 0
+    skipped: int = 0
+
+    @property
+    def tests(self) -> int:
+        """How many cases there are."""
+        return len(self.calls) + len(self.rules)
+
+    def count(self, outcome: str) -> None:
+        """Count one case."""
+        self.failures += outcome == "failure"
+        self.skipped += outcome == "skipped"
+
+
+def write_junit(out: Path, target: Path, *, standings: Standings | None = None) -> Path:
+    """Write the calls and broken rules of the audit in `out`.
+
+    A finding fails its case; one that was there before, is waived, was refused or is not settled is skipped.
+    """
+    standings = standings or Standings()
+    suites: dict[str, Suite] = {}
+    with (out / "calls.jsonl").open("rb") as lines:
+        place = 0
+        for line in lines:
+            call = read_call(line)
+            suite = suites.setdefault(call.agent, Suite([], []))
+            suite.calls.append(place)
+            suite.count(_outcome(call.as_finding(), standings)[0])
+            place += len(line)
+        for finding in read_broken_rules(out):
+            suite = suites.setdefault(finding.agent, Suite([], []))
+            suite.rules.append(finding)
+            suite.count(_outcome(finding, standings)[0])
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("w", encoding="utf-8", newline="\n") as junit:
+            junit.write('<?xml version="1.0" encoding="UTF-8"?>\n')
+            junit.write(f'<testsuites name="bylaw audit" {_counts(suites.values())}>\n')
+            for agent, suite in suites.items():
+                junit.write(f"<testsuite name={_attribute(agent or '(unnamed)')} {_counts([suite])}>\n")
+                for finding in _findings(suite, lines):
+                    junit.write(_case(finding, standings))
+                junit.write("</testsuite>\n")
+            junit.write("</testsuites>\n")
+    return target
+
+
+def _counts(suites: Iterable[Suite]) -> str:
+    """The counts of some suites as attributes."""
+    parts = list(suites)
+    tests, failures, skipped = (
+        sum(part.tests for part in parts),
+        sum(part.failures for part in parts),
+        sum(part.skipped for part in parts),
+    )
+    return f'tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}" time="0"'
+
+
+def _findings(suite: Suite, lines: IO[bytes]) -> Iterator[Finding]:
+    for place in suite.calls:
+        lines.seek(place)
+        yield read_call(lines.readline()).as_finding()
+    yield from suite.rules
+
+
+def _case(finding: Finding, standings: Standings) -> str:
+    name = _attribute(f"{finding.trajectory} step {finding.step}")
+    case = f"<testcase classname={_attribute(finding.name)} name={name} time="
+    outcome, message = _outcome(finding, standings)
+    if outcome == "passed":
+        return case + '"0"/>\n'
+    told = "\n".join(
+        f"{charge.policy} ({charge.severity}): {charge.verdict.replace('_', '-')}: {charge.because}"
+        for charge in finding.charges
+    )
+    if outcome == "skipped":
+        return f'{case}"0"><skipped message={_attribute(message)}/></testcase>\n'
+    body = escape(_clean(f"{told}\nfinding {finding.id}"))
+    return f'{case}"0"><failure type="{finding.verdict}" message={_attribute(message)}>{body}</failure></testcase>\n'
+
+
+def _outcome(finding: Finding, standings: Standings) -> tuple[str, str]:
+    """How a case ends, and what is said of it."""
+    if finding.verdict == "compliant":
+        return "passed", ""
+    because = next((charge.because for charge in finding.charges if charge.because), finding.because)
+    told = f"{finding.verdict.replace('_', '-')}: {because}" if because else finding.verdict.replace("_", "-")
+    if finding.verdict not in _FAILED:
+        return "skipped", told
+    if finding.executed is False:
+        return "skipped", f"refused; {told}"
+    match standings.of(finding.id):
+        case "waived":
+            waivers = standings.waived[finding.id]
+            said = "; ".join(f"{w.reason} ({w.owner}, until {w.expires.isoformat()})" for w in waivers)
+            return "skipped", f"waived: {said}; {told}"
+        case "still":
+            return "skipped", f"known from the baseline; {told}"
+        case "new":
+            return "failure", told
+
+
+def _attribute(text: str) -> str:
+    # Line breaks in an attribute would come back as spaces.
+    return quoteattr(_clean(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+
+
+def _clean(text: str) -> str:
+    return _UNPRINTABLE.sub("\ufffd", text)

@@ -1,0 +1,154 @@
+"""Findings as SARIF 2.1.0, the format that code hosts and editors show; written line by line."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from bylaw import __version__
+from bylaw.audit.baseline import Standings
+from bylaw.audit.finding import Charge, Finding, read_findings, read_policies
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_BY_LINE = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+_SEVERE = {
+    "violation": {"high": "error", "medium": "error", "low": "warning"},
+    "near_miss": {"high": "warning", "medium": "warning", "low": "note"},
+}
+
+
+class Place(Struct):
+    """Where a conversation was recorded: the file, and its line or position there."""
+
+    trajectory: str
+    file: str = ""
+    position: int = 0
+
+
+_places = msgspec.json.Decoder(Place)
+
+
+def write_sarif(out: Path, target: Path, *, files: Sequence[Path] = (), standings: Standings | None = None) -> Path:
+    """Write the findings of the audit in `out`; `files` are the logs as they were named, to point into them."""
+    policies = read_policies(out)
+    rules = [_rule(name, policy) for name, policy in policies.items()]
+    index = {name: number for number, name in enumerate(policies)}
+    places = read_places(out)
+    paths = _paths(files)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("w", encoding="utf-8", newline="\n") as sarif:
+        driver = {"name": "bylaw", "version": __version__, "semanticVersion": __version__, "rules": rules}
+        head = f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"tool": {{"driver": {_dump(driver)}}}'
+        sarif.write(head + ', "columnKind": "unicodeCodePoints", "results": [')
+        comma = "\n"
+        for finding in read_findings(out):
+            for result in _results(finding, index, places, paths, standings or Standings()):
+                sarif.write(comma + _dump(result))
+                comma = ",\n"
+        sarif.write("\n]}]}\n")
+    return target
+
+
+def read_places(out: Path) -> dict[str, Place]:
+    """Where the conversations with findings were recorded, by name."""
+    path = out / "conversations.jsonl"
+    if not path.is_file():
+        return {}
+    with path.open("rb") as lines:
+        return {place.trajectory: place for place in map(_places.decode, lines)}
+
+
+def _rule(name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
+    sentences = [cite["text"] for cite in policy.get("citations", []) if cite.get("text")]
+    definition = policy.get("definition") or name
+    return {
+        "id": name,
+        "shortDescription": {"text": definition},
+        "fullDescription": {"text": definition},
+        "help": {"text": "\n\n".join(sentences) or definition},
+        "defaultConfiguration": {"level": _SEVERE["violation"].get(policy.get("severity", "medium"), "error")},
+        "properties": {"severity": policy.get("severity", "medium"), "tags": ["policy", policy.get("kind", "guard")]},
+    }
+
+
+def _results(
+    finding: Finding,
+    index: Mapping[str, int],
+    places: Mapping[str, Place],
+    paths: Mapping[str, str],
+    standings: Standings,
+) -> Iterator[dict[str, Any]]:
+    """One result per policy that the finding speaks of."""
+    place = places.get(finding.trajectory, Place(finding.trajectory))
+    shared: dict[str, Any] = {
+        "locations": [_location(finding, place, paths)],
+        "partialFingerprints": {"bylawFinding/v1": finding.id},
+    }
+    if standings.compared:
+        shared["baselineState"] = "unchanged" if finding.id in standings.known else "new"
+    if waivers := standings.waived.get(finding.id):
+        shared["suppressions"] = [
+            {
+                "kind": "external",
+                "status": "accepted",
+                "justification": f"{waiver.reason} ({waiver.owner}, until {waiver.expires.isoformat()})",
+            }
+            for waiver in waivers
+        ]
+    for charge in finding.charges:
+        result: dict[str, Any] = {"ruleId": charge.policy, "level": level(finding, charge)}
+        if charge.policy in index:
+            result["ruleIndex"] = index[charge.policy]
+        what = "rule" if finding.kind == "rule" else charge.verdict.replace("_", "-")
+        why = f": {charge.because}" if charge.because else ""
+        result["message"] = {
+            "text": f"{what}: {finding.name} at step {finding.step} of {finding.trajectory}{why}",
+        }
+        result["properties"] = {
+            "verdict": charge.verdict,
+            "severity": charge.severity,
+            "agent": finding.agent,
+            "trajectory": finding.trajectory,
+            "step": finding.step,
+            "executed": finding.executed,
+        }
+        yield result | shared
+
+
+def level(finding: Finding, charge: Charge) -> str:
+    """How loud a result is; what was refused, or is not known to be wrong, is only noted."""
+    if finding.executed is False:
+        return "note"
+    return _SEVERE.get(charge.verdict, {}).get(charge.severity, "note")
+
+
+def _location(finding: Finding, place: Place, paths: Mapping[str, str]) -> dict[str, Any]:
+    line = place.position if place.file.lower().endswith(_BY_LINE) else 1
+    uri = paths.get(place.file) or quote(place.file) or "unknown"
+    return {
+        "physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": max(1, line)}},
+        "logicalLocations": [
+            {"name": finding.name, "fullyQualifiedName": f"{finding.trajectory}/{finding.step}/{finding.name}"}
+        ],
+    }
+
+
+def _paths(files: Sequence[Path]) -> dict[str, str]:
+    """The address of each file by its bare name, which is all that conversations know; of two alike, neither."""
+    found: dict[str, str] = {}
+    for file in files:
+        path = file
+        if path.is_absolute():
+            here = Path.cwd()
+            path = path.relative_to(here) if path.is_relative_to(here) else path
+        address = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+        found[file.name] = "" if file.name in found else address
+    return found
+
+
+def _dump(record: Any) -> str:
+    return json.dumps(record, ensure_ascii=False)

@@ -1,0 +1,143 @@
+"""Findings that somebody answers for, for a while: who, why, and until when."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.audit.finding import Finding
+from bylaw.errors import BylawError, UsageError
+from bylaw.policy.yaml import Located, read_yaml_file
+
+_GLOBS = ("agent", "tool", "trajectory")
+_KEYS = ("finding", "policy", *_GLOBS, "owner", "reason", "expires")
+
+
+class WaiverError(BylawError):
+    """A file of waivers has faults; `faults` holds every one, each with its place."""
+
+    code = "BY601"
+
+    def __init__(self, message: str, *, place: str = "", hint: str = "", faults: Sequence[BylawError] = ()) -> None:
+        self.faults = tuple(faults)
+        super().__init__(message, place=place, hint=hint)
+
+
+class Waiver(Struct, frozen=True):
+    """One finding, or what a policy finds in some calls, waived."""
+
+    place: str
+    owner: str
+    reason: str
+    expires: date
+    finding: str = ""
+    policy: str = ""
+    agent: str = "*"
+    tool: str = "*"
+    trajectory: str = "*"
+
+    def covers(self, finding: Finding, policy: str) -> bool:
+        """Whether it waives what that policy says in the finding."""
+        if self.finding:
+            return finding.id == self.finding
+        return (
+            policy == self.policy
+            and fnmatchcase(finding.agent, self.agent)
+            and fnmatchcase(finding.trajectory, self.trajectory)
+            and (self.tool == "*" or (finding.kind == "call" and fnmatchcase(finding.name, self.tool)))
+        )
+
+    def record(self) -> dict[str, str]:
+        """As `comparison.json` holds it."""
+        return {"owner": self.owner, "reason": self.reason, "expires": self.expires.isoformat(), "place": self.place}
+
+
+class Waivers:
+    """The waivers in force on a day; those that have expired are kept apart, and waive nothing."""
+
+    def __init__(self, waivers: Iterable[Waiver] = (), *, today: date) -> None:
+        every = tuple(waivers)
+        self.expired = tuple(waiver for waiver in every if waiver.expires < today)
+        self._by_finding = {w.finding: w for w in every if w.finding and w.expires >= today}
+        self._by_policy: dict[str, list[Waiver]] = {}
+        for waiver in every:
+            if waiver.policy and waiver.expires >= today:
+                self._by_policy.setdefault(waiver.policy, []).append(waiver)
+        self._used: set[Waiver] = set()
+
+    def waive(self, finding: Finding) -> tuple[Waiver, ...]:
+        """The waivers that cover all of a finding; none where they leave a policy of it uncovered."""
+        if named := self._by_finding.get(finding.id):
+            self._used.add(named)
+            return (named,)
+        covering: list[Waiver] = []
+        for charge in finding.charges:
+            cover = next((w for w in self._by_policy.get(charge.policy, ()) if w.covers(finding, charge.policy)), None)
+            if cover is None:
+                return ()
+            covering.append(cover)
+        self._used.update(covering)
+        return tuple(dict.fromkeys(covering))
+
+    @property
+    def unused(self) -> tuple[Waiver, ...]:
+        """Those in force that have waived nothing so far: their finding is not there (any more)."""
+        every = [*self._by_finding.values(), *(w for many in self._by_policy.values() for w in many)]
+        return tuple(waiver for waiver in every if waiver not in self._used)
+
+
+def read_waivers(path: Path, *, today: date | None = None) -> Waivers:
+    """The waivers of a file; WaiverError lists every fault."""
+    if not path.is_file():
+        raise UsageError("no such file", place=str(path))
+    source = read_yaml_file(path, file=str(path))
+    under: tuple[str, ...] = () if "" in source.data else ("waivers",)
+    entries: Any = source.data.get("" if not under else "waivers")
+    if not isinstance(entries, list):
+        raise WaiverError("a list of waivers is wanted", place=source.place(*under), hint="start with `waivers:`")
+    faults: list[BylawError] = []
+    read: list[Waiver] = []
+    for number, entry in enumerate(cast(list[Any], entries)):
+        waiver = _waiver(source, (*under, number), entry, faults)
+        if waiver is not None:
+            read.append(waiver)
+    if faults:
+        lines = "".join(f"\n  {fault}" for fault in faults)
+        count = len(faults)
+        raise WaiverError(f"{count} fault{'s' if count != 1 else ''}{lines}", place=str(path), faults=faults)
+    return Waivers(read, today=today or date.today())
+
+
+def _waiver(source: Located, at: tuple[str | int, ...], entry: Any, faults: list[BylawError]) -> Waiver | None:
+    if not isinstance(entry, dict):
+        faults.append(WaiverError("a waiver is a record", place=source.place(*at)))
+        return None
+    record = cast(dict[str, Any], entry)
+    before = len(faults)
+
+    def fault(message: str, name: str = "", hint: str = "") -> None:
+        faults.append(WaiverError(message, place=source.place(*at, name) if name else source.place(*at), hint=hint))
+
+    for name in record:
+        if name not in _KEYS:
+            fault(f"`{name}` is not part of a waiver", name, f"it has {', '.join(_KEYS)}")
+    for name, wanted in (("owner", "who answers for it"), ("reason", "why"), ("expires", "until when, as 2026-12-31")):
+        if not str(record.get(name) or "").strip():
+            fault(f"the waiver has no `{name}`", hint=f"say {wanted}")
+    if bool(record.get("finding")) == bool(record.get("policy")):
+        fault("a waiver names a `finding` or a `policy`, one of them")
+    if record.get("finding") and any(name in record for name in _GLOBS):
+        fault("a finding is one call already", hint=f"leave out {', '.join(name for name in _GLOBS if name in record)}")
+    try:
+        expires = date.fromisoformat(str(record.get("expires")))
+    except ValueError:
+        expires = date.min
+        if record.get("expires"):
+            fault(f"`{record['expires']}` is not a day", "expires", "write it like 2026-12-31")
+    if len(faults) > before:
+        return None
+    texts = {name: str(record[name]) for name in ("finding", "policy", *_GLOBS, "owner", "reason") if name in record}
+    return Waiver(place=source.place(*at), expires=expires, **texts)
