@@ -10,10 +10,11 @@ from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule
 from bylaw.audit.redaction import Redaction
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.tally import Tally
-from bylaw.engine.conduct import breaches
+from bylaw.engine.conduct import Breach
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
+from bylaw.engine.watch import Watch
 from bylaw.trace.event import Call, Result
 from bylaw.trace.trajectory import Outcome, Trajectory
 
@@ -44,6 +45,7 @@ class Examiner:
         self.worlds: dict[str, str] = {}
         self.changed: dict[tuple[str, ...], Counter[str]] = {}
         self._sampled: Counter[str] = Counter()
+        self._watches: dict[str, Watch] = {}
         self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
 
     def examine(self, trajectory: Trajectory, file: Path) -> Examined:
@@ -57,8 +59,9 @@ class Examiner:
         session, verdicts = self._judge(pack, trajectory, file)
         outcome = self._outcome(trajectory, session, pack, file)
         self.tally.add(agent, outcome, verdicts)
-        broken = breaches(pack, trajectory.events, session.ledger if session else None) if pack.book.rules else []
-        self.tally.add_rules(agent, broken)
+        broken = self._broken(pack, trajectory, session)
+        if broken:
+            self.tally.add_rules(agent, broken)
         cover = None
         if redaction is not None and (verdicts or broken):
             cover = redaction.cover(trajectory.events, session.world if session is not None else None, verdicts)
@@ -110,6 +113,14 @@ class Examiner:
         verdicts = session.settle()
         # A call of a tool nobody declared is a finding only if it may have done something.
         return session, [v for v in verdicts if v.made.tool is not None or v.made.accepted is not False]
+
+    def _broken(self, pack: Pack, trajectory: Trajectory, session: Session | None) -> list[Breach]:
+        if not pack.book.rules:
+            return []
+        watch = self._watches.get(pack.name)
+        if watch is None:
+            watch = self._watches[pack.name] = Watch(pack)
+        return watch.breaches(trajectory.events, session.ledger if session else None)
 
     def _outcome(self, trajectory: Trajectory, session: Session | None, pack: Pack, file: Path) -> Outcome | None:
         if self._tasks is None:

@@ -42,15 +42,62 @@ class Act(Struct, frozen=True):
         return {**fields, "returned": self.returned}
 
 
+class Turn:
+    """One turn of the agent: its messages and calls, and what was said and returned before it."""
+
+    __slots__ = ("_results", "_said", "_tools", "members", "searched", "shape")
+
+    def __init__(
+        self,
+        members: list[tuple[int, Message | Call]],
+        said: list[str],
+        results: list[Result],
+        tools: Mapping[str, Tool],
+    ) -> None:
+        self.members = members
+        """Step and event of each act."""
+        self._said = said
+        self._results = results
+        self._tools = tools
+        calls = writes = 0
+        text = False
+        for _, event in members:
+            if isinstance(event, Call):
+                calls += 1
+                writes += _effect(event, tools) == "write"
+            elif not text:
+                text = bool(event.text.strip())
+        self.shape = (calls, writes, text)
+        """Calls and writes in the turn, and whether it says something."""
+        self.searched: int | None = None
+        """What was found in the texts before the turn, kept by whoever searched them."""
+
+    def act(self, place: int) -> Act:
+        """The act at a place of the turn."""
+        step, event = self.members[place]
+        said, results = "\n".join(self._said), tuple(self._results)
+        if isinstance(event, Call):
+            effect = _effect(event, self._tools)
+            return Act(step, event.tool, event.arguments, "", said, results, *self.shape, effect)
+        return Act(step, None, {}, event.text, said, results, *self.shape, "")
+
+
 def acts(events: Iterable[Event], tools: Mapping[str, Tool]) -> Iterator[Act]:
-    """The agent's acts in order. A turn ends where a result comes or another turn begins."""
+    """The agent's acts in order."""
+    for turn in turns(events, tools):
+        for place in range(len(turn.members)):
+            yield turn.act(place)
+
+
+def turns(events: Iterable[Event], tools: Mapping[str, Tool]) -> Iterator[Turn]:
+    """The agent's turns in order. A turn ends where a result comes or another turn begins."""
     turn: list[tuple[int, Message | Call]] = []
     said: list[str] = []
     results: list[Result] = []
     number = -1
     for step, event in enumerate(events):
         if turn and (isinstance(event, Result) or event.by != "agent" or event.turn != number):
-            yield from _turn(turn, said, results, tools)
+            yield Turn(turn, said, results, tools)
             turn, said, results = [], [], []
         if isinstance(event, Result):
             results.append(event)
@@ -60,22 +107,7 @@ def acts(events: Iterable[Event], tools: Mapping[str, Tool]) -> Iterator[Act]:
         elif isinstance(event, Message):
             said.append(event.text)
     if turn:
-        yield from _turn(turn, said, results, tools)
-
-
-def _turn(
-    turn: list[tuple[int, Message | Call]], said: list[str], results: list[Result], tools: Mapping[str, Tool]
-) -> Iterator[Act]:
-    calls = [event for _, event in turn if isinstance(event, Call)]
-    writes = sum(_effect(call, tools) == "write" for call in calls)
-    text = any(isinstance(event, Message) and bool(event.text.strip()) for _, event in turn)
-    user, shown = "\n".join(said), tuple(results)
-    for step, event in turn:
-        if isinstance(event, Call):
-            effect = _effect(event, tools)
-            yield Act(step, event.tool, event.arguments, "", user, shown, len(calls), writes, text, effect)
-        else:
-            yield Act(step, None, {}, event.text, user, shown, len(calls), writes, text, "")
+        yield Turn(turn, said, results, tools)
 
 
 def _effect(call: Call, tools: Mapping[str, Tool]) -> str:

@@ -20,6 +20,8 @@ from bylaw.trace.event import Call, Event
 Ask = Callable[[str, Act], bool | None]
 """Finds the value of a predicate that the act alone does not tell."""
 
+WAITED = "the conversation ended before what it waits for"
+
 
 class Breach(Struct, frozen=True):
     """A rule that an act broke, or that was still waiting when the episode ended."""
@@ -53,7 +55,7 @@ class Conduct:
         found: list[Breach] = []
         for place in self._monitors.step(true, known).broken:
             rule = self._monitors.rules[place]
-            found.append(Breach(act.step, rule, "", _because(atoms(rule.formula), values)))
+            found.append(Breach(act.step, rule, "", because(atoms(rule.formula), values)))
         for family in self._families:
             found.extend(self._each(family, values, act))
         return found
@@ -64,8 +66,7 @@ class Conduct:
         ended: list[tuple[Rule, str, Report]] = [(rule, "", report) for rule, report in reports]
         for family in self._families:
             ended.extend((family.rule, str(binding), report) for binding, report in family.finish().items())
-        waited = "the conversation ended before what it waits for"
-        return [Breach(self._last, rule, binding, waited) for rule, binding, report in ended if report.broke]
+        return [Breach(self._last, rule, binding, WAITED) for rule, binding, report in ended if report.broke]
 
     def _each(self, family: Family, values: dict[str, bool | None], act: Act) -> list[Breach]:
         """Action predicates hold for the binding the act names and for no other; states hold for all."""
@@ -81,9 +82,9 @@ class Conduct:
         bound: dict[Hashable, dict[str, bool | None]] = {}
         if isinstance(binding, str | int):
             bound[str(binding)] = {name: values[name] for name in names}
-        because = _because(names, values)
+        why = because(names, values)
         reports = family.step(bound, others)
-        return [Breach(act.step, rule, str(key), because) for key, report in reports.items() if report.broke]
+        return [Breach(act.step, rule, str(key), why) for key, report in reports.items() if report.broke]
 
     def _value(self, name: str, act: Act) -> bool | None:
         predicate = self._rules.predicates[name]
@@ -129,6 +130,7 @@ class _Facts:
         return Seen(self._ledger, made, {})
 
 
-def _because(names: tuple[str, ...], values: dict[str, bool | None]) -> str:
+def because(names: tuple[str, ...], values: dict[str, bool | None]) -> str:
+    """The values of a rule's predicates at the act that broke it, in words."""
     shown = {True: "", False: "not ", None: "perhaps "}
     return ", ".join(f"{shown[values[name]]}{name.replace('_', ' ')}" for name in names)

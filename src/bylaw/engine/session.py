@@ -15,7 +15,7 @@ from bylaw.facts.ledger import Ledger, Made
 from bylaw.facts.source import Hindsight, Seen, Truth
 from bylaw.facts.world import World
 from bylaw.guard import evaluate
-from bylaw.trace.event import Call, Event, Message
+from bylaw.trace.event import Call, Event
 
 Mode = Literal["snapshot", "hindsight", "none"]
 
@@ -40,20 +40,19 @@ class Session:
         self._context: Mapping[str, Any] = context or {}
         self._judged: list[Judgement] = []
         self._step = 0
-        self._turn = -1
-        self._turn_start = 0
 
     def observe(self, event: Event) -> None:
         """Take in the next event of the conversation."""
-        self._enter(event)
-        last = self._judged[-1].made if self._judged else None
-        judged = last if last is not None and last.step == self._step and last.call is event else None
-        self.ledger.observe(self._step, event, judged)
-        self._step += 1
+        step, judged = self._step, None
+        if self._judged:
+            last = self._judged[-1].made
+            judged = last if last.step == step and last.call is event else None
+        self.ledger.observe(step, event, judged)
+        self._step = step + 1
 
     def judge(self, call: Call) -> Judgement:
         """The evidence half for a call about to be observed as the next event."""
-        start = self._turn_start if call.turn == self._turn else self._step
+        start = self.ledger.turn_start if call.turn == self.ledger.turn else self._step
         tool = self.pack.schema.tools.get(call.tool)
         made = Made(call, self._step, start, tool)
         seen = Seen(self.ledger, made, self._context)
@@ -94,7 +93,3 @@ class Session:
         if world is not None:
             return Truth(world, self.ledger, made, self._context)
         return Hindsight(self.ledger, made, self._context) if self.mode == "hindsight" else None
-
-    def _enter(self, event: Event) -> None:
-        if isinstance(event, Call | Message) and event.turn != self._turn:
-            self._turn, self._turn_start = event.turn, self._step

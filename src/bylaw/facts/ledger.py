@@ -66,8 +66,9 @@ class Ledger:
         self.calls: dict[int, Made] = {}
         self.writes: list[Made] = []
         self.said: list[tuple[int, str]] = []
-        self._turn = -1
-        self._turn_start = 0
+        self.turn = -1
+        """The number of the last turn, and the step at which it began."""
+        self.turn_start = 0
         self._pending: dict[str, list[Made]] = {}
         self._things: dict[str, dict[Key, _Thing]] = {}
         self._changes: dict[tuple[str, Key | None], list[tuple[Made, frozenset[str] | None]]] = {}
@@ -77,14 +78,14 @@ class Ledger:
         if isinstance(event, Result):
             self._result(step, event)
             return
-        if event.turn != self._turn:
-            self._turn, self._turn_start = event.turn, step
+        if event.turn != self.turn:
+            self.turn, self.turn_start = event.turn, step
         if isinstance(event, Message):
             if event.by == "user":
                 self.said.append((step, event.text))
             return
         if made is None:
-            made = Made(event, step, self._turn_start, self.schema.tools.get(event.tool))
+            made = Made(event, step, self.turn_start, self.schema.tools.get(event.tool))
         self.calls[step] = made
         if made.tool is not None and made.tool.effect == "write":
             self._write(made)
@@ -108,9 +109,19 @@ class Ledger:
 
     def shown(self, entity: Entity, key: Key, field: str) -> list[Shown]:
         """Every value of the field shown so far, in the order of delivery."""
-        self._absorb(entity.name)
-        thing = self._things.get(entity.name, {}).get(key)
+        thing = self._thing(entity.name, key)
         return thing.shown(field) if thing is not None else _NONE
+
+    def _thing(self, entity: str, key: Key) -> "_Thing | None":
+        if self._pending.get(entity):
+            self._absorb(entity)
+        things = self._things.get(entity)
+        return things.get(key) if things is not None else None
+
+    def is_ever_absent(self, entity: Entity, key: Key) -> bool:
+        """Whether anything has shown so far that there is no such thing."""
+        thing = self._thing(entity.name, key)
+        return thing is not None and thing.is_ever_absent
 
     def keys(self, entity: Entity) -> Iterable[Key]:
         """Keys of the things of that kind shown so far, in the order first shown."""
@@ -124,7 +135,9 @@ class Ledger:
             return None
         who = TO_USER if at.call.by == "user" else at.call.agent
         newest = -1
-        for index in range(bisect_left(shown, at.start, key=_delivered) - 1, -1, -1):
+        # Mostly nothing was shown since the call's turn began: then there is nothing to search for.
+        count = len(shown) if shown[-1].delivered < at.start else bisect_left(shown, at.start, key=_delivered)
+        for index in range(count - 1, -1, -1):
             entry = shown[index]
             if entry.delivered < newest:
                 return None
@@ -147,6 +160,8 @@ class Ledger:
     ) -> int | None:
         """Step of the last write between two steps (both excluded) that changes the field; None where none does."""
         last: int | None = None
+        if not self._changes:
+            return None
         for index in ((entity, key), (entity, None)):
             for made, fields in reversed(self._changes.get(index, _NO_CHANGES)):
                 if made.step <= after:
@@ -192,14 +207,17 @@ class Ledger:
                     if thing is None:
                         thing = things[sighting.key] = _Thing()
                     thing.sightings.append((made.step, delivered, who, sighting, result.time))
+                    if not sighting.exists:
+                        thing.is_ever_absent = True
 
 
 class _Thing:
     """One thing's sightings, and per field asked for, the values they show."""
 
-    __slots__ = ("_fields", "sightings")
+    __slots__ = ("_fields", "is_ever_absent", "sightings")
 
     def __init__(self) -> None:
+        self.is_ever_absent = False
         self.sightings: list[tuple[int, int, str, Sighting, float | None]] = []
         self._fields: dict[str, tuple[int, list[Shown]]] = {}
 

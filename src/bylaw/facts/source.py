@@ -11,7 +11,6 @@ from bylaw.facts.path import NOTHING
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 
-
 FOREVER = 1 << 60
 """A step after every step."""
 
@@ -65,7 +64,8 @@ class Seen:
             return self._testimony.read(field)
         key = key_of(key)
         found = self._ledger.latest(entity, key, field.name, self._at)
-        if field.name != "exists":
+        # Whether it exists is in doubt only where some result said that it does not.
+        if field.name != "exists" and self._ledger.is_ever_absent(entity, key):
             existence = self._ledger.latest(entity, key, "exists", self._at)
             if existence is not None and existence.value is False and (found is None or found.as_of < existence.as_of):
                 return ABSENT

@@ -47,7 +47,10 @@ def coerce(field: Field, raw: Any) -> Any:
 
 def key_of(parts: Sequence[Any]) -> Key:
     """A key as the ledger keeps it: texts, whatever type a guard or a log gave its parts."""
-    return tuple(part if type(part) is str else _text(part) for part in parts)
+    for part in parts:
+        if type(part) is not str:
+            return tuple(part if type(part) is str else _text(part) for part in parts)
+    return tuple(parts)
 
 
 def plain(value: Any) -> Any:
