@@ -1,0 +1,91 @@
+"""The ledger against its slow twin, on random histories."""
+
+from typing import Any
+
+from hypothesis import given, settings
+
+from bylaw.facts.entity import EXISTS, Field
+from bylaw.facts.source import Hindsight, Seen
+from bylaw.trace.event import Call, Event
+from tests.facts import twin
+from tests.facts.boxes import CHANGED, histories, ledger_of, schema
+
+BOX = schema().entities["Box"]
+FIELDS: tuple[Field, ...] = (BOX.fields["a"], BOX.fields["b"], EXISTS)
+
+
+def calls(events: list[Event]) -> list[int]:
+    """Steps of the last few calls: before the first there is little to see."""
+    return [step for step, event in enumerate(events) if isinstance(event, Call)][-4:]
+
+
+def asked(source: Any) -> dict[tuple[str, str], Any]:
+    return {(box, field.name): source.read(BOX, (box,), field) for box in ("1", "2", "3") for field in FIELDS}
+
+
+@given(histories())
+@settings(max_examples=150, deadline=None)
+def test_what_was_seen(events: list[Event]) -> None:
+    ledger = ledger_of(events)
+    for step in calls(events):
+        wanted = {
+            (box, field.name): twin.seen(events, box, field.name, step) for box in ("1", "2", "3") for field in FIELDS
+        }
+        assert asked(Seen(ledger, ledger.calls[step], {})) == wanted, f"at step {step}"
+
+
+@given(histories())
+@settings(max_examples=100, deadline=None)
+def test_what_hindsight_tells(events: list[Event]) -> None:
+    ledger = ledger_of(events)
+    for step in calls(events):
+        wanted = {
+            (box, field.name): twin.hindsight(events, box, field.name, step)
+            for box in ("1", "2", "3")
+            for field in FIELDS
+        }
+        assert asked(Hindsight(ledger, ledger.calls[step], {})) == wanted, f"at step {step}"
+
+
+@given(histories())
+@settings(max_examples=50, deadline=None)
+def test_what_was_seen_is_the_same_whatever_came_later(events: list[Event]) -> None:
+    whole = ledger_of(events)
+    for step in calls(events):
+        prefix = ledger_of(events[: step + 1])
+        assert asked(Seen(whole, whole.calls[step], {})) == asked(Seen(prefix, prefix.calls[step], {}))
+
+
+@given(histories())
+@settings(max_examples=50, deadline=None)
+def test_asking_on_the_way_changes_no_later_answer(events: list[Event]) -> None:
+    whole, asking = ledger_of(events), ledger_of([])
+    for step, event in enumerate(events):
+        asking.observe(step, event)
+        if isinstance(event, Call):
+            asked(Seen(asking, asking.calls[step], {}))
+    for step in calls(events):
+        assert asked(Seen(whole, whole.calls[step], {})) == asked(Seen(asking, asking.calls[step], {}))
+        assert asked(Hindsight(whole, whole.calls[step], {})) == asked(Hindsight(asking, asking.calls[step], {}))
+
+
+@given(histories())
+@settings(max_examples=50, deadline=None)
+def test_what_was_done(events: list[Event]) -> None:
+    ledger = ledger_of(events)
+    matches: list[dict[str, Any]] = [{}, {"box_id": "1"}, {"to": 2}, {"box_id": "2", "to": 1}, {"ids": []}]
+    for step in calls(events):
+        for tool in CHANGED:
+            for match in matches:
+                assert ledger.done(tool, match, ledger.calls[step]) == twin.done(events, tool, match, step)
+
+
+@given(histories())
+@settings(max_examples=50, deadline=None)
+def test_the_boxes_seen_that_match(events: list[Event]) -> None:
+    ledger = ledger_of(events)
+    for step in calls(events):
+        found, whole = Seen(ledger, ledger.calls[step], {}).members(BOX, {"a": 1})
+        assert not whole
+        wanted = {box for box in ("1", "2") if twin.seen(events, box, "a", step) == 1}
+        assert {key[0] for key in found} == wanted

@@ -1,0 +1,190 @@
+"""What was shown and what is stale, over the boxes. Slow on purpose: every question reads the whole history again."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bylaw.facts.entity import ABSENT, UNSEEN
+from bylaw.trace.event import Call, Event, Result
+from tests.facts.boxes import CHANGED
+
+FRESH_FOR = 100
+
+
+class Sight(NamedTuple):
+    """One field of one box, as one result showed it."""
+
+    asked: int
+    delivered: int
+    to: str
+    value: Any
+    time: float | None
+
+
+def call_at(events: Sequence[Event], step: int) -> Call:
+    event = events[step]
+    assert isinstance(event, Call)
+    return event
+
+
+def turn_start(events: Sequence[Event], step: int) -> int:
+    """The first step of the turn a call belongs to; results belong to none."""
+    start = step
+    for earlier in range(step - 1, -1, -1):
+        event = events[earlier]
+        if isinstance(event, Result):
+            continue
+        if event.turn != call_at(events, step).turn:
+            break
+        start = earlier
+    return start
+
+
+def answer(events: Sequence[Event], step: int) -> tuple[int, Result] | None:
+    """The first result of a call, and where it stands."""
+    for at, event in enumerate(events):
+        if isinstance(event, Result) and event.call == step:
+            return at, event
+    return None
+
+
+def data(result: Result) -> Any:
+    try:
+        return json.loads(str(result.content))
+    except ValueError:
+        return result.content
+
+
+def refused(result: Result) -> bool:
+    found = data(result)
+    return str(result.content).lower().startswith("error") or (isinstance(found, dict) and "error" in found)
+
+
+def recipient(call: Call) -> str:
+    return "the user" if call.by == "user" else call.agent
+
+
+def shown(events: Sequence[Event], box: str, field: str) -> Iterator[Sight]:
+    """Every value of the field of that box, in the order delivered."""
+    for at, event in enumerate(events):
+        if not isinstance(event, Result) or event.call is None or not event.captured:
+            continue
+        if answer(events, event.call) != (at, event) or at != next(i for i, e in enumerate(events) if e == event):
+            continue
+        call = call_at(events, event.call)
+        for record in boxes_in(call, event):
+            if record["box_id"] == box and field in record:
+                yield Sight(event.call, at, recipient(call), record[field], event.time)
+
+
+def boxes_in(call: Call, result: Result) -> Iterator[dict[str, Any]]:
+    """The boxes a result speaks of; `exists` is always among their fields."""
+    found = data(result)
+    if call.tool == "look" and "no box" in str(result.content):
+        yield {"box_id": call.arguments["box_id"], "exists": False}
+        return
+    if refused(result):
+        return
+    match call.tool:
+        case "look" | "set_a":
+            record = found if isinstance(found, dict) else {}
+            yield {"box_id": call.arguments["box_id"], **record, "exists": True}
+        case "peek":
+            yield {"box_id": call.arguments["box_id"], "exists": True}
+            if isinstance(found, dict) and "top" in found:
+                yield {"box_id": call.arguments["box_id"], "a": found["top"]}
+        case "list":
+            for record in found if isinstance(found, list) else []:
+                yield {**record, "exists": True}
+        case _:
+            pass
+
+
+def touches(call: Call, box: str, field: str) -> bool:
+    """Whether a write declares that it changes the field of that box."""
+    if field not in CHANGED.get(call.tool, set()):
+        return False
+    match call.tool:
+        case "wipe":
+            return True
+        case "set_many":
+            return box in call.arguments["ids"]
+        case _:
+            return call.arguments["box_id"] == box
+
+
+def may_have_happened(events: Sequence[Event], step: int, known_at: int | None) -> bool:
+    """Whether a write took effect for all one can tell just before `known_at`, or at the very end."""
+    found = answer(events, step)
+    if found is None or (known_at is not None and found[0] >= known_at):
+        return True
+    return not found[1].captured or not refused(found[1])
+
+
+def changed(events: Sequence[Event], box: str, field: str, after: int, before: int, known_at: int | None) -> bool:
+    """Whether a write between two steps, both excluded, changed the field."""
+    return any(
+        isinstance(event, Call) and touches(event, box, field) and may_have_happened(events, step, known_at)
+        for step, event in enumerate(events)
+        if after < step < before
+    )
+
+
+def latest(events: Sequence[Event], box: str, field: str, judged: int) -> Sight | None:
+    """The last value delivered to the judged call's agent before its turn, and not stale since."""
+    call = call_at(events, judged)
+    fresh = [
+        sight
+        for sight in shown(events, box, field)
+        if sight.delivered < turn_start(events, judged)
+        and sight.to == recipient(call)
+        and not changed(events, box, field, sight.asked, judged, judged)
+    ]
+    if not fresh:
+        return None
+    last = fresh[-1]
+    if last.time is not None and call.time is not None and call.time - last.time > FRESH_FOR:
+        return None
+    return last
+
+
+def seen(events: Sequence[Event], box: str, field: str, judged: int) -> Any:
+    """What the agent had seen of a field when it made a call."""
+    found = latest(events, box, field, judged)
+    if field != "exists":
+        existence = latest(events, box, "exists", judged)
+        if existence is not None and existence.value is False and (found is None or found.asked < existence.asked):
+            return ABSENT
+    return UNSEEN if found is None else found.value
+
+
+def hindsight(events: Sequence[Event], box: str, field: str, judged: int) -> Any:
+    """What the whole conversation tells of a field as it was when a call was made."""
+    found = _told(events, box, field, judged)
+    if field != "exists" and found is UNSEEN and _told(events, box, "exists", judged) is False:
+        return ABSENT
+    return found
+
+
+def _told(events: Sequence[Event], box: str, field: str, judged: int) -> Any:
+    start = turn_start(events, judged)
+    before = [sight for sight in shown(events, box, field) if sight.delivered < start]
+    after = [sight for sight in shown(events, box, field) if sight.delivered >= start]
+    if before:
+        newest = max(before, key=lambda sight: sight.asked)
+        if not changed(events, box, field, newest.asked, judged, None):
+            return newest.value
+    if after:
+        soonest = min(after, key=lambda sight: sight.asked)
+        if not changed(events, box, field, min(soonest.asked, judged) - 1, len(events), None):
+            return soonest.value
+    return UNSEEN
+
+
+def done(events: Sequence[Event], tool: str, match: Mapping[str, Any], judged: int) -> int:
+    """How many earlier writes of a tool took effect with those arguments."""
+    count = 0
+    for step, event in enumerate(events[:judged]):
+        if isinstance(event, Call) and event.tool == tool and may_have_happened(events, step, judged):
+            count += all(name in event.arguments and event.arguments[name] == value for name, value in match.items())
+    return count
