@@ -1,12 +1,23 @@
-"""Every command in the README and the guides works as written."""
+"""Every command in the README, the guides and the reference works as written."""
 
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from .walkthrough import ROOT, walk
+from .walkthrough import ROOT, run, walk
 
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+REFERENCE = ROOT / "docs" / "reference"
+DOCUMENTS = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+    *(REFERENCE / name for name in ("cli.md", "pack.md", "rules-in-a-pack.md")),
+]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
@@ -15,9 +26,67 @@ def test_every_command_of_a_document_runs_as_written(document: Path, tmp_path: P
 
 
 def test_every_relative_link_leads_somewhere() -> None:
-    import re
-
     for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (document.parent / target).exists(), f"{document.relative_to(ROOT)}: {target}"
+
+
+def test_every_link_to_a_heading_finds_it() -> None:
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", document.read_text(encoding="utf-8")):
+            if "://" not in target:
+                page = document if not target else document.parent / target
+                assert anchor in _anchors(page), f"{document.relative_to(ROOT)}: {target}#{anchor}"
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/guides/*.md"), *ROOT.glob("docs/reference/*.md")]:
+        if page.name != "README.md":
+            assert page.relative_to(ROOT / "docs").as_posix() in index, page.name
+
+
+def test_the_reference_shows_the_help_of_every_command() -> None:
+    check = [sys.executable, str(ROOT / "scripts" / "cli_reference.py"), "--check"]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_reference_names_every_key_that_an_audit_writes(tmp_path: Path) -> None:
+    page = (REFERENCE / "cli.md").read_text(encoding="utf-8")
+    assert run("bylaw demo", tmp_path).returncode == 0
+    out = tmp_path / "bylaw-demo"
+    records: list[Any] = [json.loads((out / "summary.json").read_bytes())]
+    for name in ("calls.jsonl", "findings.jsonl"):
+        lines = (out / name).read_bytes().splitlines()
+        assert lines
+        records += [json.loads(line) for line in lines]
+    for conversation in (out / "conversations.jsonl").read_bytes().splitlines():
+        records.append(dict.fromkeys(json.loads(conversation)))
+    missing = {key for record in records for key in _keys(record) if f"`{key}`" not in page and f'"{key}"' not in page}
+    assert not missing
+
+
+FREE = frozenset(
+    ("by_tool", "by_lookup", "by_policy", "by_rule", "args", "agents", "tools", "unmapped_fields", "outcome_from")
+)
+"""Below these stand names of the logs and of the pack."""
+VERDICTS = frozenset(("compliant", "violation", "near_miss", "uninformed", "inconclusive"))
+
+
+def _keys(value: Any, *, free: bool = False) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _keys(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if not free and name not in VERDICTS:
+                yield name
+            yield from _keys(item, free=name in FREE)
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#{1,6}\s+(.*?)\s*$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}

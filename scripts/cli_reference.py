@@ -1,0 +1,54 @@
+"""Writes the help of every command into docs/reference/cli.md; with --check, only says whether it is there.
+
+Run it after changing a command: python scripts/cli_reference.py
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from bylaw.cli.app import COMMANDS, build
+from bylaw.cli.rules import rules_app
+
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
+_BLOCK = re.compile(r"(<!-- help: ([\w ]+) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
+
+
+def commands() -> Iterator[str]:
+    """Every command, those of `rules` as `rules NAME`."""
+    yield from COMMANDS
+    yield from (f"rules {name}" for name in getattr(get_command(rules_app), "commands"))  # noqa: B009
+
+
+def help_of(command: str) -> str:
+    """What `bylaw COMMAND --help` prints at 80 columns."""
+    words = command.split()
+    done = CliRunner(env={"COLUMNS": "80"}).invoke(build(words), [*words, "--help"], prog_name="bylaw")
+    return "".join(f"{line.rstrip()}\n" for line in done.output.strip().splitlines())
+
+
+def brought_up_to_date(page: str) -> str:
+    """The page with the help of today in every block marked for it."""
+    return _BLOCK.sub(lambda block: block[1] + help_of(block[2]) + block[4], page)
+
+
+def main() -> int:
+    page = PAGE.read_text(encoding="utf-8")
+    fresh = brought_up_to_date(page)
+    lacking = [name for name in commands() if f"<!-- help: {name} -->" not in page]
+    if "--check" not in sys.argv:
+        PAGE.write_text(fresh, encoding="utf-8")
+    elif fresh != page:
+        print("docs/reference/cli.md is not what --help says; run python scripts/cli_reference.py")
+        return 1
+    if lacking:
+        print(f"docs/reference/cli.md says nothing of: {', '.join(lacking)}")
+    return 1 if lacking else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
