@@ -98,10 +98,8 @@ def _notes(summary: dict[str, Any]) -> list[str]:
     verdicts = summary["verdicts"]["strict"]
     if summary["world"] != "snapshot":
         uninformed, total = verdicts.get("uninformed", 0), sum(verdicts.values())
-        notes.append(
-            f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed;"
-            " give --world to settle them."
-        )
+        settle = "; give --world to settle them" if uninformed else ""
+        notes.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
     if summary["citations"] != "text":
         notes.append(
             "The policy document is not at hand: citations are heading and line; give --document for the text."
