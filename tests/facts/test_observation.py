@@ -12,7 +12,11 @@ from bylaw.facts.source import Seen
 from bylaw.policy.yaml import read_yaml
 from bylaw.trace.event import Call, Result
 
-TOOLS = "tools:\n  find: {effect: read, parameters: {flight: string, day: string}}\n  act: {effect: write, parameters: {flight: string}}\n"
+TOOLS = """\
+tools:
+  find: {effect: read, parameters: {flight: string, day: string}}
+  act: {effect: write, parameters: {flight: string}}
+"""
 ENTITIES = """\
 entities:
   Flight:

@@ -36,10 +36,21 @@ class _Tables:
         self._base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
         self._base.row_factory = sqlite3.Row
         self._cache: dict[tuple[str, Key], Record | Missing] = {}
-        found = self._base.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
-        self._tables = {str(row[0]) for row in found}
-        if not self._tables & schema.entities.keys():
+        try:
+            found = self._base.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+            self._tables = {str(row[0]) for row in found} & schema.entities.keys()
+            columns = {table: self._columns(table) for table in sorted(self._tables)}
+        except sqlite3.Error as error:
+            raise WorldError(f"cannot read the world: {error}", place=str(path)) from None
+        if not self._tables:
             raise WorldError("no table is named like an entity of the pack", place=str(path))
+        for table, names in columns.items():
+            for part in schema.entities[table].key:
+                if part not in names:
+                    raise WorldError(f"table `{table}` has no column `{part}`", place=str(path))
+
+    def _columns(self, table: str) -> set[str]:
+        return {str(row[1]) for row in self._base.execute(f'PRAGMA table_info("{table}")')}
 
     def record(self, entity: str, key: Key) -> Record | Missing:
         """The row with that key."""
@@ -80,7 +91,7 @@ class _Records:
     def __init__(self, path: Path, schema: Schema) -> None:
         try:
             data = json.loads(path.read_bytes())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise WorldError(f"neither SQLite nor JSON: {error}", place=str(path)) from None
         if not isinstance(data, dict) or not data.keys() & schema.entities.keys():
             raise WorldError('JSON worlds look like {"Entity": [records]}', place=str(path))
@@ -88,8 +99,7 @@ class _Records:
         for name, body in cast(dict[str, Any], data).items():
             entity = schema.entities.get(name)
             if entity is not None:
-                records: list[Record] = list(cast(dict[str, Record], body).values()) if isinstance(body, dict) else body
-                self._index[name] = {key_of([record[part] for part in entity.key]): record for record in records}
+                self._index[name] = _indexed(entity, body, path)
 
     def record(self, entity: str, key: Key) -> Record | Missing:
         """The record with that key."""
@@ -101,3 +111,16 @@ class _Records:
             return None
         records = self._index[entity].items()
         return [key for key, record in records if all(record.get(name) == value for name, value in match.items())]
+
+
+def _indexed(entity: Entity, body: Any, path: Path) -> dict[Key, Record]:
+    """The records of one kind, given as a list or by key."""
+    records: Any = list(cast(dict[str, Any], body).values()) if isinstance(body, dict) else body
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in cast(list[Any], records)):
+        raise WorldError(f"`{entity.name}` must be a list of records", place=str(path))
+    index: dict[Key, Record] = {}
+    for record in cast(list[dict[str, Any]], records):
+        if lacking := [part for part in entity.key if part not in record]:
+            raise WorldError(f"a record of `{entity.name}` has no `{lacking[0]}`", place=str(path))
+        index[key_of([record[part] for part in entity.key])] = record
+    return index

@@ -93,7 +93,8 @@ class Ledger:
     def _write(self, made: Made) -> None:
         self.writes.append(made)
         for change in self.schema.changes[made.call.tool]:
-            for key in change.touched(made.call.arguments):
+            # Arguments that were not captured may have named any of the kind.
+            for key in (None,) if made.call.fault else change.touched(made.call.arguments):
                 self._changes.setdefault((change.entity, key), []).append((made, change.fields))
 
     def _result(self, step: int, result: Result) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from bylaw.facts.entity import ABSENT, UNSEEN, Field, Key, Missing
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Field, Key, Missing
 from bylaw.facts.observation import sightings
 from bylaw.facts.path import NOTHING, Scope
 from bylaw.facts.schema import Effect, Schema
@@ -81,6 +81,13 @@ class Snapshot:
         """Move with an accepted write."""
         effects = self._schema.effects.get(call.tool, ())
         value = result.value() if result is not None and result.captured else NOTHING
+        if call.fault:
+            # Arguments that were not captured may have named any of the kind.
+            for change in self._schema.changes.get(call.tool, ()):
+                self._forget(change.entity, None, change.fields)
+            for effect in effects:
+                self._forget(effect.entity, None, None)
+            return
         if effects:
             for effect in effects:
                 self._affect(effect, call, value)
@@ -114,7 +121,7 @@ class Snapshot:
             after = {
                 name: self._elsewhere(how[3:], get(scope))
                 if how.startswith("of ")
-                else _moved(entity.fields[name], known.get(name), how, get(scope))
+                else _moved(entity.fields[name], known.get(name, NOTHING), how, get(scope))
                 for name, (how, get) in effect.set.items()
             }
             self._lay(effect.entity, key, {**dict(zip(entity.key, key, strict=True)), **after})
@@ -145,12 +152,20 @@ class Snapshot:
 
 
 def _moved(field: Field, before: Any, how: str, value: Any) -> Any:
-    match how:
-        case "plus":
-            return coerce(field, before or 0) + coerce(field, value)
-        case "minus":
-            return coerce(field, before or 0) - coerce(field, value)
-        case "append":
-            return [*(before or []), value]
-        case _:
-            return value
+    """The value after an effect; NOTHING where what it was, or what moves it, is not known."""
+    if how == "is":
+        return value
+    if before is NOTHING and field.default is not UNDECLARED:
+        before = field.default
+    if before is NOTHING or value is NOTHING:
+        return NOTHING
+    try:
+        match how:
+            case "plus":
+                return coerce(field, before or 0) + coerce(field, value)
+            case "minus":
+                return coerce(field, before or 0) - coerce(field, value)
+            case _:
+                return [*coerce(field, before or []), value]
+    except (ValueError, TypeError, ArithmeticError):
+        return NOTHING
