@@ -3,16 +3,18 @@
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.engine.rules import Rules, RulesReader
 from bylaw.engine.statements import PolicyReader, read_tools
 from bylaw.errors import BylawError, PackError, UsageError
-from bylaw.facts.schema import Schema, SchemaReader
-from bylaw.guard import Guard, Vocabulary, parse_guards
+from bylaw.facts.schema import Schema, SchemaReader, Search
+from bylaw.guard import Guard, Vocabulary, parse_guards, parse_lookups, run_lookup
 from bylaw.policy.document import Document
 from bylaw.policy.folder import Folder, ManifestError, find_folder, read_folder
 from bylaw.policy.statement import Policy
@@ -88,6 +90,8 @@ def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
     faults += rule_reader.faults
     guards, guard_faults = _guards(folder, schema, policies)
     faults += guard_faults
+    schema, search_faults = _searches(folder, schema)
+    faults += search_faults
     faults += _unguarded(policies, guards, book, folder, faulty=bool(guard_faults))
     if faults:
         raise PackError(faults, place=str(manifest.data.get("name") or folder.root.name))
@@ -124,7 +128,7 @@ def _guards(
 ) -> tuple[dict[str, Guard], list[BylawError]]:
     guards: dict[str, Guard] = {}
     faults: list[BylawError] = []
-    vocabulary = Vocabulary(schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools))
+    vocabulary = _vocabulary(schema)
     by_function = {policy.id.replace("-", "_"): policy for policy in policies.values()}
     for file, text in folder.guards.items():
         found, wrong = parse_guards(text, file=file, vocabulary=vocabulary)
@@ -149,6 +153,24 @@ def _guards(
 def _is_laid_over(file: str, below: str) -> bool:
     """Whether a file of the pack itself stands over one of its base."""
     return file.startswith("guards/") and not below.startswith("guards/")
+
+
+def _searches(folder: Folder, schema: Schema) -> tuple[Schema, list[BylawError]]:
+    """The schema with the pack's look-up functions."""
+    if not folder.lookups:
+        return schema, []
+    searches: dict[tuple[str, str], Search] = {}
+    faults: list[BylawError] = []
+    for file, text in folder.lookups.items():
+        found, wrong = parse_lookups(text, file=file, vocabulary=_vocabulary(schema))
+        faults.extend(wrong)
+        for lookup in found.values():
+            searches[lookup.entity.name, lookup.field.name] = partial(run_lookup, lookup)
+    return replace(schema, searches=searches), faults
+
+
+def _vocabulary(schema: Schema) -> Vocabulary:
+    return Vocabulary(schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools))
 
 
 def _unguarded(

@@ -6,7 +6,7 @@ never depends on what came after it.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from bylaw.facts.acceptance import accepted
@@ -173,6 +173,15 @@ class Ledger:
                     last = made.step if last is None else max(last, made.step)
                     break
         return last
+
+    def delivered(self, tool: str, at: Made) -> Iterator[tuple[Made, Any]]:
+        """The accepted calls of `tool` whose results the judged call's agent had been shown, with those results."""
+        for made in self.calls.values():
+            shown = made.delivered is not None and made.delivered < at.start
+            if shown and made.call.tool == tool and made.call.by == "agent" and made.call.agent == at.call.agent:
+                result = made.result
+                if result is not None and result.captured and accepted(made.tool, result):
+                    yield made, result.value()
 
     def done(self, tool: str, match: Mapping[str, Any], at: Made) -> int:
         """How many calls of `tool` before `at` took effect with arguments equal to `match`."""

@@ -2,18 +2,30 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast, get_args
+from typing import Any, Protocol, cast, get_args
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from bylaw.errors import BylawError
-from bylaw.facts.entity import UNDECLARED, Entity, Field, FieldType, Lookup, Saying
+from bylaw.facts.entity import UNDECLARED, Entity, Field, FieldType, Key, Lookup, Saying
 from bylaw.facts.observation import Change, Observation
 from bylaw.facts.path import Getter, PathError, Scope, compile_each, compile_path
 from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
 
 _TYPES = frozenset(get_args(FieldType))
+
+
+class History(Protocol):
+    """The results an agent had been shown."""
+
+    def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """Records `{arguments, value, step}` of the calls of `tool` whose arguments equal `match`, oldest first."""
+        ...
+
+
+Search = Callable[[Key, History], Any]
+"""Finds a field's value in what was shown, or answers UNSEEN."""
 
 
 class SchemaError(BylawError):
@@ -42,6 +54,8 @@ class Schema(Struct, frozen=True):
     """Tool -> kind of thing -> how its results show it."""
     changes: dict[str, tuple[Change, ...]]
     effects: dict[str, tuple[Effect, ...]]
+    searches: dict[tuple[str, str], Search] = field(default_factory=dict[tuple[str, str], Search])
+    """Look-up functions by entity and field: asked where no observation shows the field."""
 
     def arguments(self, tools: Sequence[str]) -> frozenset[str]:
         """Declared argument names of the given tools."""

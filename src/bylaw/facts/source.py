@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, Missing
 from bylaw.facts.ledger import Ledger, Made, Shown
@@ -69,7 +69,12 @@ class Seen:
             existence = self._ledger.latest(entity, key, "exists", self._at)
             if existence is not None and existence.value is False and (found is None or found.as_of < existence.as_of):
                 return ABSENT
-        return UNSEEN if found is None else coerce(field, found.value)
+        if found is None:
+            search = self._ledger.schema.searches.get((entity.name, field.name))
+            return (
+                UNSEEN if search is None else search(key, _Shown(self._ledger, self._at, entity.name, key, field.name))
+            )
+        return coerce(field, found.value)
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
         """The sighting that `read` answers from."""
@@ -88,6 +93,25 @@ class Seen:
     def done(self, tool: str, match: Mapping[str, Any]) -> int:
         """Earlier calls that took effect."""
         return self._ledger.done(tool, match, self._at)
+
+
+class _Shown(NamedTuple):
+    """The results a look-up function may search: shown to the agent, and the field not changed since."""
+
+    ledger: Ledger
+    at: Made
+    entity: str
+    key: Key
+    field: str
+
+    def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        return [
+            {"arguments": made.call.arguments, "value": value, "step": made.delivered}
+            for made, value in self.ledger.delivered(tool, self.at)
+            if all(made.call.arguments.get(name, NOTHING) == wanted for name, wanted in match.items())
+            and self.ledger.changed(self.entity, self.key, self.field, made.step, self.at.step, known_at=self.at.step)
+            is None
+        ]
 
 
 class Hindsight:
