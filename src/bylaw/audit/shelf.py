@@ -30,7 +30,7 @@ class Shelf:
         ]
         self._only = None if variants else load_pack(root, document=document)
         self._world_path = world
-        self._opened: Any = None
+        self._opened: Any = None if world is None else _open(self.packs[0], world)
         self._worlds: dict[tuple[str, str], tuple[str, World | None]] = {}
         self._changed: dict[tuple[str, str], tuple[str, ...]] = {}
 
@@ -54,18 +54,8 @@ class Shelf:
             return "", None
         key = (pack.name, str(file))
         if key not in self._worlds:
-            self._worlds[key] = self._open(pack, file)
+            self._worlds[key] = ("", self._opened) if not pack.world else self._opened.for_runs(file)
         return self._worlds[key]
-
-    def _open(self, pack: Pack, file: Path) -> tuple[str, World | None]:
-        assert self._world_path is not None
-        if not pack.world:
-            if self._opened is None:
-                self._opened = open_snapshot(self._world_path, pack.schema)
-            return "", self._opened
-        if self._opened is None:
-            self._opened = _module(pack).open_world(self._world_path)
-        return self._opened.for_runs(file)
 
     def changed_policies(self, pack: Pack, trajectory: Trajectory) -> tuple[str, ...]:
         """Policies whose sentences the instructions recorded with the trajectory do not contain word for word.
@@ -87,6 +77,11 @@ def open_tasks(shelf: Shelf, path: Path) -> Any:
         if pack.world and hasattr(_module(pack), "open_tasks"):
             return _module(pack).open_tasks(path)
     raise UsageError(f"pack `{shelf.name}` has no use for tasks", hint="leave out --tasks")
+
+
+def _open(pack: Pack, world: Path) -> Any:
+    """Opened before anything is read, so that a fault of it is told at once."""
+    return _module(pack).open_world(world) if pack.world else open_snapshot(world, pack.schema)
 
 
 def _module(pack: Pack) -> Any:
