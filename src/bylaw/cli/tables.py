@@ -13,8 +13,11 @@ from rich.text import Text
 
 def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
     """Rates per agent, then where the findings lie."""
-    console.print(agents_table(summary))
-    console.print(_tools(summary))
+    if summary["agents"]:
+        console.print(agents_table(summary))
+        console.print(_tools(summary))
+    else:
+        console.print("No conversation could be read.", markup=False)
     if summary["by_lookup"]:
         console.print(_lookups(summary))
     if summary["by_rule"]:
@@ -96,7 +99,7 @@ def _rules(summary: dict[str, Any]) -> Group:
 def _notes(summary: dict[str, Any]) -> list[str]:
     notes: list[str] = []
     verdicts = summary["verdicts"]["strict"]
-    if summary["world"] != "snapshot":
+    if summary["world"] != "snapshot" and summary["agents"]:
         uninformed, total = verdicts.get("uninformed", 0), sum(verdicts.values())
         settle = "; give --world to settle them" if uninformed else ""
         notes.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
