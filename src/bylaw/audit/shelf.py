@@ -12,6 +12,8 @@ from bylaw.policy.document import Document
 from bylaw.policy.folder import find_folder, read_folder
 from bylaw.trace.trajectory import Trajectory
 
+_TEXTS = 256
+"""How many different instructions are remembered; logs that repeat them repeat a few."""
 _OURS = "bylaw.packs."
 """Only packs that come with Bylaw may bring code of their own for a world."""
 
@@ -63,10 +65,12 @@ class Shelf:
         Empty where no instructions were recorded or they hold none of the policy's sentences at all.
         """
         text = trajectory.instructions
-        if not text:
+        if not text or not pack.digests:
             return ()
         key = (pack.digest, text)
         if key not in self._changed:
+            if len(self._changed) >= _TEXTS:
+                self._changed.clear()
             self._changed[key] = pack.changed_in(Document(text))
         return self._changed[key]
 
