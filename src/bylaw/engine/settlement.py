@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from bylaw.engine.agreement import Agreement
 from bylaw.engine.claim import claim
 from bylaw.engine.judgement import Evidence, Judgement
 from bylaw.engine.pack import Pack
@@ -69,15 +70,21 @@ class CallVerdict(Struct, frozen=True):
     fault: str = ""
 
 
-def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: Source | None) -> CallVerdict:
-    """The verdict on one judged call. `truth` is None where nothing is known of the world."""
+def settle_call(
+    pack: Pack, ledger: Ledger, judgement: Judgement, truth: Source | None, *, plain: bool = False
+) -> CallVerdict:
+    """The verdict on one judged call. `truth` is None where nothing is known of the world.
+
+    `plain` runs every guard over the world, also where that cannot say anything new: what the quick way is tested by.
+    """
     if judgement.fault:
         unjudged = tuple(
             PolicyVerdict(policy, "inconclusive", "inconclusive", "failed", "failed", because=judgement.fault)
             for policy, _ in pack.by_tool.get(judgement.made.call.tool, ())
         )
         return CallVerdict(judgement.made, "inconclusive", "inconclusive", unjudged, judgement.fault)
-    policies = tuple(_PolicyCase(pack, ledger, judgement, e, truth).settle() for e in judgement.evidence)
+    agreement = Agreement(pack.schema.entities, judgement.seen, truth) if truth is not None and not plain else None
+    policies = tuple(_PolicyCase(pack, ledger, judgement, e, truth, agreement).settle() for e in judgement.evidence)
     strict = worst(p.strict for p in policies)
     return CallVerdict(judgement.made, strict, worst(p.determined for p in policies), policies)
 
@@ -104,7 +111,13 @@ class _Completed(Struct, frozen=True):
 
 class _PolicyCase:
     def __init__(
-        self, pack: Pack, ledger: Ledger, judgement: Judgement, evidence: Evidence, truth: Source | None
+        self,
+        pack: Pack,
+        ledger: Ledger,
+        judgement: Judgement,
+        evidence: Evidence,
+        truth: Source | None,
+        agreement: Agreement | None = None,
     ) -> None:
         self._entities = pack.schema.entities
         self._ledger = ledger
@@ -115,6 +128,7 @@ class _PolicyCase:
         self._guard = evidence.guard
         self._completions = evidence.completions
         self._truth = truth
+        self._agreement = agreement
 
     def settle(self) -> PolicyVerdict:
         """Both criteria over every completion."""
@@ -151,6 +165,8 @@ class _PolicyCase:
             missing = tuple(fact for fact in completion.reads if self._unseen(fact))
             half: Half = "failed" if completion.outcome == "failed" else "undetermined"
             return [_Completed(completion, half, completion.because, missing, completion.reads, completion.asked)]
+        if self._agreement is not None and self._agreement.is_same(completion):
+            return [_Completed(completion, completion.outcome, completion.because, (), completion.reads, ())]
         worlds = evaluate(
             self._guard,
             self._made.call.arguments,

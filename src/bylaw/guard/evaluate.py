@@ -38,6 +38,8 @@ class Completion(Struct, frozen=True):
     asked: tuple[Fact, ...] = ()
     """User and context facts decided by assumption."""
     paths: int = 1
+    whole: bool = False
+    """Every fact it read was known and decided alone: a source that gives the same values gives the same answer."""
 
 
 def evaluate(
@@ -60,7 +62,8 @@ def evaluate(
     try:
         outcome, because = run_path(guard, function, run)
         if not run.decisions and outcome != "stuck" and not run.doubtful:
-            return (Completion(assume, outcome, because, tuple(run.reads), (), tuple(run.asked)),)
+            whole = not (run.frozen or run.has_listed or run.asked) and run.hushed is None
+            return (Completion(assume, outcome, because, tuple(run.reads), (), tuple(run.asked), 1, whole),)
         return (_explore(guard, function, run, outcome, because),)
     except Split as split:
         return _complete(guard, function, run, split)

@@ -71,6 +71,7 @@ class Run(BuiltIns):
         "decisions",
         "doubtful",
         "frozen",
+        "has_listed",
         "hushed",
         "lacking",
         "left",
@@ -125,6 +126,7 @@ class Run(BuiltIns):
         self.frozen = False
         self.hushed: str | None = None
         self.looking = False
+        self.has_listed = False
         self.position = 0
         self.path: dict[str, Region] = {}
         self.touched: set[tuple[str, Any]] = set()
@@ -262,6 +264,7 @@ class Run(BuiltIns):
         for value in match.values():
             if isinstance(value, Unknown):
                 return opaque_truth(self, question, value.needs)
+        self.has_listed = True
         keys, is_complete = self.source.members(entity, match)
         trials = [Trial(tuple(key)) for key in keys]
         answer = self.try_members(trials, specs, body, weight)
