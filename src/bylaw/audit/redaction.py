@@ -181,13 +181,11 @@ class Cover:
         if event["type"] == "call":
             return event | {"arguments": self._data(event["arguments"]), "id": self.name(event["id"])}
         text: str = event["text"]
-        if self._scrub is not None:
-            text = self._scrub.text(text, step)
         if self._pseudonyms is not None:
             value = decode_text(text) if event["type"] == "result" else None
             said = f"[{len(text)} characters]" if text else ""
-            text = json.dumps(self._structure(value)) if isinstance(value, dict | list) else said
-        return event | {"text": text}
+            return event | {"text": json.dumps(self._data(value)) if isinstance(value, dict | list) else said}
+        return event | {"text": self._scrub.text(text, step)} if self._scrub is not None else event
 
     def _policy(self, policy: Line) -> Line:
         hidden = policy | {

@@ -16,37 +16,46 @@ SAYS_LITTLE = 2
 
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
 
+_SPACE = (
+    r"(?:\s|\\+[nrtf]|%20|%0[9a-d]|\+|&nbsp;"
+    r"|\\+u(?:00(?:0[9a-d]|1[c-f]|20|85|a0)|1680|20(?:0[0-9a]|2[89f]|5f)|3000))+"
+)
+
 
 class Scrub:
     """The private values of one conversation, each replaced by the name of its field."""
 
     def __init__(self, found: Iterable[tuple[Found, int | None]]) -> None:
         labels: dict[str, str] = {}
-        weak: dict[tuple[str, str], str] = {}
+        fields: dict[tuple[str, str], str] = {}
+        self._weak: dict[str, str] = {}
         self._here: dict[int, dict[str, str]] = {}
         for (label, value, name, mapped), step in found:
-            for text, under in _leaves(value, name):
-                if len(text) > SAYS_LITTLE and text.lower() not in ("true", "false"):
-                    labels.setdefault(text.lower(), _tag(label))
-                    continue
-                weak.setdefault((under, text), _tag(label))
-                if mapped and step is not None:
-                    self._here.setdefault(step, {})[text] = _tag(label)
-        self._labels = labels
+            for leaf, under in _leaves(value, name):
+                text = _spelled(leaf).strip()
+                if is_strong := len(text) > SAYS_LITTLE and not isinstance(leaf, bool):
+                    labels.setdefault(text, _tag(label))
+                if text and not (is_strong and isinstance(leaf, str)):
+                    # A number in JSON stands without quotes, which the field's name needs in its place.
+                    fields.setdefault((under, text), _tag(label))
+                if text and not is_strong:
+                    self._weak.setdefault(text, _tag(label))
+                    if mapped and step is not None:
+                        self._here.setdefault(step, {})[text] = _tag(label)
+        self._labels = {text.lower(): tag for text, tag in labels.items()}
         self._strong = _any_of(labels)
-        self._weak = {text: tag for (_, text), tag in weak.items()}
         self._fields = [
             (re.compile(_FIELD.format(name=re.escape(name), value=_letters(text)), re.IGNORECASE), tag)
-            for (name, text), tag in weak.items()
+            for (name, text), tag in fields.items()
             if name
         ]
 
     def text(self, text: str, step: int | None = None) -> str:
         """`text` without them; at the step of a result, also without the short ones it showed under other names."""
-        if self._strong is not None:
-            text = self._strong.sub(self._name, text)
         for pattern, tag in self._fields:
             text = pattern.sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
+        if self._strong is not None:
+            text = self._strong.sub(self._name, text)
         for value, tag in self._here.get(step, {}).items() if step is not None else ():
             text = _alone(value).sub(tag, text)
         return text
@@ -78,8 +87,8 @@ class Scrub:
         return self._labels.get(match[0].lower(), "[private]")
 
 
-def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """The texts a value is made of, each with the name it stands under."""
+def _leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
+    """The texts, numbers and truth values a value is made of, each with the name it stands under."""
     if value is NOTHING or value is None:
         return
     if isinstance(value, Mapping):
@@ -88,8 +97,8 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list | tuple):
         for item in cast(Sequence[Any], value):
             yield from _leaves(item, name)
-    elif text := _spelled(value).strip():
-        yield text, name
+    else:
+        yield value, name
 
 
 def _spelled(value: Any) -> str:
@@ -143,16 +152,20 @@ def _letter(letter: str) -> str:
     if letter.isascii() and letter.isalnum():
         return letter
     if letter.isspace():
-        return r"(?:\s|\\+[nrt]|%20|%0a|%0d|%09|\+|&nbsp;|\\+u00(?:20|a0|0a|0d|09))+"
-    units = letter.encode("utf-16-be", "surrogatepass").hex()
-    escaped = "".join(rf"\\+u{units[at : at + 4]}" for at in range(0, len(units), 4))
-    code = ord(letter)
-    forms = {
-        re.escape(letter),
-        escaped,
-        re.escape(quote(letter, safe="", errors="surrogatepass")),
-        re.escape(escape(letter)),
-    }
-    forms |= {rf"&\#0*{code};", rf"&\#x0*{code:x};"}
+        return _SPACE
+    # Escapes hide the case of a letter from the pattern.
+    forms = {form for each in {letter, letter.lower(), letter.upper()} for form in _escapes(each)}
     slashes = r"\\*" if letter in "\"'\\/" else ""
     return rf"(?:{slashes}(?:{'|'.join(sorted(forms, key=len, reverse=True))}))"
+
+
+def _escapes(text: str) -> Iterator[str]:
+    units = text.encode("utf-16-be", "surrogatepass").hex()
+    yield re.escape(text)
+    yield re.escape(escape(text))
+    yield re.escape(quote(text, safe="", errors="surrogatepass"))
+    yield "".join(rf"\\+u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    if text == "\b":
+        yield r"\\+b"
+    yield "".join(rf"&\#0*{ord(letter)};" for letter in text)
+    yield "".join(rf"&\#x0*{ord(letter):x};" for letter in text)

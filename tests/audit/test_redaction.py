@@ -1,0 +1,134 @@
+"""Private values stay out of every output, and with --redact so does everything people said."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bylaw.audit.redaction import Pseudonyms, redaction_key
+from bylaw.audit.scrub import Scrub
+from bylaw.errors import UsageError
+
+from .desk import PROSE, SECRETS, bylaw, everything, looked_up, spellings, talk, write_desk
+
+OUTPUTS = ("--sarif", "shared/s.sarif", "--junit", "shared/j.xml", "--report", "--out", "shared/out")
+
+
+def leaks(folder: Path, said: str, secrets: tuple[str, ...] = SECRETS) -> list[str]:
+    files = everything(folder) | {"terminal": said.encode()}
+    # A terminal breaks lines where it likes.
+    files["terminal unwrapped"] = re.sub(rb"\s+", b"", files["terminal"])
+    return [
+        f"{name}: {spelled!r}"
+        for name, data in files.items()
+        for secret in secrets
+        for spelled in spellings(secret)
+        if spelled in data
+    ]
+
+
+def explained(folder: Path) -> str:
+    lines = [json.loads(line) for line in (folder / "shared/out/calls.jsonl").read_text().splitlines()]
+    return "".join(bylaw(folder, "explain", "shared/out", line["trajectory"], str(line["step"])) for line in lines)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("world", [("--world", "world.json"), ("--without-world", "none"), ()])
+@pytest.mark.parametrize("redact", [(), ("--redact",), ("--redact", "--redact-key", "correct horse")])
+def test_no_output_holds_a_private_value(
+    tmp_path: Path, world: tuple[str, ...], redact: tuple[str, ...], jobs: str
+) -> None:
+    if jobs == "2" and (not world or not redact):
+        pytest.skip("one pass in parallel is enough")
+    write_desk(tmp_path)
+    said = bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", "--jobs", jobs, *world, *redact, *OUTPUTS)
+    said += explained(tmp_path)
+    assert leaks(tmp_path / "shared", said) == []
+    kept = everything(tmp_path / "shared")
+    assert "[Customer.email]" in "".join(data.decode("utf-8", "replace") for data in kept.values())
+    assert any(PROSE.encode() in data for data in kept.values()) == (not redact)
+
+
+def test_the_secrets_are_found_where_nothing_is_private(tmp_path: Path) -> None:
+    """The test above would see a leak: the same logs under a pack without marks leak everywhere."""
+    write_desk(tmp_path)
+    entities = tmp_path / "pack/entities.yaml"
+    entities.write_text(entities.read_text().replace("private: true", "private: false"))
+    said = bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json", *OUTPUTS)
+    found = leaks(tmp_path / "shared", said)
+    for name in ("calls.jsonl", "conversations.jsonl", "s.sarif", "j.xml", "report.html block", "summary.json"):
+        assert any(name in leak for leak in found), name
+
+
+def test_short_private_values_go_where_their_field_stands(tmp_path: Path) -> None:
+    write_desk(tmp_path)
+    bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", "--out", "shared/out")
+    conversations = (tmp_path / "shared/out/conversations.jsonl").read_text()
+    assert '\\"sick\\": true' not in conversations
+    assert '\\"partner\\": false' in conversations
+
+
+def test_redacted_output_says_no_word_and_no_id_of_the_log(tmp_path: Path) -> None:
+    steps = (
+        (
+            "get_customer",
+            {"customer_id": "CUSTOMER-77"},
+            looked_up() | {"customer_id": "CUSTOMER-77", "mood": "grumpy"},
+        ),
+        ("close_account", {"customer_id": "CUSTOMER-78"}, "Closed for GRUMPYFACE"),
+    )
+    record = talk("CHAT-ALPHA", "Please close CUSTOMER-78, says WORDSMITH", *steps)
+    broken = tmp_path / "logs.jsonl"
+    write_desk(tmp_path, [record])
+    broken.write_text(broken.read_text() + '{"id": "BROKENSECRET", "messages": "BROKENSECRET"}\n')
+    said = bylaw(
+        tmp_path, "audit", "logs.jsonl", "--pack", "pack", "--redact", "--redact-key", "a long key", *OUTPUTS, status=3
+    )
+    words = ("CUSTOMER-77", "CUSTOMER-78", "CHAT-ALPHA", "WORDSMITH", "GRUMPYFACE", "grumpy", "mood", "BROKENSECRET")
+    assert leaks(tmp_path / "shared", said, (*words, "logs.jsonl:")) == []
+    conversation = json.loads((tmp_path / "shared/out/conversations.jsonl").read_text())
+    shown = json.loads(conversation["events"][2]["text"])
+    assert shown["customer_id"] == conversation["events"][1]["arguments"]["customer_id"]
+    assert shown["partner"] is False
+
+
+def test_the_same_key_gives_the_same_findings_and_another_key_others(tmp_path: Path) -> None:
+    write_desk(tmp_path)
+
+    def findings(out: str, *arguments: str) -> set[str]:
+        bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", "--out", out, "--redact", *arguments)
+        return set(re.findall(r'"finding":"(\w+)"', (tmp_path / out / "calls.jsonl").read_text()))
+
+    one, again = findings("one", "--redact-key", "first key"), findings("again", "--redact-key", "first key")
+    other, some = findings("other", "--redact-key", "second key"), findings("some")
+    assert one == again
+    assert len(one | other | some) == 3 * len(one) > 0
+    said = bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", "--redact", "--baseline", "one", status=2)
+    assert "same --redact-key" in said
+
+
+def test_a_redaction_key_is_not_too_short() -> None:
+    with pytest.raises(UsageError, match="too short"):
+        redaction_key("short")
+    assert redaction_key(None) != redaction_key(None)
+    assert Pseudonyms(redaction_key("long enough")).of(5) == Pseudonyms(redaction_key("long enough")).of("5")
+
+
+# A value that ends in a backslash takes the escape of the quote behind it along: hidden, but no longer JSON.
+_values = st.text(min_size=3, max_size=12).map(str.strip).filter(lambda t: len(t) > 2 and not t.endswith("\\"))
+
+
+@given(_values, st.text(max_size=20))
+def test_a_private_value_is_found_in_json_however_deep(secret: str, around: str) -> None:
+    scrub = Scrub([(("Thing.field", secret, "field", False), None)])
+    text = json.dumps({"a": f"{around} {secret} {around}", "field": secret})
+    for _ in range(2):
+        hidden = scrub.text(text)
+        data = json.loads(hidden)
+        while isinstance(data, str):
+            data = json.loads(data)
+        assert secret not in data["field"] or secret.lower() in "[thing.field] [private]"
+        text = json.dumps(text)
