@@ -18,7 +18,8 @@ from bylaw.engine.watch import Watch
 from bylaw.trace.event import Call, Result
 from bylaw.trace.trajectory import Outcome, Trajectory
 
-_SAMPLES = 5
+_FIRST, _EVERY = 20, 97
+"""Conversations sampled for unmapped fields, by position alone: the same whatever the number of workers."""
 
 
 class Examined(Struct):
@@ -44,7 +45,6 @@ class Examiner:
         self.unmapped: Counter[tuple[str, str]] = Counter()
         self.worlds: dict[str, str] = {}
         self.changed: dict[tuple[str, ...], Counter[str]] = {}
-        self._sampled: Counter[str] = Counter()
         self._watches: dict[str, Watch] = {}
         self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
 
@@ -88,13 +88,14 @@ class Examiner:
     def _judge(self, pack: Pack, trajectory: Trajectory, file: Path) -> tuple[Session | None, list[CallVerdict]]:
         tools, events = pack.schema.tools, trajectory.events
         writes = False
+        sampled = trajectory.position <= _FIRST or trajectory.position % _EVERY == 0
         for event in events:
             if isinstance(event, Call):
                 tool = tools.get(event.tool)
                 if tool is None:
                     self.unknown_tools[event.tool] += 1
                 writes |= tool is None or tool.effect == "write"
-            elif isinstance(event, Result) and event.call is not None:
+            elif sampled and isinstance(event, Result) and event.call is not None:
                 self._sample(pack, trajectory, event)
         if not writes:
             return None, []
@@ -133,11 +134,10 @@ class Examiner:
         return found if found is not None else trajectory.outcome
 
     def _sample(self, pack: Pack, trajectory: Trajectory, result: Result) -> None:
-        """Note result fields that no observation maps; a few results per tool tell enough."""
+        """Note result fields that no observation maps; a few conversations tell enough."""
         call = trajectory.events[result.call] if result.call is not None else None
-        if not isinstance(call, Call) or self._sampled[call.tool] >= _SAMPLES or call.tool not in pack.schema.tools:
+        if not isinstance(call, Call) or call.tool not in pack.schema.tools:
             return
-        self._sampled[call.tool] += 1
         shows = pack.schema.shows.get(call.tool, {})
         mapped = {name for kinds in shows.values() for o in kinds for name in (*o.entity.fields, *o.entity.key)}
         value: Any = result.value()

@@ -25,7 +25,7 @@ def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[Rec
             "variants": [_pack(pack) for pack in packs] if len(packs) > 1 else [],
         },
         "world": mode,
-        "worlds": examiner.worlds,
+        "worlds": dict(sorted(examiner.worlds.items())),
         "agents": tally.agents(),
         "verdicts": {criterion: dict(tally.verdicts(criterion)) for criterion in ("strict", "determined")},
         "by_tool": tally.by_tool(),
@@ -38,7 +38,8 @@ def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[Rec
         "unknown_tools": dict(sorted(examiner.unknown_tools.items())),
         "unmapped_fields": _by_tool(examiner.unmapped),
         "changed_policy": [
-            {"statements": list(names), "trajectories": dict(agents)} for names, agents in examiner.changed.items()
+            {"statements": list(names), "trajectories": dict(sorted(agents.items()))}
+            for names, agents in sorted(examiner.changed.items())
         ],
         "stale_policies": sorted({name for pack in packs for name in pack.stale}),
         "citations": "text" if all(pack.document is not None for pack in packs) else "heading and line",

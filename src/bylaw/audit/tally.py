@@ -175,7 +175,8 @@ class Tally:
         for key, count in self.counts.items():
             if key[0] == "tool" and key[2] == criterion:
                 found[key[3]] += count  # pyright: ignore[reportArgumentType]
-        return found
+        # In a set order: that of counting depends on how the work was shared out.
+        return {verdict: found[verdict] for verdict in WORST_FIRST if found[verdict]}
 
     def _verdicts(self, *prefix: str) -> dict[str, int]:
         return {verdict: self.counts[(*prefix, verdict)] for verdict in WORST_FIRST}
