@@ -59,7 +59,10 @@ class Result(Struct, frozen=True, tag="result", gc=False):
         """The content as data: decoded where it is JSON, else the text itself."""
         content = self.content
         if isinstance(content, Raw):
-            return msgspec.json.decode(content)
+            try:
+                return msgspec.json.decode(content)
+            except RecursionError:
+                return bytes(content).decode("utf-8", "replace")
         return decode_text(content)
 
 
@@ -67,8 +70,8 @@ Event = Message | Call | Result
 
 
 def decode_text(text: str) -> Any:
-    """`text` as data where it is JSON, else as it is."""
+    """`text` as data where it is JSON, else, or where it is nested without end, as it is."""
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return text

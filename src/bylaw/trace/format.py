@@ -91,6 +91,9 @@ def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
         if format not in {None, "openai"} or size >= len(text):
             break
     if format is None and not whole and text.startswith(b"{"):
+        first = next(source.lines(), None)
+        if b"\n" not in text and isinstance(first, tuple) and _goes_on(source) and (late := _shape_of_object(first[1])):
+            return Look(late, "lines")
         format = _shape_of_object(source.document()[0])
     if format is None:
         return None
