@@ -1,0 +1,123 @@
+"""Findings beside those of an earlier audit: new, still there, fixed, gone, waived."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bylaw.audit.baseline import compare, is_graver, read_baseline
+from bylaw.audit.finding import Charge, Finding, read_findings
+from bylaw.errors import UsageError
+
+from .desk import bylaw, looked_up, talk, write_desk, write_logs
+
+CLOSED = ("close_account", {"customer_id": "C1"}, "ok")
+LOOK = ("get_customer", {"customer_id": "C1"}, looked_up())
+ALSO = ("get_customer", {"customer_id": "C3"}, "Error: not found")
+
+
+def careless(name: str) -> dict[str, Any]:
+    """Closes an account without a look, and without asking."""
+    return talk(name, "Close C1.", CLOSED)
+
+
+def careful(name: str) -> dict[str, Any]:
+    return talk(name, "Close C1.", "Sure?", "Yes.", LOOK, CLOSED)
+
+
+def silent(name: str) -> dict[str, Any]:
+    return talk(name, "Hello.", "Hello!")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    write_desk(tmp_path, [careless("stays"), careless("gets-better"), careless("stops"), careless("leaves")])
+    bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json", "--out", "old")
+    write_logs(tmp_path / "logs.jsonl", [careless("stays"), careful("gets-better"), silent("stops"), careless("comes")])
+    return tmp_path
+
+
+def again(desk: Path, *arguments: str, status: int = 0) -> tuple[str, dict[str, Any]]:
+    said = bylaw(
+        desk, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json", "--baseline", "old", *arguments,
+        status=status,
+    )  # fmt: skip
+    return said, json.loads((desk / "out/comparison.json").read_text())
+
+
+def names(found: list[dict[str, Any]]) -> list[str]:
+    return sorted({finding["trajectory"] for finding in found})
+
+
+def test_findings_are_new_still_there_fixed_or_gone(desk: Path) -> None:
+    said, found = again(desk)
+    assert names(found["new"]) == ["comes"]
+    assert names(found["still"]) == ["stays"]
+    assert names(found["fixed"]) == ["gets-better", "stops"]
+    assert names(found["gone"]) == ["leaves"]
+    # A call and a rule in each.
+    assert found["counts"] == {"new": 2, "still": 2, "fixed": 4, "gone": 2, "waived": 0}
+    assert "2 new, 2 still there, 4 fixed, 0 waived, 2 gone" in " ".join(said.split())
+    assert found["new"][0]["tool"] == "close_account"
+    assert found["new"][1]["rule"] == "ask-first"
+
+
+def test_only_new_findings_count_for_fail_on(desk: Path) -> None:
+    again(desk, "--fail-on", "near_miss", status=1)
+    write_logs(desk / "logs.jsonl", [careless("stays")])
+    again(desk, "--fail-on", "near_miss", "--fail-on", "rule")
+    bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--fail-on", "rule", status=1)
+
+
+def test_a_severity_keeps_milder_findings_from_counting(desk: Path) -> None:
+    again(desk, "--fail-on", "rule", "--min-severity", "medium", status=1)
+    again(desk, "--fail-on", "rule", "--min-severity", "high")
+    again(desk, "--fail-on", "near_miss", "--min-severity", "high", status=1)
+
+
+def test_an_audit_may_be_its_own_baseline(desk: Path) -> None:
+    said = bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--baseline", "old", "--out", "old")
+    assert "against old" in said
+    assert not any(finding.trajectory == "leaves" for finding in read_findings(desk / "old"))
+
+
+def test_a_finding_keeps_its_id_when_talk_and_look_ups_move(desk: Path) -> None:
+    moved = talk("stays", "Hello?", "Hello!", "Close C1.", ALSO, CLOSED)
+    before = {f.id for f in read_findings(desk / "old") if f.trajectory == "stays" and f.kind == "call"}
+    write_logs(desk / "logs.jsonl", [moved])
+    _, found = again(desk)
+    assert [finding["finding"] for finding in found["still"]] == list(before)
+
+
+def test_a_second_call_of_the_same_tool_is_another_finding(desk: Path) -> None:
+    write_logs(desk / "logs.jsonl", [talk("stays", "Close C1.", CLOSED, "And C2.", CLOSED)])
+    _, found = again(desk)
+    assert len({finding["finding"] for finding in found["new"] + found["still"]}) == 4
+
+
+def test_what_is_graver_than_before_is_new(desk: Path) -> None:
+    def finding(*charges: tuple[str, str]) -> Finding:
+        made = tuple(Charge(policy, "high", verdict, "") for policy, verdict in charges)
+        return Finding("1", "call", "close_account", "t", "a", 1, "near_miss", True, made)
+
+    then = finding(("a", "near_miss"))
+    assert not is_graver(finding(("a", "near_miss")), then)
+    assert not is_graver(finding(("a", "uninformed")), then)
+    assert is_graver(finding(("a", "violation")), then)
+    assert is_graver(finding(("a", "near_miss"), ("b", "uninformed")), then)
+
+
+def test_a_folder_without_an_audit_is_no_baseline(desk: Path) -> None:
+    said = bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--baseline", "pack", status=2)
+    assert "no summary.json here" in said
+    assert not (desk / "out").exists()
+    with pytest.raises(UsageError):
+        read_baseline(desk)
+
+
+def test_a_comparison_of_an_audit_with_itself_is_all_still_there(desk: Path) -> None:
+    old = read_baseline(desk / "old")
+    same = compare(desk / "old", {f.trajectory for f in old.findings.values()}, baseline=old)
+    assert (same.new, same.fixed, same.gone, same.waived) == ([], [], [], [])
+    assert len(same.still) == len(old.findings) > 0

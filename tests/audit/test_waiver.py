@@ -1,0 +1,148 @@
+"""Waivers: who answers for a finding, why, and until when."""
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bylaw.audit.finding import Charge, Finding, read_findings
+from bylaw.audit.waiver import WaiverError, Waivers, read_waivers
+
+from .desk import bylaw, write_desk
+from .test_baseline import careless
+
+SIGNED = "owner: ada, reason: known since May, expires: 2099-12-31"
+
+
+def waivers(folder: Path, *entries: str, head: str = "waivers:\n") -> Path:
+    path = folder / "waivers.yaml"
+    path.write_text(head + "".join(f"  - {{{entry}}}\n" for entry in entries))
+    return path
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    write_desk(tmp_path, [careless("one"), careless("two")])
+    return tmp_path
+
+
+def audited(desk: Path, *entries: str, status: int = 0, arguments: tuple[str, ...] = ()) -> tuple[str, dict[str, Any]]:
+    waivers(desk, *entries)
+    said = bylaw(
+        desk, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json", "--waivers", "waivers.yaml", *arguments,
+        status=status,
+    )  # fmt: skip
+    return said, json.loads((desk / "out/comparison.json").read_text())
+
+
+def test_a_policy_is_waived_for_some_calls(desk: Path) -> None:
+    said, found = audited(desk, f'policy: no-partner, trajectory: "o*", tool: close_account, agent: desk-*, {SIGNED}')
+    assert [finding["trajectory"] for finding in found["waived"]] == ["one"]
+    waiver = found["waived"][0]["waivers"][0]
+    assert waiver == {
+        "owner": "ada",
+        "reason": "known since May",
+        "expires": "2099-12-31",
+        "place": "waivers.yaml:2",
+    }
+    assert "ada until 2099-12-31: known since May" in said
+    assert found["counts"]["new"] == 3
+
+
+def test_one_finding_is_waived_by_its_id(desk: Path) -> None:
+    bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json")
+    first, *rest = read_findings(desk / "out")
+    _, found = audited(desk, f"finding: {first.id}, {SIGNED}")
+    assert [finding["finding"] for finding in found["waived"]] == [first.id]
+    assert len(found["new"]) == len(rest)
+
+
+def test_waived_findings_do_not_count_for_fail_on(desk: Path) -> None:
+    both = (f"policy: no-partner, {SIGNED}", f"policy: ask-first, {SIGNED}")
+    audited(desk, *both, arguments=("--fail-on", "near_miss", "--fail-on", "rule"))
+    audited(desk, both[0], arguments=("--fail-on", "near_miss"))
+    audited(desk, both[0], arguments=("--fail-on", "rule"), status=1)
+    audited(desk, both[1], arguments=("--fail-on", "near_miss"), status=1)
+
+
+def test_an_expired_waiver_is_said_and_waives_nothing(desk: Path) -> None:
+    said, found = audited(
+        desk,
+        "policy: no-partner, owner: ada, reason: old, expires: 2020-01-31",
+        arguments=("--fail-on", "near_miss"),
+        status=1,
+    )
+    assert found["waived"] == []
+    assert found["expired_waivers"][0]["policy"] == "no-partner"
+    assert "waivers.yaml:2: expired on 2020-01-31" in said
+
+
+def test_a_waiver_holds_on_the_day_it_expires(desk: Path) -> None:
+    path = waivers(desk, "policy: no-partner, owner: ada, reason: old, expires: 2020-01-31")
+    finding = Finding(
+        "1", "call", "x", "t", "a", 1, "violation", True, (Charge("no-partner", "high", "violation", ""),)
+    )
+    assert read_waivers(path, today=date(2020, 1, 31)).waive(finding)
+    assert not read_waivers(path, today=date(2020, 2, 1)).waive(finding)
+
+
+def test_a_waiver_for_a_finding_that_is_not_there_is_said(desk: Path) -> None:
+    said, found = audited(desk, f"finding: 0123456789ab, {SIGNED}")
+    assert "waivers.yaml:2: waives nothing: finding `0123456789ab` was not found" in " ".join(said.split())
+    assert found["unused_waivers"][0]["finding"] == "0123456789ab"
+
+
+def test_a_finding_under_two_policies_needs_both_waived(tmp_path: Path) -> None:
+    charges = tuple(Charge(policy, "high", "violation", "") for policy in ("a", "b"))
+    finding = Finding("1", "call", "x", "t", "a", 1, "violation", True, charges)
+    one = read_waivers(waivers(tmp_path, f"policy: a, {SIGNED}"))
+    assert one.waive(finding) == ()
+    both = read_waivers(waivers(tmp_path, f"policy: a, {SIGNED}", f"policy: b, {SIGNED}"))
+    assert len(both.waive(finding)) == 2
+
+
+def test_a_rule_is_not_waived_by_a_waiver_for_a_tool(tmp_path: Path) -> None:
+    finding = Finding("1", "rule", "x", "t", "a", 1, "violation", None, (Charge("a", "high", "violation", ""),))
+    assert not read_waivers(waivers(tmp_path, f"policy: a, tool: x, {SIGNED}")).waive(finding)
+    assert read_waivers(waivers(tmp_path, f"policy: a, {SIGNED}")).waive(finding)
+
+
+def test_every_fault_of_a_file_is_named_with_its_line(desk: Path) -> None:
+    waivers(
+        desk,
+        "policy: a, owner: ada",
+        f"policy: a, finding: b, {SIGNED}",
+        "finding: b, owner: ada, reason: x, expires: soon, tool: t, colour: red",
+        SIGNED,
+    )
+    said = bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--waivers", "waivers.yaml", status=2)
+    for part in (
+        "BY601",
+        "waivers.yaml:2: the waiver has no `reason`; say why",
+        "waivers.yaml:2: the waiver has no `expires`; say until when, as 2026-12-31",
+        "waivers.yaml:3: a waiver names a `finding` or a `policy`, one of them",
+        "waivers.yaml:4: `colour` is not part of a waiver",
+        "waivers.yaml:4: `soon` is not a day; write it like 2026-12-31",
+        "waivers.yaml:4: a finding is one call already; leave out tool",
+        "waivers.yaml:5: a waiver names a `finding` or a `policy`, one of them",
+    ):
+        assert part in said, said
+    assert not (desk / "out").exists()
+
+
+def test_a_bare_list_of_waivers_is_read_too(tmp_path: Path) -> None:
+    path = waivers(tmp_path, f"policy: a, {SIGNED}", head="")
+    assert [waiver.policy for waiver in read_waivers(path).unused] == ["a"]
+    path.write_text("- {policy: a}\n")
+    with pytest.raises(WaiverError, match=r"waivers.yaml:1: the waiver has no `owner`"):
+        read_waivers(path)
+    path.write_text("nothing: here\n")
+    with pytest.raises(WaiverError, match="a list of waivers is wanted"):
+        read_waivers(path)
+
+
+def test_no_waivers_waive_nothing() -> None:
+    none = Waivers(today=date(2026, 1, 1))
+    assert (none.expired, none.unused) == ((), ())
