@@ -11,6 +11,7 @@ from typing import Any, Literal
 from bylaw.engine.judgement import Evidence, Judgement
 from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict, settle_call
+from bylaw.facts.entity import Fact
 from bylaw.facts.ledger import Ledger, Made
 from bylaw.facts.source import Hindsight, Seen, Truth
 from bylaw.facts.world import World
@@ -60,11 +61,12 @@ class Session:
         if tool is None:
             fault = f"unknown tool `{call.tool}`"
         now = self.pack.now or (datetime.fromtimestamp(call.time, UTC) if call.time is not None else None)
+        known: dict[Fact, Any] = {}
         evidence = (
             ()
             if fault
             else tuple(
-                Evidence(policy, guard, evaluate(guard, call.arguments, seen, tool=call.tool, now=now))
+                Evidence(policy, guard, evaluate(guard, call.arguments, seen, tool=call.tool, now=now, known=known))
                 for policy, guard in self.pack.by_tool.get(call.tool, ())
             )
         )

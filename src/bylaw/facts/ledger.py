@@ -7,7 +7,9 @@ never depends on what came after it.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.entity import Entity, Key
@@ -21,7 +23,7 @@ TO_USER = "\0user"
 """Who a result was delivered to where the user made the call."""
 
 
-class Shown(NamedTuple):
+class Shown(Struct, frozen=True, gc=False):
     """One value of one field, as one result showed it."""
 
     as_of: int
@@ -36,10 +38,12 @@ class Shown(NamedTuple):
 class Made:
     """One call of the trajectory, its result once that has come, and what it changes."""
 
-    __slots__ = ("accepted", "call", "delivered", "result", "start", "step", "tool", "value")
+    __slots__ = ("accepted", "call", "delivered", "result", "start", "step", "tool", "value", "who")
 
     def __init__(self, call: Call, step: int, start: int, tool: Tool | None) -> None:
         self.call = call
+        self.who = TO_USER if call.by == "user" else call.agent
+        """Whom its result is shown to."""
         self.step = step
         self.start = start
         """First step of the call's turn."""
@@ -134,8 +138,7 @@ class Ledger:
         shown = self.shown(entity, key, field)
         if not shown:
             return None
-        who = TO_USER if at.call.by == "user" else at.call.agent
-        newest = -1
+        who, newest = at.who, -1
         # Mostly nothing was shown since the call's turn began: then there is nothing to search for.
         count = len(shown) if shown[-1].delivered < at.start else bisect_left(shown, at.start, key=_delivered)
         for index in range(count - 1, -1, -1):
@@ -152,9 +155,8 @@ class Ledger:
 
     def ever_visible(self, entity: Entity, key: Key, field: str, at: Made) -> Shown | None:
         """The newest value that was visible to the judged call, stale or not."""
-        who = TO_USER if at.call.by == "user" else at.call.agent
-        visible = (e for e in reversed(self.shown(entity, key, field)) if e.delivered < at.start and e.agent == who)
-        return next(visible, None)
+        shown = reversed(self.shown(entity, key, field))
+        return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
 
     def changed(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
@@ -208,7 +210,6 @@ class Ledger:
                 made.value = result.value()
                 if made.tool is not None and made.tool.effect != "write":
                     made.accepted = accepted(made.tool, result)
-            who = TO_USER if made.call.by == "user" else made.call.agent
             delivered = made.delivered if made.delivered is not None else made.step
             text = made.value if isinstance(made.value, str) else None if made.accepted else _content(result)
             for observation in self.schema.shows[made.call.tool][entity]:
@@ -216,7 +217,7 @@ class Ledger:
                     thing = things.get(sighting.key)
                     if thing is None:
                         thing = things[sighting.key] = _Thing()
-                    thing.sightings.append((made.step, delivered, who, sighting, result.time))
+                    thing.sightings.append((made.step, delivered, made.who, sighting, result.time))
                     if not sighting.exists:
                         thing.is_ever_absent = True
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 from msgspec import Struct
 
@@ -29,7 +29,7 @@ class Observation(Struct, frozen=True):
     """A text result that matches shows that the keyed thing does not exist."""
 
 
-class Sighting(NamedTuple):
+class Sighting(Struct, frozen=True, gc=False):
     """One thing, as one result showed it."""
 
     key: Key
@@ -50,44 +50,44 @@ class Sighting(NamedTuple):
         if observation.only:
             return NOTHING
         item = self.scope.item
-        if isinstance(item, dict) and field in item:
-            return cast(dict[str, Any], item)[field]
-        declared = observation.entity.fields.get(field)
-        if declared is not None and declared.default is not UNDECLARED and isinstance(item, dict):
-            return declared.default
-        return NOTHING
+        if not isinstance(item, dict):
+            return NOTHING
+        value: Any = item.get(field, NOTHING)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if value is NOTHING:
+            declared = observation.entity.fields.get(field)
+            if declared is not None and declared.default is not UNDECLARED:
+                return declared.default
+        return value  # pyright: ignore[reportUnknownVariableType]
 
 
 def sightings(
     observation: Observation, args: Mapping[str, Any], value: Any, text: str | None, accepted: bool | None
-) -> Iterator[Sighting]:
+) -> list[Sighting]:
     """What a call's result shows. `text` is its content where that is text or an error, else None."""
     if text is not None and observation.absent is not None and (match := observation.absent.search(text)):
         scope = Scope(match.groupdict(), value, args)
         key = _key(observation, scope)
-        if key is not None:
-            yield Sighting(key, observation, scope, exists=False)
-        return
+        return [] if key is None else [Sighting(key, observation, scope, exists=False)]
     if observation.text is not None:
-        if text is not None and (match := observation.text.search(text)):
-            yield from _sighting(observation, Scope(match.groupdict(), value, args))
-        return
+        match = observation.text.search(text) if text is not None else None
+        return _shown(observation, [Scope(match.groupdict(), value, args)]) if match else []
     if not accepted:
-        return
+        return []
     whole = Scope(value, value, args)
     if observation.each is None:
-        yield from _sighting(observation, whole)
-        return
-    for item, name in observation.each(whole):
-        yield from _sighting(observation, Scope(item, value, args, name))
+        return _shown(observation, [whole])
+    return _shown(observation, [Scope(item, value, args, name) for item, name in observation.each(whole)])
 
 
-def _sighting(observation: Observation, scope: Scope) -> Iterator[Sighting]:
-    if observation.when is not None and not observation.when(scope):
-        return
-    key = _key(observation, scope)
-    if key is not None:
-        yield Sighting(key, observation, scope)
+def _shown(observation: Observation, scopes: Sequence[Scope]) -> list[Sighting]:
+    found: list[Sighting] = []
+    for scope in scopes:
+        if observation.when is not None and not observation.when(scope):
+            continue
+        key = _key(observation, scope)
+        if key is not None:
+            found.append(Sighting(key, observation, scope))
+    return found
 
 
 def _key(observation: Observation, scope: Scope) -> Key | None:

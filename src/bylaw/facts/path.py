@@ -10,7 +10,10 @@ $key         the name under which the current item stands, where an object is it
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, cast
+from operator import attrgetter
+from typing import Any, Final, cast
+
+from msgspec import Struct
 
 from bylaw.errors import BylawError
 
@@ -33,7 +36,7 @@ NOTHING: Final[Any] = _Nothing()
 """No value stands at the path."""
 
 
-class Scope(NamedTuple):
+class Scope(Struct, frozen=True, gc=False):
     """What a path may start from."""
 
     item: Any
@@ -44,6 +47,13 @@ class Scope(NamedTuple):
 
 Getter = Callable[[Scope], Any]
 
+_START: dict[str, Getter] = {
+    "": attrgetter("item"),
+    "result": attrgetter("result"),
+    "args": attrgetter("args"),
+    "key": attrgetter("key"),
+}
+
 
 def compile_path(text: str) -> Getter:
     """The value at a path without `*`, or a list of values at one with it; NOTHING where there is none."""
@@ -51,27 +61,27 @@ def compile_path(text: str) -> Getter:
         literal = text[1:]
         return lambda scope: literal
     root, steps = _parse(text)
-    index = {"": 0, "result": 1, "args": 2, "key": 3}[root]
+    start = _START[root]
     if not steps:
-        return lambda scope: scope[index]
+        return start
     if len(steps) == 1 and isinstance(steps[0], str) and steps[0] != "*":
         name = steps[0]
 
         def one(scope: Scope) -> Any:
-            base = scope[index]
-            return cast(dict[str, Any], base).get(name, NOTHING) if isinstance(base, dict) else NOTHING
+            base = start(scope)
+            return base.get(name, NOTHING) if isinstance(base, dict) else NOTHING  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
         return one
     if "*" in steps or None in steps:
-        return lambda scope: [value for value, _ in _walk([(scope[index], scope.key)], steps)]
-    return lambda scope: next((value for value, _ in _walk([(scope[index], scope.key)], steps)), NOTHING)
+        return lambda scope: [value for value, _ in _walk([(start(scope), scope.key)], steps)]
+    return lambda scope: next((value for value, _ in _walk([(start(scope), scope.key)], steps)), NOTHING)
 
 
 def compile_each(text: str) -> Callable[[Scope], Sequence[tuple[Any, Any]]]:
     """Every item at a path, with the name it stands under where an object is iterated."""
     root, steps = _parse(text)
-    index = {"": 0, "result": 1, "args": 2, "key": 3}[root]
-    return lambda scope: _walk([(scope[index], scope.key)], steps)
+    start = _START[root]
+    return lambda scope: _walk([(start(scope), scope.key)], steps)
 
 
 _Step = str | int | None

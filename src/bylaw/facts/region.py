@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
+from msgspec import Struct
+
 Order = Literal["==", "!=", "<", "<=", ">", ">="]
 Number = int | float | Fraction
 """A place on a line: exact, or plus or minus infinity."""
 
 
-class Words(NamedTuple):
+class Words(Struct, frozen=True, gc=False):
     """Finitely many values, or all but finitely many."""
 
     values: frozenset[Any]
@@ -18,15 +20,11 @@ class Words(NamedTuple):
 
     def meet(self, other: "Words") -> "Words":
         """What is in both."""
-        match self.all_but, other.all_but:
-            case False, False:
-                return Words(self.values & other.values)
-            case False, True:
-                return Words(self.values - other.values)
-            case True, False:
-                return Words(other.values - self.values)
-            case _:
+        if self.all_but:
+            if other.all_but:
                 return Words(self.values | other.values, True)
+            return Words(other.values - self.values)
+        return Words(self.values - other.values if other.all_but else self.values & other.values)
 
     def rest(self) -> "Words":
         """What is not in it."""
@@ -48,7 +46,7 @@ LOWEST = Cut(-math.inf)
 HIGHEST = Cut(math.inf)
 
 
-class Spans(NamedTuple):
+class Spans(Struct, frozen=True, gc=False):
     """Disjoint spans of a line in rising order, each from a cut up to a later cut."""
 
     spans: tuple[tuple[Cut, Cut], ...]

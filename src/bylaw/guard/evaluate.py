@@ -52,12 +52,14 @@ def evaluate(
     assume: Assumptions = NOTHING,
     seen: Callable[[Fact], bool] | None = None,
     coverage: set[int] | None = None,
+    known: dict[Fact, Any] | None = None,
 ) -> tuple[Completion, ...]:
     """What `guard` says of a call of `tool` with `arguments`, one completion for each way the user's facts matter.
 
-    `seen` is given when the source is the world, and tells what the agent had seen.
+    `seen` is given when the source is the world, and tells what the agent had seen. `known` is what the source has
+    said already: guards of one call that share it ask for each fact once.
     """
-    run = Run(arguments, source, tool, now, assume, seen, coverage)
+    run = Run(arguments, source, tool, now, assume, seen, coverage, known)
     function = guard.function if coverage is None else guard.covering()
     try:
         outcome, because = run_path(guard, function, run)

@@ -71,6 +71,7 @@ class Run(BuiltIns):
         "decisions",
         "doubtful",
         "frozen",
+        "has_decided_existence",
         "has_listed",
         "hushed",
         "lacking",
@@ -85,6 +86,7 @@ class Run(BuiltIns):
         "time",
         "tool",
         "touched",
+        "unknowns",
     )
 
     def __init__(
@@ -96,6 +98,7 @@ class Run(BuiltIns):
         assumptions: Assumptions,
         seen: Callable[[Fact], bool] | None,
         coverage: set[int] | None,
+        known: dict[Fact, Any] | None = None,
     ) -> None:
         self.arguments = arguments
         self.source = source
@@ -104,7 +107,9 @@ class Run(BuiltIns):
         self.assumptions = assumptions
         self.seen = seen
         self.coverage = coverage
-        self.cache: dict[Fact, Any] = {}
+        self.cache: dict[Fact, Any] = {} if known is None else known
+        """What the source said of each fact, over all paths, and over all guards that share it."""
+        self.unknowns: dict[Fact, Unknown] = {}
         self.left = ALL_TICKS
         self.decisions: list[bool] = []
         self.lacking: dict[Fact, None] = {}
@@ -115,7 +120,6 @@ class Run(BuiltIns):
     def restart(self) -> None:
         """At the beginning of another path: values once read stay known, and what was spent stays spent."""
         self.left -= TICKS - self.ticks
-        self.cache.update((fact, value) for fact, value in self.memo.items() if not isinstance(value, Unknown))
         self.start()
 
     def start(self) -> None:
@@ -127,6 +131,7 @@ class Run(BuiltIns):
         self.hushed: str | None = None
         self.looking = False
         self.has_listed = False
+        self.has_decided_existence = False
         self.position = 0
         self.path: dict[str, Region] = {}
         self.touched: set[tuple[str, Any]] = set()
@@ -161,14 +166,14 @@ class Run(BuiltIns):
         if value is not memo:
             return value
         cache = self.cache
-        value = cache[fact] if cache and fact in cache else self.source.read(spec.entity, key, spec.field)
+        value = cache.get(fact, cache)
+        if value is cache:
+            value = cache[fact] = self.source.read(spec.entity, key, spec.field)
         if spec.is_system and not self.frozen and self.hushed is None:
             self.reads.append(fact)
         if value is UNSEEN:
-            cache[fact] = UNSEEN
             value = self.missing(spec, key, fact)
         elif value is ABSENT:
-            cache[fact] = ABSENT
             raise Absent(_no_such(spec.entity_name, key))
         else:
             value = admit(value)
@@ -184,15 +189,21 @@ class Run(BuiltIns):
             self.check_exists(thing)
             if spec.is_system and self.source.read(spec.entity, key, EXISTS) is UNSEEN:
                 self.doubt(fact, thing)
-        return unknown_fact(self, spec.field, _name(*thing, spec.field_name), {fact: spec.origin}, thing)
+        unknown = self.unknowns.get(fact)
+        if unknown is None:
+            name = _name(*thing, spec.field_name)
+            unknown = self.unknowns[fact] = unknown_fact(self, spec.field, name, {fact: spec.origin}, thing)
+        return unknown
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
         """Nothing shows that the thing exists: one completion of what is unknown ends here, in a denial."""
-        if self.hushed is None and not self.is_there(thing):
-            self.doubtful.setdefault(fact, _no_such(*thing))
+        if self.hushed is None and fact not in self.doubtful and not self.is_there(thing):
+            self.doubtful[fact] = _no_such(*thing)
 
     def is_there(self, thing: tuple[str, Any]) -> bool:
         """Whether this path took the thing to exist."""
+        if not self.has_decided_existence:
+            return False
         possible = self.path.get(_name(*thing, "exists"))
         return isinstance(possible, Words) and False not in possible.values
 
@@ -215,6 +226,8 @@ class Run(BuiltIns):
 
     def is_gone(self, thing: tuple[str, Any]) -> bool:
         """Whether this path took the thing not to exist."""
+        if not self.has_decided_existence:
+            return False
         possible = self.path.get(_name(*thing, "exists"))
         return isinstance(possible, Words) and True not in possible.values
 
@@ -378,8 +391,10 @@ class Run(BuiltIns):
             answer = self.next_decision()
             self.lack(variable.needs)
         self.path[name] = yes if answer else no
-        if variable.thing is not None and variable.thing in self.touched and self.is_gone(variable.thing):
-            raise Absent(_no_such(*variable.thing))
+        if variable.thing is not None:
+            self.has_decided_existence = True
+            if variable.thing in self.touched and self.is_gone(variable.thing):
+                raise Absent(_no_such(*variable.thing))
         return answer
 
     def next_decision(self) -> bool:
