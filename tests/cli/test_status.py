@@ -1,0 +1,194 @@
+"""What the command line says by its exit status: 2 usage or pack, else 1 findings, else 3 unreadable input, else 0."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record, user
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def bylaw(shop: Shop, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from bylaw.cli import main; main()", *map(str, arguments)]
+    # A terminal of another width or colour would change what is printed.
+    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
+    return subprocess.run(command, cwd=shop.root, env=environment, capture_output=True, text=True, check=False)
+
+
+def audit(shop: Shop, *arguments: str | Path, world: bool = True) -> subprocess.CompletedProcess[str]:
+    chosen: list[str | Path] = ["--world", shop.world] if world else []
+    return bylaw(shop, "audit", *arguments, "--pack", shop.pack, *chosen)
+
+
+KINDS = {"careful": CAREFUL, "hasty": HASTY, "wrong": WRONG}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "broken", "fail_on", "status"),
+    [
+        (["careful"], False, "", 0),
+        (["careful"], False, "violation", 0),
+        (["careful"], True, "near_miss", 3),
+        (["hasty", "wrong"], False, "", 0),
+        (["hasty"], False, "violation", 0),
+        (["hasty"], False, "near_miss", 1),
+        (["hasty"], True, "near_miss", 1),
+        (["hasty"], True, "violation", 3),
+        (["wrong"], False, "violation", 1),
+        (["wrong"], False, "near_miss", 1),
+        (["wrong"], True, "violation", 1),
+        (["hasty", "wrong"], True, "", 3),
+    ],
+)
+def test_findings_then_unreadable_input(kinds: list[str], broken: bool, fail_on: str, status: int, shop: Shop) -> None:
+    lines = [record(*KINDS[kind]) for kind in kinds]
+    logs = shop.logs(*lines, *(["{"] if broken else []))
+    ran = audit(shop, logs, *(["--fail-on", fail_on] if fail_on else []))
+    assert ran.returncode == status, ran.stderr
+    assert ("logs.jsonl:" in ran.stderr) == broken
+    assert (shop.root / "out" / "summary.json").is_file()
+
+
+def test_refused_violations_do_not_fail(shop: Shop) -> None:
+    from tests.audit.logs import ship
+
+    logs = shop.logs(record(ship("OPEN", {"error": "no"})))
+    assert audit(shop, logs, "--fail-on", "near_miss").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "written"),
+    [
+        ("--pack", "nothing", WRONG),
+        ("--world", "nowhere.sqlite", WRONG),
+        ("--world", "nowhere.sqlite", (user("hi"),)),
+        ("--world", ".", WRONG),
+        ("--jobs", "0", WRONG),
+        ("--fail-on", "x", WRONG),
+    ],
+)
+def test_usage_comes_before_everything(option: str, value: str, written: Any, shop: Shop) -> None:
+    chosen = {"--pack": str(shop.pack), "--fail-on": "violation", option: value}
+    ran = bylaw(shop, "audit", shop.logs(record(*written), "{"), *(part for pair in chosen.items() for part in pair))
+    assert ran.returncode == 2
+    assert ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_log_that_is_not_there_is_usage(shop: Shop) -> None:
+    ran = audit(shop, "nowhere.jsonl")
+    assert (ran.returncode, ran.stderr) == (2, "bylaw: BY001 nowhere.jsonl: no such file or folder\n")
+
+
+def test_a_pack_with_faults_lists_them_all(shop: Shop) -> None:
+    policies = shop.pack / "policies.yaml"
+    policies.write_text(
+        policies.read_text().replace("severity: high", "severity: fatal").replace("[refund]", "[repay]")
+    )
+    ran = audit(shop, shop.logs(record(*WRONG)), "--fail-on", "violation")
+    assert ran.returncode == 2
+    assert "BY406 policies.yaml:7: severity `fatal` of `only-paid`" in ran.stderr
+    assert "BY406 policies.yaml:10: `repay` of policy `no-gifts` is not a tool" in ran.stderr
+    assert ran.stderr.endswith("bylaw: pack `shop` has 2 faults\n")
+
+
+def test_a_file_nobody_can_read_is_said_and_the_rest_is_audited(shop: Shop) -> None:
+    (shop.root / "odd.bin").write_bytes(b"\x89PNG")
+    ran = audit(shop, "odd.bin", shop.logs(record(*HASTY)))
+    assert ran.returncode == 3
+    assert "odd.bin: in no trace format we know" in ran.stderr
+    assert json.loads((shop.root / "out" / "summary.json").read_text())["agents"][0]["trajectories"] == 1
+
+
+def test_without_a_world_the_table_says_how_many_verdicts_stay_uninformed(shop: Shop) -> None:
+    ran = audit(shop, shop.logs(record(*HASTY), record(user("hi"))), "--without-world", "none", world=False)
+    assert ran.returncode == 0
+    assert "1 of 1 verdicts stay uninformed" in " ".join(ran.stdout.split())
+
+
+def test_output_is_quiet_and_narrow_when_piped(shop: Shop) -> None:
+    ran = audit(shop, shop.logs(record(*HASTY, agent="a" * 200)))
+    assert ran.stderr == ""
+    assert max(len(line) for line in ran.stdout.splitlines()) <= 80
+    assert "\x1b" not in ran.stdout
+
+
+def test_check_is_0_for_a_sound_pack_and_1_for_one_whose_cases_fail(shop: Shop) -> None:
+    sound = bylaw(shop, "check", shop.pack)
+    assert sound.returncode == 0
+    assert "cases: 4 of 4 as wanted" in sound.stdout
+    assert "guard branches: 8 of 8 taken by a case" in sound.stdout
+    cases = shop.pack / "cases" / "shop.yaml"
+    cases.write_text(cases.read_text().replace("want: permit", "want: deny", 1))
+    spoiled = bylaw(shop, "check", shop.pack)
+    assert spoiled.returncode == 1
+    assert "cases/shop.yaml:1: only-paid: a paid order" in spoiled.stdout
+    assert "want deny, got permit" in spoiled.stdout
+    assert "without both a permit and a deny case: only-paid" in spoiled.stdout
+
+
+def test_check_is_1_for_a_stale_pack_and_2_for_one_that_does_not_load(shop: Shop) -> None:
+    document = shop.pack / "policy.md"
+    document.write_text(document.read_text().replace("Gifts are never", "Gifts are seldom"))
+    stale = bylaw(shop, "check", shop.pack)
+    assert stale.returncode == 1
+    assert "stale, the document changed under: no-gifts" in stale.stdout
+    (shop.pack / "pack.yaml").write_text("format: 9\n")
+    assert bylaw(shop, "check", shop.pack).returncode == 2
+
+
+def test_check_lists_every_sentence_in_full(shop: Shop) -> None:
+    ran = bylaw(shop, "check", shop.pack, "--sentences")
+    tail = ran.stdout[ran.stdout.index("sentences:") :]
+    assert (
+        tail
+        == """\
+sentences: 4; enforced 2, listed 1, uncovered 1
+
+Shipping
+   5  Only paid orders are shipped.
+      enforced: only-paid (guard)
+   5  Nothing is shipped to somebody else.
+      uncovered
+
+Refunds
+   9  Gifts are never refunded.
+      enforced: no-gifts (guard)
+   9  Say what you are about to do.
+      listed: say-it (conversation)
+"""
+    )
+
+
+def test_explain_names_sentence_fact_and_look_up(shop: Shop) -> None:
+    audit(shop, shop.logs(record(*HASTY, id="t1")))
+    ran = bylaw(shop, "explain", "out", "t1", "1")
+    assert ran.returncode == 0
+    text = " ".join(ran.stdout.split())
+    assert "Only paid orders are shipped." in text
+    assert "Order[PAID].paid: never seen" in text
+    assert "get_order(order_id='PAID')" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["out", "t1", "7"], "no write call at step 7 of `t1`; its write calls are at 1"),
+        (["out", "t9", "1"], "no write call of `t9`"),
+        (["elsewhere", "t1", "1"], "give the folder an audit wrote"),
+    ],
+)
+def test_explain_says_what_it_cannot_find(arguments: list[str], said: str, shop: Shop) -> None:
+    audit(shop, shop.logs(record(*HASTY, id="t1")))
+    ran = bylaw(shop, "explain", *arguments)
+    assert ran.returncode == 2
+    assert said in " ".join(ran.stderr.split())
