@@ -146,7 +146,7 @@ def test_what_is_not_there_does_not_exist(world: Snapshot) -> None:
 
 
 def test_a_column_that_is_not_there_has_its_default(world: Snapshot) -> None:
-    assert read(world, "limit", "A1") == "100"
+    assert read(world, "limit", "A1") == Decimal(100)
 
 
 def test_numbers_move(world: Snapshot) -> None:

@@ -202,7 +202,7 @@ class _Told:
             return ABSENT
         if field.name in record:
             return coerce(field, record[field.name])
-        return UNSEEN if field.default is UNDECLARED else field.default
+        return UNSEEN if field.default is UNDECLARED else coerce(field, field.default)
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
         value = self.read(entity, key, field)

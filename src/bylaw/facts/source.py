@@ -182,7 +182,7 @@ class Truth:
             return True
         value = record.get(field.name, NOTHING)
         if value is NOTHING:
-            return UNSEEN if field.default is UNDECLARED else field.default
+            return UNSEEN if field.default is UNDECLARED else coerce(field, field.default)
         return coerce(field, value)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
