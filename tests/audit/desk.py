@@ -32,7 +32,7 @@ document: policy.md
     "policy.md": """
 # Desk
 
-An account is closed only for a customer who is not a partner. Say goodbye to nobody twice.
+An account is closed only for a customer who is not a partner.
 Letters go only to the address on file. Ask before you close an account.
 """,
     "tools.yaml": """
@@ -90,6 +90,24 @@ predicates:
   spoke: {message: true, description: the act is a message}
 rules:
   - {id: ask-first, formula: "FOR EACH customer_id: ALWAYS (closes IMPLIES ONCE spoke)"}
+""",
+    "cases/desk.yaml": """
+- policy: no-partner
+  call: {close_account: {customer_id: C1}}
+  facts: {"Customer[C1]": {partner: false}}
+  want: permit
+- policy: no-partner
+  call: {close_account: {customer_id: C1}}
+  facts: {"Customer[C1]": {partner: true, email: a@b.example}}
+  want: deny
+- policy: own-address
+  call: {send_letter: {customer_id: C1, email: a@b.example}}
+  facts: {"Customer[C1]": {email: a@b.example}}
+  want: permit
+- policy: own-address
+  call: {send_letter: {customer_id: C1, email: a@b.example}}
+  facts: {"Customer[C1]": {email: c@d.example, pin: 123456}}
+  want: deny
 """,
     "guards/desk.py": """
 def no_partner(call, facts):
