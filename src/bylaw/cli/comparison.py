@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bylaw.audit.baseline import Comparison
-from bylaw.audit.finding import SEVERITIES, Finding
+from bylaw.audit.finding import SEVERITIES, Charge, Finding
 from bylaw.audit.waiver import Waiver
 from bylaw.cli.scan import clean
 from bylaw.engine.verdict import WORST_FIRST
@@ -21,7 +21,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     counts = [f"{len(comparison.new):,} new", f"{len(comparison.waived):,} waived"]
     if comparison.baseline is not None:
         counts[1:1] = [f"{len(comparison.still):,} still there", f"{len(comparison.fixed):,} fixed"]
-        counts.append(f"{len(comparison.gone):,} gone (their conversations were not audited)")
+        counts.append(f"{len(comparison.gone):,} gone")
     against = f" against {comparison.baseline}" if comparison.baseline is not None else ""
     console.print(Text(f"Findings{against}: {', '.join(counts)}", style="bold"))
     if comparison.baseline is not None:
@@ -34,7 +34,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 def _list(word: str, findings: Sequence[Finding], console: Console) -> None:
     for finding in sorted(findings, key=_gravity)[:_SHOWN]:
-        charge = min(finding.charges, key=lambda c: SEVERITIES.index(c.severity), default=None)
+        charge = min(finding.charges, key=_charge_gravity, default=None)
         policy = f" {charge.policy} ({charge.severity})" if charge is not None else ""
         verdict = "rule" if finding.kind == "rule" else finding.verdict.replace("_", "-")
         console.print(Text(f"  {word:<7}", style=_STYLES[word]).append(f"{finding.id} {verdict}{policy}"))
@@ -46,9 +46,13 @@ def _list(word: str, findings: Sequence[Finding], console: Console) -> None:
 
 def _gravity(finding: Finding) -> tuple[int, int, int]:
     """Small is grave: what was done, the verdict, the severity."""
+    verdict, severity = min(map(_charge_gravity, finding.charges), default=(len(WORST_FIRST), 0))
+    return finding.executed is False, verdict, severity
+
+
+def _charge_gravity(charge: Charge) -> tuple[int, int]:
     words: tuple[str, ...] = WORST_FIRST
-    severity = min((SEVERITIES.index(charge.severity) for charge in finding.charges), default=len(SEVERITIES))
-    return finding.executed is False, words.index(finding.verdict), severity
+    return words.index(charge.verdict), SEVERITIES.index(charge.severity)
 
 
 def _waived(comparison: Comparison, console: Console) -> None:
