@@ -1,0 +1,75 @@
+"""When a user message states a value: normalised equality, and for booleans only the phrases of the pack."""
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from bylaw.engine.claim import claim
+from bylaw.facts.entity import ABSENT, UNSEEN, Field
+
+PLAN = Field("plan", "boolean", claims=(("true", ("on a payment plan",)), ("false", ("no payment plan",))))
+TIER = Field("tier", "enum", ("gold", "silver"), claims=(("gold", ("highest level",)),))
+
+
+def claims(field: Field, value: Any, text: str) -> bool:
+    return claim(field, value, [(0, text)], 1) is not None
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "text", "wanted"),
+    [
+        (Field("id"), "P001", "I am p001.", True),
+        (Field("id"), "P001", "I am P0012", False),
+        (Field("id"), "P001", "XP001", False),
+        (Field("id"), "basic economy", "it is Basic-Economy, sorry", True),
+        (Field("id"), "basic_economy", "it is basic   economy", True),
+        (Field("id"), "a", "a word of one letter is no claim", False),
+        (TIER, "gold", "I'm a Gold member", True),
+        (TIER, "gold", "I have golden hair", False),
+        (TIER, "gold", "I am on the highest level", True),
+        (TIER, "silver", "I am on the highest level", False),
+        (TIER, UNSEEN, "I'm silver", True),
+        (TIER, UNSEEN, "I'm bronze", False),
+        (PLAN, True, "I'm on a payment plan already", True),
+        (PLAN, True, "true", False),
+        (PLAN, False, "there is no payment plan", True),
+        (PLAN, True, "there is no payment plan", False),
+        (PLAN, UNSEEN, "there is no payment plan", True),
+        (Field("flag", "boolean"), True, "true true true", False),
+        (Field("sum", "money"), Decimal("45.00"), "it was $45", True),
+        (Field("sum", "money"), Decimal("45.00"), "it was 45.00 dollars", True),
+        (Field("sum", "money"), Decimal("45.00"), "it was 45.50", False),
+        (Field("sum", "money"), Decimal("45.00"), "it was 145", False),
+        (Field("sum", "money"), Decimal("45.00"), "it was 45,000", False),
+        (Field("sum", "money"), Decimal("45.50"), "it was 45.5", False),
+        (Field("sum", "money"), Decimal("1250.75"), "it was 1,250.75.", True),
+        (Field("sum", "number"), 3.5, "3.50 exactly", True),
+        (Field("day", "date"), date(2025, 3, 4), "on 2025-03-04", True),
+        (Field("day", "date"), date(2025, 3, 4), "on March 4th", True),
+        (Field("day", "date"), date(2025, 3, 4), "on the 4th of March", True),
+        (Field("day", "date"), date(2025, 3, 4), "on 3/4/2025", True),
+        (Field("day", "date"), date(2025, 3, 4), "on 03/04/25", True),
+        (Field("day", "date"), date(2025, 3, 4), "on March 14", False),
+        (Field("day", "date"), date(2025, 3, 4), "on 4 May", False),
+        (Field("day", "date"), date(2025, 5, 4), "on 4 May", True),
+        (Field("at", "datetime"), datetime(2025, 3, 4, 9), "on March 4", False),
+        (Field("count", "integer"), 3, "I have 3", False),
+        (Field("list", "list"), ["visits"], "visits", False),
+        (Field("id"), None, "None", False),
+        (Field("id"), ABSENT, "absent", False),
+        (Field("id"), UNSEEN, "anything", False),
+        (Field("id"), "a.b(c", "it is a.b(c", True),
+        (Field("id"), "a.b(c", "it is axb(c", False),
+    ],
+)
+def test_what_states_a_value(field: Field, value: Any, text: str, wanted: bool) -> None:
+    assert claims(field, value, text) is wanted
+
+
+def test_the_last_message_before_the_call_is_named() -> None:
+    said = [(0, "gold"), (3, "I am gold"), (5, "gold!"), (9, "gold again")]
+    assert claim(TIER, "gold", said, 9) == (5, "gold")
+    assert claim(TIER, "gold", said, 5) == (3, "gold")
+    assert claim(TIER, "gold", said, 0) is None
