@@ -182,3 +182,38 @@ def test_whatever_the_logs_hold_the_pack_loads(
         (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text(text, encoding="utf-8", newline="")
     sound(root)
+
+
+def test_records_in_an_envelope_are_found() -> None:
+    made = Talk("t").user("hi").call("get_account", {"account": {"account_id": "A1", "seats": 4}}, account_id="A1")
+    made.call("get_plan", {"ok": True, "data": {"plan_id": "P1", "price": "9.00"}}, plan_id="P1")
+    made.call("get_tags", {"tags": {"red": {"n": 1}, "blue": {"n": 2}}}, tag_id="T1")
+    entities = skeleton([made.done()], Document("Book it."), name="x").files["entities.yaml"]
+    assert "get_account:\n    - {each: $.account, as: Account}" in entities
+    assert "get_plan:\n    - {each: $.data, as: Plan}" in entities
+    assert "get_tags:\n    - {as: Tag}" in entities
+
+
+def test_a_list_shows_what_it_is_named_after_not_what_it_was_asked_with() -> None:
+    invoice = {"account_id": "A1", "invoice_id": "I1", "amount": "9.00"}
+    made = Talk("t").user("hi").call("get_account", {"account_id": "A1", "seats": 4}, account_id="A1")
+    made.call("list_invoices", {"invoices": [invoice]}, account_id="A1")
+    alone = skeleton([made.done()], Document("Book it."), name="x").files["entities.yaml"]
+    assert "  Invoice:\n    key: [invoice_id]\n    fields:" in alone
+    assert "list_invoices:\n    - {each: '$.invoices[*]', as: Invoice}" in alone
+    made.call("get_invoice", invoice, invoice_id="I1")
+    beside = skeleton([made.done()], Document("Book it."), name="x").files["entities.yaml"]
+    assert "  Invoice:\n    key: [invoice_id]\n    read: get_invoice\n" in beside
+    assert "list_invoices:\n    - {each: '$.invoices[*]', as: Invoice}" in beside
+
+
+def test_tools_with_one_key_show_one_thing_only_where_they_share_a_field() -> None:
+    made = Talk("t").user("hi").call("get_approval", {"invoice_id": "I1", "approval": "none"}, invoice_id="I1")
+    made.call("get_invoice", {"invoice_id": "I1", "amount": "9.00"}, invoice_id="I1")
+    made.call("audit_invoice_totals", "nothing", invoice_id="I1")
+    made.call("get_bill", {"invoice_id": "I1", "amount": "9.00", "tax": "1.00"}, invoice_id="I1")
+    entities = skeleton([made.done()], Document("Book it."), name="x").files["entities.yaml"]
+    assert "  Approval:\n    key: [invoice_id]\n    read: get_approval\n" in entities
+    assert "  Invoice:\n    key: [invoice_id]\n    read: get_invoice\n" in entities
+    assert "get_bill:\n    - {as: Invoice}" in entities
+    assert "  Bill:" not in entities

@@ -30,7 +30,8 @@ def init_command(
     writes = sum(guess.effect == "write" for guess in scan.tools)
     typer.echo(f"read {scan.trajectories:,} conversations: {len(scan.tools)} tools, {writes} of them writes")
     if scan.unreadable:
-        typer.echo(f"{scan.unreadable:,} records could not be read, e.g. {scan.faults[0]}")
+        records = "record" if scan.unreadable == 1 else "records"
+        typer.echo(f"{scan.unreadable:,} {records} could not be read, e.g. {scan.faults[0]}")
     for path in made.files:
         typer.echo(f"  wrote {out / path}")
     typer.echo(f"things: {', '.join(made.things) or 'none that the results show'}")

@@ -16,6 +16,7 @@ _WORDS = 8
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _MONEY = re.compile(r"-?\d+\.\d\d")
+_ENVELOPE = {"ok", "success", "status", "code", "message", "error", "errors"}
 _ABSENT = re.compile(r"not found|no such|does not exist|doesn't exist|unknown|not exist", re.IGNORECASE)
 
 
@@ -140,7 +141,7 @@ class Shapes:
 
 
 def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Where a result holds records: it is one, it lists them, or it wraps a list of them."""
+    """Where a result holds records: it is one, it lists them, or it wraps one or a list of them."""
     match value:
         case dict():
             mapping = cast("dict[str, Any]", value)
@@ -152,6 +153,8 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
             # A record may well hold lists of its own; a wrapper holds little else.
             if wrapped and len(mapping) <= len(wrapped) + 1:
                 return wrapped
+            if inner := _wrapped(mapping):
+                return [inner]
             return [("", [mapping])] if mapping else []
         case list():
             items = cast("list[Any]", value)
@@ -161,6 +164,18 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
             return [("$[*][*]", nested)] if nested else []
         case _:
             return []
+
+
+def _wrapped(mapping: dict[str, Any]) -> tuple[str, list[dict[str, Any]]] | None:
+    """The one record in an envelope such as `{"ok": true, "account": {...}}`."""
+    rest = [(name, part) for name, part in mapping.items() if name not in _ENVELOPE or isinstance(part, dict)]
+    if len(rest) != 1 or not isinstance(rest[0][1], dict):
+        return None
+    name, inner = rest[0][0], cast("dict[str, Any]", rest[0][1])
+    # Where all parts are objects it is a table by name, not a record.
+    if not name.isidentifier() or not name.isascii() or all(isinstance(part, dict) for part in inner.values()):
+        return None
+    return f"$.{name}", [inner]
 
 
 def _records(value: Any) -> list[dict[str, Any]]:

@@ -230,7 +230,7 @@ def _guard(example: Example, function: str) -> str:
     some = f"facts.{example.thing.name}({thing}).{_some_field(example.thing)}"
     return f"""# A worked example. A guard asks for facts, never for tool calls.
 # Any look-up that showed the {noun} will do.
-# Where none did, the call is undetermined, which an audit reports as a near-miss.
+# Where none did, the call is undetermined: a near-miss where a database shows that it was right.
 # Next, ask for the fields that the sentence is about, e.g. `{some}`.
 def {function}(call, facts):
     if not facts.{example.thing.name}({thing}).exists:

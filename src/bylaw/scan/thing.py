@@ -52,12 +52,15 @@ def things(shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> dict[st
     found: dict[str, Thing] = {}
     reads = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "read"]
     writes = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "write"]
-    for tool, shape in reads:
+    # The tool that is named after its key names the thing; others with that key may show more of it.
+    for tool, shape in sorted(reads, key=lambda read: not _named_after_its_key(*read)):
         _single(tool, shape, found)
+    found = dict(sorted(found.items(), key=lambda item: item[1].read))
+    told = {(sight.tool, sight.each) for thing in found.values() for sight in thing.sights}
     for tool, shape in reads:
         for place, record in shape.places.items():
-            if place and not _shown_as_known(tool, shape, place, record, found):
-                _listed(tool, place, record, found)
+            if place and (tool, place) not in told and not _shown_as_known(tool, shape, place, record, found):
+                _listed(tool, shape, place, record, found)
     for tool, shape in writes:
         for place, record in shape.places.items():
             _shown_as_known(tool, shape, place, record, found)
@@ -68,9 +71,15 @@ def _effect(tool: str, guesses: Mapping[str, Guess]) -> str:
     return guesses[tool].effect if tool in guesses else ""
 
 
+def _named_after_its_key(tool: str, shape: Shape) -> bool:
+    """Such as `get_invoice(invoice_id)`, where `get_approval(invoice_id)` is not."""
+    return name_of_thing(tool, ()) in {name_of_thing(name, ()) for name in shape.required[:1]}
+
+
 def _single(tool: str, shape: Shape, found: dict[str, Thing]) -> None:
     """A look-up whose result is one record, or one short text, about what its arguments name."""
-    record = shape.places.get("")
+    place = max((each for each in shape.places if "[*]" not in each), key=lambda p: shape.places[p].count, default="")
+    record = shape.places.get(place)
     key = tuple(name for name in shape.required if is_name(name))
     if len(key) < len(shape.required):
         return
@@ -80,7 +89,7 @@ def _single(tool: str, shape: Shape, found: dict[str, Thing]) -> None:
         return
     if record is not None and record.count * 2 > shape.sampled - shape.absent.total():
         fields = {name: values for name, values in record.fields.items() if is_name(name)}
-        sight = Sight(tool, absent=absent)
+        sight = Sight(tool, place, absent=absent)
     elif not shape.places and shape.texts.count and max((len(word) for word in shape.texts.words), default=0) < 40:
         *of, last = words_of(tool) or ["value"]
         name = "value"
@@ -91,7 +100,9 @@ def _single(tool: str, shape: Shape, found: dict[str, Thing]) -> None:
     else:
         return
     known = next((thing for thing in found.values() if thing.key == key and key), None)
-    if known is None:
+    shared = fields.keys() & known.fields.keys() - {*key} if known is not None else ()
+    # A look-up that shows nothing else of the thing is about another, so that its own name is suggested where needed.
+    if known is None or (not shared and name_of_thing(called, ()) not in found):
         name = name_of_thing(called, found)
         found[name] = Thing(name, key, fields, tool, [sight])
     else:
@@ -107,30 +118,43 @@ def _is_table(record: Record) -> bool:
 
 def _shown_as_known(tool: str, shape: Shape, place: str, record: Record, found: Mapping[str, Thing]) -> bool:
     """Records of a kind already known: every part of its key stands in them, or among the arguments."""
-    for thing in found.values():
-        shared = record.fields.keys() & thing.fields.keys()
-        if not thing.key or not any(part in record.fields for part in thing.key):
-            continue
-        if any(part not in record.fields and part not in shape.required for part in thing.key):
-            continue
-        if thing.key[0] not in record.fields or (len(shared) < 2 and len(thing.fields) > 2 and place == ""):
-            continue
-        # An empty field would hide the argument of the same name.
-        key = {
-            part: f"$args.{part}"
-            for part in thing.key
-            if part in shape.required and part in record.fields and record.fields[part].nullable
-        }
-        thing.sights.append(Sight(tool, place, key))
-        for name, values in record.fields.items():
-            if is_name(name):
-                thing.fields.setdefault(name, values)
-        return True
-    return False
+    fitting = [thing for thing in found.values() if _fits(tool, shape, place, record, thing)]
+    if not fitting:
+        return False
+    # `list_invoices` of an account shows invoices, though each bears the account's id.
+    own = name_of_thing(tool, ())
+    thing = max(fitting, key=lambda thing: (thing.name == own, len(record.fields.keys() & thing.fields.keys())))
+    # An empty field would hide the argument of the same name.
+    key = {
+        part: f"$args.{part}"
+        for part in thing.key
+        if part in shape.required and part in record.fields and record.fields[part].nullable
+    }
+    thing.sights.append(Sight(tool, place, key))
+    for name, values in record.fields.items():
+        if is_name(name):
+            thing.fields.setdefault(name, values)
+    return True
 
 
-def _listed(tool: str, place: str, record: Record, found: dict[str, Thing]) -> None:
-    """Listed records of a new kind: keyed by the first field that names each of them."""
+def _fits(tool: str, shape: Shape, place: str, record: Record, thing: Thing) -> bool:
+    """Whether records may be things of this kind."""
+    if not any(part in record.fields for part in thing.key):
+        return False
+    if any(part not in record.fields and part not in shape.required for part in thing.key):
+        return False
+    if "[*]" in place and (
+        set(thing.key) <= set(shape.required) or (thing.key[0] in record.repeated and not thing.key[1:])
+    ):
+        return False  # all of a list would be one thing
+    if thing.key[0] not in record.fields and thing.name != name_of_thing(tool, ()):
+        return False
+    shared = record.fields.keys() & thing.fields.keys()
+    return "[*]" in place or len(shared) >= 2 or len(thing.fields) <= 2
+
+
+def _listed(tool: str, shape: Shape, place: str, record: Record, found: dict[str, Thing]) -> None:
+    """Records of a new kind: keyed by the first field that names each of them."""
     named = [
         name
         for name, values in record.fields.items()
@@ -139,9 +163,11 @@ def _listed(tool: str, place: str, record: Record, found: dict[str, Thing]) -> N
     keys = [name for name in named if words_of(name)[-1:] in (["id"], ["number"], ["code"])]
     if not keys:
         return
+    # What was asked with is the same in every record.
+    key = min(keys, key=lambda name: name in shape.required)
     name = name_of_thing(tool, found)
     fields = {name: values for name, values in record.fields.items() if is_name(name)}
-    found[name] = Thing(name, (keys[0],), fields, "", [Sight(tool, place)])
+    found[name] = Thing(name, (key,), fields, "", [Sight(tool, place)])
 
 
 def name_of_thing(tool: str, taken: Iterable[str]) -> str:
