@@ -1,10 +1,12 @@
 """One trajectory under its pack: a fold of the engine's session over its events."""
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
 from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule_line
 from bylaw.audit.redaction import Redaction
@@ -46,6 +48,7 @@ class Examiner:
         self.worlds: dict[str, str] = {}
         self.changed: dict[tuple[str, ...], Counter[str]] = {}
         self._watches: dict[str, Watch] = {}
+        self._mapped: dict[tuple[str, str], frozenset[str]] = {}
         self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
 
     def examine(self, trajectory: Trajectory, file: Path) -> Examined:
@@ -138,14 +141,28 @@ class Examiner:
         call = trajectory.events[result.call] if result.call is not None else None
         if not isinstance(call, Call) or call.tool not in pack.schema.tools:
             return
-        shows = pack.schema.shows.get(call.tool, {})
-        mapped = {name for kinds in shows.values() for o in kinds for name in (*o.entity.fields, *o.entity.key)}
-        value: Any = result.value()
-        rows = cast(list[Any], value) if isinstance(value, list) else [value]
-        record: Any = rows[0] if rows else None
-        if isinstance(record, dict):
-            fields = cast(dict[str, Any], record)
-            unmapped = [name for name in fields if name not in mapped]
-            if unmapped and (redaction := self._redactions.get(pack.digest)) is not None:
-                unmapped = redaction.tellable(call.tool, value, unmapped)
-            self.unmapped.update((call.tool, name) for name in unmapped)
+        mapped = self._mapped.get((pack.name, call.tool))
+        if mapped is None:
+            shows = pack.schema.shows.get(call.tool, {})
+            kinds = [observation.entity for each in shows.values() for observation in each]
+            mapped = frozenset(name for entity in kinds for name in (*entity.fields, *entity.key))
+            self._mapped[pack.name, call.tool] = mapped
+        unmapped = [name for name in _names_in(result.content) if name not in mapped]
+        if unmapped and (redaction := self._redactions.get(pack.digest)) is not None:
+            unmapped = redaction.tellable(call.tool, result.value(), unmapped)
+        self.unmapped.update((call.tool, name) for name in unmapped)
+
+
+_rows = msgspec.json.Decoder(dict[str, Raw] | list[Raw])
+_row = msgspec.json.Decoder(dict[str, Raw])
+
+
+def _names_in(content: str | Raw) -> Iterable[str]:
+    """The field names of a result's record, or of the first of its records; none of their values is decoded."""
+    try:
+        rows = _rows.decode(content)
+        if isinstance(rows, list):
+            return _row.decode(cast(list[Raw], rows)[0]) if rows else ()
+        return rows
+    except (msgspec.DecodeError, RecursionError):
+        return ()

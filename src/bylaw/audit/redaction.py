@@ -7,8 +7,10 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from msgspec import Raw
+
 from bylaw.audit.private import Private, Witness, collect
-from bylaw.audit.scrub import Scrub
+from bylaw.audit.scrub import SAYS_LITTLE, Scrub, leaves
 from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import RecordError, UsageError
@@ -117,8 +119,13 @@ class Redaction:
         """Those names in a result that may be told: a name can itself be a private value."""
         if not self.private:
             return list(names)
-        scrub = Scrub((found, None) for found in self.private.in_result(tool, {}, value, None))
-        return [name for name in names if scrub.text(name) == name]
+        found = {
+            text.lower()
+            for _, shown, _, _ in self.private.in_result(tool, {}, value, None)
+            for leaf, _ in leaves(shown, "")
+            if (text := str(leaf).strip())
+        }
+        return [name for name in names if not any(text in name.lower() for text in found if len(text) > SAYS_LITTLE)]
 
     def key_names(self, entity: str) -> tuple[str, ...]:
         """The key fields of a kind of thing."""
@@ -187,7 +194,10 @@ class Cover:
             return event | {"text": json.dumps(self._data(value)) if isinstance(value, dict | list) else said}
         return event | {"text": self._scrub.text(text, step)} if self._scrub is not None else event
 
-    def _policy(self, policy: Line) -> Line:
+    def _policy(self, policy: Line | Raw) -> Line | Raw:
+        if isinstance(policy, Raw):
+            # Written beforehand: it says that the call complies, and nothing of the conversation.
+            return policy
         hidden = policy | {
             "missing": [self._missing(fact) for fact in policy["missing"]],
             "asks": [self._ask(ask) for ask in policy["asks"]],

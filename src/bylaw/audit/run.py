@@ -76,6 +76,8 @@ def _write(
     part: Examined, identities: Identities, calls: IO[bytes], conversations: IO[bytes], findings: IO[bytes]
 ) -> None:
     name = identities.unique(part.id)
+    if not (part.calls or part.findings):
+        return
     made: Counter[str] = Counter()
     for _, tool, flagged, line in part.calls:
         made[tool] += 1

@@ -78,11 +78,11 @@ class Tally:
         counts["tool", tool, "determined", verdict.determined] += 1
         lookups: dict[str, set[str]] = {"strict": set(), "determined": set()}
         for policy in verdict.policies:
-            name = policy.policy.id
-            counts["policy", name, "applied"] += 1
-            counts["policy", name, "could_deny"] += policy.could_deny
-            counts["policy", name, "strict", policy.strict] += 1
-            counts["policy", name, "determined", policy.determined] += 1
+            # The four figures of a policy in one count, taken apart when they are asked for.
+            could = "could_deny" if policy.could_deny else ""
+            counts["policy", policy.policy.id, policy.strict, policy.determined, could] += 1
+            if not policy.missing:
+                continue
             for criterion in CRITERIA:
                 if getattr(policy, criterion) not in ("near_miss", "uninformed"):
                     continue
@@ -140,11 +140,22 @@ class Tally:
 
     def by_policy(self, policies: Sequence[str]) -> dict[str, Any]:
         """Per policy: the calls it applied to, how often it could have denied, and its verdicts."""
+        found: Counter[tuple[str, str]] = Counter()
+        for key, count in self.counts.items():
+            if key[0] == "policy":
+                _, name, strict, determined, could = key
+                found[name, "applied"] += count
+                found[name, could] += count
+                found[name, f"strict {strict}"] += count
+                found[name, f"determined {determined}"] += count
         return {
             name: {
-                "applied": self.counts["policy", name, "applied"],
-                "could_deny": self.counts["policy", name, "could_deny"],
-                **{criterion: self._verdicts("policy", name, criterion) for criterion in CRITERIA},
+                "applied": found[name, "applied"],
+                "could_deny": found[name, "could_deny"],
+                **{
+                    criterion: {verdict: found[name, f"{criterion} {verdict}"] for verdict in WORST_FIRST}
+                    for criterion in CRITERIA
+                },
             }
             for name in policies
         }

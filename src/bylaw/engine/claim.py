@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from bylaw.facts.entity import ABSENT, UNSEEN, Field, FieldType
+from bylaw.facts.entity import ABSENT, UNSEEN, Field
 
+_GAPS = re.compile(r"[\s_-]+")
 _MONTHS = (
     "january",
     "february",
@@ -30,47 +31,62 @@ def claim(field: Field, value: Any, said: Sequence[tuple[int, str]], before: int
 
     UNSEEN stands for any value the field may take.
     """
-    pattern = _pattern(field, value)
-    if pattern is None:
+    forms = _stating(field, value)
+    if not forms:
         return None
+    pattern: re.Pattern[str] | None = None
     for step, text in reversed(said):
-        if step < before and (match := pattern.search(text)):
+        # Making a pattern takes longer than looking for a word that every match has in it.
+        if step >= before or (text.isascii() and not _may_state(text.lower(), forms)):
+            continue
+        if pattern is None:
+            pattern = _compile(forms)
+        if match := pattern.search(text):
             return step, match[0]
     return None
 
 
-def _pattern(field: Field, value: Any) -> re.Pattern[str] | None:
+class Form(NamedTuple):
+    """One way to state a value."""
+
+    pattern: str
+    has: str
+    """What every match in an ASCII text has in it, in lower case."""
+
+
+def _may_state(text: str, forms: Sequence[Form]) -> bool:
+    return any(form.has in text for form in forms)
+
+
+def _stating(field: Field, value: Any) -> tuple[Form, ...]:
     if value is UNSEEN:
         values: tuple[Any, ...] = (
             field.values if field.type == "enum" else (True, False) if field.type == "boolean" else ()
         )
     elif isinstance(value, list | dict) or value is None or value is ABSENT:
-        return None
+        return ()
     else:
         values = (value,)
-    # Not by the field itself: its default may be a list or a record, which cannot be a key.
-    return _compile(field.type, field.claims, values) if values else None
-
-
-_Claims = tuple[tuple[str, tuple[str, ...]], ...]
+    return tuple(form for each in values for form in _forms(field, each))
 
 
 @lru_cache(maxsize=4096)
-def _compile(type: FieldType, claims: _Claims, values: tuple[Any, ...]) -> re.Pattern[str] | None:
-    alternatives = [form for value in values for form in _forms(type, claims, value)]
-    return re.compile("|".join(alternatives), re.IGNORECASE) if alternatives else None
+def _compile(forms: tuple[Form, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(form.pattern for form in forms), re.IGNORECASE)
 
 
-def _forms(type: FieldType, claims: _Claims, value: Any) -> Iterator[str]:
-    """Patterns that state the value, each bounded by non-word characters where it is a word."""
+def _forms(field: Field, value: Any) -> Iterator[Form]:
+    """What states the value, each bounded by non-word characters where it is a word."""
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
-    for claimed, phrases in claims:
+    for claimed, phrases in field.claims:
         if claimed == name:
-            yield from (re.escape(phrase) for phrase in phrases)
-    match type:
+            yield from (Form(re.escape(phrase), _plain(phrase)) for phrase in phrases)
+    match field.type:
         case "string" | "enum":
             if len(name) > 1:
-                yield rf"(?<!\w){_loose(name)}(?!\w)"
+                parts = [part for part in _GAPS.split(name) if part]
+                loose = r"[\s_-]+".join(map(re.escape, parts))
+                yield Form(rf"(?<!\w){loose}(?!\w)", _plain(parts[0]) if parts else "")
         case "money" | "number":
             yield from _amounts(value)
         case "date":
@@ -79,26 +95,30 @@ def _forms(type: FieldType, claims: _Claims, value: Any) -> Iterator[str]:
             return
 
 
-def _loose(text: str) -> str:
-    return r"[\s_-]+".join(re.escape(part) for part in re.split(r"[\s_-]+", text) if part)
+def _plain(text: str) -> str:
+    """In lower case where it is ASCII; other letters match in ways that lower case does not show."""
+    return text.lower() if text.isascii() else ""
 
 
-def _amounts(value: Any) -> Iterator[str]:
+def _amounts(value: Any) -> Iterator[Form]:
     amount = value if isinstance(value, Decimal) else Decimal(str(value))
     whole = amount == amount.to_integral_value()
     grouped = f"{amount:,.2f}".split(".")[0].replace(",", ",?")
     cents = r"(?:\.00?)?" if whole else re.escape("." + f"{amount:.2f}".split(".")[1])
-    yield rf"(?<![\w.,]){grouped}{cents}(?!\w|[.,]\d)"
+    yield Form(rf"(?<![\w.,]){grouped}{cents}(?!\w|[.,]\d)", grouped.split(",?")[-1])
 
 
-def _dates(value: Any) -> Iterator[str]:
+def _dates(value: Any) -> Iterator[Form]:
     day = value.date() if isinstance(value, datetime) else value
     if not isinstance(day, date):
         return
     month = _MONTHS[day.month - 1]
     name = rf"{month[:3]}(?:{month[3:]})?\.?" if len(month) > 3 else month
     number = rf"0?{day.day}(?:st|nd|rd|th)?"
-    yield rf"(?<!\d){day.isoformat()}(?!\d)"
-    yield rf"(?<!\w){name}\s+{number}(?!\w)"
-    yield rf"(?<!\w){number}\s+(?:of\s+)?{name}(?!\w)"
-    yield rf"(?<!\d)0?{day.month}/0?{day.day}(?:/(?:{day.year}|{day.year % 100:02d}))?(?!\d)"
+    for pattern in (
+        rf"(?<!\d){day.isoformat()}(?!\d)",
+        rf"(?<!\w){name}\s+{number}(?!\w)",
+        rf"(?<!\w){number}\s+(?:of\s+)?{name}(?!\w)",
+        rf"(?<!\d)0?{day.month}/0?{day.day}(?:/(?:{day.year}|{day.year % 100:02d}))?(?!\d)",
+    ):
+        yield Form(pattern, str(day.day))

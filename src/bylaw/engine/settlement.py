@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.engine.agreement import Agreement
 from bylaw.engine.claim import claim
@@ -13,7 +14,7 @@ from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, rule, worst
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field, Key, Source
 from bylaw.facts.ledger import Ledger, Made
 from bylaw.facts.value import key_of
-from bylaw.guard import Completion, evaluate
+from bylaw.guard import Completion, Guard, evaluate
 from bylaw.policy.statement import Policy
 
 Reason = Literal["never_seen", "stale", "claimed"]
@@ -27,7 +28,7 @@ class Missing(Struct, frozen=True):
     """The read call that would have shown it."""
     reason: Reason
     claimed_at: int | None
-    decisive: bool
+    decisive: bool = False
     """The determined criterion lacks it too."""
     claim: str = ""
     """The words of the user's message that state its value."""
@@ -58,6 +59,8 @@ class PolicyVerdict(Struct, frozen=True):
     because: str = ""
     could_deny: bool = False
     """The call alone did not settle it: some fact could have made it deny, or something did."""
+    is_plain: bool = False
+    """Permitted on what was seen, with nothing more to tell."""
 
 
 class CallVerdict(Struct, frozen=True):
@@ -83,10 +86,10 @@ def settle_call(
             for policy, _ in pack.by_tool.get(judgement.made.call.tool, ())
         )
         return CallVerdict(judgement.made, "inconclusive", "inconclusive", unjudged, judgement.fault)
-    agreement = Agreement(pack.schema.entities, judgement.seen, truth) if truth is not None and not plain else None
-    policies = tuple(_PolicyCase(pack, ledger, judgement, e, truth, agreement).settle() for e in judgement.evidence)
-    strict = worst(p.strict for p in policies)
-    return CallVerdict(judgement.made, strict, worst(p.determined for p in policies), policies)
+    case = _CallCase(pack, ledger, judgement, truth, plain)
+    policies = tuple([case.settle(evidence) for evidence in judgement.evidence])
+    strict = worst([policy.strict for policy in policies])
+    return CallVerdict(judgement.made, strict, worst([policy.determined for policy in policies]), policies)
 
 
 class _Completed(Struct, frozen=True):
@@ -109,33 +112,38 @@ class _Completed(Struct, frozen=True):
         )
 
 
-class _PolicyCase:
+class _CallCase:
+    """One call and all its policies; what they ask for together is found once."""
+
     def __init__(
-        self,
-        pack: Pack,
-        ledger: Ledger,
-        judgement: Judgement,
-        evidence: Evidence,
-        truth: Source | None,
-        agreement: Agreement | None = None,
+        self, pack: Pack, ledger: Ledger, judgement: Judgement, truth: Source | None, plain: bool = False
     ) -> None:
         self._entities = pack.schema.entities
         self._ledger = ledger
         self._made = judgement.made
         self._seen = judgement.seen
         self._now = judgement.now
-        self._policy = evidence.policy
-        self._guard = evidence.guard
-        self._completions = evidence.completions
         self._truth = truth
-        self._agreement = agreement
+        self._agreement = None if truth is None or plain else Agreement(self._entities, judgement.seen, truth)
+        self._true: dict[Fact, Any] | None = None if plain else {}
+        """What the world said, shared by the guards that are run over it."""
+        self._found: dict[Fact, Known | None] = {}
+        self._lost: dict[Fact, Missing] = {}
 
-    def settle(self) -> PolicyVerdict:
+    def settle(self, evidence: Evidence) -> PolicyVerdict:
         """Both criteria over every completion."""
-        completed = [done for completion in self._completions for done in self._complete(completion)]
+        completed = [done for completion in evidence.completions for done in self._complete(evidence.guard, completion)]
         if len(completed) == 1 and completed[0].is_clean():
-            reads = bool(completed[0].reads)
-            return PolicyVerdict(self._policy, "compliant", "compliant", "permit", completed[0].world, could_deny=reads)
+            only = completed[0]
+            return PolicyVerdict(
+                evidence.policy,
+                "compliant",
+                "compliant",
+                "permit",
+                only.world,
+                could_deny=bool(only.reads),
+                is_plain=True,
+            )
         determined = rule([Cell(c.evidence.outcome, c.world, bool(c.evidence.lacking)) for c in completed])
         strict = rule(
             [Cell("undetermined" if c.missing else c.evidence.outcome, c.world, bool(c.missing)) for c in completed]
@@ -147,7 +155,7 @@ class _PolicyCase:
         reads = _unique(fact for c in completed for fact in c.reads if fact not in gone)
         first = completed[0]
         return PolicyVerdict(
-            self._policy,
+            evidence.policy,
             strict.verdict,
             determined.verdict,
             _agreed([c.evidence.outcome for c in completed]),
@@ -160,7 +168,7 @@ class _PolicyCase:
             any(c.reads or c.asked or "deny" in (c.evidence.outcome, c.world) for c in completed),
         )
 
-    def _complete(self, completion: Completion) -> list[_Completed]:
+    def _complete(self, guard: Guard, completion: Completion) -> list[_Completed]:
         if self._truth is None or completion.outcome == "failed":
             missing = tuple(fact for fact in completion.reads if self._unseen(fact))
             half: Half = "failed" if completion.outcome == "failed" else "undetermined"
@@ -168,13 +176,14 @@ class _PolicyCase:
         if self._agreement is not None and self._agreement.is_same(completion):
             return [_Completed(completion, completion.outcome, completion.because, (), completion.reads, ())]
         worlds = evaluate(
-            self._guard,
+            guard,
             self._made.call.arguments,
             self._truth,
             tool=self._made.call.tool,
             now=self._now,
             assume=completion.assume,
             seen=self._is_seen,
+            known=self._true,
         )
         return [self._completed(completion, world) for world in worlds]
 
@@ -213,9 +222,15 @@ class _PolicyCase:
         return entity, EXISTS if fact.field == "exists" else entity.fields[fact.field]
 
     def _missing(self, fact: Fact, decisive: bool) -> Missing:
+        missing = self._lost.get(fact)
+        if missing is None:
+            missing = self._lost[fact] = self._lack(fact)
+        return replace(missing, decisive=True) if decisive else missing
+
+    def _lack(self, fact: Fact) -> Missing:
         entity, field = self._named(fact)
         if fact.key is None:
-            return Missing(fact, None, "never_seen", None, decisive)
+            return Missing(fact, None, "never_seen", None)
         key = key_of(fact.key)
         lookup = None
         if entity.read is not None:
@@ -226,8 +241,8 @@ class _PolicyCase:
         shown = self._ledger.ever_visible(entity, key, fact.field, made)
         if shown is not None:
             by = self._ledger.changed(entity.name, key, fact.field, shown.as_of, made.step, known_at=made.step)
-            return Missing(fact, lookup, "stale", step, decisive, words, by)
-        return Missing(fact, lookup, "never_seen" if step is None else "claimed", step, decisive, words)
+            return Missing(fact, lookup, "stale", step, claim=words, stale_by=by)
+        return Missing(fact, lookup, "never_seen" if step is None else "claimed", step, claim=words)
 
     def _value(self, entity: Entity, fact: Fact, field: Field) -> Any:
         if self._truth is None or fact.key is None:
@@ -238,6 +253,11 @@ class _PolicyCase:
             return UNSEEN
 
     def _known(self, fact: Fact) -> Known | None:
+        if fact not in self._found:
+            self._found[fact] = self._find(fact)
+        return self._found[fact]
+
+    def _find(self, fact: Fact) -> Known | None:
         if fact.key is None:
             return None
         entity, field = self._named(fact)

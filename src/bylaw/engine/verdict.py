@@ -1,6 +1,7 @@
 """The table: from what was seen and what is true to a verdict. Pure functions, no state."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Literal
 
 from msgspec import Struct
@@ -44,6 +45,18 @@ class Ruling(Struct, frozen=True):
 
 def rule(cells: Sequence[Cell]) -> Ruling:
     """The verdict over every completion of the user facts."""
+    if len(cells) == 1:
+        return _rule_of_one(cells[0].evidence, cells[0].world, cells[0].missing)
+    return _rule(cells)
+
+
+@cache
+def _rule_of_one(evidence: Half, world: Half, missing: bool) -> Ruling:
+    """Nearly every call has one completion, and there are few of those."""
+    return _rule([Cell(evidence, world, missing)])
+
+
+def _rule(cells: Sequence[Cell]) -> Ruling:
     verdicts: list[Verdict] = [_verdict(cell) for cell in cells]
     everyone = tuple(range(len(cells)))
     if all(verdict == "violation" for verdict in verdicts):

@@ -52,6 +52,7 @@ class Watch:
         self._of_shape = [(bit, find) for bit, way, find in finds if way in OF_SHAPE]
         self._of_state = [(bit, find) for bit, way, find in finds if way in OF_STATE]
         self._of_text = [(bit, find) for bit, way, find in finds if way in OF_TEXT]
+        self._atoms = [atoms(rule.formula) for rule in self._book.rules]
         self._tools: dict[str | None, int] = {}
         self._shapes: dict[tuple[int, int, bool], int] = {}
         self._breaking: dict[int, bool] = {}
@@ -108,9 +109,7 @@ class Watch:
 
     def _note(self, broken: Sequence[int], bits: int, step: int, found: list[Breach]) -> None:
         values: dict[str, bool | None] = {name: bool(bits & bit) for name, bit in self._book.bits.items()}
-        for place in broken:
-            rule = self._book.rules[place]
-            found.append(Breach(step, rule, "", because(atoms(rule.formula), values)))
+        found += [Breach(step, self._book.rules[place], "", because(self._atoms[place], values)) for place in broken]
 
     def _bits_of_tool(self, act: Act) -> int:
         if len(self._tools) >= MEMO:
