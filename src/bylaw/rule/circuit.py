@@ -66,6 +66,8 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
             if rule.physical and self.action in atoms(rule.formula)
         ]
         faults += [f"rule `{rule.name}` has no finite weight" for rule in self.rules if not _is_finite(rule.weight)]
+        if not faults and not _is_finite(sum(abs(rule.weight) for rule in self.rules)):
+            faults.append("the weights add up to more than a number can hold; make the rules hard")
         if faults:
             raise CircuitError("; ".join(faults), place=self.action)
 

@@ -30,6 +30,8 @@ from bylaw.rule.table import Table
 
 _SAFE_EXPONENT = 300.0
 """Sums of weights beyond this are computed in logarithms."""
+_ROUNDING = 1e-15
+"""A margin below this is what rounding made of 0; left there, it would fail `eps` 0 by its sign."""
 _MEMO = 16384
 
 
@@ -220,7 +222,9 @@ class Inference:
             without, taken = eliminate(order, factors, total, total_of_logs)
             return math.tanh((taken - without) / 2) if max(taken, without) > -math.inf else math.nan
         without, taken = eliminate(order, factors)
-        return (taken - without) / (taken + without) if taken + without else math.nan
+        if abs(taken - without) <= _ROUNDING * (taken + without):
+            return 0.0 if taken else math.nan
+        return (taken - without) / (taken + without)
 
     def _order(self, facts: _Facts) -> tuple[int, ...] | None:
         """An order of elimination that serves however the known predicates turn out, found once per set of them."""

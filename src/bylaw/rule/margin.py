@@ -9,6 +9,7 @@ from bylaw.errors import BylawError, FormulaError
 from bylaw.rule.circuit import WIDTH_CAP, Answer, Circuit, WeightedRule
 from bylaw.rule.formula import is_propositional
 from bylaw.rule.inference import Inference
+from bylaw.rule.lines import lines_of
 from bylaw.rule.parser import parse
 
 
@@ -92,16 +93,16 @@ def margin_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
     """Answers every line of `stdin` with one line; gives exit status 0, or 3 where some line was at fault."""
     decoder = msgspec.json.Decoder(Question)
     status = 0
-    for line in stdin:
+    for line in lines_of(stdin):
         answer: Reply | Fault
         try:
-            answer = margin_of(decoder.decode(line))
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            answer = margin_of(decoder.decode(line)) if line.strip() else Fault("the line is empty")
+        except (msgspec.MsgspecError, UnicodeDecodeError, BylawError) as error:
             answer = Fault(f"{error}")
-        except BylawError as error:
-            answer = Fault(f"{error}")
+        except RecursionError:
+            answer = Fault("the line is nested too deep")
         if isinstance(answer, Fault):
             status = 3
         stdout.write(msgspec.json.encode(answer) + b"\n")
-    stdout.flush()
+        stdout.flush()
     return status

@@ -105,3 +105,34 @@ def test_every_line_gives_one_line_and_a_faulty_one_makes_the_status_3():
     )
     assert status == 3
     assert [list(reply) == ["error"] for reply in replies] == [False, *[True] * 7, False]
+
+
+def test_no_line_costs_the_lines_after_it():
+    deep = b'{"action": "pay", "rules": [], "more": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    heavy = {"action": "pay", "rules": [{**SOFT, "weight": 1e308}] * 3, "evidence": {"ok": False}}
+    status, replies = ask(deep, heavy, b"", {"action": "pay", "rules": [SOFT], "evidence": {"ok": True}})
+    assert status == 3
+    assert ["error" in reply for reply in replies] == [True, True, True, False]
+
+
+def test_the_heaviest_weight_is_weighed():
+    assert one([{**SOFT, "weight": 1e308}], {"ok": False})["margin"] == -1.0
+    assert one([{**SOFT, "weight": 1e308}], {"ok": None})["margin"] == pytest.approx(-1 / 3)
+
+
+def test_a_tie_is_a_margin_of_zero_whatever_rounding_does():
+    for number in range(1, 60):
+        rules = [
+            {"formula": "pay IMPLIES a OR b", "weight": number / 7},
+            {"formula": "NOT pay IMPLIES d OR c", "weight": number / 7},
+            {"formula": "pay IMPLIES NOT a", "weight": 0.7},
+            {"formula": "NOT pay IMPLIES NOT c", "weight": 0.7},
+        ]
+        p = round(number / 401, 3)
+        found = one(rules, {"a": p, "c": p})
+        assert (found["safe"], found["margin"]) == (True, 0.0)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line():
+    line = b'\xef\xbb\xbf{"action": "pay", "rules": [], "evidence": {}}'
+    assert ask(line)[0] == 0

@@ -1,0 +1,110 @@
+"""A formula's value on a whole trace, operator by operator: for formulas too large to follow step by step.
+
+Each part gets its values at all steps in one sweep, so that the work is the formula's size times the trace's length.
+Unknown values are carried through in three-valued logic: a value that is given is certain, but an unknown one may be
+settled after all (`a OR NOT a`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from bylaw.rule.formula import (
+    Always,
+    And,
+    Atom,
+    Constant,
+    Eventually,
+    Formula,
+    Historically,
+    Implies,
+    Next,
+    Not,
+    Once,
+    Or,
+    Release,
+    Since,
+    Until,
+    WeakNext,
+    WeakUntil,
+    Xor,
+    Yesterday,
+)
+
+Value = bool | None
+
+
+def sweep(formula: Formula, steps: Sequence[Mapping[str, Value]]) -> list[Value]:
+    """The value of `formula` at every step."""
+    match formula:
+        case Constant(value):
+            return [value] * len(steps)
+        case Atom(name):
+            return [step.get(name) for step in steps]
+        case Not(operand):
+            return list(map(_not, sweep(operand, steps)))
+        case And(left, right):
+            return list(map(_and, sweep(left, steps), sweep(right, steps)))
+        case Or(left, right):
+            return list(map(_or, sweep(left, steps), sweep(right, steps)))
+        case Implies(left, right):
+            return list(map(_or, map(_not, sweep(left, steps)), sweep(right, steps)))
+        case Xor(left, right):
+            pairs = zip(sweep(left, steps), sweep(right, steps), strict=True)
+            return [None if one is None or other is None else one != other for one, other in pairs]
+        case Next(operand):
+            return [*sweep(operand, steps)[1:], False]
+        case WeakNext(operand):
+            return [*sweep(operand, steps)[1:], True]
+        case Yesterday(operand):
+            return [False, *sweep(operand, steps)[:-1]]
+        case Always(operand):
+            return _carried(sweep(operand, steps)[::-1], True, _and)[::-1]
+        case Historically(operand):
+            return _carried(sweep(operand, steps), True, _and)
+        case Eventually(operand):
+            return _carried(sweep(operand, steps)[::-1], False, _or)[::-1]
+        case Once(operand):
+            return _carried(sweep(operand, steps), False, _or)
+        case Until(kept, goal):
+            return _until(sweep(kept, steps)[::-1], sweep(goal, steps)[::-1], False)[::-1]
+        case WeakUntil(kept, goal):
+            return _until(sweep(kept, steps)[::-1], sweep(goal, steps)[::-1], True)[::-1]
+        case Since(kept, start):
+            return _until(sweep(kept, steps), sweep(start, steps), False)
+        case Release(freed, kept):
+            # The dual of UNTIL: NOT (NOT freed UNTIL NOT kept).
+            waits, goals = map(_not, sweep(freed, steps)[::-1]), map(_not, sweep(kept, steps)[::-1])
+            return list(map(_not, _until(list(waits), list(goals), False)))[::-1]
+
+
+def _carried(values: Sequence[Value], first: bool, join: Callable[[Value, Value], Value]) -> list[Value]:
+    found: list[Value] = []
+    so_far: Value = first
+    for value in values:
+        so_far = join(so_far, value)
+        found.append(so_far)
+    return found
+
+
+def _until(kept: Sequence[Value], goal: Sequence[Value], first: bool) -> list[Value]:
+    found: list[Value] = []
+    so_far: Value = first
+    for waits, met in zip(kept, goal, strict=True):
+        so_far = _or(met, _and(waits, so_far))
+        found.append(so_far)
+    return found
+
+
+def _not(value: Value) -> Value:
+    return None if value is None else not value
+
+
+def _and(one: Value, other: Value) -> Value:
+    if one is False or other is False:
+        return False
+    return None if one is None or other is None else True
+
+
+def _or(one: Value, other: Value) -> Value:
+    if one is True or other is True:
+        return True
+    return None if one is None or other is None else False
