@@ -30,7 +30,10 @@ STATE_CAP = 400
 STEP_CAP = 20_000
 """And so are those with more transitions."""
 SEARCH_CAP = 2_000
-"""How many transitions a lazy automaton looks ahead for a verdict before it gives none."""
+"""How many transitions a lazy automaton looks ahead for a verdict before it gives none; large demands count more."""
+REPEAT_CAP = 2_000
+"""And how many it spends before that on letters said again and again, each up to `REPEATS` times."""
+REPEATS = 32
 
 
 class Automaton(Protocol):
@@ -132,24 +135,55 @@ class Lazy:
         if state[1] == FALSE:
             return BROKEN
         value = self._progression.accepts(state)
+        try:
+            may_change = self._changes_under_one_letter(state, value) or self._changes(state, value)
+        except TooLargeError:
+            return None
+        if may_change:
+            return 1 if value else 2
+        if may_change is None or not self._complete:
+            return None
+        return 0 if value else BROKEN
+
+    def _changes_under_one_letter(self, state: State, value: bool) -> bool:
+        """Whether one letter, said again and again, leads to the other value: cheap, and finds what lies far ahead."""
+        left = REPEAT_CAP
+        for letter in self._letters:
+            here = state
+            for _ in range(REPEATS):
+                left -= _cost(here)
+                if left < 0:
+                    return False
+                here, before = self._progression.step(here, letter), here
+                if self._progression.accepts(here) != value:
+                    return True
+                if here == before:
+                    break
+        return False
+
+    def _changes(self, state: State, value: bool) -> bool | None:
+        """Whether anything leads to the other value; None where the search was cut short."""
         seen = {state}
         waiting = [state]
         left = SEARCH_CAP
         while waiting:
             here = waiting.pop()
-            left -= len(self._letters)
-            if left < 0:
-                return None
             for letter in self._letters:
+                left -= _cost(here)
+                if left < 0:
+                    return None
                 there = self._progression.step(here, letter)
                 if self._progression.accepts(there) != value:
-                    return 1 if value else 2
+                    return True
                 if there not in seen:
                     seen.add(there)
                     waiting.append(there)
-        if not self._complete:
-            return None
-        return 0 if value else BROKEN
+        return False
+
+
+def _cost(state: State) -> int:
+    """What a step from this state counts for in a search: taking a large demand one step further is slow."""
+    return 1 + len(state[1]) ** 2 // 500
 
 
 class Pair:

@@ -18,6 +18,8 @@ Values = Mapping[str, bool | None]
 
 SET_CAP = 2048
 """A monitor that may be in more states than these is lost: it says None from there on."""
+STEP_CAP = 500_000
+"""And so is one that would have to take more steps than these for one act: its states times the letters it may be."""
 
 
 class Report(Struct, frozen=True):
@@ -51,7 +53,7 @@ class Walk:
     def look(self, values: Values) -> tuple[tuple[int, ...] | None, Report]:
         """The states after a step with these values, and what is then known."""
         letters = self._program.letters(values)
-        if self.states is None or not letters:
+        if self.states is None or not letters or len(self.states) * len(letters) > STEP_CAP:
             return None, _NOTHING
         step = self._automaton.step
         if len(letters) == 1 and len(self.states) == 1:
@@ -65,6 +67,8 @@ class Walk:
     def move(self, values: Values) -> None:
         """Read a step after which nobody asks."""
         letters = self._program.letters(values)
+        if self.states is not None and len(self.states) * len(letters) > STEP_CAP:
+            self.states = None
         if self.states is not None:
             move = self._automaton.move
             states = {move(state, letter) for state in self.states for letter in letters}

@@ -40,8 +40,8 @@ from bylaw.rule.formula import (
     depth,
 )
 
-DEEPEST = 150
-"""How deep a formula may nest; deeper ones are refused before they exhaust the stack of whatever reads them."""
+DEEPEST = 200
+"""How deep operators may nest, and parentheses; deeper ones are refused before they exhaust the stack of a reader."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -199,7 +199,9 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.tokens = _tokens(text)
         self.place = 0
-        self.depth = 0
+        self.operators = 0
+        self.parentheses = 0
+        """How deep both nest here; counted apart, so that what is printed with parentheses can be read again."""
         self.future: list[tuple[int, str]] = []
         """Column and word of each future operator read so far, to find those below a past one."""
 
@@ -216,7 +218,10 @@ class _Parser:
         return token
 
     def whole(self) -> Formula:
-        formula = self.binary(0)
+        try:
+            formula = self.binary(0)
+        except RecursionError:
+            raise _too_deep(self.now.column) from None
         token = self.now
         if token.kind == "end":
             if depth(formula) > DEEPEST:
@@ -273,7 +278,7 @@ class _Parser:
             if kind is not None and issubclass(kind, Future):
                 self.future.append((token.column, token.text))
             right = self.binary(level if kind is None or kind in RIGHT_ASSOCIATIVE else level + 1)
-            self.depth -= 1
+            self.operators -= 1
             if kind is None:
                 left = Not(Xor(left, right))
             else:
@@ -292,7 +297,7 @@ class _Parser:
         if issubclass(kind, Future):
             self.future.append((token.column, token.text))
         operand = self.unary()
-        self.depth -= 1
+        self.operators -= 1
         if issubclass(kind, Past):
             self.refuse_future(token, since)
         return kind(operand)
@@ -304,13 +309,15 @@ class _Parser:
         if token.kind in _CONSTANTS:
             return Constant(_CONSTANTS[token.kind])
         if token.kind == "(":
-            self.deeper(token)
+            self.parentheses += 1
+            if self.parentheses > DEEPEST:
+                raise _too_deep(token.column)
             if self.at(")"):
                 raise FormulaError(
                     "nothing stands between these parentheses", column=token.column, hint="write a formula there"
                 )
             inside = self.binary(0)
-            self.depth -= 1
+            self.parentheses -= 1
             if self.at("end"):
                 raise FormulaError("this `(` is never closed", column=token.column, hint="add a `)`")
             if not self.at(")"):
@@ -333,8 +340,8 @@ class _Parser:
         return FormulaError(f"expected a formula{after}, found {found}", column=token.column, hint=hint)
 
     def deeper(self, token: _Token) -> None:
-        self.depth += 1
-        if self.depth > DEEPEST:
+        self.operators += 1
+        if self.operators > DEEPEST:
             raise _too_deep(token.column)
 
     def refuse_future(self, past: _Token, since: int) -> None:

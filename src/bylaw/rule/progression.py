@@ -110,17 +110,19 @@ class Progression:
         return mask
 
     def _advance(self, demand: Demand, now: int) -> Demand:
-        found = FALSE
+        found: set[int] = set()
         for alternative in demand:
             met = TRUE
             while alternative and met:
                 low = alternative & -alternative
                 met = _both(met, self._move((low.bit_length() - 1) >> 1, now))
                 alternative ^= low
-            found = _either(found, met)
-            if found == TRUE:
-                break
-        return found
+            if met == TRUE:
+                return TRUE
+            found |= met
+            if len(found) > 2 * DEMAND_CAP:
+                found = set(_minimal(found))
+        return _minimal(found)
 
     def _move(self, node: int, now: int) -> Demand:
         """What `node` asks of the rest of the trace, at a step where the past-only parts have the values `now`."""
@@ -336,7 +338,10 @@ def _minimal(alternatives: Iterable[int]) -> Demand:
         raise TooLargeError
     kept: list[int] = []
     for alternative in sorted(found, key=int.bit_count):
-        if not any(fewer & alternative == fewer for fewer in kept):
+        for fewer in kept:
+            if fewer & alternative == fewer:
+                break
+        else:
             kept.append(alternative)
     if len(kept) > DEMAND_CAP:
         raise TooLargeError

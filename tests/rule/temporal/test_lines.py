@@ -99,3 +99,33 @@ def test_many_predicates_and_many_steps_are_answered() -> None:
     assert ask("ALWAYS (a IMPLIES EVENTUALLY b)", *({"a": True, "b": False} for _ in range(5000)))[0] is False
     nexts = "NEXT " * 100 + "a"
     assert ask(nexts, {"a": True}) == (False, "currently_violated")
+
+
+def test_a_change_that_lies_far_ahead_is_found() -> None:
+    seen = {"a": True, "b": True}
+    assert ask("ALWAYS (a IMPLIES " + "NEXT " * 14 + "b)", seen, seen) == (False, "currently_violated")
+    assert ask("EVENTUALLY (a AND " + "NEXT " * 14 + "b)", seen, seen) == (False, "currently_violated")
+
+
+def test_a_formula_too_large_to_follow_still_has_a_value() -> None:
+    huge = " XOR ".join(f"(p{i} UNTIL (q{i} AND NEXT p{i}))" for i in range(14))
+    step = {f"p{i}": True for i in range(14)} | {f"q{i}": i == 0 for i in range(14)}
+    assert ask(huge, step, step)[0] is True
+    assert ask(huge, step) == (False, None)
+
+
+def test_a_long_row_of_conditions_is_no_deep_nesting() -> None:
+    names = [f"p{i}" for i in range(200)]
+    assert ask(" AND ".join(names), dict.fromkeys(names, True))[0] is True
+    assert ask(" AND ".join(names), {"p199": False}) == (False, "permanently_violated")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
+    found, status = answers(b'\xef\xbb\xbf{"formula": "a", "trace": [{"a": true}]}\r')
+    assert (found[0]["holds"], status) == (True, 0)
+
+
+def test_an_empty_line_is_said_to_be_empty() -> None:
+    found, status = answers(b"")
+    assert "empty" in str(found[0]["error"])
+    assert status == 3

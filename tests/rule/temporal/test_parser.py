@@ -78,8 +78,8 @@ def test_printing_uses_no_parentheses_it_does_not_need() -> None:
         ("a SINCE (a UNTIL b)", 12, "past-only"),
         ("HISTORICALLY (a AND YESTERDAY ALWAYS b)", 31, "past-only"),
         ("FOR EACH x: a", 1, "belongs to a rule"),
-        ("NOT " * 500 + "a", 601, "deep"),
-        ("(" * 5000, 151, "deep"),
+        ("NOT " * 500 + "a", 801, "deep"),
+        ("(" * 5000, 201, "deep"),
         ("a" + " AND a" * 5000, 1, "deep"),
     ],
 )
@@ -110,3 +110,19 @@ def test_a_rule_may_name_its_key() -> None:
 
 def test_predicates_are_listed_in_order_of_appearance() -> None:
     assert atoms(parse("c AND (a UNTIL c) OR b")) == ("c", "a", "b")
+
+
+def test_a_formula_that_can_be_read_can_be_read_again_after_printing() -> None:
+    formula = parse(" IFF ".join("abcd"[i % 4] for i in range(100)))
+    assert parse(str(formula)) == formula
+
+
+def test_a_reader_with_little_stack_left_refuses_and_does_not_crash() -> None:
+    def below(frames: int) -> None:
+        if frames:
+            below(frames - 1)
+        else:
+            parse("(" * 200 + "a" + ")" * 200)
+
+    with pytest.raises(FormulaError, match="deep"):
+        below(700)
