@@ -46,10 +46,18 @@ def explain(line: dict[str, Any], policies: dict[str, Any], events: list[dict[st
         console.print(Text(line["because"]))
     for entry in line["policies"]:
         console.print()
-        _policy(entry, policies.get(entry["id"], {}), events, console)
+        _policy(entry, policies.get(entry["id"], {}), step, events, console)
+    for broken in line.get("rules", []):
+        console.print()
+        console.print(Text(broken["rule"], style="bold") + Text("  rule: ") + Text("broken", style="red"))
+        if broken.get("sentence"):
+            console.print(Padding(Text(broken["sentence"], style="italic"), (0, 2)))
+        console.print(Padding(Text(f"at this call: {broken['because']}"), (0, 2)))
 
 
-def _policy(entry: dict[str, Any], policy: dict[str, Any], events: list[dict[str, Any]], console: Console) -> None:
+def _policy(
+    entry: dict[str, Any], policy: dict[str, Any], step: int, events: list[dict[str, Any]], console: Console
+) -> None:
     console.print(Text(entry["id"], style="bold") + Text("  ") + _verdict("strict", entry["strict"]))
     for citation in policy.get("citations", []):
         where = f"{citation['document']}:{citation['line']}"
@@ -70,12 +78,40 @@ def _policy(entry: dict[str, Any], policy: dict[str, Any], events: list[dict[str
         if at is not None and at < len(events):
             console.print(Padding(Text(f"the user said at step {at}: {_short(events[at]['text'])}"), (0, 4)))
         lookup = missing["lookup"]
+        stale_by: int | None = missing.get("stale_by")
+        if stale_by is not None:
+            tool = f": {events[stale_by].get('tool', '')}" if stale_by < len(events) else ""
+            console.print(Padding(Text(f"what was seen is out of date since step {stale_by}{tool}"), (0, 4)))
+        elif lookup and (asked := _asked(lookup, step, events)):
+            console.print(Padding(Text(asked), (0, 4)))
         if lookup:
             console.print(Padding(Text(f"look up first: {lookup['tool']}({_args(lookup['args'])})"), (0, 4)))
     for ask in entry["asks"]:
         console.print(
             Padding(Text(f"only the user can say: {ask['fact']} - {ask['question']}", style="magenta"), (0, 2))
         )
+
+
+def _asked(lookup: dict[str, Any], step: int, events: list[dict[str, Any]]) -> str:
+    """What became of the look-up where the agent did make it, yet had not seen the fact."""
+    wanted = {name: str(value) for name, value in lookup["args"].items()}
+    told = ""
+    for asked_at, event in enumerate(events[:step]):
+        if event["type"] != "call" or event["tool"] != lookup["tool"]:
+            continue
+        if {name: str(value) for name, value in event["arguments"].items()} != wanted:
+            continue
+        answers = (at for at, each in enumerate(events) if each["type"] == "result" and each.get("call") == asked_at)
+        answered_at = next(answers, None)
+        if answered_at is None:
+            told = f"{lookup['tool']} was called at step {asked_at}; no answer was recorded"
+        elif answered_at > step:
+            told = (
+                f"{lookup['tool']} was called at step {asked_at}, but answered after this call, at step {answered_at}"
+            )
+        else:
+            told = f"{lookup['tool']} was called at step {asked_at}; its answer at step {answered_at} did not show it"
+    return told
 
 
 def _line(out: Path, trajectory: str, step: int) -> dict[str, Any]:
