@@ -13,6 +13,7 @@ import audit_folders
 import pytest
 
 from bylaw.audit.report import write_report
+from bylaw.audit.report.finding import Words, details, row
 from bylaw.errors import UsageError
 
 
@@ -268,3 +269,14 @@ def test_real_audit_is_told_whole(audited: Path) -> None:
         for name in ("violation_rate", "near_miss_rate", "near_miss_rate_of_writing"):
             assert shown["strict"][name]["count"] == agent["strict"][name]["count"]
     assert {row["name"] for row in held["overview"]["by_policy"]} == set(summary["by_policy"])
+
+
+def test_a_violation_is_listed_by_what_was_wrong_not_by_what_else_was_not_looked_up() -> None:
+    lacks = {"entity": "Account", "key": ["7"], "field": "status", "reason": "never_seen"}
+    policies = [
+        {"id": "active", "strict": "near_miss", "determined": "near_miss", "because": "not seen", "missing": [lacks]},
+        {"id": "seats", "strict": "violation", "determined": "violation", "because": "20 users", "missing": []},
+    ]
+    call = {"trajectory": "t", "step": 1, "strict": "violation", "determined": "violation", "policies": policies}
+    words = Words()
+    assert words.list[row(details(call), words)[10]] == "20 users"

@@ -208,6 +208,7 @@ class Words:
 def row(finding: Record, words: Words) -> list[Any]:
     """A finding in the page's list: what it is sorted, filtered and searched by."""
     judged = [policy for policy in finding["policies"] if flagged(policy["strict"], policy["determined"])]
+    gravest = sorted(judged, key=lambda policy: min(_position(VERDICTS, policy[c]) for c in ("strict", "determined")))
     facts = sorted(
         (fact for policy in judged for fact in policy["missing"]),
         key=lambda fact: (not fact["decisive"], _position(REASONS, fact["reason"])),
@@ -227,7 +228,7 @@ def row(finding: Record, words: Words) -> list[Any]:
         words.of(finding["determined"]),
         [[words.of(policy["id"]), words.of(policy["strict"]), words.of(policy["determined"])] for policy in judged],
         [[*map(words.of, shared), decisive] for *shared, decisive in distinct],
-        words.of(text(next((entry["because"] for entry in (*judged, finding) if entry["because"]), ""))),
+        words.of(text(next((entry["because"] for entry in (*gravest, finding) if entry["because"]), ""))),
     ]
 
 

@@ -54,14 +54,18 @@ function story(finding, policy, conversation, criterion) {
 
 function citation(policy) {
   const known = policies.get(policy.id);
-  const cite = known && (known.citations.find((entry) => entry.text) || known.citations[0]);
-  const place = cite ? [cite.heading && said(cite.heading, 60), cite.line && `line ${plain(cite.line, 10)}`].filter(Boolean) : [];
+  const cites = known ? known.citations : [];
+  const quoted = cites.filter((cite) => cite.text);
+  const texts = quoted.length ? quoted.map((cite) => cite.text) : [known ? known.definition : "Its sentence is not in this folder."];
+  const places = (quoted.length ? quoted : cites.slice(0, 1)).map((cite) => ({heading: cite.heading, line: cite.line && `line ${plain(cite.line, 10)}`}));
+  const headings = [...new Set(places.map((place) => place.heading))];
+  const where = headings.map((heading) => [heading, ...new Set(places.filter((place) => place.heading === heading).map((place) => place.line))].filter(Boolean));
   return make("div", {class: "rule"},
     make("p", {class: "rule-label"}, "The policy"),
     make("div", {},
-      make("blockquote", {}, prose(cite && cite.text ? cite.text : known ? known.definition : "Its sentence is not in this folder.", 300, "")),
-      make("p", {class: "note"}, code(policy.id, 80), place.length ? [" \u00b7 ", place.map((item, index) => [index ? ", " : "", item])] : "",
-        cite && !cite.text ? " \u00b7 in the pack\u2019s own words; the document was not given" : "")));
+      make("blockquote", {}, texts.map((text) => prose(text, 300, ""))),
+      make("p", {class: "note"}, code(policy.id, 80), where.filter((words) => words.length).map((words) => [" \u00b7 ", words.map((word, index) => [index ? ", " : "", said(word, 60)])]),
+        cites.length && !quoted.length ? " \u00b7 in the pack\u2019s own words; the document was not given" : "")));
 }
 
 function eventAt(conversation, step) {

@@ -55,7 +55,9 @@ function showFiltered(wanted) {
 
 function rowOf(finding) {
   const facts = finding.facts.filter((fact) => state.criterion === "strict" || fact.decisive);
-  const line = facts.length ? [code(facts[0].name, 46), " ", named(facts[0].reason), facts.length > 1 ? `, +${facts.length - 1}` : ""] : said(finding.because, 90);
+  // A violation is told by what was wrong, whatever else was not looked up.
+  const wrong = finding[state.criterion] === "violation" && finding.because;
+  const line = facts.length && !wrong ? [code(facts[0].name, 46), " ", named(facts[0].reason), facts.length > 1 ? `, +${facts.length - 1}` : ""] : said(finding.because, 90);
   return make("li", {}, make("a", {href: `#finding/${encodeURIComponent(safeForUrl(finding.id))}`, "data-finding": finding.id, class: finding[state.criterion], "aria-current": state.open === finding.id ? "true" : null},
     make("span", {class: "top"}, make("span", {class: `verdict ${finding[state.criterion]}`}, named(finding[state.criterion])), code(finding.tool, 34)),
     make("span", {class: "why"}, line),
