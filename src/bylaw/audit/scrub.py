@@ -16,6 +16,7 @@ SAYS_LITTLE = 2
 
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
 
+_RUN = re.compile(r"[A-Za-z0-9]+")
 _SPACE = (
     r"(?:\s|\\+[nrtf]|%20|%0[9a-d]|\+|&nbsp;"
     r"|\\+u(?:00(?:0[9a-d]|1[c-f]|20|85|a0)|1680|20(?:0[0-9a]|2[89f]|5f)|3000))+"
@@ -31,7 +32,7 @@ class Scrub:
         self._weak: dict[str, str] = {}
         self._here: dict[int, dict[str, str]] = {}
         for (label, value, name, mapped), step in found:
-            for leaf, under in _leaves(value, name):
+            for leaf, under in leaves(value, name):
                 text = _spelled(leaf).strip()
                 if is_strong := len(text) > SAYS_LITTLE and not isinstance(leaf, bool):
                     labels.setdefault(text, _tag(label))
@@ -42,19 +43,25 @@ class Scrub:
                     self._weak.setdefault(text, _tag(label))
                     if mapped and step is not None:
                         self._here.setdefault(step, {})[text] = _tag(label)
+        self._texts = tuple(labels)
         self._labels = {text.lower(): tag for text, tag in labels.items()}
-        self._strong = _any_of(labels)
+        self._runs = {max(_RUN.findall(text), key=len, default="").lower() for text in labels}
+        """Letters that no spelling of a value changes: without any of them, a text holds none of the values."""
+        self._strong: re.Pattern[str] | None = None
         self._fields = [
-            (re.compile(_FIELD.format(name=re.escape(name), value=_letters(text)), re.IGNORECASE), tag)
+            (name, re.compile(_FIELD.format(name=re.escape(name), value=_letters(text)), re.IGNORECASE), tag)
             for (name, text), tag in fields.items()
             if name
         ]
 
     def text(self, text: str, step: int | None = None) -> str:
         """`text` without them; at the step of a result, also without the short ones it showed under other names."""
-        for pattern, tag in self._fields:
-            text = pattern.sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
-        if self._strong is not None:
+        for name, pattern, tag in self._fields:
+            if name in text:
+                text = pattern.sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
+        if self._texts and self._may_hold(text):
+            if self._strong is None:
+                self._strong = _any_of(self._texts)
             text = self._strong.sub(self._name, text)
         for value, tag in self._here.get(step, {}).items() if step is not None else ():
             text = _alone(value).sub(tag, text)
@@ -83,20 +90,27 @@ class Scrub:
             cleaned = text if tagged == pair else tagged[len(name) + 4 : -1]
         return value if cleaned == text else cleaned
 
+    def _may_hold(self, text: str) -> bool:
+        # Beyond ASCII there are letters that count as others in another case.
+        if not text.isascii():
+            return True
+        lower = text.lower()
+        return any(run in lower for run in self._runs)
+
     def _name(self, match: re.Match[str]) -> str:
         return self._labels.get(match[0].lower(), "[private]")
 
 
-def _leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
+def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
     """The texts, numbers and truth values a value is made of, each with the name it stands under."""
     if value is NOTHING or value is None:
         return
     if isinstance(value, Mapping):
         for key, item in cast(Mapping[Any, Any], value).items():
-            yield from _leaves(item, str(key))
+            yield from leaves(item, str(key))
     elif isinstance(value, list | tuple):
         for item in cast(Sequence[Any], value):
-            yield from _leaves(item, name)
+            yield from leaves(item, name)
     else:
         yield value, name
 
@@ -109,7 +123,7 @@ def _tag(label: str) -> str:
     return f"[{re.sub(r'[^A-Za-z0-9_.-]', '_', label)}]"
 
 
-def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
+def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
     """Any of the texts, the longest that fits; as a tree of letters, so that a list of thousands stays cheap."""
     long: _Tree = {}
     short: _Tree = {}
@@ -122,7 +136,7 @@ def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
     if short:
         # In JSON inside a text a line break is the two characters `\n`: that n belongs to no word.
         parts.append(rf"(?:(?<!\w)|(?<=\\[nrtbf])){_branches(short)}(?!\w)")
-    return re.compile("|".join(parts), re.IGNORECASE) if parts else None
+    return re.compile("|".join(parts), re.IGNORECASE)
 
 
 _Tree = dict[str, Any]
