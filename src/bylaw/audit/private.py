@@ -30,6 +30,18 @@ class Private:
             for saying in field.sayings
         ]
 
+        shows = {
+            tool: [o for entity in self.fields for o in kinds.get(entity, ())]
+            for tool, kinds in pack.schema.shows.items()
+        }
+        self._shown_by = {tool for tool, observations in shows.items() if observations}
+        self.by_text = {tool for tool, observations in shows.items() if any(o.text is not None for o in observations)}
+        """Tools whose results may tell them in a text."""
+
+    def may_show(self, tool: str, text: str) -> bool:
+        """Whether a result could show one: by what the tool is known to show, or by a field's name in it."""
+        return tool in self._shown_by or any(name in text or not name.isascii() for name in self._names)
+
     def __bool__(self) -> bool:
         return bool(self.fields)
 
@@ -137,12 +149,15 @@ def collect(
         elif event.captured:
             call = events[event.call] if event.call is not None else None
             tool, arguments = (call.tool, call.arguments) if isinstance(call, Call) else (event.tool, {})
-            value = event.value()
             content = event.content
             text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
-            yield from ((found, step) for found in private.in_result(tool, arguments, value, text))
-            if isinstance(value, Mapping | list):
-                # A result may be read as data by one observation and as an error's text by another.
-                yield from ((found, step) for found in private.in_result(tool, arguments, value, None))
+            if not private.may_show(tool, text):
+                continue
+            value = event.value()
+            as_text = text if isinstance(value, str) else None
+            yield from ((found, step) for found in private.in_result(tool, arguments, value, as_text))
+            if as_text is None and tool in private.by_text:
+                # Data may be read as a text too, an error's for one.
+                yield from ((found, step) for found in private.in_result(tool, arguments, value, text))
     for (entity, key), record in read.items():
         yield from ((found, None) for found in private.in_record(entity, key, record))
