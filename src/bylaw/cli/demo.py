@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.padding import Padding
 from rich.rule import Rule
+from rich.table import Table
 from rich.text import Text
 
 from bylaw.audit.report import write_report
@@ -57,16 +58,23 @@ def _conversation(record: dict[str, Any], console: Console) -> None:
         if message["role"] == "tool":
             console.print(Padding(Text(f"-> {_short(message['content'], 66)}", style="dim"), (0, 0, 0, 8)))
         elif message["content"]:
-            who = "user " if message["role"] == "user" else "agent"
-            console.print(Text(f"{who}   ", style="bold").append(Text(message["content"], style="not bold")))
+            who = "user" if message["role"] == "user" else "agent"
+            console.print(_labelled(who, Text(message["content"])))
         for call in message.get("tool_calls", ()):
             arguments: dict[str, Any] = json.loads(call["function"]["arguments"])
             shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
-            console.print(
-                Text("call    ", style="bold").append(Text(f"{call['function']['name']}({shown})", style="cyan"))
-            )
+            console.print(_labelled("call", Text(f"{call['function']['name']}({shown})", style="cyan")))
     passed = "passes" if record["outcome"] else "fails"
     console.print(f"\nOutcome check on the database: {passed}. The caller is Gold, so $0.00 was right.\n", markup=False)
+
+
+def _labelled(label: str, text: Text) -> Table:
+    """A text that wraps beside its label."""
+    grid = Table.grid()
+    grid.add_column(width=8)
+    grid.add_column()
+    grid.add_row(Text(label, style="bold"), text)
+    return grid
 
 
 def _near_miss(line: dict[str, Any], policies: dict[str, Any], record: dict[str, Any], console: Console) -> None:

@@ -168,10 +168,10 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
 
 def _wrapped(mapping: dict[str, Any]) -> tuple[str, list[dict[str, Any]]] | None:
     """The one record in an envelope such as `{"ok": true, "account": {...}}`."""
-    rest = [(name, part) for name, part in mapping.items() if name not in _ENVELOPE or isinstance(part, dict)]
-    if len(rest) != 1 or not isinstance(rest[0][1], dict):
+    rest = [name for name, part in mapping.items() if name not in _ENVELOPE or isinstance(part, dict)]
+    if len(rest) != 1 or not isinstance(mapping[rest[0]], dict):
         return None
-    name, inner = rest[0][0], cast("dict[str, Any]", rest[0][1])
+    name, inner = rest[0], cast("dict[str, Any]", mapping[rest[0]])
     # Where all parts are objects it is a table by name, not a record.
     if not name.isidentifier() or not name.isascii() or all(isinstance(part, dict) for part in inner.values()):
         return None
