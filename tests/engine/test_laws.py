@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
-from bylaw.trace import Call
+from bylaw.trace import Call, Result
 
 from .clinic import conversations, inserted, judge, look_up, pack, removed, world
 
@@ -132,3 +132,19 @@ def test_knowing_less_never_turns_a_call_compliant(mode: str) -> None:
                 assert known.strict in ("compliant", "violation")
                 if known.strict == "violation":
                     assert all(p.evidence == "permit" for p in known.policies if p.strict == "violation")
+
+
+def test_only_what_decides_is_decisive() -> None:
+    """A payment plan settles the balance policy; strictly the balance comes first, but its value decides nothing."""
+    patient = look_up("get_patient", {"patient_id": "P001"})
+    booking = Call("book_visit", {"patient_id": "P001", "slot_id": "S0001", "copay": "30.00"}, turn=3)
+    found: dict[str, list[tuple[str, bool]]] = {}
+    for shown in ('{"payment_plan": true}', '{"payment_plan": false}', patient):
+        session = Session(pack(), world=world())
+        session.observe(Call("get_patient", {"patient_id": "P001"}, turn=1))
+        session.observe(Result(0, shown))
+        session.judge(booking)
+        (verdict,) = session.settle()
+        policy = next(p for p in verdict.policies if p.policy.id == "booking-balance")
+        found[shown] = [(missing.fact.field, missing.decisive) for missing in policy.missing]
+    assert list(found.values()) == [[("balance_due", False)], [("balance_due", True)], []]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.facts.entity import EXISTS, UNSEEN
+from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN
 from bylaw.facts.source import Hindsight, Seen
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.facts.boxes import ledger_of, schema
@@ -106,6 +106,14 @@ def test_a_look_asked_before_a_write_and_answered_after_it_is_stale() -> None:
     assert sees(events) == (UNSEEN, 6)
     turned: list[Event] = [look, write, Result(0, '{"a": 5, "b": 6}'), Result(1, "ok")]
     assert sees(turned) == (UNSEEN, 6)
+
+
+def test_what_was_found_by_a_later_look_outweighs_an_earlier_one_that_found_nothing() -> None:
+    first, second = Call("look", {"box_id": "1"}, turn=1), Call("look", {"box_id": "1"}, turn=1)
+    late: list[Event] = [first, second, Result(1, '{"a": 5}'), Result(0, "Error: no box")]
+    assert sees(late) == (5, ABSENT)
+    turned: list[Event] = [first, second, Result(0, '{"a": 5}'), Result(1, "Error: no box")]
+    assert sees(turned) == (ABSENT, ABSENT)
 
 
 def test_calls_side_by_side_do_not_see_each_others_results() -> None:

@@ -1,0 +1,145 @@
+"""Every quick way of the engine says what the plain way says."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bylaw.audit.shelf import Shelf
+from bylaw.engine.agreement import is_equal
+from bylaw.engine.conduct import breaches
+from bylaw.engine.pack import Pack
+from bylaw.engine.rules import Predicate, Rules
+from bylaw.engine.session import Mode, Session
+from bylaw.engine.watch import Watch
+from bylaw.facts.entity import ABSENT, UNSEEN
+from bylaw.facts.world import World
+from bylaw.rule.rule import read_rule
+from bylaw.trace import Call, Event, Message, Result, Trajectory, read
+
+from .clinic import conversations, pack, world
+
+DATA = Path(__file__).parents[3] / "shared" / "data" / "tau-airline"
+recorded = [pytest.mark.shared, pytest.mark.skipif(not DATA.is_dir(), reason="no recorded conversations here")]
+
+
+def settled(pack: Pack, events: Sequence[Event], world: World | None, mode: Mode, *, plain: bool) -> list[object]:
+    """What is said of every write call, without the records of the calls themselves."""
+    session = Session(pack, world=world, mode=mode, plain=plain)
+    for event in events:
+        if isinstance(event, Call) and event.by == "agent":
+            tool = pack.schema.tools.get(event.tool)
+            if tool is None or tool.effect == "write":
+                session.judge(event)
+        session.observe(event)
+    return [(v.made.step, v.strict, v.determined, v.policies, v.fault) for v in session.settle()]
+
+
+@pytest.mark.parametrize("mode", ["snapshot", "hindsight", "none"])
+def test_settling_the_quick_way_says_the_same_of_simulated_conversations(mode: Mode) -> None:
+    known = world() if mode == "snapshot" else None
+    for talk in conversations()[:150]:
+        quick = settled(pack(), talk.events, known, mode, plain=False)
+        assert quick == settled(pack(), talk.events, known, mode, plain=True), talk.id
+
+
+def runs(every: int) -> Iterable[tuple[Path, Trajectory]]:
+    for file in sorted(DATA.glob("tau*/runs/*")):
+        for position, run in enumerate(read(file)):
+            if position % every == 0 and isinstance(run, Trajectory):
+                yield file, run
+
+
+@pytest.mark.parametrize("mode", [pytest.param(mode, marks=recorded) for mode in ("snapshot", "hindsight")])
+def test_settling_the_quick_way_says_the_same_of_recorded_runs(mode: Mode) -> None:
+    shelf = Shelf("tau-airline", world=DATA)
+    for file, run in runs(7):
+        pack = shelf.pack_for(run)
+        known = shelf.world_for(pack, file)[1] if mode == "snapshot" else None
+        quick = settled(pack, run.events, known, mode, plain=False)
+        assert quick == settled(pack, run.events, known, mode, plain=True), (file.name, run.id)
+
+
+@pytest.mark.parametrize("every", [pytest.param(5, marks=recorded)])
+def test_rules_are_followed_the_same_in_recorded_runs(every: int) -> None:
+    shelf = Shelf("tau-airline")
+    watches = {pack.name: Watch(pack) for pack in shelf.packs}
+    for _, run in runs(every):
+        pack = shelf.pack_for(run)
+        assert watches[pack.name].breaches(run.events, None) == breaches(pack, run.events, None), run.id
+
+
+def test_rules_are_followed_the_same_in_simulated_conversations() -> None:
+    watch = Watch(pack())
+    broken = 0
+    for talk in conversations():
+        found = watch.breaches(talk.events, None)
+        assert found == breaches(pack(), talk.events, None), talk.id
+        broken += len(found)
+    assert broken > 20
+
+
+FORMULAS = (
+    "ALWAYS (change IMPLIES (NOT spoke SINCE agreed))",
+    "ALWAYS (change IMPLIES EVENTUALLY spoke)",
+    "EVENTUALLY handed_over",
+    "ALWAYS NOT (change AND several_changes)",
+    "ALWAYS (agreed IMPLIES NEXT change)",
+    "ALWAYS (begs IMPLIES NOT wrote_beside_it)",
+    "(NOT change) UNTIL agreed",
+    "ALWAYS (handed_over IMPLIES ONCE (change AND failed))",
+    "ALWAYS (change IMPLIES YESTERDAY spoke)",
+    "NOT begs",
+)
+
+
+def ruled(formulas: Sequence[str]) -> Pack:
+    """The clinic under other rules, some of which search what is written and what tools returned."""
+    more = {
+        "begs": Predicate("begs", "", "pattern", lambda act: "please" in act.text),
+        "failed": Predicate("failed", "", "returned", lambda act: "error" in act.returned),
+    }
+    predicates = {**pack().book.predicates, **more}
+    policy = next(iter(pack().policies))
+    rules = tuple(read_rule(f"r{n}", text, policy=policy) for n, text in enumerate(formulas))
+    return msgspec.structs.replace(pack(), book=Rules(predicates, rules))
+
+
+def happening(turn: int) -> st.SearchStrategy[list[Event]]:
+    says = st.sampled_from(["yes", "no, wait", "please", ""])
+    tools = st.sampled_from(["cancel_appointment", "get_patient", "transfer_to_human", "unheard_of"])
+    user = st.builds(lambda text: [Message("user", text, turn)], says)
+    agent = st.builds(lambda text: [Message("agent", text, turn)], says)
+    call = st.builds(lambda tool: Call(tool, {}, turn=turn), tools)
+    calls = st.builds(lambda text, made: [*text, *made], agent | st.just([]), st.lists(call, min_size=1, max_size=2))
+    result = st.builds(lambda text: [Result(None, text)], st.sampled_from(["error: no", "{}"]))
+    return st.one_of(user, agent, calls, result)
+
+
+talks = st.integers(0, 9).flatmap(lambda size: st.tuples(*[happening(turn) for turn in range(size)]))
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@settings(max_examples=60, deadline=None)
+@given(others=st.sets(st.sampled_from(FORMULAS), max_size=2), talk=talks)
+def test_any_rules_are_followed_the_same_in_any_conversation(
+    formula: str, others: set[str], talk: tuple[list[Event], ...]
+) -> None:
+    pack = ruled([formula, *sorted(others - {formula})])
+    events = [event for part in talk for event in part]
+    assert Watch(pack).breaches(events, None) == breaches(pack, events, None)
+
+
+def test_values_agree_only_where_no_guard_can_tell_them_apart() -> None:
+    assert is_equal("a", "a")
+    assert is_equal([{"price": 1}], [{"price": 1}])
+    assert is_equal(ABSENT, ABSENT)
+    assert not is_equal(UNSEEN, UNSEEN)
+    assert not is_equal(1, True)
+    assert not is_equal([{"price": 1}], [{"price": 1.0}])
+    assert not is_equal([True], [1])
+    assert not is_equal("1", 1)
+    assert not is_equal(None, ABSENT)
