@@ -208,3 +208,18 @@ def test_guard_with_too_many_paths_is_undetermined(name: str) -> None:
     faults, found = run(UNKNOWN[name])
     assert faults == []
     assert all(one.startswith(("undetermined:", "failed:", "deny:")) for one in found), found
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ['x = money("1e-999999999")'],
+        ['x = money("0e-999999999")'],
+        ['x = money("1e-50")', *["x = x * x"] * 30],
+        ['x = money("1e-50")', "for n in range(9000):", '    x = x * money("1e-90")'],
+    ],
+)
+def test_an_amount_too_small_to_be_compared_exactly_stops_the_guard(lines: list[str]) -> None:
+    compared = ["if x < facts.Order(call.order_id).price:", "    return permit()", 'return deny("no")']
+    faults, found = run(BODY + "".join(f"    {line}\n" for line in [*lines, *compared]))
+    assert says(faults + found, "is smaller than 10**-100"), (faults, found)

@@ -24,7 +24,7 @@ def accepted(tool: Tool | None, result: Result | None) -> bool | None:
         return _pattern(tool.refused).search(content) is None
     if result.error is False:
         return True
-    head = content[:64].lstrip()
+    head = content.lstrip()[:64]
     if head.lower().startswith(_REFUSALS):
         return False
     if head[:1] == "{" and ('"error"' in content or '"isError"' in content):

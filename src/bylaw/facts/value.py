@@ -1,5 +1,6 @@
 """Values of facts: raw as a tool or database gave them, then of the field's type."""
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
@@ -9,11 +10,20 @@ from bylaw.facts.entity import Field, Key
 
 _TRUE = frozenset({"true", "yes", "y", "1"})
 _FALSE = frozenset({"false", "no", "n", "0"})
+_DIGITS = 100
+"""Places before or after the point that an amount may need: exact arithmetic on `1e-999999999` would never end."""
+_NO_AMOUNT = Decimal("NaN")
+_WHOLE = 10**_DIGITS
 
 
 def coerce(field: Field, raw: Any) -> Any:
-    """`raw` as a value of the field's type; ValueError where it is none. None stays None."""
+    """`raw` as a value of the field's type; ValueError where it is none.
+
+    None stays None where it may mean "there is none"; for a boolean or a word of a list it only says that nobody knows.
+    """
     if raw is None:
+        if field.type == "boolean" or (field.type == "enum" and field.values):
+            raise ValueError(f"`{field.name}` is null, which says neither this nor that")
         return None
     match field.type:
         case "string":
@@ -79,7 +89,7 @@ def _integer(raw: Any) -> int:
         raise ValueError(f"`{raw}` is not a whole number")
     if isinstance(raw, int):
         return raw
-    if isinstance(raw, float | Decimal) and raw == int(raw):
+    if isinstance(raw, float | Decimal) and math.isfinite(raw) and abs(raw) < _WHOLE and raw == int(raw):
         return int(raw)
     if isinstance(raw, str):
         return int(raw)
@@ -89,22 +99,27 @@ def _integer(raw: Any) -> int:
 def _number(raw: Any) -> int | float:
     if isinstance(raw, bool):
         raise ValueError(f"`{raw}` is not a number")
-    if isinstance(raw, int | float):
-        return raw
-    if isinstance(raw, str | Decimal):
-        return float(raw)
-    raise ValueError(f"`{_text(raw)[:40]}` is not a number")
+    if not isinstance(raw, int | float | str | Decimal):
+        raise ValueError(f"`{_text(raw)[:40]}` is not a number")
+    number = raw if isinstance(raw, int | float) else float(raw)
+    if isinstance(number, float) and not math.isfinite(number):
+        raise ValueError(f"`{_text(raw)[:40]}` is not a number")
+    return number
 
 
 def _money(raw: Any) -> Decimal:
     if isinstance(raw, bool):
         raise ValueError(f"`{raw}` is not an amount")
-    try:
-        amount = raw if isinstance(raw, Decimal) else Decimal(str(raw).strip().lstrip("$").replace(",", ""))
-    except InvalidOperation:
-        raise ValueError(f"`{_text(raw)[:40]}` is not an amount") from None
-    if not amount.is_finite():
-        raise ValueError(f"`{raw}` is not an amount")
+    if isinstance(raw, Decimal):
+        amount = raw
+    else:
+        text = str(raw).strip().lstrip("$").replace(",", "")
+        try:
+            amount = Decimal(text) if len(text) <= _DIGITS else _NO_AMOUNT
+        except InvalidOperation:
+            amount = _NO_AMOUNT
+    if not amount.is_finite() or abs(amount.adjusted()) > _DIGITS:
+        raise ValueError(f"`{_text(raw)[:40]}` is not an amount")
     return amount
 
 

@@ -14,6 +14,8 @@ ALL_TICKS = 100_000
 PATHS = 256
 COMPLETIONS = 64
 LARGEST = 10**18
+SMALLEST = 100
+"""Places after the point."""
 LONGEST = 10_000
 """Characters of a string, items of a list."""
 

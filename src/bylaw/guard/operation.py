@@ -22,7 +22,7 @@ from bylaw.facts.unknown import (
     opaque_truth,
     text_of,
 )
-from bylaw.guard.language import LARGEST, LONGEST, TICKS
+from bylaw.guard.language import LARGEST, LONGEST, SMALLEST, TICKS
 
 ORDERS: dict[Order, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -85,6 +85,9 @@ def admit(value: Any) -> Any:
     if cls is int or cls is float or cls is Decimal:
         # Written so that a float that is not a number fails too; a Decimal that is none raises by itself.
         if -LARGEST <= value <= LARGEST:
+            # Places are exact: an amount of 10**-999999999 would take all memory there is.
+            if cls is Decimal and value.adjusted() < -SMALLEST:
+                fail(f"an amount is smaller than 10**-{SMALLEST}")
             return value
         fail("a number is beyond plus or minus 10**18")
     if cls is datetime:

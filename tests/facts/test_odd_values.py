@@ -1,0 +1,62 @@
+"""Values as hostile as tools and logs may give them: of the field's type, or refused, and soon."""
+
+import time
+from decimal import Decimal
+
+import pytest
+
+from bylaw.facts.acceptance import accepted
+from bylaw.facts.entity import Field
+from bylaw.facts.value import coerce
+from bylaw.trace.event import Result
+
+MONEY, NUMBER, WHOLE = Field("fee", "money"), Field("size", "number"), Field("count", "integer")
+
+
+@pytest.mark.parametrize(
+    "raw", ["1e-999999999", "1e999999999", "0e-999999999", "9" * 10_000, "NaN", "Infinity", "sNaN"]
+)
+def test_an_amount_that_exact_arithmetic_would_choke_on_is_none(raw):
+    begun = time.perf_counter()
+    with pytest.raises(ValueError, match="not an amount"):
+        coerce(MONEY, raw)
+    assert time.perf_counter() - begun < 0.2
+
+
+def test_amounts_people_write_are_read():
+    assert [coerce(MONEY, raw) for raw in ("$1,250.50", 15, 15.1, "0.00", " 7 ")] == [
+        Decimal("1250.50"),
+        Decimal(15),
+        Decimal("15.1"),
+        Decimal("0.00"),
+        Decimal(7),
+    ]
+
+
+@pytest.mark.parametrize("raw", ["nan", "inf", "-Infinity", float("nan"), float("inf"), "9" * 5000])
+def test_what_is_not_finite_is_no_number(raw):
+    with pytest.raises(ValueError, match="not a number"):
+        coerce(NUMBER, raw)
+
+
+@pytest.mark.parametrize("raw", [float("inf"), float("nan"), Decimal("1e999999999"), 1.5])
+def test_what_is_not_whole_is_no_whole_number(raw):
+    with pytest.raises(ValueError, match="not a whole number"):
+        coerce(WHOLE, raw)
+
+
+@pytest.mark.parametrize("field", [Field("controlled", "boolean"), Field("tier", "enum", ("gold", "silver"))])
+def test_null_is_neither_false_nor_some_other_word(field):
+    with pytest.raises(ValueError, match="is null"):
+        coerce(field, None)
+
+
+@pytest.mark.parametrize("field", [Field("ended", "date"), Field("note"), MONEY, Field("word", "enum")])
+def test_null_may_mean_that_there_is_none(field):
+    assert coerce(field, None) is None
+
+
+@pytest.mark.parametrize("content", ['{"error": "no such order"}', "Error: no such order"])
+@pytest.mark.parametrize("space", ["", " " * 100, "\n" * 5000])
+def test_space_before_a_refusal_does_not_hide_it(content, space):
+    assert accepted(None, Result(0, space + content)) is False
