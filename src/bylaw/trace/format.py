@@ -8,15 +8,18 @@ import msgspec
 from msgspec import Raw, Struct
 
 from bylaw.errors import FormatError
-from bylaw.trace.document import Layout
+from bylaw.trace.document import Layout, Malformed, decode
 from bylaw.trace.source import Source
 
 Format = Literal["openai", "langchain", "tau1", "tau2", "otlp", "langfuse", "langsmith", "inspect", "agentdojo"]
 
 ZIP = b"PK\x03\x04"
 _HEAD = 1 << 20
+_ANYTHING = msgspec.json.Decoder()
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
+_DEEPEST = 100
+"""No format tells itself apart below this; brackets without end must not cost time without end."""
 _LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "chat", "generic", "remove"}
 
 
@@ -62,7 +65,7 @@ def _look_at_lines(text: bytes, whole: bool) -> Look | None:
     lines = text.split(b"\n", 40)
     if not whole or len(lines) > 40:
         lines.pop()
-    lines = [line for line in lines if line and not line.isspace()][:8]
+    lines = [line for line in lines if line and not line.isspace()]
     if len(lines) < 2 or lines[0].strip() in (b"[", b"{", b"[{", b"[["):
         if not whole and len(lines) == 1 and (format := _shape_of_line(lines[0])):
             return Look(format, "lines")
@@ -75,10 +78,9 @@ def _look_at_lines(text: bytes, whole: bool) -> Look | None:
 
 def _shape_of_line(line: bytes) -> Format | None:
     try:
-        value = msgspec.json.decode(line)
-    except (ValueError, RecursionError):
+        return shape(decode(_ANYTHING, line))
+    except Malformed:
         return None
-    return shape(value)
 
 
 def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
@@ -206,6 +208,8 @@ def glimpse(head: bytes) -> Any:
         if mark == b'"':
             break
         if mark in _CLOSER:
+            if len(closers) == _DEEPEST:
+                break
             closers.append(_CLOSER[mark])
         elif mark in (b"}", b"]"):
             if not closers or closers[-1] != mark:

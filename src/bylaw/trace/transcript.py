@@ -9,6 +9,9 @@ from msgspec import Raw
 from bylaw.trace.event import Call, Event, Message, Party, Result
 
 NOT_CAPTURED = "arguments were not captured"
+EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
+LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+"""Seconds outside of these are no date: milliseconds, nanoseconds, or nonsense."""
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -161,13 +164,14 @@ def plain_text(content: Any) -> str:
 
 
 def seconds(recorded: Any) -> float | None:
-    """A time as seconds since the epoch; one without a zone is taken as UTC. None where it cannot be read."""
+    """A time as seconds since the epoch; one without a zone is taken as UTC. None where it is no time of ours."""
     if isinstance(recorded, int | float):
-        return float(recorded)
+        return float(recorded) if EARLIEST <= recorded <= LATEST else None
     if not isinstance(recorded, str):
         return None
     try:
         time = datetime.fromisoformat(recorded)
     except ValueError:
         return None
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    moment = (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    return moment if EARLIEST <= moment <= LATEST else None

@@ -1,0 +1,56 @@
+"""Looking at a file is quick and misses nothing, however its first lines read."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from bylaw.errors import FormatError, RecordError
+from bylaw.trace import Call, Trajectory, read
+from bylaw.trace.transcript import seconds
+
+TALK = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+def lines(path: Path, *texts: str) -> Path:
+    path.write_text("".join(text + "\n" for text in texts), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', "[{", '[{"messages":[{'])
+def test_brackets_without_end_are_no_format_and_take_no_time(tmp_path, opening):
+    path = lines(tmp_path / "x.json", opening * 300_000)
+    begun = time.process_time()
+    with pytest.raises(FormatError):
+        list(read(path))
+    assert time.process_time() - begun < 5
+
+
+def test_a_log_that_begins_with_twenty_broken_lines_is_still_read(tmp_path):
+    found = list(read(lines(tmp_path / "x.jsonl", *['{"a":'] * 20, json.dumps(TALK), json.dumps(TALK))))
+    assert [type(each) for each in found] == [RecordError] * 20 + [Trajectory] * 2
+
+
+def test_lines_that_only_python_could_write_are_lines(tmp_path):
+    odd = json.dumps({**TALK, "note": "half \ud800", "reward": float("nan")})
+    found = list(read(lines(tmp_path / "x.jsonl", odd, odd, odd)))
+    assert [type(each) for each in found] == [Trajectory] * 3
+
+
+@pytest.mark.parametrize(
+    "when", [1e30, -1e30, 1e18, 253402300800, "9999-12-31T23:59:59-12:00", "0001-01-01T00:00+23:00"]
+)
+def test_a_time_that_is_no_date_is_not_known(tmp_path, when):
+    assert seconds(when) is None
+    call = {"id": "1", "function": {"name": "a", "arguments": "{}"}}
+    talk = {"messages": [{"role": "assistant", "tool_calls": [call], "time": when}]}
+    (found,) = read(lines(tmp_path / "x.jsonl", json.dumps(talk)))
+    assert isinstance(found, Trajectory)
+    assert isinstance(made := found.events[0], Call)
+    assert made.time is None
+
+
+def test_a_time_within_the_calendar_is_kept():
+    assert seconds(1_700_000_000) == 1_700_000_000.0
+    assert seconds("2025-03-12T09:00:00") == seconds("2025-03-12T10:00:00+01:00") == 1_741_770_000.0
