@@ -24,6 +24,7 @@ from .library import Talk, loan, visits
         ("schedule_transaction", "write"),
         ("think", "none"),
         ("transfer_to_human_agents", "none"),
+        ("hand_over", "none"),
         ("transfer_funds", "write"),
     ],
 )

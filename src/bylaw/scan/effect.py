@@ -120,7 +120,8 @@ def weigh(evidence: Iterable[Evidence]) -> tuple[Effect, float]:
 def by_name(tool: str) -> list[Evidence]:
     """What a tool's name tells: its first word that is a verb we know, wherever it stands."""
     words = words_of(tool)
-    if "escalate" in words or ("transfer" in words and _PERSONS & set(words)):
+    hands_over = "handoff" in words or "handover" in words or {"hand", "over"} <= set(words)
+    if hands_over or "escalate" in words or ("transfer" in words and _PERSONS & set(words)):
         return [("none", 3.0, "its name hands over to a person")]
     for position, word in enumerate(words):
         effect = _VERBS.get(word)
