@@ -1,6 +1,10 @@
 """Ids of conversations and names of agents."""
 
+import tracemalloc
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bylaw.trace import Identities, Trajectory
 from bylaw.trace.identity import agent_of_file, agent_of_model
@@ -15,6 +19,34 @@ def test_a_suffix_that_is_taken_is_passed_over():
     ids = Identities()
     given = [ids.unique(id) for id in ("a~2", "a", "a", "a~2")]
     assert given == ["a~2", "a", "a~3", "a~2~2"]
+
+
+@given(st.lists(st.sampled_from(["a", "b", "a~2", "a~3", "a~2~2", "", "\ud800"]), max_size=30))
+def test_ids_kept_as_digests_are_given_out_like_ids_kept_whole(ids):
+    given, counts = [], {}
+    for id in ids:
+        count = counts.get(id, 0) + 1
+        while count > 1 and f"{id}~{count}" in counts:
+            count += 1
+        counts[id] = count
+        given.append(id if count == 1 else f"{id}~{count}")
+        counts.setdefault(given[-1], 1)
+    kept = Identities()
+    assert [kept.unique(id) for id in ids] == given
+    assert all(id in kept for id in given)
+
+
+def test_many_ids_stay_apart_and_take_little_room():
+    ids = Identities()
+    tracemalloc.start()
+    try:
+        assert all(ids.unique(name) == name for name in map(str, range(50_000)))
+        assert tracemalloc.get_traced_memory()[0] < 50_000 * 25
+    finally:
+        tracemalloc.stop()
+    assert "17" in ids
+    assert "50000" not in ids
+    assert ids.unique("17") == "17~2"
 
 
 def test_the_trajectory_takes_its_own_id():

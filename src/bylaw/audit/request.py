@@ -39,13 +39,10 @@ def examined_in(
     request: Request, examiner: Examiner, share: tuple[int, int] = (0, 1), only: int | None = None
 ) -> Iterator[Examined | RecordError]:
     """Examine the share (`k` of `n`, by position) of the conversations in the files, or in one of them, in order."""
-    mine, of = share
     for file in request.files if only is None else request.files[only : only + 1]:
         try:
-            for position, trajectory in enumerate(read(file, agent=request.agent)):
-                if position % of != mine:
-                    continue
+            for trajectory in read(file, agent=request.agent, share=share):
                 yield trajectory if isinstance(trajectory, RecordError) else examiner.examine(trajectory, file)
         except BylawError as error:
-            if mine == 0:
+            if share[0] == 0:
                 yield RecordError(error.message, place=error.place or str(file), hint=error.hint)

@@ -31,10 +31,13 @@ class Session:
         world: World | None = None,
         mode: Mode = "hindsight",
         context: Mapping[str, Any] | None = None,
+        plain: bool = False,
     ) -> None:
         self.pack = pack
         self.ledger = Ledger(pack.schema)
         self.mode: Mode = "snapshot" if world is not None else mode
+        self._plain = plain
+        """Take no quick way: every guard runs alone and over the world too. What the quick ways are tested by."""
         self._world = world
         self.world: World | None = None
         """The world as the settled writes left it."""
@@ -61,7 +64,7 @@ class Session:
         if tool is None:
             fault = f"unknown tool `{call.tool}`"
         now = self.pack.now or (datetime.fromtimestamp(call.time, UTC) if call.time is not None else None)
-        known: dict[Fact, Any] = {}
+        known: dict[Fact, Any] | None = None if self._plain else {}
         evidence = (
             ()
             if fault
@@ -85,7 +88,8 @@ class Session:
         for step in sorted(judged.keys() | writes.keys()):
             judgement = judged.get(step)
             if judgement is not None:
-                verdicts.append(settle_call(self.pack, self.ledger, judgement, self._truth(judgement.made, world)))
+                truth = self._truth(judgement.made, world)
+                verdicts.append(settle_call(self.pack, self.ledger, judgement, truth, plain=self._plain))
             made = writes.get(step)
             if world is not None and made is not None and made.counts():
                 world.apply(made.call, made.result)

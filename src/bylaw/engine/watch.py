@@ -2,10 +2,11 @@
 
 The same breaches as `conduct.breaches`, which is tested to agree, found with less work: the called tool and the shape
 of the turn tell most predicates by a look-up, and the texts are searched only when an act comes that could break a
-rule. Until then acts only wait, for they can move a rule but not break it.
+rule. Until then acts only wait, for they can move a rule but not break it; and of those that waited only the ones
+count that come after every rule was last brought into a state that no longer depends on what was before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bylaw.engine.act import Act, Turn, turns
 from bylaw.engine.conduct import WAITED, Breach, because, breaches
@@ -56,6 +57,7 @@ class Watch:
         self._tools: dict[str | None, int] = {}
         self._shapes: dict[tuple[int, int, bool], int] = {}
         self._breaking: dict[int, bool] = {}
+        self._settling: dict[int, bool] = {}
         self._ends = self._end_states() if self._is_quick else []
         self._may_end_broken = any(self._ends)
 
@@ -95,7 +97,12 @@ class Watch:
     def _follow(self, states: int, waiting: Sequence[Waiting], found: list[Breach]) -> int:
         """Let the acts that waited happen, the last of which could break a rule."""
         read, after = self._book.read, self._book.after
-        for bits, place, turn in waiting:
+        # The last one is looked at from the state it really meets: what settles must come before it.
+        start = max(0, len(waiting) - 2)
+        while start > 0 and not self._settles(waiting[start][0]):
+            start -= 1
+        for index in range(start, len(waiting)):
+            bits, place, turn = waiting[index]
             searched = turn.searched
             if searched is None:
                 searched = turn.searched = _bits(self._of_state, turn.act(0))
@@ -119,16 +126,33 @@ class Watch:
 
     def _could_break(self, bits: int) -> bool:
         """Whether an act of these bits breaks some rule in some state, whatever the texts say."""
+        return any(
+            self._book.verdicts[at][place] == BROKEN
+            for at in range(len(self._book.names))
+            for places in self._places(at, bits)
+            for place in places
+        )
+
+    def _settles(self, bits: int) -> bool:
+        """Whether after an act of these bits every rule is in a state that tells nothing of the acts before it."""
+        found = self._settling.get(bits)
+        if found is None:
+            found = self._settling[bits] = all(
+                len({self._book.tables[at][place] & FLAG - 1 for place in places}) == 1
+                for at in range(len(self._book.names))
+                for places in self._places(at, bits)
+            )
+        return found
+
+    def _places(self, at: int, bits: int) -> Iterator[list[int]]:
+        """Where one rule's table is read for an act of these bits: per way the texts may be, for every state."""
         book = self._book
         words = [bits]
         for bit, _ in (*self._of_state, *self._of_text):
             words += [word | bit for word in words]
-        return any(
-            book.verdicts[at][state + (book.read(0, word) >> 8 * at & FLAG - 1)] == BROKEN
-            for at, names in enumerate(book.names)
-            for state in range(0, len(book.verdicts[at]), 1 << len(names))
-            for word in words
-        )
+        for word in words:
+            letter = book.read(0, word) >> 8 * at & FLAG - 1
+            yield [state + letter for state in range(0, len(book.tables[at]), 1 << len(book.names[at]))]
 
     def _end_states(self) -> list[frozenset[int]]:
         """Per rule the states in which the end of a conversation breaks it, as its table names them."""

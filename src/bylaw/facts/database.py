@@ -12,6 +12,9 @@ from bylaw.facts.schema import Schema
 from bylaw.facts.value import key_of
 from bylaw.facts.world import Record, Snapshot
 
+KEPT = 1 << 16
+"""How many rows are remembered before they are forgotten together."""
+
 
 def open_snapshot(path: Path, schema: Schema) -> Snapshot:
     """The world in a file: SQLite by its first bytes, else JSON `{"Entity": [records]}`."""
@@ -58,6 +61,8 @@ class _Tables:
             return UNSEEN
         known = self._cache.get((entity, key))
         if known is None:
+            if len(self._cache) >= KEPT:
+                self._cache.clear()
             declared = self._schema.entities[entity]
             where = " AND ".join(f'"{name}" = ?' for name in declared.key)
             row = self._base.execute(f'SELECT * FROM "{entity}" WHERE {where}', key).fetchone()

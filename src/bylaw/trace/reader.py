@@ -9,15 +9,23 @@ from bylaw.trace.format import Format, Look, look
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 
+BY_RECORD = frozenset(("openai", "tau1", "tau2"))
+"""Formats in which one record is one conversation: what is not wanted of them is not decoded."""
 
-def read(path: str | PathLike[str], *, agent: str | None = None) -> Iterator[Trajectory | RecordError]:
+
+def read(
+    path: str | PathLike[str], *, agent: str | None = None, share: tuple[int, int] = (0, 1)
+) -> Iterator[Trajectory | RecordError]:
     """The trajectories of a file, in order, and in its place an error for each record that cannot be read.
 
     Raises `FormatError` where nothing can be read at all. `agent` overrides the agent the file names.
     Ids are the source's own or `file#position`; `Identities` makes them unique over several files.
+    `share` is `(k, n)`: of all these only every n-th is wanted, from the k-th on.
     """
-    source = Source(Path(path), agent)
-    return _open(source, look(source))
+    source = Source(Path(path), agent, share)
+    found = look(source)
+    every = _open(source, found)
+    return every if found.format in BY_RECORD and not found.single else source.wanted(every)
 
 
 def sniff(path: str | PathLike[str]) -> Format:

@@ -2,14 +2,17 @@
 
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from bylaw.errors import FormatError, RecordError
 from bylaw.trace.identity import agent_of_file
+
+T = TypeVar("T")
 
 CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
@@ -22,6 +25,13 @@ class Source(Struct, frozen=True):
     path: Path
     agent: str | None = None
     """Overrides whatever the file says."""
+    share: tuple[int, int] = (0, 1)
+    """`(k, n)`: only every n-th record is wanted, from the k-th on."""
+
+    def wanted(self, records: Iterable[T]) -> Iterator[T]:
+        """The records that are wanted, in order; the others need not be decoded."""
+        first, every = self.share
+        return islice(records, first, None, every)
 
     @property
     def name(self) -> str:

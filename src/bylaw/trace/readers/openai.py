@@ -17,7 +17,7 @@ FORMAT = "openai"
 
 def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
     """The conversations of a file."""
-    for record in records(source, layout):
+    for record in source.wanted(records(source, layout)):
         if isinstance(record, RecordError):
             yield record
             continue

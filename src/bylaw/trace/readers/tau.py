@@ -79,7 +79,7 @@ _SIMULATION = msgspec.json.Decoder(Simulation)
 def read_tau1(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
     """The runs of a tau1 file; they have no ids of their own."""
     agent = source.agent or source.agent_by_name
-    for record in records(source, layout):
+    for record in source.wanted(records(source, layout)):
         if isinstance(record, RecordError):
             yield record
             continue
@@ -122,7 +122,7 @@ def read_tau2(source: Source, layout: Layout) -> Iterator[Trajectory | RecordErr
         else:
             info = results.info or info
             pieces = (Record(raw, index) for index, raw in enumerate(results.simulations))
-    for record in pieces:
+    for record in source.wanted(pieces):
         if isinstance(record, RecordError):
             yield record
             continue

@@ -1,0 +1,35 @@
+"""An audit by several workers writes the same bytes as one by a single worker."""
+
+from pathlib import Path
+
+import pytest
+
+from bylaw.audit.request import Request
+from bylaw.audit.run import audit
+from bylaw.packs.clinic.simulator.generate import write
+
+WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "summary.json", "policies.json")
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two files of conversations under the same ids, one of them broken in the middle and at its end."""
+    import gzip
+
+    folder = tmp_path_factory.mktemp("logs")
+    write(folder, seeds=(3,), count=40)
+    lines = gzip.decompress((folder / "logs.jsonl.gz").read_bytes()).splitlines(keepends=True)
+    (folder / "whole.jsonl").write_bytes(b"".join(lines[:23]))
+    broken = b"".join([*lines[:9], b"{not JSON\n", *lines[9:30]])
+    (folder / "broken.jsonl.gz").write_bytes(gzip.compress(broken, mtime=0)[:-9])
+    return folder
+
+
+@pytest.mark.parametrize("jobs", [2, 3, 5])
+def test_any_number_of_workers_writes_the_same_bytes(logs: Path, tmp_path: Path, jobs: int) -> None:
+    files = (logs / "whole.jsonl", logs / "broken.jsonl.gz")
+    for number in (1, jobs):
+        audit(Request(files, "clinic", world=logs / "clinic.sqlite", jobs=number), tmp_path / str(number))
+    for name in WRITTEN:
+        assert (tmp_path / str(jobs) / name).read_bytes() == (tmp_path / "1" / name).read_bytes(), name
+    assert b'~2"' in (tmp_path / "1" / "calls.jsonl").read_bytes()
