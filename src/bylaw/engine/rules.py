@@ -26,6 +26,7 @@ TURNS: dict[str, Find] = {
     "several_calls": lambda act: act.calls_in_turn > 1,
     "several_writes": lambda act: act.writes_in_turn > 1,
     "with_text": lambda act: act.text_in_turn,
+    "without_call": lambda act: act.calls_in_turn == 0,
 }
 """What may be said of the turn an act belongs to."""
 
