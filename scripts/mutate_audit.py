@@ -22,6 +22,7 @@ TESTS = (
     "tests/facts/test_observation.py",
     "tests/facts/test_worlds.py",
     "tests/engine/test_verdict.py",
+    "tests/engine/test_claim.py",
     "tests/engine/test_cases.py",
     "tests/audit/test_contract.py",
     "tests/audit/test_robust.py",
