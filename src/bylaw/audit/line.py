@@ -49,9 +49,8 @@ def call_line(pack: Pack, agent: str, verdict: CallVerdict, broken: Sequence[Bre
         "strict": verdict.strict,
         "determined": verdict.determined,
         "policies": [_policy(pack, policy) for policy in verdict.policies],
+        "rules": [rule_line(pack, agent, breach) for breach in broken if breach.step == made.step],
     }
-    if rules := [breach for breach in broken if breach.step == made.step]:
-        line["rules"] = [rule_line(pack, agent, breach) for breach in rules]
     if verdict.fault:
         line["because"] = verdict.fault
     return line
