@@ -232,17 +232,24 @@ class _CallCase:
         if fact.key is None:
             return Missing(fact, None, "never_seen", None)
         key = key_of(fact.key)
-        lookup = None
-        if entity.read is not None:
-            named = dict(zip(entity.key, key, strict=False))
-            lookup = (entity.read.tool, {arg: named.get(part) for arg, part in entity.read.arguments.items()})
         made = self._made
         step, words = claim(field, self._value(entity, fact, field), self._ledger.said, made.step) or (None, "")
         shown = self._ledger.ever_visible(entity, key, fact.field, made)
+        lookup = self._look_up(entity, key, fact.field, again=shown is not None)
         if shown is not None:
             by = self._ledger.changed(entity.name, key, fact.field, shown.as_of, made.step, known_at=made.step)
             return Missing(fact, lookup, "stale", step, claim=words, stale_by=by)
         return Missing(fact, lookup, "never_seen" if step is None else "claimed", step, claim=words)
+
+    def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
+        """The read call to make: the entity's own, unless that was made and did not show the field and another may."""
+        named = dict(zip(entity.key, key, strict=False))
+        ways = [
+            (way.tool, {argument: named.get(part) for argument, part in way.arguments.items()})
+            for way in self._ledger.schema.ways_to(entity, field)
+        ]
+        fresh = (way for way in ways if again or not self._ledger.was_asked(*way, self._made))
+        return next(fresh, ways[0] if ways else None)
 
     def _value(self, entity: Entity, fact: Fact, field: Field) -> Any:
         if self._truth is None or fact.key is None:

@@ -185,6 +185,10 @@ class Ledger:
                 if result is not None and result.captured and accepted(made.tool, result):
                     yield made, result.value()
 
+    def was_asked(self, tool: str, arguments: Mapping[str, Any], at: Made) -> bool:
+        """Whether the judged call's agent had made just that call, and been answered, before its turn."""
+        return any(made.call.arguments == arguments for made, _ in self.delivered(tool, at))
+
     def done(self, tool: str, match: Mapping[str, Any], at: Made) -> int:
         """How many calls of `tool` before `at` took effect with arguments equal to `match`."""
         return sum(

@@ -57,6 +57,17 @@ class Schema(Struct, frozen=True):
     searches: dict[tuple[str, str], Search] = field(default_factory=dict[tuple[str, str], Search])
     """Look-up functions by entity and field: asked where no observation shows the field."""
 
+    def ways_to(self, entity: Entity, field: str) -> list[Lookup]:
+        """The read calls keyed by the entity's own key that may show the field, its declared `read` first."""
+        ways = [entity.read] if entity.read is not None else []
+        for tool, kinds in self.shows.items():
+            declared = self.tools[tool]
+            if declared.effect != "read" or not entity.key or set(declared.parameters) != set(entity.key):
+                continue
+            if any(not seen.only or field in seen.fields for seen in kinds.get(entity.name, ())):
+                ways.append(Lookup(tool, {part: part for part in entity.key}))
+        return ways
+
     def arguments(self, tools: Sequence[str]) -> frozenset[str]:
         """Declared argument names of the given tools."""
         return frozenset(name for tool in tools if tool in self.tools for name in self.tools[tool].parameters)
