@@ -118,6 +118,9 @@ def _settle(cut: Cut, step: int | None) -> Cut:
     """The same cut among values `step` apart: always just before one of them, so that equal sets look equal."""
     if step is None or cut.at in (math.inf, -math.inf):
         return cut
+    if cut.at.__class__ is int:
+        number, over = divmod(cut.at, step)
+        return Cut((number + 1 if over or cut.after else number) * step)
     place = Fraction(cut.at) / step
     below = math.floor(place)
     number = below if place == below and not cut.after else below + 1

@@ -7,7 +7,7 @@ whatever is derived otherwise is a variable of its own, named by its expression.
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, NoReturn, Protocol, cast
@@ -52,7 +52,7 @@ class Decider(Protocol):
 class Unknown:
     """A value that is not known: `sign * variable + offset` on a line, or just an expression."""
 
-    __slots__ = ("decider", "exact", "kind", "needs", "offset", "sign", "step", "text", "variable")
+    __slots__ = ("answers", "decider", "exact", "kind", "needs", "offset", "sign", "step", "text", "variable")
 
     def __init__(
         self,
@@ -75,6 +75,8 @@ class Unknown:
         self.sign = 1
         self.offset: int | Fraction = 0
         self.variable: Variable | None = None
+        self.answers: dict[tuple[Order, type, Any], Any] | None = None
+        """Comparisons made before: along another path the same question is asked again."""
         if kind in LINES:
             universe = EVERYWHERE if lowest is None else span_of(">=", lowest, step)
             self.variable = Variable(text, universe, step, needs, kind)
@@ -90,7 +92,7 @@ class Unknown:
         other = Unknown.__new__(Unknown)
         other.decider, other.needs, other.variable = self.decider, self.needs, self.variable
         other.step, other.exact, other.kind, other.text = self.step, self.exact, kind, _short(text)
-        other.sign, other.offset = self.sign * sign, self.offset * sign + offset
+        other.sign, other.offset, other.answers = self.sign * sign, self.offset * sign + offset, None
         return other
 
     def __eq__(self, other: object) -> Any:
@@ -155,10 +157,11 @@ class Unknown:
 class Truth(Unknown):
     """An Unknown boolean: true where the variable lies in the region."""
 
-    __slots__ = ("region",)
+    __slots__ = ("_parted", "region")
 
     def __init__(self, decider: Decider, variable: Variable, region: Region) -> None:
         self.decider, self.variable, self.region = decider, variable, region
+        self._parted: tuple[Region, Region, Region] | None = None
         self.needs, self.kind, self.step, self.exact, self.sign, self.offset = variable.needs, "any", None, False, 1, 0
 
     @property
@@ -189,6 +192,14 @@ class Truth(Unknown):
     def __ne__(self, other: object) -> Any:
         same = self.__eq__(other)
         return same.denied() if isinstance(same, Truth) else not same
+
+    def part(self, possible: Region) -> tuple[Region, Region]:
+        """Of what is still possible for the variable: where this is true, and where it is not."""
+        parted = self._parted
+        # Every path begins with the same object: for it the answer is found once.
+        if parted is None or parted[0] is not possible:
+            parted = self._parted = (possible, meet(possible, self.region), meet(possible, self.region.rest()))
+        return parted[1], parted[2]
 
     def denied(self) -> "Truth":
         """Its negation."""
@@ -246,6 +257,18 @@ def length(unknown: Unknown) -> Unknown:
 
 def compare(order: Order, one: Unknown, other: Any) -> Any:
     """`one order other`: an Unknown boolean, or a plain one where the value does not matter."""
+    if one.__class__ is not Unknown or other.__class__ not in KINDS:
+        return _compare(order, one, other)
+    if one.answers is None:
+        one.answers = {}
+    question = (order, other.__class__, other)
+    answer = one.answers.get(question)
+    if answer is None:
+        answer = one.answers[question] = _compare(order, one, other)
+    return answer
+
+
+def _compare(order: Order, one: Unknown, other: Any) -> Any:
     if isinstance(other, Unknown):
         return _compare_unknowns(order, one, other)
     if other is None:
@@ -319,8 +342,24 @@ def subtract(one: Any, other: Any) -> Any:
     return derive("subtract", (one, other), kind)
 
 
+KINDS: Mapping[type, Kind] = {
+    str: "text",
+    bool: "any",
+    int: "number",
+    float: "number",
+    Decimal: "number",
+    date: "time",
+    datetime: "time",
+    timedelta: "duration",
+}
+"""The kinds of plain values by their class, all of them good as keys."""
+
+
 def kind_of(value: Any) -> Kind:
     """The kind of a value, known or not."""
+    kind = KINDS.get(value.__class__)
+    if kind is not None:
+        return kind
     match value:
         case Unknown():
             return value.kind

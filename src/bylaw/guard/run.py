@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, Origin, Source
-from bylaw.facts.region import Region, Spans, Words, meet
+from bylaw.facts.region import Region, Spans, Words
 from bylaw.facts.unknown import Stuck, Truth, Unknown, derive, opaque_truth, text_of, unknown_fact
 from bylaw.facts.variable import Variable
 from bylaw.guard.assumption import Assumptions
@@ -109,7 +109,8 @@ class Run(BuiltIns):
         self.coverage = coverage
         self.cache: dict[Fact, Any] = {} if known is None else known
         """What the source said of each fact, over all paths, and over all guards that share it."""
-        self.unknowns: dict[Fact, Unknown] = {}
+        self.unknowns: dict[Fact, tuple[Unknown, bool]] = {}
+        """What stands for each fact that is not known, and whether it is open that the thing exists at all."""
         self.left = ALL_TICKS
         self.decisions: list[bool] = []
         self.lacking: dict[Fact, None] = {}
@@ -185,15 +186,19 @@ class Run(BuiltIns):
         if spec.is_system and self.hushed is None:
             self.frozen = True
         thing = (spec.entity_name, key)
+        found = self.unknowns.get(fact)
+        if found is None:
+            name = _name(*thing, spec.field_name)
+            unknown = unknown_fact(self, spec.field, name, {fact: spec.origin}, thing)
+            is_shaky = (
+                spec.is_system and spec.field_name != "exists" and self.source.read(spec.entity, key, EXISTS) is UNSEEN
+            )
+            found = self.unknowns[fact] = (unknown, is_shaky)
         if spec.field_name != "exists":
             self.check_exists(thing)
-            if spec.is_system and self.source.read(spec.entity, key, EXISTS) is UNSEEN:
+            if found[1]:
                 self.doubt(fact, thing)
-        unknown = self.unknowns.get(fact)
-        if unknown is None:
-            name = _name(*thing, spec.field_name)
-            unknown = self.unknowns[fact] = unknown_fact(self, spec.field, name, {fact: spec.origin}, thing)
-        return unknown
+        return found[0]
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
         """Nothing shows that the thing exists: one completion of what is unknown ends here, in a denial."""
@@ -366,7 +371,7 @@ class Run(BuiltIns):
 
     def decide(self, truth: Truth) -> bool:
         """The answer to an Unknown boolean on this path: what the path implies, or else the next decision."""
-        variable, region = truth.variable, truth.region
+        variable = truth.variable
         assert variable is not None
         name = variable.name
         current = self.path.get(name)
@@ -376,7 +381,7 @@ class Run(BuiltIns):
         size = len(current.spans) if isinstance(current, Spans) else len(current.values)
         self.spend(UNKNOWN_TICKS + size // 4)
         is_system = "system" in variable.needs.values()
-        yes, no = meet(current, region), meet(current, region.rest())
+        yes, no = truth.part(current)
         if yes.is_empty() or no.is_empty():
             answer = no.is_empty()
             if not is_system:
