@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from bylaw.engine.act import Act
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
 from bylaw.rule.formula import atoms
@@ -61,7 +62,10 @@ def draw_command(
     if out is None:
         sys.stdout.write(picture)
     else:
-        out.write_text(picture, encoding="utf-8")
+        try:
+            out.write_text(picture, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write `{out}`: {error.strerror}") from None
         print(f"wrote {out}")
 
 
@@ -92,11 +96,10 @@ def simulate_command(
 
     loaded = load_pack(pack)
     source = random.Random(seed)
-    names = list(loaded.book.predicates)
     monitors = [Monitor(rule) for rule in loaded.book.rules]
     for number in range(steps):
-        values = {name: source.random() < 0.4 for name in names}
-        true = ", ".join(name for name in names if values[name]) or "nothing"
+        values = _random_act(loaded, number, source)
+        true = ", ".join(name for name, value in values.items() if value) or "nothing"
         print(f"act {number}: {true}")
         for monitor in monitors:
             report = monitor.step(values)
@@ -105,3 +108,21 @@ def simulate_command(
     for monitor in monitors:
         if monitor.finish().broke:
             print(f"end: {monitor.rule.name} was still waiting")
+
+
+def _random_act(pack: Pack, step: int, source: random.Random) -> dict[str, bool]:
+    """The predicates of a random act: what its tool and its turn settle follows from them, the rest is drawn."""
+    tool = source.choice([None, *pack.schema.tools])
+    effect = pack.schema.tools[tool].effect if tool else ""
+    calls = source.choice((1, 1, 1, 2)) if tool else source.choice((0, 0, 0, 1))
+    writes = calls if effect == "write" else 0
+    act = Act(step, tool, {}, "", "", (), calls, writes, tool is None or source.random() < 0.3, effect)
+    values: dict[str, bool] = {}
+    for name, predicate in pack.book.predicates.items():
+        drawn = source.random() < 0.4
+        if predicate.way == "pattern":
+            drawn = drawn and tool is None
+        if predicate.find is not None and predicate.way in ("tool", "effect", "message", "turn"):
+            drawn = bool(predicate.find(act))
+        values[name] = drawn
+    return values

@@ -1,0 +1,46 @@
+"""`bylaw rules list`, `draw` and `simulate` on the packs that come with Bylaw."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from bylaw.cli.rules import rules_app
+from bylaw.engine.pack import load_pack
+from bylaw.errors import UsageError
+
+PACKS = ("clinic", "tau-airline/tau1", "tau-airline/tau2")
+
+
+def printed(*arguments: str) -> str:
+    return CliRunner().invoke(rules_app, arguments, catch_exceptions=False).output
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_every_rule_is_listed_and_every_rule_and_action_drawn(pack: str) -> None:
+    book = load_pack(pack).book
+    listed = printed("list", pack)
+    for rule in book.rules:
+        assert rule.name in listed
+    for name in [*(rule.name for rule in book.rules), *book.actions]:
+        assert ElementTree.fromstring(printed("draw", pack, name)).tag.endswith("svg")
+
+
+def test_a_picture_that_cannot_be_written_is_a_matter_of_usage(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot write"):
+        printed("draw", "clinic", "change", "--out", str(tmp_path / "nowhere" / "x.svg"))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_simulated_acts_could_have_happened(seed: int) -> None:
+    acts = re.findall(
+        r"^act \d+: (.*)$", printed("simulate", "tau-airline/tau2", "--steps", "60", "--seed", str(seed)), re.M
+    )
+    assert len(acts) == 60
+    for act in acts:
+        true = set(act.split(", "))
+        assert true >= {"called"} or not true & {"change", "handed_over"}
+        assert not true >= {"called", "spoke"}
+        assert not true >= {"called", "announced"}
