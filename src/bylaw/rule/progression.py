@@ -110,7 +110,7 @@ class Progression:
         return mask
 
     def _advance(self, demand: Demand, now: int) -> Demand:
-        found: set[int] = set()
+        found = FALSE
         for alternative in demand:
             met = TRUE
             while alternative and met:
@@ -119,10 +119,11 @@ class Progression:
                 alternative ^= low
             if met == TRUE:
                 return TRUE
-            found |= met
+            # Made minimal once, at the end: doing it at every alternative is what large demands are slow for.
+            found = found | met if found else met
             if len(found) > 2 * DEMAND_CAP:
-                found = set(_minimal(found))
-        return _minimal(found)
+                found = _minimal(found)
+        return found if len(demand) == 1 else _minimal(found)
 
     def _move(self, node: int, now: int) -> Demand:
         """What `node` asks of the rest of the trace, at a step where the past-only parts have the values `now`."""
