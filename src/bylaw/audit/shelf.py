@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bylaw.engine.pack import Pack, load_pack
-from bylaw.errors import UsageError
+from bylaw.errors import PackError, UsageError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import World
 from bylaw.policy.document import Document
@@ -23,8 +23,11 @@ class Shelf:
 
     def __init__(self, name: str, *, world: Path | None = None, document: Path | None = None) -> None:
         root = find_folder(name)
-        manifest = read_folder(root).manifest
+        folder = read_folder(root)
+        manifest = folder.manifest
         variants: list[dict[str, Any]] = manifest.data.get("variants") or []
+        if variants and folder.faults:
+            raise PackError(folder.faults, place=root.name)
         self.name = str(manifest.data.get("name", name))
         self._variants: list[tuple[dict[str, Any], Pack]] = [
             (variant.get("when") or {}, load_pack(root / str(variant["name"]), document=document))

@@ -66,6 +66,8 @@ def load_pack(name: str | Path, *, document: Path | None = None) -> Pack:
     root = find_folder(str(name))
     folder = read_folder(root)
     if variants := folder.manifest.data.get("variants"):
+        if folder.faults:
+            raise PackError(folder.faults, place=root.name)
         names = ", ".join(f"{name}/{variant['name']}" for variant in variants)
         raise UsageError(f"`{name}` only chooses among its variants", hint=f"name one of them: {names}")
     return compile_pack(folder, document=document)

@@ -50,12 +50,14 @@ class Folder(Struct):
                 raise UsageError("the document is not UTF-8 text", place=str(given)) from None
         if not isinstance(named, str):
             return None
-        try:
-            return Document((self.root / named).read_text(encoding="utf-8"), name=named)
-        except OSError:
-            why = f"document `{named}` is not there"
-        except UnicodeDecodeError:
-            why = f"document `{named}` is not UTF-8 text"
+        why = f"document `{named[:200]}` is not there"
+        if _is_file(self.root / named):
+            try:
+                return Document((self.root / named).read_text(encoding="utf-8"), name=named)
+            except OSError as error:
+                why = f"document `{named}` cannot be read: {(error.strerror or str(error)).lower()}"
+            except UnicodeDecodeError:
+                why = f"document `{named}` is not UTF-8 text"
         self.faults.append(ManifestError(why, place=self.manifest.place("document")))
         return None
 
@@ -84,25 +86,30 @@ def read_folder(root: Path) -> Folder:
     layers = [root]
     base = manifest.data.get("base")
     if base:
-        below = (root / str(base)).resolve()
-        if below.is_dir():
+        below = _folder(root / str(base))
+        if below is not None:
             layers.insert(0, below)
         else:
             faults.append(ManifestError(f"base `{base}` is not a folder", place=manifest.place("base")))
+    variants: list[Any] = manifest.data.get("variants") or []
+    for index, variant in enumerate(variants):
+        if not variant or not variant.get("name"):
+            hint = "name the folder beside pack.yaml that holds it"
+            faults.append(ManifestError("a variant needs a name", place=manifest.place("variants", index), hint=hint))
     digest = hashlib.sha256()
     folder = Folder(root, manifest, {})
     for layer in layers:
-        for path in _files(layer, root, manifest):
-            digest.update(f"{path.relative_to(layer).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+        for name, path in _files(layer, root, manifest):
+            digest.update(f"{name}\0".encode() + _bytes(path) + b"\0")
         for part in _PARTS:
             found = _yaml(layer / f"{part}.yaml", faults, root)
             if found is not None:
                 folder.parts[part] = found.over(folder.parts[part]) if part in folder.parts else found
-        for path in sorted(layer.glob("guards/*.py")):
+        for path in _matching(layer, "guards/*.py"):
             folder.guards[_name(path, root)] = _text(path, faults, root)
-        for path in sorted(layer.glob("lookups/*.py")):
+        for path in _matching(layer, "lookups/*.py"):
             folder.lookups[_name(path, root)] = _text(path, faults, root)
-        for path in sorted(layer.glob("cases/*.yaml")):
+        for path in _matching(layer, "cases/*.yaml"):
             if case := _yaml(path, faults, root):
                 folder.cases[_name(path, root)] = case
     folder.digest = digest.hexdigest()
@@ -110,15 +117,45 @@ def read_folder(root: Path) -> Folder:
     return folder
 
 
-def _files(layer: Path, root: Path, manifest: Located) -> list[Path]:
+def _files(layer: Path, root: Path, manifest: Located) -> list[tuple[str, Path]]:
     names = ["pack.yaml", *(f"{part}.yaml" for part in _PARTS)]
     document = manifest.data.get("document")
     if isinstance(document, str) and layer == root:
         names.append(document)
-    found = [layer / name for name in names if (layer / name).is_file()]
+    found = [(name, layer / name) for name in names if _is_file(layer / name)]
     return found + [
-        path for pattern in ("guards/*.py", "lookups/*.py", "cases/*.yaml") for path in sorted(layer.glob(pattern))
+        (path.relative_to(layer).as_posix(), path)
+        for pattern in ("guards/*.py", "lookups/*.py", "cases/*.yaml")
+        for path in _matching(layer, pattern)
     ]
+
+
+def _matching(layer: Path, pattern: str) -> list[Path]:
+    """The files of that name: a folder or a pipe is none, and would stop or hold up the reading."""
+    return sorted(path for path in layer.glob(pattern) if _is_file(path))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _folder(path: Path) -> Path | None:
+    try:
+        found = path.resolve()
+        return found if found.is_dir() else None
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        # Told where the file is read for what it says.
+        return b""
 
 
 def _yaml(path: Path, faults: list[BylawError], root: Path) -> Located | None:
@@ -130,6 +167,9 @@ def _yaml(path: Path, faults: list[BylawError], root: Path) -> Located | None:
         found = read_yaml_file(path, file=_name(path, root))
     except YamlError as error:
         faults.append(error)
+        return None
+    except OSError as error:
+        faults.append(YamlError(f"cannot be read: {(error.strerror or str(error)).lower()}", place=_name(path, root)))
         return None
     fitted, wrong = shaped(found, SHAPES["cases" if path.parent.name == "cases" else path.stem])
     faults.extend(wrong)
@@ -152,4 +192,6 @@ def _text(path: Path, faults: list[BylawError], root: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         faults.append(YamlError("not UTF-8 text", place=_name(path, root)))
-        return ""
+    except OSError as error:
+        faults.append(YamlError(f"cannot be read: {(error.strerror or str(error)).lower()}", place=_name(path, root)))
+    return ""

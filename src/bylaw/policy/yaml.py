@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*([eE][-+]?[0-9]+)?|[eE][-+]
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEPEST = 40
-_LARGEST = 4_000_000
+_LARGEST = 1_000_000
 
 
 class YamlError(BylawError):
@@ -87,8 +87,7 @@ def read_yaml(text: str, *, file: str) -> Located:
     places: dict[Place, str] = {}
     reader: Any = yaml
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in reader.parse(text, Loader=_LOADER)):
-            raise YamlError("aliases (`*name`) are not read here", place=file, hint="write it out")
+        _check_events(reader.parse(text, Loader=_LOADER), file)
         node = reader.compose(text, Loader=_LOADER)
         data = None if node is None else _build(node, (), places, file)
     except yaml.MarkedYAMLError as error:
@@ -100,6 +99,21 @@ def read_yaml(text: str, *, file: str) -> Located:
     if data is not None and not isinstance(data, dict):
         data = {"": data}
     return Located(file, data, places)
+
+
+def _check_events(events: Iterator[yaml.Event], file: str) -> None:
+    """Refuses aliases and deep nesting before anything is built."""
+    depth = 0
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            raise YamlError("aliases (`*name`) are not read here", place=file, hint="write it out")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST + 1:
+                mark = event.start_mark
+                raise YamlError("nested too deeply", place=f"{file}:{mark.line + 1}" if mark else file)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def read_yaml_file(path: Path, *, file: str = "") -> Located:

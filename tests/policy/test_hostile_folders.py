@@ -1,0 +1,111 @@
+"""A folder that means harm is refused with a place, or its odd files are left out; soon either way."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bylaw.audit.shelf import Shelf
+from bylaw.engine.pack import load_pack
+from bylaw.errors import BylawError, PackError
+
+FILES = {
+    "pack.yaml": "format: 1\nname: p\ndocument: policy.md\n",
+    "policy.md": "Ship only what is paid.\n",
+    "tools.yaml": "tools:\n  ship: {effect: write, parameters: {order: string}}\n",
+    "entities.yaml": "entities:\n  Order: {key: order, fields: {paid: boolean}}\n",
+    "policies.yaml": "policies:\n  - {id: paid, tools: [ship], spans: [{quote: Ship only what is paid.}]}\n",
+    "guards/g.py": """
+def paid(call, facts):
+    if facts.Order(call.order).paid:
+        return permit()
+    return deny("no")
+""",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / "pack" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    load_pack(tmp_path / "pack")
+    return tmp_path / "pack"
+
+
+def add(folder: Path, text: str) -> None:
+    manifest = folder / "pack.yaml"
+    manifest.write_text(manifest.read_text() + text)
+
+
+@pytest.mark.parametrize("name", ["/nowhere/policy.md", '"a\\0b"', "x" * 5000, "guards", "."])
+def test_a_document_that_is_no_file_is_a_fault(folder: Path, name: str) -> None:
+    (folder / "pack.yaml").write_text(FILES["pack.yaml"].replace("policy.md", name))
+    with pytest.raises(PackError, match="is not there"):
+        load_pack(folder)
+
+
+def test_a_document_elsewhere_is_read(folder: Path) -> None:
+    (folder / "policy.md").rename(folder.parent / "elsewhere.md")
+    (folder / "pack.yaml").write_text(FILES["pack.yaml"].replace("policy.md", str(folder.parent / "elsewhere.md")))
+    assert load_pack(folder).stale == ()
+
+
+@pytest.mark.parametrize("base", ['"\\0"', "../nothing", "x" * 5000])
+def test_a_base_that_is_no_folder_is_a_fault(folder: Path, base: str) -> None:
+    add(folder, f"base: {base}\n")
+    with pytest.raises(PackError, match="is not a folder"):
+        load_pack(folder)
+
+
+@pytest.mark.parametrize("variants", ["[{when: {}}]", "[1]", "[null]", "[{name: null}]"])
+def test_a_variant_without_a_name_is_a_fault(folder: Path, variants: str) -> None:
+    add(folder, f"variants: {variants}\n")
+    for load in (load_pack, lambda path: Shelf(str(path))):
+        with pytest.raises(PackError, match="a variant needs a name"):
+            load(folder)
+
+
+ODD: dict[str, Callable[[Path], object]] = {
+    "a folder": lambda path: path.mkdir(),
+    "a pipe": os.mkfifo,
+    "a loop": lambda path: path.symlink_to(path),
+    "a dangling link": lambda path: path.symlink_to("/nowhere/at/all"),
+}
+
+
+@pytest.mark.parametrize("make", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("name", ["guards/z.py", "lookups/z.py", "cases/z.yaml"])
+def test_what_is_no_file_is_no_part_of_the_pack(folder: Path, name: str, make: Callable[[Path], object]) -> None:
+    (folder / name).parent.mkdir(exist_ok=True)
+    make(folder / name)
+    load_pack(folder)
+
+
+@pytest.mark.parametrize("make", ODD.values(), ids=ODD)
+def test_a_guard_that_is_no_file_leaves_its_policy_unenforced(folder: Path, make: Callable[[Path], object]) -> None:
+    (folder / "guards/g.py").unlink()
+    make(folder / "guards/g.py")
+    with pytest.raises(PackError, match="nothing enforces policy `paid`"):
+        load_pack(folder)
+
+
+HUGE = {
+    "a long list": "a: [" + "x," * 1_900_000 + "]",
+    "a deep list": "[" * 900_000,
+    "a deep map": "".join(" " * n + "a:\n" for n in range(900)),
+    "many keys": "".join(f"k{n}: 1\n" for n in range(100_000)),
+}
+
+
+@pytest.mark.parametrize("text", HUGE.values(), ids=HUGE)
+@pytest.mark.parametrize("name", ["pack.yaml", "tools.yaml"])
+def test_a_huge_file_is_refused_soon(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    begun = time.process_time()
+    with pytest.raises(BylawError):
+        load_pack(folder)
+    assert time.process_time() - begun < 10
