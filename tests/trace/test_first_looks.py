@@ -54,3 +54,30 @@ def test_a_time_that_is_no_date_is_not_known(tmp_path, when):
 def test_a_time_within_the_calendar_is_kept():
     assert seconds(1_700_000_000) == 1_700_000_000.0
     assert seconds("2025-03-12T09:00:00") == seconds("2025-03-12T10:00:00+01:00") == 1_741_770_000.0
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        {"resourceSpans": []},
+        {"resourceLogs": []},
+        {"observations": []},
+        {"batch": []},
+        {"id": "r", "run_type": "chain", "trace_id": "t"},
+        {"runs": []},
+    ],
+)
+def test_records_of_another_format_do_not_vanish(tmp_path, first):
+    found = list(read(lines(tmp_path / "x.jsonl", json.dumps(first), json.dumps(TALK), json.dumps({"id": 1, **TALK}))))
+    assert [str(each).partition(": ")[0][-2:] for each in found if isinstance(each, RecordError)] == [":2", ":3"]
+
+
+def test_spans_without_ids_are_all_read(tmp_path):
+    def span(session: str) -> dict[str, object]:
+        said = json.dumps([{"role": "user", "parts": [{"type": "text", "content": f"hi from {session}"}]}])
+        facts = {"gen_ai.operation.name": "chat", "session.id": session, "gen_ai.input.messages": said}
+        return {"attributes": [{"key": key, "value": {"stringValue": value}} for key, value in facts.items()]}
+
+    request = {"resourceSpans": [{"scopeSpans": [{"spans": [span("a"), span("b"), span("c")]}]}]}
+    found = [each for each in read(lines(tmp_path / "x.jsonl", json.dumps(request))) if isinstance(each, Trajectory)]
+    assert sorted(each.id for each in found) == ["a", "b", "c"]

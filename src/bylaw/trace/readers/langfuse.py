@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, decode, records
+from bylaw.trace.document import Layout, Malformed, decode, records
 from bylaw.trace.readers.otel import tool_arguments, tool_result
 from bylaw.trace.readers.spans import ODD, Generation, ToolRun, messages_in, oddity, weave
 from bylaw.trace.source import Source
@@ -15,6 +15,8 @@ from bylaw.trace.transcript import seconds
 
 FORMAT = "langfuse"
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
+
+_LISTS = ("data", "batch", "observations", "traces")
 
 Row = dict[str, Any]
 
@@ -28,10 +30,14 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
             yield record
             continue
         try:
-            for kind, row in _rows(decode(_OBJECT, record.raw), {}):
+            given = decode(_OBJECT, record.raw)
+            rows = list(_rows(given, {}))
+            if not rows and not any(name in given for name in _LISTS):
+                raise Malformed("neither an observation nor a trace: another format in the same file?")
+            for kind, row in rows:
                 target = traces if kind == "trace" else observations
                 known = {key: each for key, each in row.items() if each is not None}
-                target.setdefault(str(row.get("id")), {}).update(known)
+                target.setdefault(str(row.get("id") or f"without an id {len(target)}"), {}).update(known)
         except ODD as error:
             yield record.fault(source, oddity(error))
     generations: list[Generation] = []
@@ -59,7 +65,7 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
 
 def _rows(value: Row, context: Row) -> Iterator[tuple[str, Row]]:
     """The observations and traces in a record, however deep."""
-    for name in ("data", "batch", "observations", "traces"):
+    for name in _LISTS:
         listed = value.get(name)
         if isinstance(listed, list):
             inner = {"traceId": value.get("id")} if name == "observations" else {}

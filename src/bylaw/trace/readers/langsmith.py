@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, decode, records
+from bylaw.trace.document import Layout, Malformed, decode, records
 from bylaw.trace.readers.otel import tool_arguments, tool_result
 from bylaw.trace.readers.spans import ODD, Generation, ToolRun, messages_in, oddity, weave
 from bylaw.trace.source import Source
@@ -17,6 +17,10 @@ FORMAT = "langsmith"
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 # A run's `session_id` names its project; a conversation is named in its metadata.
 _THREAD = ("thread_id", "session_id", "conversation_id")
+
+_LISTS = ("runs", "post", "patch", "child_runs", "data")
+# A patch names a run by its id alone, with what has become of it.
+_TELLING = (*_LISTS, "run_type", "trace_id", "dotted_order", "parent_run_id", "outputs", "end_time")
 
 Row = dict[str, Any]
 
@@ -29,8 +33,12 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
             yield record
             continue
         try:
-            for row in _rows(decode(_OBJECT, record.raw)):
-                runs.setdefault(str(row.get("id")), {}).update(
+            given = decode(_OBJECT, record.raw)
+            rows = list(_rows(given))
+            if not any(name in row for row in (given, *rows) for name in _TELLING):
+                raise Malformed("neither a run nor a batch of them: another format in the same file?")
+            for row in rows:
+                runs.setdefault(str(row.get("id") or f"without an id {len(runs)}"), {}).update(
                     {key: each for key, each in row.items() if each is not None}
                 )
         except ODD as error:
@@ -50,13 +58,13 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
 
 def _rows(value: Row) -> Iterator[Row]:
     """The runs in a record: itself, those inside it, or a batch's."""
-    for name in ("runs", "post", "patch", "child_runs", "data"):
+    for name in _LISTS:
         listed = value.get(name)
         if isinstance(listed, list):
             for each in cast(list[Any], listed):
                 if isinstance(each, dict):
                     yield from _rows(cast(Row, each))
-    if "id" in value:
+    if "id" in value or "run_type" in value:
         yield value
 
 

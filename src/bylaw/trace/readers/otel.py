@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct, field
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, decode, records
+from bylaw.trace.document import Layout, Malformed, decode, records
 from bylaw.trace.readers.chat import ChatMessage
 from bylaw.trace.readers.spans import ODD, Generation, ToolRun, messages_in, oddity, weave
 from bylaw.trace.source import Source
@@ -79,10 +79,11 @@ class ResourceLogs(Struct, rename="camel"):
 
 
 class Request(Struct, rename="camel"):
-    """One export request; also a bare span."""
+    """One export request."""
 
-    resource_spans: list[ResourceSpans] = field(default_factory=list[ResourceSpans])
-    resource_logs: list[ResourceLogs] = field(default_factory=list[ResourceLogs])
+    resource_spans: list[ResourceSpans] | None = None
+    resource_logs: list[ResourceLogs] | None = None
+    resource_metrics: Any = None
 
 
 _REQUEST = msgspec.json.Decoder(Request)
@@ -124,11 +125,14 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
 
 def _gather(request: Request, known: dict[str, Known], logged: dict[str, list[tuple[str, Any]]]) -> None:
     """Add a request's spans, and what was logged for spans, to those known."""
-    for scope in (scope for resource in request.resource_spans for scope in resource.scope_spans):
+    if request.resource_spans is None and request.resource_logs is None and request.resource_metrics is None:
+        raise Malformed("neither spans nor logs: another format in the same file?")
+    for scope in (scope for resource in request.resource_spans or () for scope in resource.scope_spans):
         for span in scope.spans:
             events = [(event.name, _attributes(event.attributes)) for event in span.events]
-            known[span.span_id] = Known(span, _attributes(span.attributes), events)
-    for scope in (scope for resource in request.resource_logs for scope in resource.scope_logs):
+            # Exporters send a span once. One without an id is nobody's parent, but a span all the same.
+            known[span.span_id or f"without an id {len(known)}"] = Known(span, _attributes(span.attributes), events)
+    for scope in (scope for resource in request.resource_logs or () for scope in resource.scope_logs):
         for log in scope.log_records:
             attributes = _attributes(log.attributes)
             name = log.event_name or str(attributes.get("event.name", ""))
