@@ -192,3 +192,36 @@ def test_explain_says_what_it_cannot_find(arguments: list[str], said: str, shop:
     ran = bylaw(shop, "explain", *arguments)
     assert ran.returncode == 2
     assert said in " ".join(ran.stderr.split())
+
+
+def test_a_full_disk_or_a_file_in_the_way_is_not_a_finding(shop: Shop) -> None:
+    logs = shop.logs(record(*CAREFUL))
+    (shop.root / "taken").write_text("mine")
+    for out in ("taken", "taken/below", "/proc/nowhere"):
+        ran = audit(shop, logs, "--out", out, "--fail-on", "violation")
+        assert ran.returncode == 2
+        assert "Traceback" not in ran.stderr
+        assert ran.stderr.startswith("bylaw: ")
+    assert (shop.root / "taken").read_text() == "mine"
+
+
+def test_what_an_earlier_audit_left_does_not_pass_for_one_that_was_stopped(shop: Shop) -> None:
+    logs = shop.logs(record(*CAREFUL))
+    assert audit(shop, logs).returncode == 0
+    (shop.root / "out" / "findings.jsonl").unlink()
+    (shop.root / "out" / "findings.jsonl").mkdir()
+    assert audit(shop, logs).returncode == 2
+    assert not (shop.root / "out" / "summary.json").exists()
+
+
+def test_a_pack_that_asks_for_the_time_of_calls_nobody_timed_is_inconclusive(shop: Shop) -> None:
+    (guard,) = (path for path in (shop.pack / "guards").glob("*.py") if "def only_paid" in path.read_text())
+    late = '(call, facts):\n    if now() > time("2025-01-01T00:00:00"):\n        return deny("late")\n'
+    guard.write_text(guard.read_text().replace("def only_paid(call, facts):\n", "def only_paid" + late))
+    manifest = shop.pack / "pack.yaml"
+    manifest.write_text("".join(line for line in manifest.open() if not line.startswith("now:")))
+    ran = audit(shop, shop.logs(record(*CAREFUL)), world=False)
+    assert ran.returncode == 0, ran.stderr
+    line = json.loads((shop.root / "out" / "calls.jsonl").read_text())
+    assert line["strict"] == "inconclusive"
+    assert {"fact": "context.now", "question": "what is context.now?"} in line["policies"][0]["asks"]

@@ -127,8 +127,10 @@ def _fact(fact: Fact) -> dict[str, Any]:
 
 
 def _question(pack: Pack, fact: Fact) -> str:
-    field = pack.schema.entities[fact.entity].fields[fact.field]
-    return field.question or f"what is {fact}?"
+    # The time of the call is the host's to say, whether or not the pack declares a context.
+    entity = pack.schema.entities.get(fact.entity)
+    field = entity.fields.get(fact.field) if entity is not None else None
+    return (field.question if field is not None else "") or f"what is {fact}?"
 
 
 def conversation_line(trajectory: Trajectory, agent: str, outcome: Outcome | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from bylaw import __version__
-from bylaw.errors import BylawError, PackError
+from bylaw.errors import BylawError, PackError, UsageError
 
 COMMANDS = ("demo", "audit", "check", "explain", "report", "scan", "init")
 """Each is a module of this area with a function `NAME_command`."""
@@ -60,3 +60,8 @@ def run() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        # Not 1: a full disk must not pass for a finding.
+        why = (error.strerror or str(error)).lower()
+        print(f"bylaw: {UsageError(why, place=str(error.filename or ''))}", file=sys.stderr)
+        sys.exit(2)

@@ -103,7 +103,7 @@ def audit_command(
     before = read_baseline(baseline, redacted=mark) if baseline is not None else None
     waived = read_waivers(waivers) if waivers is not None else None
     # What an earlier audit left there must not pass for this one's.
-    for name in ("comparison.json", "report.html"):
+    for name in ("summary.json", "comparison.json", "report.html"):
         (out / name).unlink(missing_ok=True)
     found = audit(request, out, progress=_progress())
     _say(found)
