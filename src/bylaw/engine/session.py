@@ -65,11 +65,12 @@ class Session:
             fault = f"unknown tool `{call.tool}`"
         now = self.pack.now or (datetime.fromtimestamp(call.time, UTC) if call.time is not None else None)
         known: dict[Fact, Any] | None = None if self._plain else {}
+        arguments = call.arguments if tool is None else tool.fitted(call.arguments)
         evidence = (
             ()
             if fault
             else tuple(
-                Evidence(policy, guard, evaluate(guard, call.arguments, seen, tool=call.tool, now=now, known=known))
+                Evidence(policy, guard, evaluate(guard, arguments, seen, tool=call.tool, now=now, known=known))
                 for policy, guard in self.pack.by_tool.get(call.tool, ())
             )
         )

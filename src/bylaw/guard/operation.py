@@ -23,6 +23,7 @@ from bylaw.facts.unknown import (
     text_of,
 )
 from bylaw.guard.language import LARGEST, LONGEST, SMALLEST, TICKS
+from bylaw.policy.tool import Misfit
 
 ORDERS: dict[Order, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -94,7 +95,7 @@ def admit(value: Any) -> Any:
         return value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
     if isinstance(value, Unknown):
         return value
-    fail(f"a value of type {cls.__name__} has no place in a guard")
+    fail(value.why if cls is Misfit else f"a value of type {cls.__name__} has no place in a guard")
 
 
 def alike(one: Any, other: Any) -> tuple[Any, Any]:

@@ -1,10 +1,17 @@
 """A tool the agent may call, and what calling it does."""
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, cast
 
 from msgspec import Struct, field
 
 Effect = Literal["read", "write", "none"]
+
+
+class Misfit(Struct, frozen=True):
+    """Stands for an argument that its tool does not declare so: a guard that reads it cannot answer."""
+
+    why: str
 
 
 class Tool(Struct, frozen=True):
@@ -22,3 +29,41 @@ class Tool(Struct, frozen=True):
     """How a write moves a snapshot world, as the pack wrote it."""
     refused: str = ""
     """Pattern of a text result that means the call was not accepted."""
+
+    def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments, with a `Misfit` for each that is not of its declared words or shape.
+
+        What a tool makes of `Gold` where it declares `gold` nobody knows, so no guard may take it for another word.
+        """
+        wrong = {
+            name: Misfit(f"argument `{name}` {why}")
+            for name, value in arguments.items()
+            if name in self.parameters and (why := _misfit(self.parameters[name], value, name in self.required))
+        }
+        return {**arguments, **wrong} if wrong else arguments
+
+
+_SHAPES: dict[str, tuple[type, ...]] = {
+    "array": (list,),
+    "object": (dict,),
+    "boolean": (bool,),
+    **dict.fromkeys(("string", "integer", "number"), (str, int, float)),
+}
+
+
+def _misfit(schema: Any, value: Any, is_required: bool) -> str:
+    """What is wrong with an argument; numbers and texts of numbers pass for each other, as tools take them."""
+    if not isinstance(schema, dict):
+        return ""
+    declared = cast(dict[str, Any], schema)
+    words, kinds = declared.get("enum"), declared.get("type")
+    listed: list[Any] = cast(list[Any], kinds) if isinstance(kinds, list) else [kinds]
+    if value is None:
+        nullable = not is_required or "null" in listed or kinds is None
+        return "" if nullable or (isinstance(words, list) and None in words) else "is null"
+    if isinstance(words, list) and value not in words:
+        return "is none of its declared words"
+    shapes = [_SHAPES[kind] for kind in listed if isinstance(kind, str) and kind in _SHAPES]
+    if not shapes or len(shapes) < len([kind for kind in listed if kind != "null"]):
+        return ""
+    return "" if any(isinstance(value, shape) for shape in shapes) else f"is no {' or '.join(map(str, listed))}"
