@@ -90,14 +90,15 @@ class Examiner:
 
     def _judge(self, pack: Pack, trajectory: Trajectory, file: Path) -> tuple[Session | None, list[CallVerdict]]:
         tools, events = pack.schema.tools, trajectory.events
-        writes = False
+        writes: list[int] = []
         sampled = trajectory.position <= _FIRST or trajectory.position % _EVERY == 0
-        for event in events:
+        for step, event in enumerate(events):
             if isinstance(event, Call):
                 tool = tools.get(event.tool)
                 if tool is None:
                     self.unknown_tools[event.tool] += 1
-                writes |= tool is None or tool.effect == "write"
+                if tool is None or tool.effect == "write":
+                    writes.append(step)
             elif sampled and isinstance(event, Result) and event.call is not None:
                 self._sample(pack, trajectory, event)
         if not writes:
@@ -108,12 +109,14 @@ class Examiner:
         if (redaction := self._redactions.get(pack.digest)) is not None:
             world = redaction.watch(world)
         session = Session(pack, world=world, mode=self._mode)
-        for event in events:
-            if isinstance(event, Call) and event.by == "agent":
-                tool = tools.get(event.tool)
-                if tool is None or tool.effect == "write":
-                    session.judge(event)
-            session.observe(event)
+        observed = 0
+        for step in writes:
+            call = events[step]
+            if isinstance(call, Call) and call.by == "agent":
+                session.observe_all(events[observed:step])
+                session.judge(call)
+                observed = step
+        session.observe_all(events[observed:])
         verdicts = session.settle()
         # A call of a tool nobody declared is a finding only if it may have done something.
         return session, [v for v in verdicts if v.made.tool is not None or v.made.accepted is not False]

@@ -90,14 +90,15 @@ class Private:
         waiting = [value]
         while waiting:
             here = waiting.pop()
-            if isinstance(here, Mapping):
-                for name, item in cast(Mapping[Any, Any], here).items():
+            # Data out of JSON: asking for the abstract kinds would take longer than all the rest.
+            if isinstance(here, dict):
+                for name, item in cast("dict[Any, Any]", here).items():
                     if name in self._names and name not in open_names:
                         yield self._names[name], item, name, False
                     else:
                         waiting.append(item)
-            elif isinstance(here, list | tuple):
-                waiting.extend(cast(Sequence[Any], here))
+            elif isinstance(here, list):
+                waiting.extend(cast("Sequence[Any]", here))
 
 
 Found = tuple[str, Any, str, bool]

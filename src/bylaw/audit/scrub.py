@@ -77,9 +77,9 @@ class Scrub:
     def data(self, value: Any, name: str = "") -> Any:
         """Data without them; `name` is what it stands under."""
         if isinstance(value, Mapping):
-            return {self.text(str(k)): self.data(v, str(k)) for k, v in cast(Mapping[Any, Any], value).items()}
+            return {self.text(str(k)): self.data(v, str(k)) for k, v in cast("Mapping[Any, Any]", value).items()}
         if isinstance(value, list | tuple):
-            return [self.data(item, name) for item in cast(Sequence[Any], value)]
+            return [self.data(item, name) for item in cast("Sequence[Any]", value)]
         if value is None:
             return None
         text = _spelled(value)
@@ -106,10 +106,10 @@ def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
     if value is NOTHING or value is None:
         return
     if isinstance(value, Mapping):
-        for key, item in cast(Mapping[Any, Any], value).items():
+        for key, item in cast("Mapping[Any, Any]", value).items():
             yield from leaves(item, str(key))
     elif isinstance(value, list | tuple):
-        for item in cast(Sequence[Any], value):
+        for item in cast("Sequence[Any]", value):
             yield from leaves(item, name)
     else:
         yield value, name

@@ -4,7 +4,7 @@
 `settle()` adds the world half for every call judged so far, and the strict criterion with it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -47,12 +47,16 @@ class Session:
 
     def observe(self, event: Event) -> None:
         """Take in the next event of the conversation."""
+        self.observe_all((event,))
+
+    def observe_all(self, events: Sequence[Event]) -> None:
+        """Take in the next events; of them only the first can have been judged."""
         step, judged = self._step, None
-        if self._judged:
+        if self._judged and events:
             last = self._judged[-1].made
-            judged = last if last.step == step and last.call is event else None
-        self.ledger.observe(step, event, judged)
-        self._step = step + 1
+            judged = last if last.step == step and last.call is events[0] else None
+        self.ledger.observe_all(step, events, judged)
+        self._step = step + len(events)
 
     def judge(self, call: Call) -> Judgement:
         """The evidence half for a call about to be observed as the next event."""

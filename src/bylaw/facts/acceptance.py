@@ -30,7 +30,7 @@ def accepted(tool: Tool | None, result: Result | None) -> bool | None:
     if head[:1] == "{" and ('"error"' in content or '"isError"' in content):
         value = result.value()
         if isinstance(value, dict):
-            record = cast(dict[str, Any], value)
+            record = cast("dict[str, Any]", value)
             return not (record.get("error") or record.get("isError"))
     return True
 

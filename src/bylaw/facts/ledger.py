@@ -17,7 +17,7 @@ from bylaw.facts.observation import Sighting, sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.schema import Schema
 from bylaw.policy.tool import Tool
-from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.event import Call, Event, Result
 
 TO_USER = "\0user"
 """Who a result was delivered to where the user made the call."""
@@ -74,25 +74,32 @@ class Ledger:
         """The number of the last turn, and the step at which it began."""
         self.turn_start = 0
         self._pending: dict[str, list[Made]] = {}
-        self._things: dict[str, dict[Key, _Thing]] = {}
+        self._things: dict[str, dict[Key, Thing]] = {}
         self._changes: dict[tuple[str, Key | None], list[tuple[Made, frozenset[str] | None]]] = {}
 
     def observe(self, step: int, event: Event, made: Made | None = None) -> None:
         """Take in the next event; `made` is the record of a call that was judged before it was observed."""
-        if isinstance(event, Result):
-            self._result(step, event)
-            return
-        if event.turn != self.turn:
-            self.turn, self.turn_start = event.turn, step
-        if isinstance(event, Message):
-            if event.by == "user":
-                self.said.append((step, event.text))
-            return
-        if made is None:
-            made = Made(event, step, self.turn_start, self.schema.tools.get(event.tool))
-        self.calls[step] = made
-        if made.tool is not None and made.tool.effect == "write":
-            self._write(made)
+        self.observe_all(step, (event,), made)
+
+    def observe_all(self, step: int, events: Iterable[Event], made: Made | None = None) -> None:
+        """Take in the next events, the first of them at `step`; `made` is its record where it was judged before."""
+        tools = self.schema.tools
+        for event in events:
+            if isinstance(event, Result):
+                self._result(step, event)
+            else:
+                if event.turn != self.turn:
+                    self.turn, self.turn_start = event.turn, step
+                if isinstance(event, Call):
+                    if made is None:
+                        made = Made(event, step, self.turn_start, tools.get(event.tool))
+                    self.calls[step] = made
+                    if made.tool is not None and made.tool.effect == "write":
+                        self._write(made)
+                elif event.by == "user":
+                    self.said.append((step, event.text))
+            made = None
+            step += 1
 
     def _write(self, made: Made) -> None:
         self.writes.append(made)
@@ -114,19 +121,15 @@ class Ledger:
 
     def shown(self, entity: Entity, key: Key, field: str) -> list[Shown]:
         """Every value of the field shown so far, in the order of delivery."""
-        thing = self._thing(entity.name, key)
+        thing = self.thing(entity.name, key)
         return thing.shown(field) if thing is not None else _NONE
 
-    def _thing(self, entity: str, key: Key) -> "_Thing | None":
+    def thing(self, entity: str, key: Key) -> "Thing | None":
+        """Everything shown of one thing so far; None where nothing was."""
         if self._pending.get(entity):
             self._absorb(entity)
         things = self._things.get(entity)
         return things.get(key) if things is not None else None
-
-    def is_ever_absent(self, entity: Entity, key: Key) -> bool:
-        """Whether anything has shown so far that there is no such thing."""
-        thing = self._thing(entity.name, key)
-        return thing is not None and thing.is_ever_absent
 
     def keys(self, entity: Entity) -> Iterable[Key]:
         """Keys of the things of that kind shown so far, in the order first shown."""
@@ -135,7 +138,12 @@ class Ledger:
 
     def latest(self, entity: Entity, key: Key, field: str, at: Made) -> Shown | None:
         """The value visible to the judged call `at` and not stale for it."""
-        shown = self.shown(entity, key, field)
+        thing = self.thing(entity.name, key)
+        return self.latest_of(thing, entity, key, field, at) if thing is not None else None
+
+    def latest_of(self, thing: "Thing", entity: Entity, key: Key, field: str, at: Made) -> Shown | None:
+        """The same, for a thing that has been found already."""
+        shown = thing.shown(field)
         if not shown:
             return None
         who, newest = at.who, -1
@@ -220,23 +228,25 @@ class Ledger:
                 for sighting in sightings(observation, made.call.arguments, made.value, text, made.accepted):
                     thing = things.get(sighting.key)
                     if thing is None:
-                        thing = things[sighting.key] = _Thing()
+                        thing = things[sighting.key] = Thing()
                     thing.sightings.append((made.step, delivered, made.who, sighting, result.time))
                     if not sighting.exists:
                         thing.is_ever_absent = True
 
 
-class _Thing:
+class Thing:
     """One thing's sightings, and per field asked for, the values they show."""
 
     __slots__ = ("_fields", "is_ever_absent", "sightings")
 
     def __init__(self) -> None:
         self.is_ever_absent = False
+        """Whether anything has shown that there is no such thing."""
         self.sightings: list[tuple[int, int, str, Sighting, float | None]] = []
         self._fields: dict[str, tuple[int, list[Shown]]] = {}
 
     def shown(self, field: str) -> list[Shown]:
+        """Every value of the field shown so far, in the order of delivery."""
         read, values = self._fields.get(field, (0, None))
         if values is None:
             values = []

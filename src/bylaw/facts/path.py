@@ -118,12 +118,12 @@ def _walk(found: list[tuple[Any, Any]], steps: Sequence[_Step]) -> list[tuple[An
         for value, key in found:
             if step is None:
                 if isinstance(value, list):
-                    following.extend((item, key) for item in cast(list[Any], value))
+                    following.extend((item, key) for item in cast("list[Any]", value))
             elif isinstance(step, int):
-                if isinstance(value, list) and step < len(cast(list[Any], value)):
-                    following.append((cast(list[Any], value)[step], key))
+                if isinstance(value, list) and step < len(cast("list[Any]", value)):
+                    following.append((cast("list[Any]", value)[step], key))
             elif isinstance(value, dict):
-                record = cast(dict[str, Any], value)
+                record = cast("dict[str, Any]", value)
                 if step == "*":
                     following.extend((item, name) for name, item in record.items())
                 elif step in record:

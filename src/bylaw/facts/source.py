@@ -63,10 +63,11 @@ class Seen:
         if field.origin != "system":
             return self._testimony.read(field)
         key = key_of(key)
-        found = self._ledger.latest(entity, key, field.name, self._at)
+        thing = self._ledger.thing(entity.name, key)
+        found = self._ledger.latest_of(thing, entity, key, field.name, self._at) if thing is not None else None
         # Whether it exists is in doubt only where some result said that it does not.
-        if field.name != "exists" and self._ledger.is_ever_absent(entity, key):
-            existence = self._ledger.latest(entity, key, "exists", self._at)
+        if thing is not None and thing.is_ever_absent and field.name != "exists":
+            existence = self._ledger.latest_of(thing, entity, key, "exists", self._at)
             if existence is not None and existence.value is False and (found is None or found.as_of < existence.as_of):
                 return ABSENT
         if found is None:

@@ -1,12 +1,12 @@
 """Values of facts: raw as a tool or database gave them, then of the field's type."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
-from bylaw.facts.entity import Field, Key
+from bylaw.facts.entity import Field, FieldType, Key
 
 _TRUE = frozenset({"true", "yes", "y", "1"})
 _FALSE = frozenset({"false", "no", "n", "0"})
@@ -25,34 +25,12 @@ def coerce(field: Field, raw: Any) -> Any:
         if field.type == "boolean" or (field.type == "enum" and field.values):
             raise ValueError(f"`{field.name}` is null, which says neither this nor that")
         return None
-    match field.type:
-        case "string":
-            return raw if isinstance(raw, str) else _text(raw)
-        case "enum":
-            word = raw if isinstance(raw, str) else _text(raw)
-            if word in field.values or not field.values:
-                return word
-            raise ValueError(f"`{word}` is none of {', '.join(field.values)}")
-        case "integer":
-            return _integer(raw)
-        case "number":
-            return _number(raw)
-        case "money":
-            return _money(raw)
-        case "boolean":
-            return _boolean(raw)
-        case "date":
-            return _date(raw)
-        case "datetime":
-            return _datetime(raw)
-        case "list":
-            if isinstance(raw, list | tuple):
-                return cast(Sequence[Any], raw)
-            raise ValueError(f"`{_text(raw)[:40]}` is not a list")
-        case "object":
-            if isinstance(raw, Mapping | list):
-                return cast(Any, raw)
-            raise ValueError(f"`{_text(raw)[:40]}` is not an object")
+    if field.type == "enum":
+        word = raw if isinstance(raw, str) else _text(raw)
+        if word in field.values or not field.values:
+            return word
+        raise ValueError(f"`{word}` is none of {', '.join(field.values)}")
+    return _READ[field.type](raw)
 
 
 def key_of(parts: Sequence[Any]) -> Key:
@@ -68,9 +46,9 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in cast(Mapping[str, Any], value).items()}
+        return {str(name): plain(item) for name, item in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in cast(Sequence[Any], value)]
+        return [plain(item) for item in cast("Sequence[Any]", value)]
     return _text(value)
 
 
@@ -155,3 +133,32 @@ def _datetime(raw: Any) -> datetime:
     if isinstance(raw, str):
         return datetime.fromisoformat(raw)
     raise ValueError(f"`{_text(raw)[:40]}` is not a time")
+
+
+def _string(raw: Any) -> str:
+    return raw if isinstance(raw, str) else _text(raw)
+
+
+def _list(raw: Any) -> Any:
+    if isinstance(raw, (list, tuple)):
+        return cast(Any, raw)
+    raise ValueError(f"`{_text(raw)[:40]}` is not a list")
+
+
+def _object(raw: Any) -> Any:
+    if isinstance(raw, (dict, list, Mapping)):
+        return cast(Any, raw)
+    raise ValueError(f"`{_text(raw)[:40]}` is not an object")
+
+
+_READ: dict[FieldType, Callable[[Any], Any]] = {
+    "string": _string,
+    "integer": _integer,
+    "number": _number,
+    "money": _money,
+    "boolean": _boolean,
+    "date": _date,
+    "datetime": _datetime,
+    "list": _list,
+    "object": _object,
+}

@@ -46,7 +46,7 @@ class Transcript:
 
     def call(self, tool: str, arguments: Any, id: str = "", by: Party = "agent", agent: str = "") -> None:
         """A tool call in the current turn, its arguments as they were recorded."""
-        given, fault = (cast(dict[str, Any], arguments), "") if type(arguments) is dict else read_arguments(arguments)
+        given, fault = (cast("dict[str, Any]", arguments), "") if type(arguments) is dict else read_arguments(arguments)
         call = Call(tool, given, id, by, self.turn, agent, fault, self.time)
         self._open[len(self.events)] = call
         self.events.append(call)
@@ -126,7 +126,7 @@ def read_content(recorded: Any) -> str | Raw:
     if isinstance(recorded, str | Raw):
         return recorded
     if isinstance(recorded, list):
-        texts = [part_text(part) for part in cast(list[Any], recorded)]
+        texts = [part_text(part) for part in cast("list[Any]", recorded)]
         if texts and all(text is not None for text in texts):
             return "\n".join(text for text in texts if text)
     return Raw(msgspec.json.encode(recorded))
@@ -157,7 +157,7 @@ def plain_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(filter(None, (part_text(part) for part in cast(list[Any], content))))
+        return "\n".join(filter(None, (part_text(part) for part in cast("list[Any]", content))))
     if isinstance(content, dict):
         return part_text(content) or ""
     return ""

@@ -146,17 +146,17 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
 
 def _complaint(error: Any) -> Any:
     """What a failed call shows where it has no content of its own."""
-    return cast(dict[str, Any], error).get("message") if isinstance(error, dict) else None
+    return cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else None
 
 
 def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party) -> None:
     """Content in parts, among which some APIs keep tool calls (agent) and tool results (user)."""
     agent = message.agent or ""
     content = message.content
-    parts = cast(list[Any], content) if isinstance(content, list) else [content]
+    parts = cast("list[Any]", content) if isinstance(content, list) else [content]
     spoken: list[Any] = []
     for part in parts:
-        block = cast(dict[str, Any], part) if isinstance(part, dict) else {}
+        block = cast("dict[str, Any]", part) if isinstance(part, dict) else {}
         kind = block.get("type")
         if kind == "tool_use" and isinstance(block.get("name"), str):
             if not message.tool_calls:
