@@ -1,0 +1,30 @@
+"""As much of rule R as invariant-ai gets through: a look-up that showed economy comes before a cancellation.
+
+The full rule ends in its limit of checking cycles.
+"""
+
+import json
+import os
+
+os.environ["LOCAL_POLICY"] = "1"
+
+from invariant.analyzer import LocalPolicy  # noqa: E402
+from timing import measure  # noqa: E402
+
+POLICY = LocalPolicy.from_string(
+    """
+raise "cancelled without a ground" if:
+    (found: ToolOutput) -> (call: ToolCall)
+    found is tool:get_reservation_details
+    call is tool:cancel_reservation
+    "economy" in found.content
+"""
+)
+
+
+def decide(line):
+    return not POLICY.analyze(json.loads(line)["messages"]).errors
+
+
+if __name__ == "__main__":
+    measure(decide)
