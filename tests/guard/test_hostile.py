@@ -135,6 +135,8 @@ BIG = {
     "huge_number": 10**19,
     "items": ["x" * 20_000],
     "names": [f"name {n}" for n in range(9000)],
+    "nest": [[[1] * 1000 for _ in range(1000)]],
+    "same": [[[1] * 1000 for _ in range(1000)]],
 }
 WIDE = VOCABULARY.__class__(VOCABULARY.entities, VOCABULARY.arguments | set(BIG), VOCABULARY.tools)
 
@@ -223,3 +225,9 @@ def test_an_amount_too_small_to_be_compared_exactly_stops_the_guard(lines: list[
     compared = ["if x < facts.Order(call.order_id).price:", "    return permit()", 'return deny("no")']
     faults, found = run(BODY + "".join(f"    {line}\n" for line in [*lines, *compared]))
     assert says(faults + found, "is smaller than 10**-100"), (faults, found)
+
+
+def test_lists_are_compared_by_all_they_hold_not_by_how_many_stand_at_the_top() -> None:
+    loop = ["for n in range(9000):", "    if call.nest == call.same:", "        x = 1"]
+    faults, found = run(BODY + "".join(f"    {line}\n" for line in loop) + END)
+    assert says(faults + found, "a list holds more than 10000 values"), (faults, found)

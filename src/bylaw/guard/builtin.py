@@ -9,7 +9,7 @@ from typing import Any
 from bylaw.facts.unknown import Stuck, Unknown, derive, gathered, kind_of, length, opaque_truth, text_of
 from bylaw.facts.variable import DAY
 from bylaw.guard.language import DATE_METHODS, DATE_PARTS, LONGEST, TEXT_METHODS
-from bylaw.guard.operation import MONEY, NUMBERS, TIMES, Operations, admit, fail, name_of
+from bylaw.guard.operation import MONEY, NUMBERS, TIMES, Operations, admit, fail, name_of, weight
 
 
 class BuiltIns(Operations):
@@ -21,18 +21,7 @@ class BuiltIns(Operations):
 
     def listed(self, value: Any) -> Any:
         """A list or record written in the guard; all it holds, at any depth, is capped."""
-        parts: list[Any] = [value]
-        weight = 0
-        while parts:
-            part = parts.pop()
-            weight += 1
-            if weight > LONGEST:
-                fail(f"a list holds more than {LONGEST} values")
-            if part.__class__ is list or part.__class__ is tuple:
-                parts.extend(part)
-            elif part.__class__ is dict:
-                parts.extend(part.values())
-        self.spend(1 + weight // 8)
+        self.spend(1 + weight(value) // 8)
         return value
 
     def part(self, value: Any, name: str) -> Any:

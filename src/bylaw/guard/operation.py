@@ -98,6 +98,22 @@ def admit(value: Any) -> Any:
     fail(value.why if cls is Misfit else f"a value of type {cls.__name__} has no place in a guard")
 
 
+def weight(value: Any) -> int:
+    """How many values a list or record holds at any depth; more than the cap is a failure."""
+    parts: list[Any] = [value]
+    count = 0
+    while parts:
+        part = parts.pop()
+        count += 1
+        if count > LONGEST:
+            fail(f"a list holds more than {LONGEST} values")
+        if part.__class__ is list or part.__class__ is tuple:
+            parts.extend(part)
+        elif part.__class__ is dict:
+            parts.extend(part.values())
+    return count
+
+
 def alike(one: Any, other: Any) -> tuple[Any, Any]:
     """Two known values of different types made comparable where they are meant to be."""
     left, right = one.__class__, other.__class__
@@ -133,7 +149,7 @@ class Operations:
         elif one.__class__ is not other.__class__:
             one, other = alike(one, other)
         elif one.__class__ is list or one.__class__ is dict or one.__class__ is tuple:
-            self.spend(1 + len(one) // 8)
+            self.spend(1 + weight(one) // 8)
         return ORDERS[order](one, other)
 
     def equal(self, one: Any, other: Any) -> Any:
