@@ -200,5 +200,5 @@ class Survey:
 
 
 def _is_small(value: str | float) -> bool:
-    """Small numbers stand everywhere, so that where one came from means nothing."""
-    return not isinstance(value, str) and abs(value) < 20
+    """Small whole numbers stand everywhere, so that where one came from means nothing."""
+    return not isinstance(value, str) and abs(value) < 20 and value == int(value)
