@@ -8,11 +8,11 @@ function drawOpening() {
   const section = document.getElementById("opening");
   const overview = data.overview;
   const conversations = overview.agents.reduce((sum, agent) => sum + (agent.trajectories || 0), 0);
-  const calls = overview.by_tool.reduce((sum, row) => sum + (row.calls || 0), 0) || data.calls;
+  const calls = overview.by_tool.reduce((sum, row) => sum + (row.executed ?? row.calls ?? 0), 0) || data.calls;
   const tally = make("p", {class: "tally"},
     make("span", {class: "near_miss"}, make("b", {}, number(total(state.criterion, "near_miss"))), " near-misses"), " and ",
     make("span", {class: "violation"}, make("b", {}, number(total(state.criterion, "violation"))), " violations"), " in ",
-    make("span", {}, make("b", {}, number(calls)), " write calls"),
+    make("span", {}, make("b", {}, number(calls)), " executed write calls"),
     conversations ? [" of ", make("span", {}, make("b", {}, number(conversations)), " conversations")] : null,
     overview.agents.length > 1 ? [" by ", make("span", {}, make("b", {}, number(overview.agents.length)), " agents")] : null, ".");
   if (!data.opening) {
