@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from msgspec import Struct
 
-from bylaw.audit.examine import Examined
+from bylaw.audit.examine import Examined, Examiner
 from bylaw.audit.line import finding_id, named
 from bylaw.audit.parallel import examine_in_parts
 from bylaw.audit.redaction import Pseudonyms, redact_summary
@@ -42,7 +42,11 @@ class Report(Struct, frozen=True):
 
 def audit(request: Request, out: Path, *, progress: Progress | None = None) -> Report:
     """Audit every conversation of the files and write `summary.json`, `calls.jsonl`, `conversations.jsonl`."""
-    examiner = open_examiner(request)
+    return audit_with(open_examiner(request), request, out, progress=progress)
+
+
+def audit_with(examiner: Examiner, request: Request, out: Path, *, progress: Progress | None = None) -> Report:
+    """The same, with the pack loaded and the world opened."""
     shelf = examiner.shelf
     out.mkdir(parents=True, exist_ok=True)
     skipped: list[RecordError] = []
