@@ -8,8 +8,8 @@ import os
 
 os.environ["LOCAL_POLICY"] = "1"
 
-from invariant.analyzer import LocalPolicy  # noqa: E402
-from timing import measure  # noqa: E402
+from invariant.analyzer import LocalPolicy
+from timing import measure
 
 POLICY = LocalPolicy.from_string(
     """

@@ -24,8 +24,7 @@ def measure(decide: Callable[[bytes], bool]) -> None:
             decided.append(f"{type(error).__name__}: {str(error)[:80]}")
     rates: list[float] = []
     if all(isinstance(each, bool) for each in decided):
-        for _ in range(int(sys.argv[2])):
-            rates.append(_round(decide, lines))
+        rates.extend(_round(decide, lines) for _ in range(int(sys.argv[2])))
     print(json.dumps({"decided": decided, "rates": rates}))
 
 
