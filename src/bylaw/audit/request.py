@@ -9,7 +9,7 @@ from bylaw.audit.examine import Examined, Examiner
 from bylaw.audit.shelf import Shelf, open_tasks
 from bylaw.engine.session import Mode
 from bylaw.errors import BylawError, RecordError
-from bylaw.trace import read
+from bylaw.trace import Trajectory, read
 
 
 class Request(Struct, frozen=True):
@@ -42,7 +42,16 @@ def examined_in(
     for file in request.files if only is None else request.files[only : only + 1]:
         try:
             for trajectory in read(file, agent=request.agent, share=share):
-                yield trajectory if isinstance(trajectory, RecordError) else examiner.examine(trajectory, file)
+                yield trajectory if isinstance(trajectory, RecordError) else _examined(examiner, trajectory, file)
         except BylawError as error:
             if share[0] == 0:
                 yield RecordError(error.message, place=error.place or str(file), hint=error.hint)
+
+
+def _examined(examiner: Examiner, trajectory: Trajectory, file: Path) -> Examined | RecordError:
+    """One conversation that trips over a fault of ours must not cost the others: it is reported and counted."""
+    try:
+        return examiner.examine(trajectory, file)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        place = f"{file}#{trajectory.position}"
+        return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint="please report it")
