@@ -167,3 +167,21 @@ def test_wilson_is_what_the_textbook_says() -> None:
     low, high = wilson(8, 10)
     assert (round(low, 3), round(high, 3)) == (0.490, 0.943)
     assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_two_look_ups_of_the_same_id_are_both_named() -> None:
+    from bylaw.scan import scan
+    from bylaw.trace import Call, Result, Trajectory
+
+    def conversation(number: int) -> Trajectory:
+        account = {"account_id": f"A{number}"}
+        reads = [("get_account", '{"owner": "x"}')] + ([("get_limits", '{"daily": 500}')] if number else [])
+        events: list[Call | Result] = []
+        for turn, (tool, answer) in enumerate(reads):
+            events += [Call(tool, account, turn=turn), Result(len(events), answer, tool=tool)]
+        events += [Call("transfer_money", {**account, "to": "B"}, turn=9), Result(len(events), '{"ok": true}')]
+        return Trajectory(f"t{number}", events)
+
+    found = scan(conversation(number) for number in range(20))
+    (write,) = [each for each in found.writes if each.tool == "transfer_money"]
+    assert {name for habit in write.habits for name in habit.tools} >= {"get_account", "get_limits"}

@@ -100,6 +100,7 @@ def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str,
         keyed = _group(own, path, reads, ("keyed",))
         if keyed:
             found.append(_habit(own, path, keyed, ("keyed",), "keyed"))
+            found += _beside(own, path, reads - set(keyed))
             found += _belonging(own, path, reads - set(keyed))
         elif shown := _group(own, path, reads, ("keyed", "shows")):
             found.append(_habit(own, path, shown, ("keyed", "shows"), "shows"))
@@ -145,6 +146,16 @@ def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]
         covered = hits
     hits, cases = _count(own, path, chosen, bonds)
     return tuple(chosen) if chosen and hits >= _USUAL * cases else ()
+
+
+def _beside(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
+    """Other look-ups of the same id that are usual by themselves: an account's limits beside the account."""
+    found: list[Habit] = []
+    for name in sorted(reads):
+        hits, cases = _count(own, path, [name], ("keyed",))
+        if cases >= _FEWEST and hits >= _USUAL * cases:
+            found.append(_habit(own, path, (name,), ("keyed",), "keyed"))
+    return found
 
 
 def _belonging(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
