@@ -69,8 +69,8 @@ class Turn:
                 text = bool(event.text.strip())
         self.shape = (calls, writes, text)
         """Calls and writes in the turn, and whether it says something."""
-        self.searched: int | None = None
-        """What was found in the texts before the turn, kept by whoever searched them."""
+        self.searched: dict[tuple[int, int], bool] = {}
+        """What was found in its texts, kept by whoever searched them."""
 
     def act(self, place: int) -> Act:
         """The act at a place of the turn."""

@@ -1,12 +1,12 @@
 """Whole conversations held to a pack's rules, many of them: what the rules need is made ready once.
 
-The same breaches as `conduct.breaches`, which is tested to agree, found with less work: the called tool and the shape
-of the turn tell most predicates by a look-up, and the texts are searched only when an act comes that could break a
-rule. Until then acts only wait, for they can move a rule but not break it; and of those that waited only the ones
-count that come after every rule was last brought into a state that no longer depends on what was before.
+The same breaches as `conduct.breaches`, which is tested to agree, found with less work. The called tool and the shape
+of the turn tell most predicates by a look-up. What texts would tell is left open at first: each rule is then in one of
+a few states. Only where an act could break a rule in one of them are texts searched, for that rule alone, and only
+from the last act on after which the rule's state does not depend on what was before.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from bylaw.engine.act import Act, Turn, turns
 from bylaw.engine.conduct import WAITED, Breach, because, breaches
@@ -16,7 +16,8 @@ from bylaw.facts.ledger import Ledger
 from bylaw.rule.automaton import BROKEN
 from bylaw.rule.formula import atoms
 from bylaw.rule.monitor import Monitor
-from bylaw.rule.rulebook import FLAG, rulebook
+from bylaw.rule.rule import Rule
+from bylaw.rule.rulebook import FLAG, Rulebook, rulebook
 from bylaw.trace.event import Call, Event
 
 OF_TOOL = frozenset(("tool", "effect", "message"))
@@ -28,10 +29,11 @@ OF_STATE = frozenset(("said", "returned"))
 OF_TEXT = frozenset(("pattern",))
 """Ways that search the act's own text."""
 MEMO = 4096
-"""How many tools are remembered: a log may name any number of unknown ones."""
+"""How many tools, and how many steps of all rules, are remembered before they are forgotten together."""
 
-Waiting = tuple[int, int, Turn]
-"""An act that waits: the bits its tool and turn tell, its place in its turn, the turn."""
+States = frozenset[int]
+Happened = tuple[int, int, Turn]
+"""An act: the bits its tool and turn tell, its place in its turn, the turn."""
 
 
 class Watch:
@@ -41,82 +43,67 @@ class Watch:
         self._pack = pack
         rules = pack.book.rules
         plain = [rule for rule in rules if not rule.for_each]
-        self._book = rulebook(plain)
-        found = [pack.book.predicates[name] for name in self._book.predicates]
+        book = rulebook(plain)
+        found = [pack.book.predicates[name] for name in book.predicates]
         ways = {predicate.way for predicate in found}
-        self._is_quick = (
-            len(plain) == len(rules) and not self._book.slow and ways <= OF_TOOL | OF_SHAPE | OF_STATE | OF_TEXT
-        )
+        self._is_quick = len(plain) == len(rules) and not book.slow and ways <= OF_TOOL | OF_SHAPE | OF_STATE | OF_TEXT
         """Otherwise a rule asks for facts, meets an unknown or runs once per binding: then the plain way."""
         finds = [(1 << place, each.way, each.find) for place, each in enumerate(found) if each.find is not None]
         self._of_tool = [(bit, find) for bit, way, find in finds if way in OF_TOOL]
         self._of_shape = [(bit, find) for bit, way, find in finds if way in OF_SHAPE]
-        self._of_state = [(bit, find) for bit, way, find in finds if way in OF_STATE]
-        self._of_text = [(bit, find) for bit, way, find in finds if way in OF_TEXT]
-        self._atoms = [atoms(rule.formula) for rule in self._book.rules]
+        texts = [(bit, find, way in OF_STATE) for bit, way, find in finds if way in OF_STATE | OF_TEXT]
+        self._rules = [_Followed(book, at, texts) for at in range(len(book.names))] if self._is_quick else []
+        self._rules.sort(key=lambda followed: followed.place)
+        self._start = tuple(frozenset((0,)) for _ in self._rules)
         self._tools: dict[str | None, int] = {}
         self._shapes: dict[tuple[int, int, bool], int] = {}
-        self._breaking: dict[int, bool] = {}
-        self._settling: dict[int, bool] = {}
-        self._ends = self._end_states() if self._is_quick else []
-        self._may_end_broken = any(self._ends)
+        self._steps: dict[tuple[tuple[States, ...], int], tuple[tuple[States, ...], tuple[int, ...]]] = {}
 
     def breaches(self, events: Sequence[Event], ledger: Ledger | None) -> list[Breach]:
         """Every rule broken in a finished conversation, in the order of its acts."""
         if not self._is_quick:
             return breaches(self._pack, events, ledger)
         found: list[Breach] = []
-        waiting: list[Waiting] = []
-        states = 0
-        tools, shapes, breaking = self._tools, self._shapes, self._breaking
+        past: list[Happened] = []
+        states = self._start
+        followed = [(0, 0)] * len(self._rules)
+        """Per rule, how many acts it has really followed, and the state it is in after them."""
         last = 0
         for turn in turns(events, self._pack.schema.tools):
-            shape = turn.shape
-            of_shape = shapes.get(shape)
+            of_shape = self._shapes.get(turn.shape)
             if of_shape is None:
-                of_shape = shapes[shape] = _bits(self._of_shape, turn.act(0))
-            for place, (step, event) in enumerate(turn.members):
+                of_shape = self._shapes[turn.shape] = _bits(self._of_shape, turn.act(0))
+            for place, (last, event) in enumerate(turn.members):
                 tool = event.tool if isinstance(event, Call) else None
-                of_tool = tools.get(tool)
+                of_tool = self._tools.get(tool)
                 if of_tool is None:
                     of_tool = self._bits_of_tool(turn.act(place))
                 bits = of_shape | of_tool
-                waiting.append((bits, place, turn))
-                last = step
-                could = breaking.get(bits)
-                if could is None:
-                    could = breaking[bits] = self._could_break(bits)
-                if could:
-                    states = self._follow(states, waiting, found)
-                    waiting.clear()
-        if self._may_end_broken:
-            states = self._follow(states, waiting, found)
-            found.extend(self._broken_at_end(states, last))
+                past.append((bits, place, turn))
+                step = self._steps.get((states, bits))
+                if step is None:
+                    step = self._step(states, bits)
+                states, doubtful = step
+                for index in doubtful:
+                    rule = self._rules[index]
+                    state, broke = rule.follow(past, *followed[index])
+                    followed[index] = (len(past), state)
+                    states = (*states[:index], frozenset((state,)), *states[index + 1 :])
+                    if broke:
+                        found.append(Breach(last, rule.rule, "", rule.why(past[-1])))
+        for rule, possible, (done, state) in zip(self._rules, states, followed, strict=True):
+            if possible & rule.ends and rule.follow(past, done, state)[0] in rule.ends:
+                found.append(Breach(last, rule.rule, "", WAITED))
         return found
 
-    def _follow(self, states: int, waiting: Sequence[Waiting], found: list[Breach]) -> int:
-        """Let the acts that waited happen, the last of which could break a rule."""
-        read, after = self._book.read, self._book.after
-        # The last one is looked at from the state it really meets: what settles must come before it.
-        start = max(0, len(waiting) - 2)
-        while start > 0 and not self._settles(waiting[start][0]):
-            start -= 1
-        for index in range(start, len(waiting)):
-            bits, place, turn = waiting[index]
-            searched = turn.searched
-            if searched is None:
-                searched = turn.searched = _bits(self._of_state, turn.act(0))
-            bits |= searched
-            if self._of_text:
-                bits |= _bits(self._of_text, turn.act(place))
-            states, step = after(read(states, bits))
-            if step.flags:
-                self._note(step.broken, bits, turn.members[place][0], found)
-        return states
-
-    def _note(self, broken: Sequence[int], bits: int, step: int, found: list[Breach]) -> None:
-        values: dict[str, bool | None] = {name: bool(bits & bit) for name, bit in self._book.bits.items()}
-        found += [Breach(step, self._book.rules[place], "", because(self._atoms[place], values)) for place in broken]
+    def _step(self, states: tuple[States, ...], bits: int) -> tuple[tuple[States, ...], tuple[int, ...]]:
+        """The states of all rules after an act of these bits, whatever its texts; and the rules it could break."""
+        if len(self._steps) >= MEMO:
+            self._steps.clear()
+        moved = [rule.move(possible, bits) for rule, possible in zip(self._rules, states, strict=True)]
+        doubtful = tuple(index for index, (_, could_break) in enumerate(moved) if could_break)
+        step = self._steps[states, bits] = (tuple(after for after, _ in moved), doubtful)
+        return step
 
     def _bits_of_tool(self, act: Act) -> int:
         if len(self._tools) >= MEMO:
@@ -124,55 +111,91 @@ class Watch:
         bits = self._tools[act.tool] = _bits(self._of_tool, act)
         return bits
 
-    def _could_break(self, bits: int) -> bool:
-        """Whether an act of these bits breaks some rule in some state, whatever the texts say."""
-        return any(
-            self._book.verdicts[at][place] == BROKEN
-            for at in range(len(self._book.names))
-            for places in self._places(at, bits)
-            for place in places
+
+class _Followed:
+    """One rule by its table, with the predicates of its own that texts must be searched for."""
+
+    def __init__(self, book: Rulebook, at: int, texts: Sequence[tuple[int, Find, bool]]) -> None:
+        self.place = book.quick[at]
+        self.rule: Rule = book.rules[self.place]
+        self._book = book
+        self._at = at
+        self._bits = {name: book.bits[name] for name in book.names[at]}
+        self._names = atoms(self.rule.formula)
+        mine = sum(self._bits.values())
+        self._texts = [(bit, find, of_state) for bit, find, of_state in texts if bit & mine]
+        self._width = len(book.names[at])
+        self._settling: dict[int, bool] = {}
+        self.ends = frozenset(
+            state << self._width for state in range(len(self._table) >> self._width) if self._ends(state)
         )
+        """The states in which the end of a conversation breaks the rule."""
+
+    @property
+    def _table(self) -> bytes:
+        return self._book.tables[self._at]
+
+    def _ends(self, state: int) -> bool:
+        monitor = Monitor(self.rule)
+        monitor.place([state])
+        return bool(monitor.finish().broke)
+
+    def move(self, states: States, bits: int) -> tuple[States, bool]:
+        """The states after an act of these bits, whatever its texts, and whether it could break the rule."""
+        places = [state + letter for state in states for letter in self._letters(bits)]
+        could_break = any(self._book.verdicts[self._at][place] == BROKEN for place in places)
+        return frozenset(self._table[place] & FLAG - 1 for place in places), could_break
+
+    def follow(self, past: Sequence[Happened], done: int, state: int) -> tuple[int, bool]:
+        """The state after all that happened, of which `done` acts led to `state`; and whether the last broke it."""
+        # The last act is looked at from the state it really meets: what settles that must come before it.
+        start = len(past) - 2
+        while start > done and not self._settles(past[start][0]):
+            start -= 1
+        broke = False
+        for index in range(max(start, done), len(past)):
+            place = state + self._letter(self._known(past[index]))
+            broke = self._book.verdicts[self._at][place] == BROKEN
+            state = self._table[place] & FLAG - 1
+        return state, broke
+
+    def why(self, happened: Happened) -> str:
+        """The values of its predicates at an act, in words."""
+        known = self._known(happened)
+        return because(self._names, {name: bool(known & bit) for name, bit in self._bits.items()})
+
+    def _known(self, happened: Happened) -> int:
+        """The bits of an act with those that its texts tell, as far as this rule asks for them."""
+        bits, place, turn = happened
+        for bit, find, of_state in self._texts:
+            # What the user said and tools returned is the same for all acts of a turn.
+            question = (bit, 0 if of_state else place)
+            answer = turn.searched.get(question)
+            if answer is None:
+                answer = turn.searched[question] = bool(find(turn.act(place)))
+            if answer:
+                bits |= bit
+        return bits
 
     def _settles(self, bits: int) -> bool:
-        """Whether after an act of these bits every rule is in a state that tells nothing of the acts before it."""
+        """Whether after an act of these bits the rule is in a state that tells nothing of the acts before it."""
         found = self._settling.get(bits)
         if found is None:
+            states = range(0, len(self._table), 1 << self._width)
             found = self._settling[bits] = all(
-                len({self._book.tables[at][place] & FLAG - 1 for place in places}) == 1
-                for at in range(len(self._book.names))
-                for places in self._places(at, bits)
+                len({self._table[state + letter] & FLAG - 1 for state in states}) == 1 for letter in self._letters(bits)
             )
         return found
 
-    def _places(self, at: int, bits: int) -> Iterator[list[int]]:
-        """Where one rule's table is read for an act of these bits: per way the texts may be, for every state."""
-        book = self._book
+    def _letters(self, bits: int) -> list[int]:
+        """The places of an act's bits among those of this rule, for every way its texts may be."""
         words = [bits]
-        for bit, _ in (*self._of_state, *self._of_text):
+        for bit, _, _ in self._texts:
             words += [word | bit for word in words]
-        for word in words:
-            letter = book.read(0, word) >> 8 * at & FLAG - 1
-            yield [state + letter for state in range(0, len(book.tables[at]), 1 << len(book.names[at]))]
+        return [self._letter(word) for word in words]
 
-    def _end_states(self) -> list[frozenset[int]]:
-        """Per rule the states in which the end of a conversation breaks it, as its table names them."""
-        found: list[frozenset[int]] = []
-        for at, names in enumerate(self._book.names):
-            broken: set[int] = set()
-            for state in range(len(self._book.verdicts[at]) >> len(names)):
-                monitor = Monitor(self._book.rules[self._book.quick[at]])
-                monitor.place([state])
-                if monitor.finish().broke:
-                    broken.add(state << len(names))
-            found.append(frozenset(broken))
-        return found
-
-    def _broken_at_end(self, states: int, last: int) -> list[Breach]:
-        return [
-            Breach(last, self._book.rules[place], "", WAITED)
-            for place, at in sorted((place, at) for at, place in enumerate(self._book.quick))
-            if states >> 8 * at & FLAG - 1 in self._ends[at]
-        ]
+    def _letter(self, bits: int) -> int:
+        return self._book.read(0, bits) >> 8 * self._at & FLAG - 1
 
 
 def _bits(pairs: Sequence[tuple[int, Find]], act: Act) -> int:
