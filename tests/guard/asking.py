@@ -3,7 +3,7 @@
 from typing import Any
 
 from bylaw.facts.entity import Fact
-from bylaw.guard import Completion, evaluate
+from bylaw.guard import Completion, Inquiry, evaluate
 
 from .shop import ARGUMENTS, NOW, guard, order
 from .twin import Table
@@ -26,7 +26,13 @@ def wrapped(condition: str, before: str = "") -> str:
 def all_said(text: str, facts: dict[Fact, Any] | None = None, **options: Any) -> tuple[Completion, ...]:
     arguments = options.pop("arguments", ARGUMENTS)
     source = options.pop("source", None) or Table(EXISTS | (facts or {}))
-    return evaluate(guard(text), arguments, source, now=options.pop("now", NOW), **options)
+    now = options.pop("now", NOW)
+    completions = evaluate(guard(text), arguments, source, now=now, **options)
+    shared = {name: options.pop(name) for name in ("tool", "seen") if name in options}
+    inquiry = Inquiry(arguments, source, now=now, **shared)
+    for _ in range(2):  # The second time every fact has been asked for already.
+        assert inquiry.ask(guard(text), **options) == completions
+    return completions
 
 
 def said(text: str, facts: dict[Fact, Any] | None = None, **options: Any) -> Completion:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bylaw.guard import evaluate, parse_guards
+from bylaw.guard import Inquiry, parse_guards
 
 from .shop import ARGUMENTS, NOW, VOCABULARY
 from .twin import Table
@@ -149,7 +149,7 @@ def run(text: str) -> tuple[list[str], list[str]]:
         f"{completion.outcome}: {completion.because}"
         for guard in guards.values()
         if not faults
-        for completion in evaluate(guard, BIG, Table({}), now=NOW)
+        for completion in Inquiry(BIG, Table({}), now=NOW).ask(guard)
     ]
     spent = time.process_time() - started
     assert spent < SECONDS, f"took {spent:.2f} s"

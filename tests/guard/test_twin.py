@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bylaw.facts.entity import ABSENT, Fact
 from bylaw.facts.region import Words
-from bylaw.guard import Completion, Guard, evaluate, parse_guards
+from bylaw.guard import Completion, Guard, Inquiry, evaluate, parse_guards
 
 from . import twin
 from .shop import ARGUMENTS, DOMAINS, ENTITIES, NOW, VOCABULARY, Writer
@@ -101,6 +101,7 @@ def check_knowledge(random: Any, source: str, guard: Guard, *, simple: bool) -> 
     systems = {fact: values for fact, values in unknown.items() if fact.entity != "Request"}
     completions = evaluate(guard, ARGUMENTS, source_of(known), now=NOW)
     assert completions == evaluate(guard, ARGUMENTS, source_of(known), now=NOW)
+    assert completions == Inquiry(ARGUMENTS, source_of(known), now=NOW).ask(guard)
     for said in twin.every_completion(users):
         context = f"{source}\nknown {known}\nunknown {list(unknown)}\nsaid {said}\n{completions}"
         fitting = [completion for completion in completions if holds(completion, said)]

@@ -13,7 +13,6 @@ from bylaw.audit.redaction import Redaction
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.tally import Tally
 from bylaw.engine.conduct import Breach
-from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
@@ -49,7 +48,6 @@ class Examiner:
         self.worlds: dict[str, str] = {}
         self.changed: dict[tuple[str, ...], Counter[str]] = {}
         self._watches: dict[str, Watch] = {}
-        self._memories: dict[str, Memory] = {}
         self._mapped: dict[tuple[str, str], frozenset[str]] = {}
         self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
 
@@ -110,7 +108,7 @@ class Examiner:
             self.worlds[file.name] = note
         if (redaction := self._redactions.get(pack.digest)) is not None:
             world = redaction.watch(world)
-        session = Session(pack, world=world, mode=self._mode, memory=self._memory(pack))
+        session = Session(pack, world=world, mode=self._mode)
         observed = 0
         for step in writes:
             call = events[step]
@@ -122,12 +120,6 @@ class Examiner:
         verdicts = session.settle()
         # A call of a tool nobody declared is a finding only if it may have done something.
         return session, [v for v in verdicts if v.made.tool is not None or v.made.accepted is not False]
-
-    def _memory(self, pack: Pack) -> Memory:
-        memory = self._memories.get(pack.name)
-        if memory is None:
-            memory = self._memories[pack.name] = Memory()
-        return memory
 
     def _broken(self, pack: Pack, trajectory: Trajectory, session: Session | None) -> list[Breach]:
         if not pack.book.rules:

@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from bylaw.engine.judgement import Evidence, Judgement, Sight
-from bylaw.engine.memory import Memory
+from bylaw.engine.judgement import Evidence, Judgement
 from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict, settle_call
-from bylaw.facts.entity import Fact
 from bylaw.facts.ledger import Ledger, Made
 from bylaw.facts.source import Hindsight, Seen, Truth
 from bylaw.facts.world import World
-from bylaw.guard import evaluate
+from bylaw.guard import Inquiry, evaluate
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event
 
@@ -34,15 +32,12 @@ class Session:
         mode: Mode = "hindsight",
         context: Mapping[str, Any] | None = None,
         plain: bool = False,
-        memory: Memory | None = None,
     ) -> None:
         self.pack = pack
         self.ledger = Ledger(pack.schema)
         self.mode: Mode = "snapshot" if world is not None else mode
         self._plain = plain
         """Take no quick way: every guard runs alone and over the world too. What the quick ways are tested by."""
-        self._memory = None if plain else memory
-        """Shared by the sessions of many conversations under the same pack."""
         self._world = world
         self.world: World | None = None
         """The world as the settled writes left it."""
@@ -73,31 +68,22 @@ class Session:
         if tool is None:
             fault = f"unknown tool `{call.tool}`"
         now = self.pack.now or (datetime.fromtimestamp(call.time, UTC) if call.time is not None else None)
-        evidence: tuple[Evidence, ...] = ()
-        if not fault and tool is not None:
-
-            def ask(source: Sight) -> tuple[Evidence, ...]:
-                return self._ask_guards(call, tool, source, now)
-
-            if self._memory is None:
-                evidence = ask(seen)
-            else:
-                evidence = self._memory.judge(call.tool, call.arguments, now, seen, ask)
+        evidence = self._ask_guards(call, tool, seen, now) if tool is not None and not fault else ()
         judgement = Judgement(made, seen, now, evidence, fault)
         if self._judged and self._judged[-1].made.step == self._step:
             self._judged.pop()
         self._judged.append(judgement)
         return judgement
 
-    def _ask_guards(self, call: Call, tool: Tool, source: Sight, now: datetime | None) -> tuple[Evidence, ...]:
-        known: dict[Fact, Any] | None = None if self._plain else {}
+    def _ask_guards(self, call: Call, tool: Tool, source: Seen, now: datetime | None) -> tuple[Evidence, ...]:
         arguments = tool.fitted(call.arguments)
-        return tuple(
-            [
-                Evidence(policy, guard, evaluate(guard, arguments, source, tool=call.tool, now=now, known=known))
-                for policy, guard in self.pack.by_tool.get(call.tool, ())
-            ]
-        )
+        guards = self.pack.by_tool.get(call.tool, ())
+        if self._plain:
+            said = [evaluate(guard, arguments, source, tool=call.tool, now=now) for _, guard in guards]
+        else:
+            inquiry = Inquiry(arguments, source, tool=call.tool, now=now)
+            said = [inquiry.ask(guard) for _, guard in guards]
+        return tuple([Evidence(*asked, answer) for asked, answer in zip(guards, said, strict=True)])
 
     def settle(self) -> list[CallVerdict]:
         """The verdict on every call judged so far, in order. The world moves with the writes on the way."""

@@ -14,7 +14,7 @@ from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, rule, worst
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field, Key, Source
 from bylaw.facts.ledger import Ledger, Made
 from bylaw.facts.value import key_of
-from bylaw.guard import Completion, Guard, evaluate
+from bylaw.guard import Assumptions, Completion, Guard, Inquiry, evaluate
 from bylaw.policy.statement import Policy
 
 Reason = Literal["never_seen", "stale", "claimed"]
@@ -125,8 +125,8 @@ class _CallCase:
         self._now = judgement.now
         self._truth = truth
         self._agreement = None if truth is None or plain else Agreement(self._entities, judgement.seen, truth)
-        self._true: dict[Fact, Any] | None = None if plain else {}
-        """What the world said, shared by the guards that are run over it."""
+        self._inquiry: Inquiry | None = None
+        """The guards that are run over the world share what it says."""
         self._found: dict[Fact, Known | None] = {}
         self._lost: dict[Fact, Missing] = {}
 
@@ -175,17 +175,18 @@ class _CallCase:
             return [_Completed(completion, half, completion.because, missing, completion.reads, completion.asked)]
         if self._agreement is not None and self._agreement.is_same(completion):
             return [_Completed(completion, completion.outcome, completion.because, (), completion.reads, ())]
-        worlds = evaluate(
-            guard,
-            self._made.call.arguments,
-            self._truth,
-            tool=self._made.call.tool,
-            now=self._now,
-            assume=completion.assume,
-            seen=self._is_seen,
-            known=self._true,
-        )
-        return [self._completed(completion, world) for world in worlds]
+        return [self._completed(completion, world) for world in self._ask_world(guard, completion.assume)]
+
+    def _ask_world(self, guard: Guard, assume: Assumptions) -> tuple[Completion, ...]:
+        call, truth = self._made.call, self._truth
+        assert truth is not None
+        if self._agreement is None:
+            return evaluate(
+                guard, call.arguments, truth, tool=call.tool, now=self._now, assume=assume, seen=self._is_seen
+            )
+        if self._inquiry is None:
+            self._inquiry = Inquiry(call.arguments, truth, tool=call.tool, now=self._now, seen=self._is_seen)
+        return self._inquiry.ask(guard, assume)
 
     def _completed(self, evidence: Completion, world: Completion) -> _Completed:
         # Where the world run itself meets an unknown, strict falls back on the path over what was seen.

@@ -2,6 +2,7 @@
 
 from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.evaluate import Completion, Outcome, evaluate
+from bylaw.guard.inquiry import Inquiry
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.lookup import History, Lookup, parse_lookups, run_lookup
 from bylaw.guard.parse import Branch, Guard, parse_guards
@@ -14,6 +15,7 @@ __all__ = [
     "Completion",
     "Guard",
     "History",
+    "Inquiry",
     "Lookup",
     "Outcome",
     "Predicate",

@@ -353,11 +353,7 @@ class Run(BuiltIns):
         return fallback
 
     def shown(self, value: Any) -> str:
-        if isinstance(value, Unknown):
-            return "..."
-        if isinstance(value, (list, tuple)):
-            return ", ".join(str(item)[:200] for item in value[:20])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        return str(value)[:200]
+        return shown(value)
 
     def deny_with(self, _fallback: str, *parts: str) -> tuple[str, str]:
         return "deny", "".join(parts)
@@ -412,6 +408,15 @@ class Run(BuiltIns):
     def lack(self, needs: Mapping[Fact, Origin]) -> None:
         for fact, origin in needs.items():
             (self.lacking if origin == "system" else self.asked)[fact] = None
+
+
+def shown(value: Any) -> str:
+    """A value as a denial tells it."""
+    if isinstance(value, Unknown):
+        return "..."
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(item)[:200] for item in value[:20])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return str(value)[:200]
 
 
 def _name(entity: str, key: Any, field: str) -> str:

@@ -1,0 +1,144 @@
+"""One call put to several guards: each fact is asked for once, and a path on which all is known is simply run.
+
+Most guards meet only known facts. Then nothing forks, and the answer is that of one run with plain values. Where a
+fact is unknown, or anything goes wrong, the guard is evaluated in full, which alone decides what that means.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, NoReturn
+
+from bylaw.facts.entity import Fact, Missing, Source
+from bylaw.guard.assumption import NOTHING, Assumptions
+from bylaw.guard.builtin import BuiltIns
+from bylaw.guard.evaluate import Completion, evaluate
+from bylaw.guard.language import TICKS
+from bylaw.guard.operation import admit
+from bylaw.guard.parse import Guard
+from bylaw.guard.reading import Spec
+from bylaw.guard.run import PERMIT, shown
+
+_NO_KEYS = frozenset((type(None), list, dict, tuple))
+_UNASKED: Any = object()
+_fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+"""Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""
+
+
+class Inquiry:
+    """A call, and a source of facts about it."""
+
+    def __init__(
+        self,
+        arguments: Mapping[str, Any],
+        source: Source,
+        *,
+        tool: str = "",
+        now: datetime | None = None,
+        seen: Callable[[Fact], bool] | None = None,
+    ) -> None:
+        self._run = KnownRun(arguments, source, tool, now)
+        self._seen = seen
+
+    def ask(self, guard: Guard, assume: Assumptions = NOTHING) -> tuple[Completion, ...]:
+        """What `evaluate` says of the guard."""
+        run = self._run
+        run.ticks = TICKS
+        run.is_hushed = False
+        reads: dict[Fact, None] = {}
+        run.reads = reads
+        try:
+            outcome, because = guard.function(run)
+        except Exception:
+            return evaluate(
+                guard,
+                run.arguments,
+                run.source,
+                tool=run.tool,
+                now=run.time,
+                assume=assume,
+                seen=self._seen,
+                known=run.values,
+            )
+        return (Completion(assume, outcome, because, tuple(reads), (), (), 1, not run.is_hushed),)
+
+
+class _Open(Exception):
+    """Something is not known, or out of the ordinary."""
+
+
+class KnownRun(BuiltIns):
+    """What the compiled code of a guard talks to, as `_`, as long as it meets nothing but known facts."""
+
+    __slots__ = ("arguments", "is_hushed", "reads", "source", "time", "tool", "values")
+
+    def __init__(self, arguments: Mapping[str, Any], source: Source, tool: str, now: datetime | None) -> None:
+        self.arguments = arguments
+        self.source = source
+        self.tool = tool
+        self.time = now
+        self.values: dict[Fact, Any] = {}
+        """What the source has said, shared by all guards."""
+        self.reads: dict[Fact, None] = {}
+        """System facts read by the guard that runs, in order."""
+        self.is_hushed = False
+        """The guard has decided, and reads only for what it has to tell."""
+
+    def read(self, spec: Spec, key: Any) -> Any:
+        fact = _fact(Fact, (spec.entity_name, key, spec.field_name))
+        value = self.values.get(fact, _UNASKED)
+        if value is _UNASKED:
+            value = self.values[fact] = self.source.read(spec.entity, key, spec.field)
+        if value.__class__ is Missing:
+            raise _Open
+        if spec.is_system:
+            self.reads[fact] = None
+        return admit(value)
+
+    def key_of(self, _entity: str, parts: tuple[Any, ...]) -> Any:
+        for part in parts:
+            if part.__class__ in _NO_KEYS:
+                raise _Open
+        return parts
+
+    def key_part(self, key: Any, index: int, _is_composite: bool) -> Any:
+        return key[index]
+
+    def argument(self, name: str) -> Any:
+        return admit(self.arguments[name])
+
+    def optional(self, name: str, default: Any) -> Any:
+        arguments = self.arguments
+        return admit(arguments[name]) if name in arguments else default
+
+    def tool_name(self) -> str:
+        return self.tool
+
+    def do_now(self) -> Any:
+        if self.time is None:
+            raise _Open
+        return admit(self.time)
+
+    def do_done(self, tool: str, match: Mapping[str, Any]) -> Any:
+        self.spend(1)
+        return self.source.done(tool, match)
+
+    def any_seen(self, *_: Any) -> NoReturn:
+        """Which member answers, and what of it counts, is for the full evaluation to find."""
+        raise _Open
+
+    def permit(self) -> tuple[str, str]:
+        return PERMIT
+
+    def deny(self, text: str) -> tuple[str, str]:
+        return "deny", text
+
+    def hush(self, fallback: str) -> str:
+        self.is_hushed = True
+        self.reads = {}
+        return fallback
+
+    def shown(self, value: Any) -> str:
+        return shown(value)
+
+    def deny_with(self, _fallback: str, *parts: str) -> tuple[str, str]:
+        return "deny", "".join(parts)
