@@ -1,6 +1,6 @@
 """Acts: what rules run over. One message of the agent or one call, with what was said and returned since the last."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -45,69 +45,73 @@ class Act(Struct, frozen=True):
 class Turn:
     """One turn of the agent: its messages and calls, and what was said and returned before it."""
 
-    __slots__ = ("_results", "_said", "_tools", "members", "searched", "shape")
+    __slots__ = ("_before", "_events", "_tools", "end", "searched", "start")
 
-    def __init__(
-        self,
-        members: list[tuple[int, Message | Call]],
-        said: list[str],
-        results: list[Result],
-        tools: Mapping[str, Tool],
-    ) -> None:
-        self.members = members
-        """Step and event of each act."""
-        self._said = said
-        self._results = results
+    def __init__(self, events: Sequence[Event], before: int, start: int, end: int, tools: Mapping[str, Tool]) -> None:
+        self._events = events
+        self._before = before
+        """Where the last turn ended."""
+        self.start = start
+        self.end = end
+        """The first step after it."""
         self._tools = tools
-        calls = writes = 0
-        text = False
-        for _, event in members:
-            if isinstance(event, Call):
-                calls += 1
-                writes += _effect(event, tools) == "write"
-            elif not text:
-                text = bool(event.text.strip())
-        self.shape = (calls, writes, text)
-        """Calls and writes in the turn, and whether it says something."""
         self.searched: dict[tuple[int, int], bool] = {}
         """What was found in its texts, kept by whoever searched them."""
 
-    def act(self, place: int) -> Act:
-        """The act at a place of the turn."""
-        step, event = self.members[place]
-        said, results = "\n".join(self._said), tuple(self._results)
+    def shape(self) -> tuple[int, int, bool]:
+        """Calls and writes in the turn, and whether it says something."""
+        calls = writes = 0
+        text = False
+        for event in self._events[self.start : self.end]:
+            if isinstance(event, Call):
+                calls += 1
+                writes += _effect(event, self._tools) == "write"
+            elif isinstance(event, Message):
+                text = text or says_something(event)
+        return calls, writes, text
+
+    def act(self, step: int) -> Act:
+        """The act at a step of the turn."""
+        event = self._events[step]
+        gap = self._events[self._before : self.start]
+        said = "\n".join([each.text for each in gap if isinstance(each, Message)])
+        results = tuple([each for each in gap if isinstance(each, Result)])
         if isinstance(event, Call):
             effect = _effect(event, self._tools)
-            return Act(step, event.tool, event.arguments, "", said, results, *self.shape, effect)
-        return Act(step, None, {}, event.text, said, results, *self.shape, "")
+            return Act(step, event.tool, event.arguments, "", said, results, *self.shape(), effect)
+        text = event.text if isinstance(event, Message) else ""
+        return Act(step, None, {}, text, said, results, *self.shape(), "")
 
 
-def acts(events: Iterable[Event], tools: Mapping[str, Tool]) -> Iterator[Act]:
+def acts(events: Sequence[Event], tools: Mapping[str, Tool]) -> Iterator[Act]:
     """The agent's acts in order."""
     for turn in turns(events, tools):
-        for place in range(len(turn.members)):
-            yield turn.act(place)
+        for step in range(turn.start, turn.end):
+            yield turn.act(step)
 
 
-def turns(events: Iterable[Event], tools: Mapping[str, Tool]) -> Iterator[Turn]:
+def turns(events: Sequence[Event], tools: Mapping[str, Tool]) -> Iterator[Turn]:
     """The agent's turns in order. A turn ends where a result comes or another turn begins."""
-    turn: list[tuple[int, Message | Call]] = []
-    said: list[str] = []
-    results: list[Result] = []
-    number = -1
+    before = start = 0
+    number: int | None = None
+    """The number of the turn that is open."""
     for step, event in enumerate(events):
-        if turn and (isinstance(event, Result) or event.by != "agent" or event.turn != number):
-            yield Turn(turn, said, results, tools)
-            turn, said, results = [], [], []
-        if isinstance(event, Result):
-            results.append(event)
-        elif event.by == "agent":
-            turn.append((step, event))
-            number = event.turn
-        elif isinstance(event, Message):
-            said.append(event.text)
-    if turn:
-        yield Turn(turn, said, results, tools)
+        if isinstance(event, Result) or event.by != "agent":
+            if number is not None:
+                yield Turn(events, before, start, step, tools)
+                before, number = step, None
+        elif event.turn != number:
+            if number is not None:
+                yield Turn(events, before, start, step, tools)
+                before = step
+            start, number = step, event.turn
+    if number is not None:
+        yield Turn(events, before, start, len(events), tools)
+
+
+def says_something(message: Message) -> bool:
+    """Whether a message is more than blanks."""
+    return bool(message.text) and not message.text.isspace()
 
 
 def _effect(call: Call, tools: Mapping[str, Tool]) -> str:

@@ -8,7 +8,7 @@ from the last act on after which the rule's state does not depend on what was be
 
 from collections.abc import Sequence
 
-from bylaw.engine.act import Act, Turn, turns
+from bylaw.engine.act import Turn, says_something, turns
 from bylaw.engine.conduct import WAITED, Breach, because, breaches
 from bylaw.engine.pack import Pack
 from bylaw.engine.rules import Find
@@ -18,7 +18,7 @@ from bylaw.rule.formula import atoms
 from bylaw.rule.monitor import Monitor
 from bylaw.rule.rule import Rule
 from bylaw.rule.rulebook import FLAG, Rulebook, rulebook
-from bylaw.trace.event import Call, Event
+from bylaw.trace.event import Call, Event, Message
 
 OF_TOOL = frozenset(("tool", "effect", "message"))
 """Ways of predicates that the called tool alone decides."""
@@ -29,11 +29,11 @@ OF_STATE = frozenset(("said", "returned"))
 OF_TEXT = frozenset(("pattern",))
 """Ways that search the act's own text."""
 MEMO = 4096
-"""How many tools, and how many steps of all rules, are remembered before they are forgotten together."""
+"""How many kinds of turns, and of states of all rules, are remembered before they are forgotten together."""
 
 States = frozenset[int]
 Happened = tuple[int, int, Turn]
-"""An act: the bits its tool and turn tell, its place in its turn, the turn."""
+"""An act: the bits its tool and turn tell, its step, its turn."""
 
 
 class Watch:
@@ -49,15 +49,13 @@ class Watch:
         self._is_quick = len(plain) == len(rules) and not book.slow and ways <= OF_TOOL | OF_SHAPE | OF_STATE | OF_TEXT
         """Otherwise a rule asks for facts, meets an unknown or runs once per binding: then the plain way."""
         finds = [(1 << place, each.way, each.find) for place, each in enumerate(found) if each.find is not None]
-        self._of_tool = [(bit, find) for bit, way, find in finds if way in OF_TOOL]
-        self._of_shape = [(bit, find) for bit, way, find in finds if way in OF_SHAPE]
+        self._of_tool_and_shape = [(bit, find) for bit, way, find in finds if way in OF_TOOL | OF_SHAPE]
         texts = [(bit, find, way in OF_STATE) for bit, way, find in finds if way in OF_STATE | OF_TEXT]
         self._rules = [_Followed(book, at, texts) for at in range(len(book.names))] if self._is_quick else []
         self._rules.sort(key=lambda followed: followed.place)
-        self._start = tuple(frozenset((0,)) for _ in self._rules)
-        self._tools: dict[str | None, int] = {}
-        self._shapes: dict[tuple[int, int, bool], int] = {}
-        self._steps: dict[tuple[tuple[States, ...], int], tuple[tuple[States, ...], tuple[int, ...]]] = {}
+        self._turns: dict[tuple[str | bool, ...], tuple[int, ...]] = {}
+        """The bits of each act of a turn, by their tools and by whether its messages say something."""
+        self._places: dict[tuple[States, ...], _Place] = {}
 
     def breaches(self, events: Sequence[Event], ledger: Ledger | None) -> list[Breach]:
         """Every rule broken in a finished conversation, in the order of its acts."""
@@ -65,51 +63,77 @@ class Watch:
             return breaches(self._pack, events, ledger)
         found: list[Breach] = []
         past: list[Happened] = []
-        states = self._start
+        place = self._place(tuple(frozenset((0,)) for _ in self._rules))
         followed = [(0, 0)] * len(self._rules)
         """Per rule, how many acts it has really followed, and the state it is in after them."""
         last = 0
         for turn in turns(events, self._pack.schema.tools):
-            of_shape = self._shapes.get(turn.shape)
-            if of_shape is None:
-                of_shape = self._shapes[turn.shape] = _bits(self._of_shape, turn.act(0))
-            for place, (last, event) in enumerate(turn.members):
-                tool = event.tool if isinstance(event, Call) else None
-                of_tool = self._tools.get(tool)
-                if of_tool is None:
-                    of_tool = self._bits_of_tool(turn.act(place))
-                bits = of_shape | of_tool
-                past.append((bits, place, turn))
-                step = self._steps.get((states, bits))
+            last = turn.start - 1
+            for bits in self._bits(turn, events):
+                last += 1
+                past.append((bits, last, turn))
+                step = place.after.get(bits)
                 if step is None:
-                    step = self._step(states, bits)
-                states, doubtful = step
-                for index in doubtful:
+                    step = place.after[bits] = self._step(place.states, bits)
+                place, touched = step
+                for index, why in touched:
                     rule = self._rules[index]
-                    state, broke = rule.follow(past, *followed[index])
-                    followed[index] = (len(past), state)
-                    states = (*states[:index], frozenset((state,)), *states[index + 1 :])
-                    if broke:
-                        found.append(Breach(last, rule.rule, "", rule.why(past[-1])))
-        for rule, possible, (done, state) in zip(self._rules, states, followed, strict=True):
+                    if why is None:
+                        state, broke = rule.follow(past, *followed[index])
+                        followed[index] = (len(past), state)
+                        place = self._place((*place.states[:index], frozenset((state,)), *place.states[index + 1 :]))
+                        why = rule.why(past[-1]) if broke else None
+                    if why is not None:
+                        found.append(Breach(last, rule.rule, "", why))
+        for rule, possible, (done, state) in zip(self._rules, place.states, followed, strict=True):
             if possible & rule.ends and rule.follow(past, done, state)[0] in rule.ends:
                 found.append(Breach(last, rule.rule, "", WAITED))
         return found
 
-    def _step(self, states: tuple[States, ...], bits: int) -> tuple[tuple[States, ...], tuple[int, ...]]:
-        """The states of all rules after an act of these bits, whatever its texts; and the rules it could break."""
-        if len(self._steps) >= MEMO:
-            self._steps.clear()
-        moved = [rule.move(possible, bits) for rule, possible in zip(self._rules, states, strict=True)]
-        doubtful = tuple(index for index, (_, could_break) in enumerate(moved) if could_break)
-        step = self._steps[states, bits] = (tuple(after for after, _ in moved), doubtful)
-        return step
+    def _place(self, states: tuple[States, ...]) -> "_Place":
+        found = self._places.get(states)
+        if found is None:
+            if len(self._places) >= MEMO:
+                self._places.clear()
+            found = self._places[states] = _Place(states)
+        return found
 
-    def _bits_of_tool(self, act: Act) -> int:
-        if len(self._tools) >= MEMO:
-            self._tools.clear()
-        bits = self._tools[act.tool] = _bits(self._of_tool, act)
-        return bits
+    def _step(self, states: tuple[States, ...], bits: int) -> "Step":
+        """Where an act of these bits leads, whatever its texts."""
+        moved = [rule.move(possible, bits) for rule, possible in zip(self._rules, states, strict=True)]
+        touched = [
+            (index, None if rule.reads_texts else rule.told(bits))
+            for index, (rule, (_, could_break)) in enumerate(zip(self._rules, moved, strict=True))
+            if could_break
+        ]
+        return self._place(tuple(after for after, _ in moved)), tuple(touched)
+
+    def _bits(self, turn: Turn, events: Sequence[Event]) -> tuple[int, ...]:
+        """The bits that tools and the turn tell, act by act."""
+        kinds = tuple([_kind(event) for event in events[turn.start : turn.end]])
+        found = self._turns.get(kinds)
+        if found is None:
+            if len(self._turns) >= MEMO:
+                self._turns.clear()
+            acts = [turn.act(step) for step in range(turn.start, turn.end)]
+            told = self._of_tool_and_shape
+            found = self._turns[kinds] = tuple(sum(bit for bit, find in told if find(act)) for act in acts)
+        return found
+
+
+class _Place:
+    """The states that all rules may be in, and where acts lead from there."""
+
+    __slots__ = ("after", "states")
+
+    def __init__(self, states: tuple[States, ...]) -> None:
+        self.states = states
+        self.after: dict[int, Step] = {}
+        """By an act's bits."""
+
+
+Step = tuple[_Place, tuple[tuple[int, str | None], ...]]
+"""The next place, and the rules that an act breaks, with what to say; None where texts tell whether it does."""
 
 
 class _Followed:
@@ -124,6 +148,8 @@ class _Followed:
         self._names = atoms(self.rule.formula)
         mine = sum(self._bits.values())
         self._texts = [(bit, find, of_state) for bit, find, of_state in texts if bit & mine]
+        self.reads_texts = bool(self._texts)
+        """Otherwise tools and turns alone say what state it is in, and whether an act breaks it."""
         self._width = len(book.names[at])
         self._settling: dict[int, bool] = {}
         self.ends = frozenset(
@@ -161,18 +187,21 @@ class _Followed:
 
     def why(self, happened: Happened) -> str:
         """The values of its predicates at an act, in words."""
-        known = self._known(happened)
-        return because(self._names, {name: bool(known & bit) for name, bit in self._bits.items()})
+        return self.told(self._known(happened))
+
+    def told(self, bits: int) -> str:
+        """The same, for an act of these bits."""
+        return because(self._names, {name: bool(bits & bit) for name, bit in self._bits.items()})
 
     def _known(self, happened: Happened) -> int:
         """The bits of an act with those that its texts tell, as far as this rule asks for them."""
-        bits, place, turn = happened
+        bits, step, turn = happened
         for bit, find, of_state in self._texts:
             # What the user said and tools returned is the same for all acts of a turn.
-            question = (bit, 0 if of_state else place)
+            question = (bit, turn.start if of_state else step)
             answer = turn.searched.get(question)
             if answer is None:
-                answer = turn.searched[question] = bool(find(turn.act(place)))
+                answer = turn.searched[question] = bool(find(turn.act(step)))
             if answer:
                 bits |= bit
         return bits
@@ -198,5 +227,6 @@ class _Followed:
         return self._book.read(0, bits) >> 8 * self._at & FLAG - 1
 
 
-def _bits(pairs: Sequence[tuple[int, Find]], act: Act) -> int:
-    return sum(bit for bit, find in pairs if find(act))
+def _kind(event: Event) -> str | bool:
+    """What of an act tells its bits within its turn."""
+    return event.tool if isinstance(event, Call) else isinstance(event, Message) and says_something(event)
