@@ -120,7 +120,10 @@ class KnownRun(BuiltIns):
 
     def do_done(self, tool: str, match: Mapping[str, Any]) -> Any:
         self.spend(1)
-        return self.source.done(tool, match)
+        count = self.source.done(tool, match)
+        if isinstance(count, Missing):
+            raise _Open
+        return count
 
     def any_seen(self, *_: Any) -> NoReturn:
         """Which member answers, and what of it counts, is for the full evaluation to find."""

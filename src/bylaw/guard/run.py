@@ -1,10 +1,10 @@
 """One run of a guard along one path: it reads facts, notes which, and answers Unknown booleans."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, Origin, Source
+from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, Missing, Origin, Source
 from bylaw.facts.region import Region, Spans, Words
 from bylaw.facts.unknown import Stuck, Truth, Unknown, derive, opaque_truth, text_of, unknown_fact
 from bylaw.facts.variable import Variable
@@ -50,10 +50,27 @@ class Trial:
         self.key = key
         self.answer: bool | None = None
         self.memo: dict[Fact, Any] = {}
+        """What was read of it and not before."""
         self.reads: list[Fact] = []
         self.asked: dict[Fact, None] = {}
         self.doubtful: dict[Fact, str] = {}
         self.frozen = False
+
+
+class Tried:
+    """The members of a kind, asked without deciding anything: the same again on every path that has not decided
+    what was open for them."""
+
+    __slots__ = ("best", "is_no", "open", "trials")
+
+    def __init__(self, keys: Sequence[Key]) -> None:
+        self.trials = [Trial(tuple(key)) for key in keys]
+        self.best: Trial | None = None
+        """The one that surely answers yes, and whose reads count."""
+        self.is_no = True
+        """All surely answer no."""
+        self.open: set[str] = set()
+        """What their answers hang on."""
 
 
 _NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
@@ -78,6 +95,7 @@ class Run(BuiltIns):
         "left",
         "looking",
         "memo",
+        "open",
         "path",
         "position",
         "reads",
@@ -86,6 +104,7 @@ class Run(BuiltIns):
         "time",
         "tool",
         "touched",
+        "tried",
         "unknowns",
     )
 
@@ -111,6 +130,9 @@ class Run(BuiltIns):
         """What the source said of each fact, over all paths, and over all guards that share it."""
         self.unknowns: dict[Fact, tuple[Unknown, bool]] = {}
         """What stands for each fact that is not known, and whether it is open that the thing exists at all."""
+        self.tried: dict[str, Tried] = {}
+        self.open: set[str] = set()
+        """Variables that were asked for while looking for a member."""
         self.left = ALL_TICKS
         self.decisions: list[bool] = []
         self.lacking: dict[Fact, None] = {}
@@ -260,7 +282,8 @@ class Run(BuiltIns):
         if unknown:
             shown = ", ".join(f"{name}={text_of(value)}" for name, value in match.items())
             return self.opaque("count", f"done({tool}, {shown})", unknown)
-        return self.source.done(tool, match)
+        count = self.source.done(tool, match)
+        return fail(f"whether `{tool}` was done before is not recorded") if isinstance(count, Missing) else count
 
     # Things of a kind, seen or there.
 
@@ -284,14 +307,13 @@ class Run(BuiltIns):
                 return opaque_truth(self, question, value.needs)
         self.has_listed = True
         keys, is_complete = self.source.members(entity, match)
-        trials = [Trial(tuple(key)) for key in keys]
-        answer = self.try_members(trials, specs, body, weight)
+        answer = self.try_members(question, keys, specs, body, weight)
         if answer is None:
-            for trial in trials:
+            for key in keys:
                 self.spend(weight)
                 for spec in specs:
-                    self.read(spec, trial.key)
-                if body(trial.key):
+                    self.read(spec, tuple(key))
+                if body(tuple(key)):
                     return True
         if answer or is_complete:
             return bool(answer)
@@ -302,21 +324,17 @@ class Run(BuiltIns):
         return opaque_truth(self, question, {missing: "system"})
 
     def try_members(
-        self, trials: list["Trial"], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
+        self, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
     ) -> bool | None:
         """Yes where some member surely answers yes, no where all surely answer no; the reads that count are noted."""
-        best: Trial | None = None
-        is_no = True
-        for trial in trials:
-            self.spend(weight)
-            self.try_member(trial, specs, body)
-            is_no = is_no and trial.answer is False
-            if trial.answer:
-                best = best or trial
-                if self.seen is None or all(map(self.seen, trial.reads)):
-                    best = trial
-                    break
-        for trial in [best] if best else trials if is_no else ():
+        tried = self.tried.get(question)
+        if tried is None or self.has_decided_existence or not self.path.keys().isdisjoint(tried.open):
+            tried = Tried(keys)
+            self.find_sure(tried, specs, body, weight)
+            if not self.has_decided_existence:
+                self.tried[question] = tried
+        best, is_no = tried.best, tried.is_no
+        for trial in [best] if best else tried.trials if is_no else ():
             if not self.frozen and self.hushed is None:
                 self.reads.extend(fact for fact in trial.reads if fact not in self.memo)
                 self.frozen = trial.frozen
@@ -324,6 +342,19 @@ class Run(BuiltIns):
             self.asked.update(trial.asked)
             self.doubtful.update(trial.doubtful)
         return True if best else False if is_no else None
+
+    def find_sure(self, tried: Tried, specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int) -> None:
+        """Asks member after member until one surely answers yes."""
+        self.open = tried.open
+        for trial in tried.trials:
+            self.spend(weight)
+            self.try_member(trial, specs, body)
+            tried.is_no = tried.is_no and trial.answer is False
+            if trial.answer:
+                tried.best = tried.best or trial
+                if self.seen is None or all(map(self.seen, trial.reads)):
+                    tried.best = trial
+                    break
 
     def try_member(self, trial: "Trial", specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
         """Asks one member without deciding anything; what it reads is kept apart."""
@@ -337,7 +368,8 @@ class Run(BuiltIns):
         except _NOT_SURE:
             trial.answer = None
         finally:
-            trial.memo, trial.frozen = self.memo, self.frozen
+            trial.memo = {fact: value for fact, value in self.memo.items() if fact not in before[0]}
+            trial.frozen = self.frozen
             self.memo, self.reads, self.frozen, self.looking, self.touched, self.asked, self.doubtful = before
 
     # Answers.
@@ -370,6 +402,8 @@ class Run(BuiltIns):
         variable = truth.variable
         assert variable is not None
         name = variable.name
+        if self.looking:
+            self.open.add(name)
         current = self.path.get(name)
         if current is None:
             assumed = self.assumptions.regions.get(name)
