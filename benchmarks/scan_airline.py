@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bylaw.cli.scan import log_files, trajectories
+from bylaw.cli.logs import log_files, trajectories
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.policy.folder import read_folder
 from bylaw.scan import Scan, Survey, scan

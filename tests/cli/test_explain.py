@@ -1,11 +1,15 @@
 """`bylaw explain` says what became of a look-up, what made a fact stale, and which rules the call broke."""
 
+import json
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from bylaw.cli.explain import explain
+from tests.audit.logs import CAREFUL, Shop, record
+from tests.docs.walkthrough import run
 
 Record = dict[str, Any]
 LOOKUP: Record = {"tool": "get_usage", "args": {"account_id": "7"}}
@@ -63,4 +67,45 @@ def test_broken_rules_are_told() -> None:
     text = told([call("set_seats", account_id=7)], step=0, reason="never_seen", rules=(broken,))
     assert "confirm  rule: broken" in text
     assert "Ask first." in text
-    assert "at this call: change, not agreed" in text
+    assert "at this step: change, not agreed" in text
+
+
+def test_a_broken_rule_is_told_in_the_words_of_the_pack() -> None:
+    broken = {"rule": "confirm", "policy": "confirm", "because": "change, not agreed (id 7)", "sentence": "Ask first."}
+    line = {"trajectory": "t", "step": 0, "policies": [], "rules": [broken]}
+    out = StringIO()
+    policies = {"confirm": {"predicates": {"change": "the act changes something", "agreed": "the user has said yes"}}}
+    explain(line, policies, [call("set_seats", account_id=7)], Console(file=out, width=80, highlight=False))
+    assert "step 0 of t\n  set_seats" in out.getvalue()
+    assert "True: the act changes something. Not true: the user has said yes (id 7)" in " ".join(out.getvalue().split())
+
+
+def test_a_call_that_no_guard_binds_is_not_called_compliant() -> None:
+    out = StringIO()
+    line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "strict": "compliant", "policies": []}
+    explain(line | {"determined": "compliant"}, {}, [call("x", a=1)], Console(file=out, width=80, highlight=False))
+    assert "not judged: no guard binds this tool" in out.getvalue()
+    assert "compliant" not in out.getvalue()
+
+
+def test_a_compliant_call_shows_its_arguments_and_what_was_checked(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.logs(record(*CAREFUL, id="t1"))
+    run(f"bylaw audit logs.jsonl --pack {shop.pack}", tmp_path)
+    shown = run("bylaw explain out t1 3", tmp_path).stdout
+    assert '{"order_id": "PAID"}' in shown
+    assert "strict: compliant" in shown
+    assert "checked, and it permits it:" in shown
+    assert "only-paid: " in shown
+    (tmp_path / "logs.jsonl").unlink()
+    assert "its arguments are in the log" in run("bylaw explain out t1 3", tmp_path).stdout
+
+
+def test_a_step_that_only_broke_a_rule_can_be_explained(tmp_path: Path) -> None:
+    rule = {"trajectory": "t1", "step": 4, "rule": "say-transfer", "policy": "say-transfer", "because": "handed over"}
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "calls.jsonl").write_text("")
+    (tmp_path / "out" / "policies.json").write_text("{}")
+    (tmp_path / "out" / "findings.jsonl").write_text(json.dumps(rule) + "\n")
+    assert "say-transfer  rule: broken" in run("bylaw explain out t1 4", tmp_path).stdout
+    assert "what can be explained is at 4" in run("bylaw explain out t1 1", tmp_path).stdout

@@ -2,14 +2,17 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record, user
+from tests.docs.walkthrough import run
 
 
 @pytest.fixture
@@ -182,7 +185,7 @@ def test_explain_names_sentence_fact_and_look_up(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["out", "t1", "7"], "no write call at step 7 of `t1`; its write calls are at 1"),
+        (["out", "t1", "7"], "no write call at step 7 of `t1`; what can be explained is at 1"),
         (["out", "t9", "1"], "no write call of `t9`"),
         (["elsewhere", "t1", "1"], "give the folder an audit wrote"),
     ],
@@ -225,3 +228,52 @@ def test_a_pack_that_asks_for_the_time_of_calls_nobody_timed_is_inconclusive(sho
     line = json.loads((shop.root / "out" / "calls.jsonl").read_text())
     assert line["strict"] == "inconclusive"
     assert {"fact": "context.now", "question": "what is context.now?"} in line["policies"][0]["asks"]
+
+
+@pytest.mark.parametrize("command", [("scan",), ("init", "--policy", "policy.md", "--out")])
+def test_scan_and_init_say_by_status_3_that_records_could_not_be_read(command: tuple[str, ...], shop: Shop) -> None:
+    (shop.root / "policy.md").write_text("Only paid orders are shipped.\n")
+    first, second = (["one"], ["two"]) if "--out" in command else ([], [])
+    assert bylaw(shop, *command, *first, shop.logs(record(*CAREFUL))).returncode == 0
+    ran = bylaw(shop, *command, *second, shop.logs(record(*CAREFUL), '{"messages": ['))
+    assert ran.returncode == 3
+    assert "1 record could not be read" in ran.stdout
+    assert "cut off" in " ".join(ran.stdout.split())
+
+
+@pytest.mark.parametrize("source", ["-", "/dev/stdin"])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_logs_may_come_through_a_pipe(source: str, jobs: int, shop: Shop) -> None:
+    logs = shop.logs(record(*HASTY), "{")
+    command = f"cat {logs} | bylaw audit {source} --pack {shop.pack} --world {shop.world} --jobs {jobs}"
+    ran = run(command, shop.root)
+    assert ran.returncode == 3
+    assert "bylaw: BY102 stdin:2: not JSON" in ran.stdout
+    assert json.loads((shop.root / "out" / "summary.json").read_text())["verdicts"]["strict"] == {"near_miss": 1}
+    assert run(f"bylaw scan <(cat {logs})", shop.root).returncode == 3
+    assert run(f"mkfifo f; (cat {logs} > f &); bylaw scan f", shop.root).returncode == 3
+
+
+def test_what_can_be_read_neither_as_a_file_nor_as_a_pipe_is_usage(shop: Shop) -> None:
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as here:
+        here.bind(str(shop.root / "s"))
+        ran = bylaw(shop, "scan", "s")
+    assert (ran.returncode, ran.stderr) == (2, "bylaw: BY001 s: neither a file nor a pipe; give a file\n")
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupt_is_one_line_and_130(jobs: str, shop: Shop) -> None:
+    logs = shop.logs(*[record(*HASTY)] * 30_000)
+    command = [sys.executable, "-c", "from bylaw.cli import main; main()", "audit", str(logs)]
+    command += ["--pack", str(shop.pack), "--jobs", jobs]
+    started = subprocess.Popen(
+        command, cwd=shop.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while not (shop.root / "out" / "calls.jsonl").exists():
+        time.sleep(0.02)
+    time.sleep(0.2)
+    os.killpg(started.pid, signal.SIGINT)
+    _, errors = started.communicate(timeout=60)
+    assert (started.returncode, errors.strip()) == (130, "bylaw: stopped before the end")

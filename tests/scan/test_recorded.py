@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bylaw.cli.init import init_pack
-from bylaw.cli.scan import trajectories
+from bylaw.cli.logs import trajectories
 from bylaw.scan import Scan, scan
 
 from .test_init import sound

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
-from bylaw.cli.scan import clean, log_files, scan_logs, show, trajectories
+from bylaw.cli.logs import log_files, trajectories
+from bylaw.cli.scan import clean, scan_logs, show
 from bylaw.errors import BylawError, UsageError
 from bylaw.scan import Scan, scan
 
@@ -101,3 +103,20 @@ def test_folders_are_searched_and_what_is_no_log_is_named(tmp_path: Path) -> Non
 def test_importing_the_scan_brings_no_terminal() -> None:
     code = "import sys, bylaw.scan; assert not {'rich', 'typer'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_the_words_mean_and_what_is_left_out_is_said() -> None:
+    text = " ".join(shown(sample()).split())
+    assert "Whole numbers below 20 are left out" in text
+    assert "sure how far to trust a guess." in text
+    assert "--json has the first 20" in text
+    assert "too few calls to tell" in shown(scan(visits(2)))
+
+
+def test_examples_stand_in_the_order_people_count_whatever_the_order_of_the_logs() -> None:
+    logs = [
+        msgspec.structs.replace(visit(n, skip="get_loan" if n in (2, 9, 10, 11, 100) else ""), id=f"chat-{n}")
+        for n in range(1, 120)
+    ]
+    for order in (logs, logs[::-1]):
+        assert "lacked by 5: chat-2 @5, chat-9 @5, chat-10 @5 and 2 more" in " ".join(shown(scan(order)).split())

@@ -142,3 +142,44 @@ def test_an_eval_log_with_one_bad_sample_keeps_the_others(tmp_path):
     path = tmp_path / "x.eval"
     path.write_bytes(buffer.getvalue())
     assert [type(each) for each in read(path)] == [RecordError, Trajectory]
+
+
+def test_a_gzip_with_a_wrong_checksum_gives_all_it_holds_and_says_that_it_is_damaged(tmp_path: Path) -> None:
+    for count in (1, 20_000):
+        lines = b"".join(b'{"id": "%d", "messages": [], "pad": "%d"}\n' % (n, n * 7919) for n in range(count))
+        packed = bytearray(gzip.compress(lines))
+        packed[-8] ^= 1
+        path = tmp_path / "logs.jsonl.gz"
+        path.write_bytes(packed)
+        *found, last = read(path)
+        assert len(found) == count
+        assert isinstance(last, RecordError)
+        assert "damaged: " in str(last)
+        assert "data check" in str(last)
+
+
+def test_a_gzip_damaged_from_the_start_is_not_called_empty(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(b'{"messages": []}\n'))
+    packed[10] ^= 0xFF
+    path = tmp_path / "logs.jsonl.gz"
+    path.write_bytes(packed)
+    with pytest.raises(BylawError, match="damaged: "):
+        list(read(path))
+
+
+@pytest.mark.parametrize(
+    "end", ['{"id": "b", "messages": [{"role": "user", "content": "cut o', '{"id": "b", "mess', "{"]
+)
+def test_a_last_line_that_breaks_off_is_said_to_look_cut_off(tmp_path: Path, end: str) -> None:
+    for last_byte in ("", "\n"):
+        path = tmp_path / "logs.jsonl"
+        path.write_text('{"id": "a", "messages": []}\n' + end + last_byte)
+        _, fault = read(path)
+        assert str(fault) == f"{path}:2: not JSON: it looks cut off before its end"
+
+
+def test_a_line_that_is_wrong_in_the_middle_is_not_said_to_look_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "logs.jsonl"
+    path.write_text('{"id": "a", "messages": []}\n{"id": b, "messages": []}\n')
+    _, fault = read(path)
+    assert "cut off" not in str(fault)

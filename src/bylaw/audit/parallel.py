@@ -2,8 +2,11 @@
 
 import multiprocessing
 import pickle
+import signal
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +24,26 @@ def examine_in_parts(request: Request, total: Examiner) -> Iterator[Examined | R
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory(prefix="bylaw-") as folder:
         targets = [Path(folder) / f"part-{number}" for number in range(jobs)]
-        with context.Pool(jobs) as pool:
+        with _deaf_to_interrupts():
+            workers = context.Pool(jobs)
+        with workers as pool:
             work = [(request, number, jobs, target) for number, target in enumerate(targets)]
             for counts in pool.starmap(_examine_part, work):
                 _merge(total, counts)
         yield from _joined(targets)
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Generator[None]:
+    """Workers started here inherit that Ctrl-C is not for them: this process ends them, without a trace of each."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _examine_part(request: Request, number: int, jobs: int, target: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from bylaw.audit.examine import Examiner
 from bylaw.audit.shelf import Shelf
 from bylaw.engine.pack import Pack
 from bylaw.errors import RecordError
+from bylaw.rule.formula import atoms
 
 SCHEMA = "bylaw.audit/1"
 
@@ -48,7 +49,7 @@ def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[Rec
 
 
 def policies_record(packs: Sequence[Pack]) -> dict[str, Any]:
-    """`policies.json`: every policy with its sentences."""
+    """`policies.json`: every policy with its sentences, and for a rule what its predicates mean."""
     return {
         policy.id: {
             "definition": policy.definition,
@@ -58,10 +59,17 @@ def policies_record(packs: Sequence[Pack]) -> dict[str, Any]:
             "citations": [
                 {"document": c.document, "heading": c.heading, "line": c.line, "text": c.text} for c in policy.citations
             ],
+            **({"predicates": predicates} if (predicates := _predicates(pack, policy.id)) else {}),
         }
         for pack in packs
         for policy in pack.policies.values()
     }
+
+
+def _predicates(pack: Pack, policy: str) -> dict[str, str]:
+    """What the predicates of a policy's rules mean, by the names that findings call them."""
+    names = [name for rule in pack.book.rules if rule.policy == policy for name in atoms(rule.formula)]
+    return {name.replace("_", " "): pack.book.predicates[name].description for name in names}
 
 
 def _is_unguarded(packs: Sequence[Pack], tool: str) -> bool:

@@ -1,6 +1,7 @@
 """The commands of `bylaw`, and how their errors reach the user."""
 
 import importlib
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -41,8 +42,18 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
         raise typer.Exit
 
 
+class _Stopped(BaseException):
+    """The user pressed Ctrl-C. Not KeyboardInterrupt: typer would end with 1, the status of a finding."""
+
+
+def _stop(*_: object) -> None:
+    raise _Stopped
+
+
 def run() -> None:
     """Run the command line; an error the user can fix is one line and status 2."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
     try:
         if sys.argv[1:] == ["--version"]:
             print(__version__)
@@ -57,6 +68,9 @@ def run() -> None:
     except BylawError as error:
         print(f"bylaw: {error.code} {error}", file=sys.stderr)
         sys.exit(2)
+    except (_Stopped, KeyboardInterrupt):
+        print("\nbylaw: stopped before the end", file=sys.stderr)
+        sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)

@@ -1,7 +1,7 @@
 """`bylaw audit`: recorded conversations in, violations and near-misses out."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import compare, read_baseline, write_comparison
 from bylaw.audit.finding import Finding, read_findings
 from bylaw.audit.junit import write_junit
@@ -18,8 +19,8 @@ from bylaw.audit.run import Report, audit
 from bylaw.audit.sarif import write_sarif
 from bylaw.audit.waiver import read_waivers
 from bylaw.cli.comparison import print_comparison
+from bylaw.cli.logs import HELP, Logs, open_logs
 from bylaw.cli.tables import print_summary
-from bylaw.errors import UsageError
 
 
 class FailOn(StrEnum):
@@ -46,7 +47,7 @@ class Without(StrEnum):
 
 
 def audit_command(
-    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help="Files or folders of recorded conversations."),
+    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help=HELP),
     pack: str = typer.Option(
         ..., "--pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."
     ),
@@ -96,28 +97,32 @@ def audit_command(
     ),
 ) -> None:
     """Audit recorded conversations under a policy pack."""
-    files = tuple(_files(logs, out))
     key = redaction_key(redact_key) if redact else None
-    request = Request(files, pack, world, without_world.value, document, tasks, agent, jobs, key)
     mark = Pseudonyms(key).mark if key is not None else None
     before = read_baseline(baseline, redacted=mark) if baseline is not None else None
     waived = read_waivers(waivers) if waivers is not None else None
-    # What an earlier audit left there must not pass for this one's.
-    for name in ("summary.json", "comparison.json", "report.html"):
-        (out / name).unlink(missing_ok=True)
-    found = audit(request, out, progress=_progress())
-    _say(found)
-    if key is not None:
-        kept = "of the given key" if redact_key is not None else "made for this run only; give --redact-key to compare"
-        print(f"Redacted: pseudonyms {kept}")
-    comparison = None
-    if before is not None or waived is not None:
-        comparison = compare(out, found.names, baseline=before, waivers=waived)
-        print_comparison(comparison, _console())
-        print(f"Wrote {write_comparison(comparison, out)}")
-    standings = comparison.standings() if comparison is not None else None
-    if sarif is not None:
-        print(f"Wrote {write_sarif(out, sarif, files=files, standings=standings)}")
+    with open_logs(logs, without=out) as opened:
+        request = Request(opened.files, pack, world, without_world.value, document, tasks, agent, jobs, key)
+        # What an earlier audit left there must not pass for this one's.
+        for name in ("summary.json", "comparison.json", "report.html", "audited.json"):
+            (out / name).unlink(missing_ok=True)
+        found = audit(request, out, progress=_progress())
+        _say(found, opened)
+        if key is not None:
+            kept = (
+                "of the given key" if redact_key is not None else "made for this run only; give --redact-key to compare"
+            )
+            print(f"Redacted: pseudonyms {kept}")
+        elif not opened.kept:
+            write_audited(request, out)
+        comparison = None
+        if before is not None or waived is not None:
+            comparison = compare(out, found.names, baseline=before, waivers=waived)
+            print_comparison(comparison, _console())
+            print(f"Wrote {write_comparison(comparison, out)}")
+        standings = comparison.standings() if comparison is not None else None
+        if sarif is not None:
+            print(f"Wrote {write_sarif(out, sarif, files=opened.files, standings=standings)}")
     if junit is not None:
         print(f"Wrote {write_junit(out, junit, standings=standings)}")
     if report:
@@ -126,22 +131,6 @@ def audit_command(
         print(f"Wrote {write_report(out)}")
     counted = comparison.new if comparison is not None else read_findings(out)
     raise typer.Exit(_status(found, counted, fail_on, min_severity))
-
-
-def _files(logs: list[Path], out: Path) -> Iterator[Path]:
-    """The files themselves; of a folder those that may be logs, less what an audit wrote there."""
-    for path in logs:
-        if not path.exists():
-            raise UsageError("no such file or folder", place=str(path))
-        if not path.is_dir():
-            yield path
-            continue
-        from bylaw.cli.scan import log_files
-
-        found = [file for file in log_files(path) if out.resolve() not in file.resolve().parents]
-        if not found:
-            raise UsageError("no logs in this folder", place=str(path), hint="name the files themselves")
-        yield from found
 
 
 def _progress() -> Any:
@@ -156,11 +145,11 @@ def _progress() -> Any:
     return show
 
 
-def _say(report: Report) -> None:
+def _say(report: Report, logs: Logs) -> None:
     if sys.stderr.isatty():
         sys.stderr.write("\r" + " " * 30 + "\r")
     for fault in report.skipped[:20]:
-        print(f"bylaw: {fault.code} {fault}", file=sys.stderr)
+        print(f"bylaw: {fault.code} {logs.named(str(fault))}", file=sys.stderr)
     if len(report.skipped) > 20:
         print(f"bylaw: and {len(report.skipped) - 20} more, see summary.json", file=sys.stderr)
     print_summary(report.summary, _console(), report.out)

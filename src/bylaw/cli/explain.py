@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from bylaw.audit.audited import events_in_logs
+from bylaw.audit.breach import in_words
 from bylaw.errors import UsageError
 
 _STYLES = {
@@ -24,27 +26,27 @@ _STYLES = {
 def explain_command(
     out: Path = typer.Argument(..., metavar="OUT", help="The folder an audit wrote."),
     trajectory: str = typer.Argument(..., metavar="TRAJECTORY", help="The conversation's id, as in calls.jsonl."),
-    step: int = typer.Argument(..., metavar="STEP", help="The call's step, as in calls.jsonl."),
+    step: int = typer.Argument(..., metavar="STEP", help="The step of a write call, or one that broke a rule."),
 ) -> None:
-    """Explain the verdict on one call."""
+    """Explain the verdict on one call, or a broken rule."""
     line = _line(out, trajectory, step)
     policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
-    events = _events(out, trajectory)
+    events = _events(out, trajectory) or events_in_logs(out, trajectory)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 80)
     explain(line, policies, events, console)
 
 
 def explain(line: dict[str, Any], policies: dict[str, Any], events: list[dict[str, Any]], console: Console) -> None:
-    """Print one call's verdict, policy by policy."""
+    """Print one call's verdict, policy by policy, or what broke a rule."""
     step: int = line["step"]
-    executed = {True: "accepted", False: "refused", None: "result not captured"}[line["executed"]]
-    console.print(Text(f"{line['tool']} at step {step} of {line['trajectory']} ({executed})", style="bold"))
-    if step < len(events):
-        console.print(Padding(Text(_short(json.dumps(events[step]["arguments"], ensure_ascii=False))), (0, 2)))
-    console.print(_verdict("strict", line["strict"]) + Text("   ") + _verdict("determined", line["determined"]))
-    if line.get("because"):
-        console.print(Text(line["because"]))
-    for entry in line["policies"]:
+    if "tool" in line:
+        _call(line, events, console)
+    else:
+        said = _short(events[step].get("text") or events[step].get("tool", "")) if step < len(events) else ""
+        console.print(Text(f"step {step} of {line['trajectory']}", style="bold"))
+        console.print(Padding(Text(said), (0, 2)))
+    judged = [entry for entry in line["policies"] if {entry["strict"], entry.get("determined", "")} - {"compliant", ""}]
+    for entry in judged:
         console.print()
         _policy(entry, policies.get(entry["id"], {}), step, events, console)
     for broken in line.get("rules", []):
@@ -52,7 +54,43 @@ def explain(line: dict[str, Any], policies: dict[str, Any], events: list[dict[st
         console.print(Text(broken["rule"], style="bold") + Text("  rule: ") + Text("broken", style="red"))
         if broken.get("sentence"):
             console.print(Padding(Text(broken["sentence"], style="italic"), (0, 2)))
-        console.print(Padding(Text(f"at this call: {broken['because']}"), (0, 2)))
+        why = in_words(broken["because"], policies.get(broken.get("policy"), {}).get("predicates", {}))
+        console.print(Padding(Text(f"at this step: {why}"), (0, 2)))
+    _permitting([entry for entry in line["policies"] if entry not in judged], policies, bool(judged), console)
+
+
+def _call(line: dict[str, Any], events: list[dict[str, Any]], console: Console) -> None:
+    step: int = line["step"]
+    executed = {True: "accepted", False: "refused", None: "result not captured"}[line["executed"]]
+    console.print(Text(f"{line['tool']} at step {step} of {line['trajectory']} ({executed})", style="bold"))
+    if step < len(events):
+        console.print(Padding(Text(_short(json.dumps(events[step]["arguments"], ensure_ascii=False))), (0, 2)))
+    else:
+        console.print(Padding(Text("its arguments are in the log, which is not where it was", style="dim"), (0, 2)))
+    if line["policies"] or line.get("because"):
+        console.print(_verdict("strict", line["strict"]) + Text("   ") + _verdict("determined", line["determined"]))
+    else:
+        console.print("not judged: no guard binds this tool", markup=False)
+    if line.get("because"):
+        console.print(Text(line["because"]))
+
+
+def _permitting(entries: list[dict[str, Any]], policies: dict[str, Any], others: bool, console: Console) -> None:
+    """The policies that were checked and permit the call: beside others only their names."""
+    if not entries:
+        return
+    console.print()
+    if others:
+        names = ", ".join(entry["id"] for entry in entries)
+        console.print(Text("also checked, compliant: ") + Text(names, style="green"))
+        return
+    console.print("checked, and each permits it:" if len(entries) > 1 else "checked, and it permits it:", markup=False)
+    for entry in entries:
+        policy = policies.get(entry["id"], {})
+        line = Text(entry["id"], style="green").append(f": {policy.get('definition', '')}", style="default")
+        console.print(Padding(line, (0, 2)))
+        for seen in entry.get("seen", []):
+            console.print(Padding(_seen(seen), (0, 4)))
 
 
 def _policy(
@@ -68,8 +106,7 @@ def _policy(
     if entry["because"]:
         console.print(Padding(Text(f"because: {entry['because']}"), (0, 2)))
     for seen in entry.get("seen", []):
-        value = f" = {seen['value']}" if "value" in seen else ""
-        console.print(Padding(Text(f"seen     {_fact(seen)}{value}, step {seen['shown_at']}", style="green"), (0, 2)))
+        console.print(Padding(_seen(seen), (0, 2)))
     for missing in entry["missing"]:
         console.print(
             Padding(Text(f"missing  {_fact(missing)}: {missing['reason'].replace('_', ' ')}", style="red"), (0, 2))
@@ -90,6 +127,11 @@ def _policy(
         console.print(
             Padding(Text(f"only the user can say: {ask['fact']} - {ask['question']}", style="magenta"), (0, 2))
         )
+
+
+def _seen(seen: dict[str, Any]) -> Text:
+    value = f" = {seen['value']}" if "value" in seen else ""
+    return Text(f"seen     {_fact(seen)}{value}, step {seen['shown_at']}", style="green")
 
 
 def _asked(lookup: dict[str, Any], step: int, events: list[dict[str, Any]]) -> str:
@@ -126,10 +168,24 @@ def _line(out: Path, trajectory: str, step: int) -> dict[str, Any]:
                 if record["step"] == step:
                     return record
                 steps.append(record["step"])
+    broken = [rule for rule in _broken(out, trajectory) if rule["step"] == step]
+    if broken:
+        return {"trajectory": trajectory, "step": step, "policies": [], "rules": broken}
+    steps += [rule["step"] for rule in _broken(out, trajectory)]
     if steps:
-        known = ", ".join(str(known) for known in steps)
-        raise UsageError(f"no write call at step {step} of `{trajectory}`", hint=f"its write calls are at {known}")
+        known = ", ".join(str(known) for known in sorted({*steps}))
+        raise UsageError(f"no write call at step {step} of `{trajectory}`", hint=f"what can be explained is at {known}")
     raise UsageError(f"no write call of `{trajectory}`", place=str(path))
+
+
+def _broken(out: Path, trajectory: str) -> list[dict[str, Any]]:
+    path = out / "findings.jsonl"
+    if not path.is_file():
+        return []
+    needle = json.dumps(trajectory, ensure_ascii=False).encode()
+    with path.open("rb") as lines:
+        found = [json.loads(raw) for raw in lines if needle in raw]
+    return [rule for rule in found if rule["trajectory"] == trajectory]
 
 
 def _events(out: Path, trajectory: str) -> list[dict[str, Any]]:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import typer
 
-from bylaw.cli.scan import trajectories
+from bylaw.cli.logs import HELP, open_logs
 from bylaw.errors import UsageError
 from bylaw.policy.document import Document
 from bylaw.scan.override import read_effects
@@ -16,7 +17,7 @@ _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
 
 
 def init_command(
-    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help="Files or folders of recorded conversations."),
+    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help=HELP),
     policy: Path = typer.Option(..., "--policy", metavar="FILE", help="The policy document, Markdown or plain text."),
     out: Path = typer.Option(Path("pack"), "--out", metavar="DIR", help="Folder for the new pack."),
     effects: Path | None = typer.Option(None, "--effects", metavar="FILE", help="Effects you corrected after a scan."),
@@ -37,6 +38,7 @@ def init_command(
     typer.echo(f"things: {', '.join(made.things) or 'none that the results show'}")
     typer.echo(f"sentences: {made.sentences}, all unenforced so far; the worked guard is {made.example or 'missing'}")
     typer.echo(f"next: correct {out / 'tools.yaml'}, then `bylaw check {out}`")
+    raise typer.Exit(3 if scan.unreadable else 0)
 
 
 def init_pack(logs: Sequence[Path], policy: Path, out: Path, *, effects: Path | None = None) -> Skeleton:
@@ -44,7 +46,10 @@ def init_pack(logs: Sequence[Path], policy: Path, out: Path, *, effects: Path | 
     document = read_document(policy)
     name = re.sub(r"[^a-z0-9]+", "-", out.resolve().name.lower()).strip("-") or "pack"
     known = read_effects(effects) if effects is not None else None
-    made = skeleton(trajectories(logs), document, name=name, effects=known)
+    with open_logs(logs) as opened:
+        made = skeleton(opened.trajectories(), document, name=name, effects=known)
+        faults = tuple(map(opened.named, made.scan.faults))
+    made = msgspec.structs.replace(made, scan=msgspec.structs.replace(made.scan, faults=faults))
     there = [path for path in made.files if (out / path).exists()]
     if there:
         hint = "give another folder with --out"

@@ -1,7 +1,7 @@
 """`bylaw scan`: what logs tell by themselves, at 80 columns or as JSON."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -9,15 +9,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from bylaw.errors import BylawError, FormatError, UsageError
+from bylaw.cli.logs import HELP, open_logs
+from bylaw.errors import UsageError
 from bylaw.scan import Scan, scan
 from bylaw.scan.argument import Argument, Strange
 from bylaw.scan.effect import Guess
-from bylaw.scan.habit import Habit, Place
+from bylaw.scan.habit import FEWEST, Habit, Place
 from bylaw.scan.override import effects_file, read_effects
-from bylaw.trace import Identities, Trajectory, read
 
-_SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _SHOWN = 3
 _REASONS = {
     "keyed": "called with",
@@ -27,6 +26,14 @@ _REASONS = {
 }
 
 
+_READING = {
+    "sure": "how far to trust a guess. Of a tool: how much more speaks for this effect than for the others. Of a"
+    " look-up: the low end of its share, times how sure the effects are. Of a value: the low end of the share of"
+    " this argument's values that came from somewhere.",
+    "(a to b)": "where the true share lies, with 95% confidence.",
+    "id @step": "a call: its conversation, and which event there, counted from 0.",
+    "and more": "lists show three; --json has the first 20 of each, or as many as --examples says.",
+}
 _LIMITS = (
     "What this cannot see: whether a policy asks for a look-up, and whether a call was right. Guesses rest on habit"
     " alone. Correct effects with --write-effects FILE, then --effects FILE; for verdicts, start a pack with"
@@ -35,7 +42,7 @@ _LIMITS = (
 
 
 def scan_command(
-    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help="Files or folders of recorded conversations."),
+    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help=HELP),
     effects: Path | None = typer.Option(None, "--effects", metavar="FILE", help="Effects that you corrected."),
     write_effects: Path | None = typer.Option(
         None, "--write-effects", metavar="FILE", help="Write the guessed effects there, to be corrected."
@@ -45,7 +52,10 @@ def scan_command(
     examples: int = typer.Option(20, "--examples", min=1, metavar="N", help="Calls listed per finding in the JSON."),
 ) -> None:
     """Show what logs tell without a pack, a model or a database."""
-    scan_logs(logs, effects=effects, write_effects=write_effects, as_json=as_json, agent=agent, examples=examples)
+    found = scan_logs(
+        logs, effects=effects, write_effects=write_effects, as_json=as_json, agent=agent, examples=examples
+    )
+    raise typer.Exit(3 if found.unreadable else 0)
 
 
 def scan_logs(
@@ -62,7 +72,9 @@ def scan_logs(
     if write_effects is not None and write_effects.exists():
         raise UsageError("the file is there already, perhaps with corrections", place=str(write_effects))
     known = read_effects(effects) if effects is not None else None
-    found = scan(trajectories(logs, agent=agent), effects=known, examples=examples)
+    with open_logs(logs) as opened:
+        found = scan(opened.trajectories(agent=agent), effects=known, examples=examples)
+        found = msgspec.structs.replace(found, faults=tuple(map(opened.named, found.faults)))
     if write_effects is not None:
         write_effects.write_text(effects_file(found.tools), encoding="utf-8")
     if as_json:
@@ -70,29 +82,6 @@ def scan_logs(
     else:
         show(found, console or Console(highlight=False))
     return found
-
-
-def trajectories(logs: Sequence[Path], *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
-    """The conversations of files, and of the log files in folders; each under an id of its own."""
-    identities = Identities()
-    for path in logs:
-        if not path.exists():
-            raise UsageError("no such file or folder", place=str(path))
-        inside = path.is_dir()
-        for file in log_files(path) if inside else [path]:
-            try:
-                for each in read(file, agent=agent):
-                    yield identities.own(each) if isinstance(each, Trajectory) else each
-            except FormatError as error:
-                # A folder may hold other things than logs; a file that was named must be one.
-                if not inside:
-                    raise
-                yield error
-
-
-def log_files(folder: Path) -> list[Path]:
-    """The files in a folder that may be logs, by name."""
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name.lower().endswith(_SUFFIXES))
 
 
 def show(found: Scan, console: Console) -> None:
@@ -103,6 +92,10 @@ def show(found: Scan, console: Console) -> None:
     _tools(found.tools, console)
     _habits(found, console)
     _origins(found, console)
+    console.print()
+    _say(console, "How to read this", style="bold")
+    for word, meaning in _READING.items():
+        _say(console, meaning, head=f"  {word:<10}")
     console.print()
     _say(console, _LIMITS)
 
@@ -133,7 +126,8 @@ def _habits(found: Scan, console: Console) -> None:
     for write in found.writes:
         _say(console, f"{clean(write.tool, 60)} ({_count(write.cases, 'accepted call')})", style="cyan")
         if not write.habits:
-            _say(console, "no look-up usually precedes it", head="  ")
+            why = "too few calls to tell" if write.cases < FEWEST else "no look-up usually precedes it"
+            _say(console, why, head="  ")
         for habit in write.habits:
             _habit(habit, console)
 
@@ -145,7 +139,8 @@ def _habit(habit: Habit, console: Console) -> None:
         f"{tools}: {_REASONS[habit.reason]} {', '.join(clean(name, 60) for name in habit.arguments)}",
         head="  ",
     )
-    numbers = f"{habit.hits:,} of {habit.cases:,} ({habit.low:.0%} to {habit.high:.0%}), sure {habit.sure:.0%}"
+    share = f"before {habit.hits:,} of {habit.cases:,} calls ({habit.low:.0%} to {habit.high:.0%})"
+    numbers = f"{share}, sure {habit.sure:.0%}"
     _say(console, numbers, head="      ")
     lacking = habit.cases - habit.hits
     if lacking and habit.reason != "distinctive":
@@ -157,6 +152,7 @@ def _origins(found: Scan, console: Console) -> None:
     strange = sorted((each for each in arguments if each.strange), key=lambda each: (-each.sure, each.tool, each.name))
     console.print()
     _say(console, "Values that no tool result showed and no user said", style="bold")
+    _say(console, "Whole numbers below 20 are left out: they stand everywhere.", head="  ")
     if not strange:
         _say(console, "none, among arguments whose values usually come from somewhere", head="  ")
     for each in strange:
@@ -177,14 +173,18 @@ def _argument(argument: Argument, count: int, values: Sequence[Strange], note: s
     shown: dict[str, Strange] = {}
     for value in values:
         shown.setdefault(value.value, value)
-    for value in list(shown.values())[:_SHOWN]:
+    first = list(shown.values())[:_SHOWN]
+    for value in first:
         source = f" from {clean(value.source, 60)}" if value.source else ""
         _say(console, f"`{clean(value.value, 60)}` in {_place(value.place)}{source}", head="      ")
+    named = {value.value for value in first}
+    if (left := count - sum(value.value in named for value in values)) > 0:
+        _say(console, f"and {left:,} more", head="      ")
 
 
 def _places(places: Sequence[Place], total: int) -> str:
     listed = ", ".join(_place(place) for place in places[:_SHOWN])
-    return f"{listed}, ..." if total > _SHOWN else listed
+    return f"{listed} and {total - _SHOWN:,} more" if total > _SHOWN else listed
 
 
 def _place(place: Place) -> str:

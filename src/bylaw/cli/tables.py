@@ -70,6 +70,9 @@ def _tools(summary: dict[str, Any]) -> Group:
         table.add_column(name, justify="right", no_wrap=True)
     for tool, row in summary["by_tool"].items():
         verdicts = row["strict"]
+        if tool in summary["unguarded_tools"]:
+            table.add_row(Text(tool), f"{row['executed']:,}", *"....", "no guard")
+            continue
         order = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
         table.add_row(Text(tool), f"{row['executed']:,}", *(_count(verdicts[verdict]) for verdict in order))
     return _titled("Executed write calls by verdict (strict)", table)
@@ -100,7 +103,8 @@ def _notes(summary: dict[str, Any]) -> list[str]:
     notes: list[str] = []
     verdicts = summary["verdicts"]["strict"]
     if summary["world"] != "snapshot" and summary["agents"]:
-        uninformed, total = verdicts.get("uninformed", 0), sum(verdicts.values())
+        unjudged = sum(summary["by_tool"][tool]["executed"] for tool in summary["unguarded_tools"])
+        uninformed, total = verdicts.get("uninformed", 0), sum(verdicts.values()) - unjudged
         settle = "; give --world to settle them" if uninformed else ""
         notes.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
     if summary["citations"] != "text":
@@ -117,7 +121,7 @@ def _notes(summary: dict[str, Any]) -> list[str]:
         )
     if summary["unguarded_tools"]:
         names = ", ".join(summary["unguarded_tools"])
-        notes.append(f"No guard binds these tools, so their calls count as compliant: {names}")
+        notes.append(f"No guard binds these tools, so their calls were not judged: {names}")
     if summary["unknown_tools"]:
         notes.append(f"Tools the pack does not know: {', '.join(summary['unknown_tools'])}")
     if summary["skipped"]:

@@ -1,12 +1,12 @@
 """Where the arguments of writes come from, and which of them come from nowhere."""
 
-import heapq
 from collections import Counter
 
 import msgspec
 from msgspec import Struct
 
 from bylaw.facts.provenance import Kind, Origin, is_identifier
+from bylaw.scan.first import Firsts
 from bylaw.scan.habit import Place
 from bylaw.scan.interval import wilson
 
@@ -15,7 +15,7 @@ _USUAL = 0.8
 _VALUE = 80
 
 
-class Strange(Struct, frozen=True, order=True):
+class Strange(Struct, frozen=True):
     """One value whose origin is worth a look."""
 
     place: Place
@@ -57,8 +57,8 @@ class Origins:
     def __init__(self, examples: int) -> None:
         self.kinds: Counter[Kind] = Counter()
         self._distinct: set[str] = set()
-        self._nowhere = _Firsts(examples)
-        self._text = _Firsts(examples)
+        self._nowhere = Firsts[Strange](examples)
+        self._text = Firsts[Strange](examples)
 
     def add(self, value: str | float, origin: Origin, place: Place) -> None:
         """Count one value."""
@@ -67,9 +67,9 @@ class Origins:
         if len(self._distinct) < _DISTINCT:
             self._distinct.add(shown)
         if origin.kind == "nowhere":
-            self._nowhere.add(Strange(place, shown))
+            self._nowhere.add((place.order, shown), Strange(place, shown))
         elif origin.kind == "text":
-            self._text.add(Strange(place, shown, f"{origin.tool} @{origin.step}"))
+            self._text.add((place.order, shown), Strange(place, shown, f"{origin.tool} @{origin.step}"))
 
     def summary(self, tool: str, name: str) -> Argument:
         """The counts as a record."""
@@ -95,30 +95,3 @@ class Origins:
         if found.usual:
             return found
         return msgspec.structs.replace(found, strange=())
-
-
-class _Firsts:
-    """The first few by place, whatever the order they come in."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._heap: list[_Last] = []
-
-    def add(self, item: Strange) -> None:
-        if len(self._heap) < self._most:
-            heapq.heappush(self._heap, _Last(item))
-        elif item < self._heap[0].item:
-            heapq.heapreplace(self._heap, _Last(item))
-
-    def items(self) -> tuple[Strange, ...]:
-        return tuple(sorted(last.item for last in self._heap))
-
-
-class _Last:
-    __slots__ = ("item",)
-
-    def __init__(self, item: Strange) -> None:
-        self.item = item
-
-    def __lt__(self, other: "_Last") -> bool:
-        return self.item > other.item

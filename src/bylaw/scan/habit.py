@@ -1,6 +1,6 @@
 """The look-ups that usually precede a write, and the writes that lacked them."""
 
-import heapq
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -9,11 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.scan.effect import Guess
+from bylaw.scan.first import Firsts
 from bylaw.scan.interval import wilson
 from bylaw.scan.link import Bond, Pattern
 
 Reason = Literal["keyed", "shows", "belongs", "distinctive"]
 
+_NUMBER = re.compile(r"(\d{1,30})")
 _USUAL = 0.5
 """A look-up on the very id counts as usual from this share on."""
 _BELONGS = 0.9
@@ -24,16 +26,24 @@ _OFTEN_ENOUGH = 0.1
 _LIFT = 2.0
 _FEWEST_APART = 5
 """Look-ups below which nothing is said to set a write apart."""
-_FEWEST = 3
+FEWEST = 3
 """Writes below which nothing is called usual."""
 
 
-class Place(Struct, frozen=True, order=True):
+class Place(Struct, frozen=True):
     """A call in the logs."""
 
     trajectory: str
     step: int
     agent: str = ""
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """As people count: `chat-9` stands before `chat-10`."""
+        parts = _NUMBER.split(self.trajectory)
+        return [
+            (text, int(number or -1)) for text, number in zip(parts[::2], [*parts[1::2], ""], strict=True)
+        ], self.step
 
 
 class Habit(Struct, frozen=True):
@@ -61,33 +71,18 @@ class Preparation:
         self.patterns: Counter[Pattern] = Counter()
         self.together: set[str] = set()
         """The tools called in the same conversations."""
-        self._examples: dict[Pattern, list[_Last]] = {}
+        self._examples: dict[Pattern, Firsts[Place]] = {}
         self._most = examples
 
     def add(self, pattern: Pattern, place: Place) -> None:
         """Count one call."""
         self.patterns[pattern] += 1
-        kept = self._examples.setdefault(pattern, [])
-        if len(kept) < self._most:
-            heapq.heappush(kept, _Last(place))
-        elif place < kept[0].place:
-            heapq.heapreplace(kept, _Last(place))
+        self._examples.setdefault(pattern, Firsts(self._most)).add(place.order, place)
 
     def examples(self, patterns: Iterable[Pattern]) -> tuple[Place, ...]:
         """The first places of the calls prepared in one of these ways."""
-        return tuple(sorted(each.place for pattern in patterns for each in self._examples[pattern])[: self._most])
-
-
-class _Last:
-    """A place ordered backwards, so that a heap gives up the last one first."""
-
-    __slots__ = ("place",)
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-
-    def __lt__(self, other: "_Last") -> bool:
-        return self.place > other.place
+        found = [place for pattern in patterns for place in self._examples[pattern].items()]
+        return tuple(sorted(found, key=lambda place: place.order)[: self._most])
 
 
 def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str, Guess]) -> tuple[Habit, ...]:
@@ -139,7 +134,7 @@ def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]
     while left:
         best = max(left, key=lambda name: (_count(own, path, [*chosen, name], bonds)[0], name))
         hits, cases = _count(own, path, [*chosen, best], bonds)
-        if cases < _FEWEST or hits - covered < _ADDS * cases:
+        if cases < FEWEST or hits - covered < _ADDS * cases:
             break
         chosen.append(best)
         left.remove(best)
@@ -153,7 +148,7 @@ def _beside(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
     found: list[Habit] = []
     for name in sorted(reads):
         hits, cases = _count(own, path, [name], ("keyed",))
-        if cases >= _FEWEST and hits >= _USUAL * cases:
+        if cases >= FEWEST and hits >= _USUAL * cases:
             found.append(_habit(own, path, (name,), ("keyed",), "keyed"))
     return found
 

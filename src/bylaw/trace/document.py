@@ -55,14 +55,27 @@ def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
 def elements(source: Source, data: bytes, why: str = "") -> Iterator[Record | RecordError]:
     """The members of a list, or the one record that `data` is; `why` says what is known to be wrong with it."""
     if not data.lstrip().startswith(b"["):
-        yield Record(data, 0) if not why else source.fault(0, why)
+        if not why or _is_json(data):
+            yield Record(data, 0)
+        if why:
+            yield source.fault(0, why)
         return
     try:
         whole = _list.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
-        yield from salvage(source, data, data.index(b"[") + 1, why or f"not JSON: {tell(error)}")
+        yield from salvage(source, data, data.index(b"[") + 1, why or not_json(error, data))
     else:
         yield from (Record(raw, index) for index, raw in enumerate(whole))
+        if why:
+            yield source.fault(len(whole), why)
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def salvage(source: Source, data: bytes, start: int, why: str) -> Iterator[Record | RecordError]:
@@ -125,7 +138,18 @@ def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exc
     except msgspec.ValidationError as error:
         raise Malformed(tell(error)) from error
     except (ValueError, RecursionError):
-        raise Malformed(f"not JSON: {tell(first)}") from first
+        raise Malformed(not_json(first, raw)) from first
+
+
+def not_json(error: BaseException, raw: bytes) -> str:
+    """Why bytes are not JSON; a writer that was stopped in the middle of a record is the usual reason."""
+    try:
+        msgspec.json.decode(raw.rstrip())
+    except (ValueError, RecursionError) as again:
+        # The line's end, inside a string that is not closed, would be told as an invalid character.
+        if "truncated" in str(again):
+            return "not JSON: it looks cut off before its end"
+    return f"not JSON: {tell(error)}"
 
 
 def tell(error: BaseException) -> str:

@@ -34,12 +34,12 @@ class Look(Struct, frozen=True):
 
 def look(source: Source) -> Look:
     """The format of a file, or `FormatError`."""
-    head, whole = _head(source)
+    head, whole, why = _head(source)
     if head.startswith(ZIP):
         return Look("inspect", "document")
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not text:
-        raise FormatError("the file is empty", place=str(source.path))
+        raise FormatError(why or "the file is empty", place=str(source.path))
     found = _look_at_lines(text, whole) or _look_at_document(source, text, whole)
     if found is None:
         raise FormatError(
@@ -48,16 +48,16 @@ def look(source: Source) -> Look:
     return found
 
 
-def _head(source: Source) -> tuple[bytes, bool]:
-    """The first bytes, up to the end of the first line where that is near, and whether they are all."""
+def _head(source: Source) -> tuple[bytes, bool, str]:
+    """The first bytes, up to the end of the first line where that is near; whether they are all; why no more come."""
     head = b""
     for chunk in source.chunks():
         if isinstance(chunk, str):
-            break
+            return head, True, chunk
         head += chunk
         if len(head) >= _HEAD or b"\n" in head[:-1] or head.startswith(ZIP):
-            return head, False
-    return head, True
+            return head, False, ""
+    return head, True, ""
 
 
 def _look_at_lines(text: bytes, whole: bool) -> Look | None:

@@ -111,6 +111,7 @@ class _Gunzip(io.RawIOBase):
         self._packed = packed
         self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
         self._rest = b""
+        self._fault: zlib.error | None = None
 
     def readable(self) -> bool:
         return True
@@ -130,14 +131,36 @@ class _Gunzip(io.RawIOBase):
                 if not self._rest:
                     return 0
                 self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            if self._fault is not None:
+                raise self._fault
             given = self._rest or self._packed.read(CHUNK >> 2)
-            data = self._unpack.decompress(given, len(buffer))
-            self._rest = self._unpack.unconsumed_tail
+            data = self._decompress(given, len(buffer))
             if data:
                 buffer[: len(data)] = data
                 return len(data)
-            if not given and not self._unpack.eof:
+            if not given and self._fault is None and not self._unpack.eof:
                 raise EOFError
+
+    def _decompress(self, given: bytes, most: int) -> bytes:
+        """What `given` unpacks to; where it is damaged, what stands before the damage, and the fault is kept."""
+        before = self._unpack.copy()
+        try:
+            data = self._unpack.decompress(given, most)
+            self._rest = self._unpack.unconsumed_tail
+            return data
+        except zlib.error as error:
+            self._fault = error
+        # zlib gives nothing at all of the piece it fails in: a wrong checksum at the end would cost a whole small file.
+        data = b""
+        try:
+            for at in range(len(given)):
+                if len(data) >= most:
+                    self._unpack, self._rest, self._fault = before, before.unconsumed_tail + given[at:], None
+                    return data
+                data += before.decompress(given[at : at + 1], most - len(data))
+        except zlib.error:
+            pass
+        return data
 
 
 def _broken(error: Exception) -> str:

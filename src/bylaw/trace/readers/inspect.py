@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from bylaw.errors import FormatError, RecordError
-from bylaw.trace.document import Malformed, Record, decode, find_value, salvage, tell
+from bylaw.trace.document import Malformed, Record, decode, find_value, not_json, salvage, tell
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
 from bylaw.trace.source import Source
@@ -75,7 +75,7 @@ def _document(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError
     try:
         log = _LOG.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
-        why = why or f"not JSON: {tell(error)}"
+        why = why or not_json(error, data)
         head = find_value(data, b"eval")
         evaluation = Evaluation()
         if head is not None:

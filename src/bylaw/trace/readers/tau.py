@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, Record, decode, find_value, records, salvage, tell
+from bylaw.trace.document import Layout, Malformed, Record, decode, find_value, not_json, records, salvage
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
 from bylaw.trace.readers.openai import is_full_reward
@@ -117,7 +117,7 @@ def read_tau2(source: Source, layout: Layout) -> Iterator[Trajectory | RecordErr
         try:
             results = _RESULTS.decode(data)
         except (msgspec.DecodeError, RecursionError) as error:
-            why = why or f"not JSON: {tell(error)}"
+            why = why or not_json(error, data)
             info, pieces = _salvage(source, data, why)
         else:
             info = results.info or info
