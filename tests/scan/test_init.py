@@ -217,3 +217,44 @@ def test_tools_with_one_key_show_one_thing_only_where_they_share_a_field() -> No
     assert "  Invoice:\n    key: [invoice_id]\n    read: get_invoice\n" in entities
     assert "get_bill:\n    - {as: Invoice}" in entities
     assert "  Bill:" not in entities
+
+
+@pytest.mark.parametrize(
+    ("read", "shown", "written"),
+    [
+        ("patient_id", "patient_id", "patient"),
+        ("patient", "patient_id", "patientId"),
+        ("patient_id", "patientId", "patientID"),
+        ("id", "id", "patient_id"),
+        ("patientId", "patientId", "patient_id"),
+        ("patient_id", "patient_id", "chart"),
+    ],
+)
+def test_the_worked_guard_finds_its_thing_however_the_argument_is_spelled(
+    tmp_path: Path, read: str, shown: str, written: str
+) -> None:
+    talks: list[Trajectory] = []
+    for number in range(4):
+        talk = Talk(f"t{number}").user("hi")
+        talk.call("get_patient", {shown: f"P10{number}", "status": "active"}, **{read: f"P10{number}"})
+        talk.call("list_patients", {"patients": [{shown: f"P10{number}", "status": "active"}, {shown: "P1"}]}, ward="a")
+        talks.append(talk.call("discharge_patient", "done", **{written: f"P10{number}"}, note="ok").done())
+    made = skeleton(talks, Document("A patient is discharged only if active."), name="x")
+    assert made.example == "example-discharge-patient"
+    assert f"facts.Patient(call.{written}).exists" in made.files["guards/example_discharge_patient.py"]
+    assert made.things == ("Patient",)
+    for path, text in made.files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    sound(tmp_path)
+
+
+def test_an_argument_of_other_values_and_another_name_is_not_taken_for_a_key() -> None:
+    talks = [
+        Talk(f"t{n}")
+        .user("hi")
+        .call("get_room", {"room_id": f"R{n}0"}, room_id=f"R{n}0")
+        .call("set_mode", "done", mode="eco")
+        for n in range(4)
+    ]
+    assert skeleton([talk.done() for talk in talks], Document("Set it."), name="x").example == ""

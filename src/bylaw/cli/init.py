@@ -36,7 +36,8 @@ def init_command(
     for path in made.files:
         typer.echo(f"  wrote {out / path}")
     typer.echo(f"things: {', '.join(made.things) or 'none that the results show'}")
-    typer.echo(f"sentences: {made.sentences}, all unenforced so far; the worked guard is {made.example or 'missing'}")
+    guard = f"the worked guard is {made.example}" if made.example else "no worked guard, as no write names a thing seen"
+    typer.echo(f"sentences: {made.sentences}, all unenforced so far; {guard}")
     typer.echo(f"next: correct {out / 'tools.yaml'}, then `bylaw check {out}`")
     raise typer.Exit(3 if scan.unreadable else 0)
 

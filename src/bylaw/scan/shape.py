@@ -13,6 +13,8 @@ from bylaw.trace import Call, Result, Trajectory
 _SAMPLES = 300
 """Results looked at per tool: shapes repeat, so more would only cost time."""
 _WORDS = 8
+_SEEN = 300
+"""Distinct values remembered per field or argument, to tell which fields speak of the same things."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _MONEY = re.compile(r"-?\d+\.\d\d")
@@ -27,6 +29,7 @@ class Values:
         self.count = 0
         self.types: Counter[FieldType | str] = Counter()
         self.words: set[str] = set()
+        self.seen: set[str] = set()
 
     def add(self, value: Any) -> None:
         """Count one value."""
@@ -34,6 +37,8 @@ class Values:
         self.types[type_of(value)] += 1
         if isinstance(value, str) and len(self.words) <= _WORDS:
             self.words.add(value[:40])
+        if isinstance(value, str | int) and len(self.seen) < _SEEN:
+            self.seen.add(str(value)[:80])
 
     @property
     def type(self) -> FieldType:

@@ -12,6 +12,7 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.policy.document import Document, Sentence
 from bylaw.policy.tool import Effect
 from bylaw.scan.effect import Guess, words_of
+from bylaw.scan.match import arguments_for
 from bylaw.scan.shape import Shape, Shapes, parameters_of
 from bylaw.scan.survey import Scan, Survey
 from bylaw.scan.thing import Sight, Thing, is_name, things
@@ -202,19 +203,35 @@ def _example(scan: Scan, found: Mapping[str, Thing], shapes: Mapping[str, Shape]
     """The write that is most surely about a thing we know, with the sentence that speaks of it most."""
     best: tuple[float, Example] | None = None
     for write in scan.writes:
-        known = set(shapes[write.tool].required)
-        fitting = [thing for thing in found.values() if thing.key and set(thing.key) <= known]
+        shape = shapes[write.tool]
+        required = {name: shape.arguments[name] for name in shape.required if is_name(name)}
+        fitting = [
+            (distance, thing, arguments)
+            for thing in found.values()
+            if thing.key
+            for arguments, distance in [arguments_for(thing.key, thing.name, required, _known(thing, shapes))]
+            if arguments
+        ]
         if not fitting or not is_name(write.tool):
             continue
-        thing = fitting[0]
+        _, thing, arguments = min(fitting, key=lambda fit: fit[0])
         surest = max((habit.sure for habit in write.habits if thing.read in habit.tools), default=0.0)
         overlap = [_relevance(sentence, write.tool, thing) for sentence in document.sentences]
         sentence = document.sentences[overlap.index(max(overlap))]
         score = surest + max(overlap)
         if best is None or score > best[0]:
             id = f"example-{write.tool.replace('_', '-').lower()}"
-            best = score, Example(id, write.tool, thing, thing.key, sentence)
+            best = score, Example(id, write.tool, thing, arguments, sentence)
     return best[1] if best else None
+
+
+def _known(thing: Thing, shapes: Mapping[str, Shape]) -> dict[str, set[str]]:
+    """The values that each part of a thing's key was seen to have, in records and as what it was looked up with."""
+    asked = shapes[thing.read].arguments if thing.read in shapes else {}
+    return {
+        part: {value for values in (thing.fields.get(part), asked.get(part)) if values for value in values.seen}
+        for part in thing.key
+    }
 
 
 def _relevance(sentence: Sentence, tool: str, thing: Thing) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from bylaw.scan.effect import Guess, by_name, words_of
+from bylaw.scan.match import spelled_like
 from bylaw.scan.shape import Record, Shape, Values
 
 _FILLER = {
@@ -125,11 +126,14 @@ def _shown_as_known(tool: str, shape: Shape, place: str, record: Record, found: 
     own = name_of_thing(tool, ())
     thing = max(fitting, key=lambda thing: (thing.name == own, len(record.fields.keys() & thing.fields.keys())))
     # An empty field would hide the argument of the same name.
-    key = {
-        part: f"$args.{part}"
-        for part in thing.key
-        if part in shape.required and part in record.fields and record.fields[part].nullable
-    }
+    key: dict[str, str] = {}
+    for part in thing.key:
+        name = spelled_like(part, record.fields, thing=thing.name)
+        given = spelled_like(part, shape.required, thing=thing.name)
+        if given and (not name or record.fields[name].nullable) and (name or given != part):
+            key[part] = f"$args.{given}"
+        elif name and name != part and is_name(name):
+            key[part] = f"$.{name}"
     thing.sights.append(Sight(tool, place, key))
     for name, values in record.fields.items():
         if is_name(name):
@@ -139,15 +143,13 @@ def _shown_as_known(tool: str, shape: Shape, place: str, record: Record, found: 
 
 def _fits(tool: str, shape: Shape, place: str, record: Record, thing: Thing) -> bool:
     """Whether records may be things of this kind."""
-    if not any(part in record.fields for part in thing.key):
+    shown = [spelled_like(part, record.fields, thing=thing.name) for part in thing.key]
+    given = [spelled_like(part, shape.required, thing=thing.name) for part in thing.key]
+    if not any(shown) or not all(one or other for one, other in zip(shown, given, strict=True)):
         return False
-    if any(part not in record.fields and part not in shape.required for part in thing.key):
-        return False
-    if "[*]" in place and (
-        set(thing.key) <= set(shape.required) or (thing.key[0] in record.repeated and not thing.key[1:])
-    ):
+    if "[*]" in place and (all(given) or (shown[0] in record.repeated and not thing.key[1:])):
         return False  # all of a list would be one thing
-    if thing.key[0] not in record.fields and thing.name != name_of_thing(tool, ()):
+    if not shown[0] and thing.name != name_of_thing(tool, ()):
         return False
     shared = record.fields.keys() & thing.fields.keys()
     return "[*]" in place or len(shared) >= 2 or len(thing.fields) <= 2
