@@ -65,6 +65,8 @@ def ledger_of(events: Sequence[Event]) -> Ledger:
 
 _NUMBER = st.integers(0, 3)
 _BOX = st.sampled_from(["1", "2"])
+_ODD_BOX = st.sampled_from([*["1", "2"] * 6, 1, " 2", "1.0", ["1"], {"id": "2"}, "[2]", "３"])
+"""How a write may name a box: mostly as it should."""
 
 
 @st.composite
@@ -97,34 +99,43 @@ def _content(draw: Any, call: Call) -> str:
 
 
 @st.composite
-def _call(draw: Any, turn: int, time: float) -> Call:
-    tool = draw(st.sampled_from([*["look"] * 3, *["peek"] * 2, *["list"] * 2, *CHANGED]))
+def _call(draw: Any, turn: int, time: float | None) -> Call:
+    tool = draw(st.sampled_from([*["look"] * 4, *["peek"] * 2, *["list"] * 3, *CHANGED, "unheard_of"]))
     arguments: dict[str, Any] = {}
-    if tool in ("look", "peek", "set_a", "set_both", "smash"):
+    if tool in ("look", "peek"):
         arguments["box_id"] = draw(_BOX)
+    if tool in ("set_a", "set_both", "smash"):
+        arguments["box_id"] = draw(_ODD_BOX)
+    if tool == "unheard_of":
+        arguments = draw(st.sampled_from([{}, {"id": "1"}, {"of": {"them": ["2", 3]}}, {"note": "put Box 1 there"}]))
     if tool == "set_many":
         arguments["ids"] = draw(st.lists(_BOX, max_size=2))
     if tool == "set_a" and draw(st.booleans()):
         arguments["to"] = draw(_NUMBER)
     by = draw(st.sampled_from(["agent"] * 7 + ["user"]))
     agent = draw(st.sampled_from([*[""] * 7, "helper"]))
-    return Call(tool, arguments, by=by, turn=turn, agent=agent, time=time if draw(st.booleans()) else None)
+    fault = draw(st.sampled_from([""] * 19 + ["arguments not captured"])) if tool in (*CHANGED, "unheard_of") else ""
+    return Call(tool, {} if fault else arguments, by=by, turn=turn, agent=agent, fault=fault, time=time)
 
 
 @st.composite
 def histories(draw: Any) -> list[Event]:
-    """Turns of one to three calls; results late, out of order, missing, duplicated or not captured."""
+    """Turns of one to three calls; results late, out of order, missing, duplicated or not captured.
+
+    Times are borne by all events, by some, or by none, and now and then go backward.
+    """
     events: list[Event] = []
     waiting: list[int] = []
     time = 0.0
+    bearing = draw(st.sampled_from([[False], [True], [True] * 5 + [False], [True, False]]))
     for turn in range(1, draw(st.integers(3, 12))):
-        time += draw(st.sampled_from([1.0, 60.0]))
+        time += draw(st.sampled_from([1.0, 1.0, 60.0, 60.0, -0.5, -30.0]))
         if draw(st.integers(0, 4)) == 0:
-            events.append(Message("user", "I said so", turn, time=time))
+            events.append(Message("user", "I said so", turn, time=time if draw(st.sampled_from(bearing)) else None))
             continue
         for _ in range(draw(st.sampled_from([1, 1, 2, 3]))):
             waiting.append(len(events))
-            events.append(draw(_call(turn, time)))
+            events.append(draw(_call(turn, time if draw(st.sampled_from(bearing)) else None)))
         for step in draw(st.permutations(waiting)):
             fate = draw(st.sampled_from(["come"] * 10 + ["wait", "lost", "dark", "twice"]))
             if fate == "wait":
@@ -133,7 +144,7 @@ def histories(draw: Any) -> list[Event]:
             call = events[step]
             assert isinstance(call, Call)
             if fate != "lost":
-                stamp = time + 1 if draw(st.booleans()) else None
+                stamp = time + 1 if draw(st.sampled_from(bearing)) else None
                 result = Result(step, draw(_content(call)), captured=fate != "dark", time=stamp)
                 events.extend([result] * (2 if fate == "twice" else 1))
     return events

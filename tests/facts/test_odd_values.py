@@ -8,6 +8,7 @@ import pytest
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.entity import Field
 from bylaw.facts.value import coerce
+from bylaw.policy.tool import Tool
 from bylaw.trace.event import Result
 
 MONEY, NUMBER, WHOLE = Field("fee", "money"), Field("size", "number"), Field("count", "integer")
@@ -60,3 +61,48 @@ def test_null_may_mean_that_there_is_none(field):
 @pytest.mark.parametrize("space", ["", " " * 100, "\n" * 5000])
 def test_space_before_a_refusal_does_not_hide_it(content, space):
     assert accepted(None, Result(0, space + content)) is False
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"success": false}',
+        '{"success": false, "message": "the card was declined"}',
+        '{"success":0}',
+        '{"success": "False"}',
+        '{"ok": false}',
+        '{"status": false}',
+        '{"status":false, "data": null}',
+        '{"status": "error", "message": "busy"}',
+        '{"error": "busy", "success": true}',
+    ],
+)
+def test_a_record_that_says_no_was_refused(content):
+    assert accepted(None, Result(0, content)) is False
+    assert accepted(None, Result(0, content, error=False)) is True, "where the source says otherwise it knows better"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"success": true}',
+        '{"success": null}',
+        '{"ok": 1}',
+        '{"ok": "done"}',
+        '{"status": "failed"}',
+        '{"status": 0}',
+        '{"status": null}',
+        '{"error": null, "status": "sent"}',
+        '{"order": {"success": false}}',
+        '[{"success": false}]',
+        "success: false",
+    ],
+)
+def test_a_record_that_says_no_such_thing_was_accepted(content):
+    assert accepted(None, Result(0, content)) is True
+
+
+def test_the_pattern_of_a_tool_decides_alone():
+    tool = Tool("pay", "write", refused="declined")
+    assert accepted(tool, Result(0, '{"success": false}')) is True
+    assert accepted(tool, Result(0, '{"success": true, "note": "declined"}')) is False

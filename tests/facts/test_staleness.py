@@ -1,5 +1,6 @@
 """What makes a fact stale and what does not, one situation at a time."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -52,11 +53,47 @@ def test_a_look_without_a_result_shows_nothing() -> None:
         ("set_many", {"ids": []}, (5, 6)),
         ("set_many", {}, (5, 6)),
         ("look", {"box_id": "2"}, (5, 6)),
-        ("unheard_of", {"box_id": "1"}, (5, 6)),
+        ("set_a", {"box_id": " 1"}, (UNSEEN, 6)),
+        ("set_a", {"box_id": "1.0"}, (UNSEEN, 6)),
+        ("set_a", {"box_id": "'1'"}, (UNSEEN, 6)),
+        ("set_a", {"box_id": "１"}, (UNSEEN, 6)),
+        ("set_a", {"box_id": ["1"]}, (UNSEEN, 6)),
+        ("set_a", {"box_id": {"id": "1"}}, (UNSEEN, 6)),
+        ("set_a", {"box_id": '["1", "2"]'}, (UNSEEN, 6)),
+        ("set_a", {"box_id": "11"}, (5, 6)),
+        ("set_many", {"ids": "1"}, (UNSEEN, 6)),
+        ("set_many", {"ids": {"first": "1"}}, (UNSEEN, 6)),
+        ("set_many", {"ids": [["1"]]}, (UNSEEN, 6)),
     ],
 )
 def test_a_write_makes_stale_what_it_declares(tool: str, arguments: dict[str, Any], wanted: tuple[Any, Any]) -> None:
     assert sees([LOOK, SEEN, Call(tool, arguments, turn=2), Result(2, '{"ok": true}')]) == wanted
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ({"box_id": "1"}, (UNSEEN, UNSEEN)),
+        ({"id": 1}, (UNSEEN, UNSEEN)),
+        ({"boxes": [{"id": "2"}, {"id": " 1 "}]}, (UNSEEN, UNSEEN)),
+        ({"query": "UPDATE boxes SET a = 0 WHERE id = '1'"}, (UNSEEN, UNSEEN)),
+        ({"box_id": "2"}, (5, 6)),
+        ({"thought": "box 11 is next"}, (5, 6)),
+        ({}, (5, 6)),
+    ],
+)
+def test_a_tool_that_nobody_declared_may_have_changed_what_it_names(
+    arguments: dict[str, Any], wanted: tuple[Any, Any]
+) -> None:
+    call = Call("unheard_of", arguments, turn=2)
+    assert sees([LOOK, SEEN, call, Result(2, '{"done": 1}')]) == wanted
+    assert sees([LOOK, SEEN, call]) == wanted
+    assert sees([LOOK, SEEN, call, Result(2, "Error: unknown tool")]) == (5, 6)
+
+
+def test_a_tool_that_nobody_declared_with_arguments_nobody_captured_may_have_changed_anything() -> None:
+    call = Call("unheard_of", {}, turn=2, fault="arguments not captured")
+    assert sees([LOOK, SEEN, call, Result(2, "ok")]) == (UNSEEN, UNSEEN)
 
 
 def test_a_write_whose_arguments_do_not_say_which_makes_all_of_the_kind_stale() -> None:
@@ -152,11 +189,38 @@ def test_what_the_user_looked_up_on_their_side_the_agent_has_not_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "asked", "wanted"), [(10.0, 110.0, 5), (10.0, 110.5, UNSEEN), (None, 500.0, 5), (10.0, None, 5)]
+    ("shown", "asked", "wanted"),
+    [
+        (10.0, 110.0, 5),
+        (10.0, 110.5, UNSEEN),
+        (None, None, 5),
+        (None, 500.0, UNSEEN),
+        (10.0, None, UNSEEN),
+        (10.0, 9.5, 5),
+        (10.0, 8.0, UNSEEN),
+    ],
 )
-def test_facts_expire_where_times_are_known(shown: float | None, asked: float | None, wanted: Any) -> None:
+def test_facts_expire_unless_they_are_surely_young(shown: float | None, asked: float | None, wanted: Any) -> None:
     result = Result(0, '{"a": 5}', time=shown)
     assert sees([LOOK, result], Call("set_a", {"box_id": "1"}, turn=9, time=asked))[0] == wanted
+
+
+@pytest.mark.parametrize(("asked", "wanted"), [(60.0, 5), (101.0, 5), (102.0, UNSEEN)])
+def test_a_result_without_a_time_is_no_older_than_what_was_stamped_before_it(asked: float, wanted: Any) -> None:
+    look = Call("look", {"box_id": "1"}, turn=1, time=1.0)
+    assert sees([look, Result(0, '{"a": 5}')], Call("set_a", {"box_id": "1"}, turn=9, time=asked))[0] == wanted
+
+
+def test_a_clock_that_was_set_back_tells_no_age() -> None:
+    events: list[Event] = [LOOK, Result(0, '{"a": 5}', time=10.0), Message("user", "hm", 2, time=5000.0)]
+    assert sees(events, Call("set_a", {"box_id": "1"}, turn=9, time=20.0))[0] is UNSEEN
+    before: list[Event] = [Message("user", "hm", 0, time=5000.0), LOOK, Result(1, '{"a": 5}', time=10.0)]
+    assert sees(before, Call("set_a", {"box_id": "1"}, turn=9, time=20.0))[0] == 5
+
+
+def test_a_time_that_comes_later_makes_nothing_old_before() -> None:
+    ledger = ledger_of([LOOK, SEEN, Call("set_a", {"box_id": "1"}, turn=9), Message("user", "hm", 10, time=1.0)])
+    assert Seen(ledger, ledger.calls[2], {}).read(BOX, ("1",), A) == 5
 
 
 def test_a_second_result_for_the_same_call_is_not_believed() -> None:
@@ -223,8 +287,53 @@ def test_done_counts_accepted_calls_with_those_arguments() -> None:
         Call("look", {"box_id": "1"}, turn=4),
     ]
     seen, _ = judged(events)
-    assert seen.done("set_a", {}) == 2
     assert seen.done("set_a", {"box_id": "1"}) == 1
     assert seen.done("set_a", {"box_id": "1", "to": 3}) == 0
     assert seen.done("set_a", {"to": 9}) == 0
     assert seen.done("nothing", {}) == 0
+
+
+def test_done_is_not_known_where_no_result_tells() -> None:
+    events: list[Event] = [Call("set_a", {"box_id": "2"}, turn=3)]
+    seen, hindsight = judged(events)
+    assert seen.done("set_a", {}) is UNSEEN
+    assert hindsight.done("set_a", {"box_id": "2"}) is UNSEEN
+    assert seen.done("set_a", {"box_id": "1"}) == 0
+
+
+def test_done_does_not_know_yet_what_comes_of_a_call_of_the_same_turn() -> None:
+    first, second = Call("set_a", {"box_id": "1"}, turn=2), Call("set_a", {"box_id": "1"}, turn=2)
+    for answer, later in (("Error: no", 0), ("ok", 1)):
+        ledger = ledger_of([first, second, Result(0, answer), Result(1, "ok")])
+        assert Seen(ledger, ledger.calls[1], {}).done("set_a", {"box_id": "1"}) is UNSEEN
+        assert Hindsight(ledger, ledger.calls[1], {}).done("set_a", {"box_id": "1"}) == later
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "wanted"),
+    [
+        ("P1", "P1", 1),
+        (1, "1", 1),
+        (50, 50.0, 1),
+        (50, Decimal("50.00"), 1),
+        ("50.00", Decimal("50.00"), 1),
+        (" P1", "P1", UNSEEN),
+        ("p1", "P1", UNSEEN),
+        ("50.0", 50, UNSEEN),
+        (["P1"], "P1", UNSEEN),
+        ({"id": "P1"}, "P1", UNSEEN),
+        ('["P1"]', "P1", UNSEEN),
+        ("P11", "P1", 0),
+        (True, "1", 0),
+        (None, "P1", 0),
+    ],
+)
+def test_done_compares_as_keys_are_compared(given: Any, asked: Any, wanted: Any) -> None:
+    seen, _ = judged([Call("set_a", {"box_id": given}, turn=1), Result(0, "ok")])
+    assert seen.done("set_a", {"box_id": asked}) == wanted
+
+
+def test_a_call_whose_arguments_were_not_captured_may_be_the_one_that_was_done() -> None:
+    seen, _ = judged([Call("set_a", {}, turn=1, fault="arguments not captured"), Result(0, "ok")])
+    assert seen.done("set_a", {"box_id": "1"}) is UNSEEN
+    assert seen.done("set_a", {}) == 1

@@ -239,6 +239,32 @@ def test_a_write_whose_arguments_were_not_captured_leaves_nothing_of_the_kind_kn
     assert read(world, "age", "Ann", "Lee", kind="Person") == 40
 
 
+@pytest.mark.parametrize("named", [" A1", "a1", "'A1'", ["A1"], {"id": "A1"}, '["A1"]'])
+@pytest.mark.parametrize("tool", ["pay", "rename", "close"])
+def test_a_write_that_may_have_meant_a_thing_leaves_it_unknown(tool: str, named: Any, world: Snapshot) -> None:
+    write(world, tool, {"account_id": named, "amount": "1", "owner": "Eve"})
+    assert read(world, "status", "A1") is UNSEEN
+    assert world.members("Account", {"owner": "Ann"}) is None
+
+
+def test_a_new_thing_casts_no_doubt_on_others(world: Snapshot) -> None:
+    write(world, "open", {"owner": "Ann"}, '{"account_id": "A3"}')
+    assert read(world, "balance", "A1") == Decimal("50.00")
+    assert read(world, "balance", "A3") == Decimal("0.00")
+    write(world, "pay", {"account_id": "a3", "amount": "1"})
+    assert read(world, "balance", "A3") is UNSEEN
+
+
+def test_a_tool_that_nobody_declared_may_have_moved_what_it_names(world: Snapshot) -> None:
+    write(world, "pay", {"account_id": "A2", "amount": "1"})
+    write(world, "unheard_of", {"ids": ["A2"]})
+    assert read(world, "balance", "A2") is UNSEEN
+    assert read(world, "balance", "A1") == Decimal("50.00")
+    assert world.members("Account", {"owner": "Ann"}) is None
+    write(world, "unheard_of", {"note": "see Ann Lee"})
+    assert read(world, "age", "Ann", "Lee", kind="Person") is UNSEEN
+
+
 def test_members_move_with_the_writes(world: Snapshot) -> None:
     assert world.members("Account", {"owner": "Ann"}) == [("A1",)]
     write(world, "adopt", {"account_id": "A2", "from_id": "A1"})

@@ -1,6 +1,8 @@
 """What was shown and what is stale, over the boxes. Slow on purpose: every question reads the whole history again."""
 
 import json
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,6 +11,7 @@ from bylaw.trace.event import Call, Event, Result
 from tests.facts.boxes import CHANGED
 
 FRESH_FOR = 100
+ROUNDING = 1
 
 
 class Sight(NamedTuple):
@@ -83,12 +86,12 @@ def boxes_in(call: Call, result: Result) -> Iterator[dict[str, Any]]:
     if call.tool == "look" and "no box" in str(result.content):
         yield {"box_id": call.arguments["box_id"], "exists": False}
         return
-    if refused(result):
+    if refused(result) or call.fault:
         return
     match call.tool:
         case "look" | "set_a":
             record = found if isinstance(found, dict) else {}
-            yield {"box_id": call.arguments["box_id"], **record, "exists": True}
+            yield {"box_id": str(call.arguments["box_id"]), **record, "exists": True}
         case "peek":
             yield {"box_id": call.arguments["box_id"], "exists": True}
             if isinstance(found, dict) and "top" in found:
@@ -100,17 +103,31 @@ def boxes_in(call: Call, result: Result) -> Iterator[dict[str, Any]]:
             pass
 
 
+def same(given: Any, box: Any) -> bool | None:
+    """Whether a tool takes what it was given for that box; None where nobody knows."""
+    if isinstance(given, list | dict) or str(given).strip().startswith(("[", "{")):
+        return None
+    if str(given) == str(box):
+        return True
+    rough = unicodedata.normalize("NFKC", str(given)).strip().removesuffix(".0")
+    return None if rough == str(box) else False
+
+
 def touches(call: Call, box: str, field: str) -> bool:
-    """Whether a write declares that it changes the field of that box."""
+    """Whether a call may change the field of that box."""
+    if call.tool == "unheard_of":
+        return bool(call.fault) or box in re.findall(r"\w+", json.dumps(call.arguments))
     if field not in CHANGED.get(call.tool, set()):
         return False
+    if call.fault:
+        return True
     match call.tool:
         case "wipe":
             return True
         case "set_many":
             return box in call.arguments["ids"]
         case _:
-            return call.arguments["box_id"] == box
+            return same(call.arguments["box_id"], box) is not False
 
 
 def may_have_happened(events: Sequence[Event], step: int, known_at: int | None) -> bool:
@@ -142,10 +159,22 @@ def latest(events: Sequence[Event], box: str, field: str, judged: int) -> Sight 
     ]
     if not fresh:
         return None
-    last = fresh[-1]
-    if last.time is not None and call.time is not None and call.time - last.time > FRESH_FOR:
-        return None
-    return last
+    return None if is_old(events, fresh[-1], judged) else fresh[-1]
+
+
+def is_old(events: Sequence[Event], sight: Sight, judged: int) -> bool:
+    """Whether what was shown is, or may be, too old; without any time so far nobody asks."""
+    now = call_at(events, judged).time
+    stamps = [(step, event.time) for step, event in enumerate(events[:judged]) if event.time is not None]
+    if now is None and not stamps:
+        return False
+    shown = sight.time
+    if shown is None:
+        shown = next((time for step, time in reversed(stamps) if step <= sight.delivered), None)
+    if now is None or shown is None:
+        return True
+    since = [shown, *(time for step, time in stamps if step > sight.delivered)]
+    return now - shown > FRESH_FOR or any(now < time - ROUNDING for time in since)
 
 
 def seen(events: Sequence[Event], box: str, field: str, judged: int) -> Any:
@@ -181,10 +210,28 @@ def _told(events: Sequence[Event], box: str, field: str, judged: int) -> Any:
     return UNSEEN
 
 
-def done(events: Sequence[Event], tool: str, match: Mapping[str, Any], judged: int) -> int:
-    """How many earlier writes of a tool took effect with those arguments."""
+def done(events: Sequence[Event], tool: str, match: Mapping[str, Any], judged: int, known_at: int | None) -> Any:
+    """How many earlier writes of a tool took effect with those arguments; UNSEEN where one may have."""
     count = 0
     for step, event in enumerate(events[:judged]):
-        if isinstance(event, Call) and event.tool == tool and may_have_happened(events, step, judged):
-            count += all(name in event.arguments and event.arguments[name] == value for name, value in match.items())
+        if not isinstance(event, Call) or event.tool != tool:
+            continue
+        found = answer(events, step)
+        if found is None or not found[1].captured or (known_at is not None and found[0] >= known_at):
+            took_effect = None
+        else:
+            took_effect = not refused(found[1])
+        parts = [took_effect, *(had(event, name, value) for name, value in match.items())]
+        if False in parts:
+            continue
+        if None in parts:
+            return UNSEEN
+        count += 1
     return count
+
+
+def had(call: Call, name: str, value: Any) -> bool | None:
+    """Whether a call had that argument."""
+    if call.fault:
+        return None
+    return same(call.arguments[name], value) if name in call.arguments else False

@@ -9,6 +9,8 @@ from bylaw.trace.event import Result
 
 _REFUSALS = ("error", "unknown action", "unknown tool", "unknown function")
 """How frameworks begin the text of a call they did not carry out."""
+_SIGNS = ('"error"', '"isError"', '"success"', '"ok"', '"status":false', '"status": false')
+"""What a record that says so has in it: looking for these is cheaper than reading every record."""
 
 
 def accepted(tool: Tool | None, result: Result | None) -> bool | None:
@@ -27,12 +29,24 @@ def accepted(tool: Tool | None, result: Result | None) -> bool | None:
     head = content.lstrip()[:64]
     if head.lower().startswith(_REFUSALS):
         return False
-    if head[:1] == "{" and ('"error"' in content or '"isError"' in content):
+    if head[:1] == "{" and any(sign in content for sign in _SIGNS):
         value = result.value()
         if isinstance(value, dict):
-            record = cast("dict[str, Any]", value)
-            return not (record.get("error") or record.get("isError"))
+            return not _is_refusal(cast("dict[str, Any]", value))
     return True
+
+
+def _is_refusal(record: dict[str, Any]) -> bool:
+    if record.get("error") or record.get("isError"):
+        return True
+    if any(name in record and _is_no(record[name]) for name in ("success", "ok")):
+        return True
+    status = record.get("status")
+    return status is False or status == "error"
+
+
+def _is_no(value: Any) -> bool:
+    return value.lower() == "false" if isinstance(value, str) else value in (False, 0)
 
 
 @lru_cache(maxsize=256)

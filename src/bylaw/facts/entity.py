@@ -105,6 +105,9 @@ class Source(Protocol):
         """Keys of the things whose fields equal `match`, and whether these are surely all there are."""
         ...
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int:
-        """How many earlier calls of `tool` in this conversation were accepted with arguments equal to `match`."""
+    def done(self, tool: str, match: Mapping[str, Any]) -> "int | Missing":
+        """How many earlier calls of `tool` in this conversation were accepted with arguments equal to `match`.
+
+        UNSEEN where that is not known: one may have been refused since, or may have had such arguments.
+        """
         ...

@@ -12,15 +12,19 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.facts.acceptance import accepted
-from bylaw.facts.entity import Entity, Key
+from bylaw.facts.entity import UNSEEN, Entity, Key, Missing
 from bylaw.facts.observation import Sighting, sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.schema import Schema
+from bylaw.facts.stranger import Stranger
+from bylaw.facts.value import is_same, loose_key
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result
 
 TO_USER = "\0user"
 """Who a result was delivered to where the user made the call."""
+SKEW = 1.0
+"""Seconds by which a later event may be stamped earlier: clocks that are rounded or are not quite the same."""
 
 
 class Shown(Struct, frozen=True, gc=False):
@@ -69,6 +73,7 @@ class Ledger:
         self.schema = schema
         self.calls: dict[int, Made] = {}
         self.writes: list[Made] = []
+        """Calls that may change something: of tools that do, and of tools that nobody declared."""
         self.said: list[tuple[int, str]] = []
         self.turn = -1
         """The number of the last turn, and the step at which it began."""
@@ -76,6 +81,10 @@ class Ledger:
         self._pending: dict[str, list[Made]] = {}
         self._things: dict[str, dict[Key, Thing]] = {}
         self._changes: dict[tuple[str, Key | None], list[tuple[Made, frozenset[str] | None]]] = {}
+        """By kind and key, the key in the form that all keys share that may be the same thing's."""
+        self._strangers: list[tuple[Made, Stranger]] = []
+        self._times: list[tuple[int, float]] = []
+        """Steps that bear a time, with it."""
 
     def observe(self, step: int, event: Event, made: Made | None = None) -> None:
         """Take in the next event; `made` is the record of a call that was judged before it was observed."""
@@ -85,6 +94,8 @@ class Ledger:
         """Take in the next events, the first of them at `step`; `made` is its record where it was judged before."""
         tools = self.schema.tools
         for event in events:
+            if event.time is not None:
+                self._times.append((step, event.time))
             if isinstance(event, Result):
                 self._result(step, event)
             else:
@@ -94,7 +105,7 @@ class Ledger:
                     if made is None:
                         made = Made(event, step, self.turn_start, tools.get(event.tool))
                     self.calls[step] = made
-                    if made.tool is not None and made.tool.effect == "write":
+                    if made.tool is None or made.tool.effect == "write":
                         self._write(made)
                 elif event.by == "user":
                     self.said.append((step, event.text))
@@ -103,10 +114,14 @@ class Ledger:
 
     def _write(self, made: Made) -> None:
         self.writes.append(made)
+        if made.tool is None:
+            self._strangers.append((made, Stranger(made.call)))
+            return
         for change in self.schema.changes[made.call.tool]:
             # Arguments that were not captured may have named any of the kind.
             for key in (None,) if made.call.fault else change.touched(made.call.arguments):
-                self._changes.setdefault((change.entity, key), []).append((made, change.fields))
+                index = (change.entity, None if key is None else loose_key(key))
+                self._changes.setdefault(index, []).append((made, change.fields))
 
     def _result(self, step: int, result: Result) -> None:
         made = self.calls.get(result.call) if result.call is not None else None
@@ -157,7 +172,7 @@ class Ledger:
                 continue
             changed = self.changed(entity.name, key, field, entry.as_of, at.step, known_at=at.step)
             if changed is None:
-                return None if _expired(entity, entry, at.call) else entry
+                return None if entity.fresh_for is not None and self._expired(entity.fresh_for, entry, at) else entry
             newest = max(newest, changed)
         return None
 
@@ -169,11 +184,13 @@ class Ledger:
     def changed(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """Step of the last write between two steps (both excluded) that changes the field; None where none does."""
+        """Step of the last call between two steps (both excluded) that may change the field; None where none does."""
         last: int | None = None
+        if self._strangers:
+            last = self._touched(key, after, before, known_at)
         if not self._changes:
-            return None
-        for index in ((entity, key), (entity, None)):
+            return last
+        for index in ((entity, loose_key(key)), (entity, None)):
             for made, fields in reversed(self._changes.get(index, _NO_CHANGES)):
                 if made.step <= after:
                     break
@@ -183,6 +200,29 @@ class Ledger:
                     last = made.step if last is None else max(last, made.step)
                     break
         return last
+
+    def _touched(self, key: Key, after: int, before: int, known_at: int | None) -> int | None:
+        """Step of the last call between two steps of a tool that nobody declared and that names the thing."""
+        for made, stranger in reversed(self._strangers):
+            may_count = made.counts() if known_at is None else made.counts_at(known_at)
+            if may_count and after < made.step < before and stranger.may_touch(key):
+                return made.step
+        return None
+
+    def _expired(self, seconds: float, entry: Shown, at: Made) -> bool:
+        """Whether what was shown may be too old for a call. Where nothing so far bears a time, nothing expires."""
+        now, since = at.call.time, entry.time
+        until = bisect_left(self._times, (at.step,))
+        if now is None or until == 0:
+            return now is not None or until > 0
+        first = bisect_left(self._times, (entry.delivered + 1,))
+        if since is None:
+            # It was shown no earlier than whatever was stamped last before it.
+            if first == 0:
+                return True
+            since = self._times[first - 1][1]
+        latest = max((time for _, time in self._times[first:until]), default=since)
+        return now - since > seconds or now < max(latest, since) - SKEW
 
     def delivered(self, tool: str, at: Made) -> Iterator[tuple[Made, Any]]:
         """The accepted calls of `tool` whose results the judged call's agent had been shown, with those results."""
@@ -197,15 +237,23 @@ class Ledger:
         """Whether the judged call's agent had made just that call, and been answered, before its turn."""
         return any(made.call.arguments == arguments for made, _ in self.delivered(tool, at))
 
-    def done(self, tool: str, match: Mapping[str, Any], at: Made) -> int:
-        """How many calls of `tool` before `at` took effect with arguments equal to `match`."""
-        return sum(
-            made.call.tool == tool
-            and made.step < at.step
-            and made.counts_at(at.step)
-            and all(made.call.arguments.get(name, NOTHING) == value for name, value in match.items())
-            for made in self.writes
-        )
+    def done(self, tool: str, match: Mapping[str, Any], at: Made, *, known_at: int | None = None) -> int | Missing:
+        """How many calls of `tool` before `at` took effect with arguments equal to `match`; UNSEEN where unsure."""
+        count = 0
+        for made in self.writes:
+            if made.step >= at.step:
+                break
+            if made.call.tool != tool:
+                continue
+            is_known = made.delivered is not None and (known_at is None or made.delivered < known_at)
+            happened = made.accepted if is_known else None
+            matches = _matches(made.call, match)
+            if happened is False or matches is False:
+                continue
+            if happened is None or matches is None:
+                return UNSEEN
+            count += 1
+        return count
 
     def _absorb(self, entity: str) -> None:
         """Decode the results that may show things of this kind and have not been read for it yet."""
@@ -272,7 +320,10 @@ def _delivered(entry: Shown) -> int:
     return entry.delivered
 
 
-def _expired(entity: Entity, entry: Shown, call: Call) -> bool:
-    if entity.fresh_for is None or entry.time is None or call.time is None:
-        return False
-    return call.time - entry.time > entity.fresh_for
+def _matches(call: Call, match: Mapping[str, Any]) -> bool | None:
+    """Whether a call had these arguments; None where a tool may have taken what it had for them."""
+    if call.fault and match:
+        return None
+    given = call.arguments
+    found = [is_same(given[name], value) if name in given else False for name, value in match.items()]
+    return False if False in found else None if None in found else True

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from bylaw.facts.entity import UNDECLARED, Entity, Key
 from bylaw.facts.path import NOTHING, Getter, Scope
-from bylaw.facts.value import key_of
+from bylaw.facts.value import key_of, names_several
 
 
 class Observation(Struct, frozen=True):
@@ -112,13 +112,15 @@ class Change(Struct, frozen=True):
     """None where the arguments do not say which: then all of the kind."""
     fields: frozenset[str] | None
     """None: all of them, existence included."""
+    misfit: Callable[[Scope], bool] | None = None
+    """Whether `each` meets something else than what it runs over: then the arguments do not say which either."""
 
     def touched(self, args: Mapping[str, Any]) -> Iterator[Key | None]:
         """Keys of the things changed; None for all of the kind."""
-        if self.key is None:
+        whole = Scope(args, NOTHING, args)
+        if self.key is None or (self.misfit is not None and self.misfit(whole)):
             yield None
             return
-        whole = Scope(args, NOTHING, args)
         items = [(args, NOTHING)] if self.each is None else self.each(whole)
         for item, name in items:
             scope = Scope(item, NOTHING, args, name)
@@ -126,4 +128,5 @@ class Change(Struct, frozen=True):
                 next((part for place in places if (part := place(scope)) is not NOTHING and part is not None), NOTHING)
                 for places in self.key
             ]
-            yield None if NOTHING in parts else key_of(parts)
+            is_known = all(part is not NOTHING and not names_several(part) for part in parts)
+            yield key_of(parts) if is_known else None

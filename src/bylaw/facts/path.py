@@ -84,6 +84,23 @@ def compile_each(text: str) -> Callable[[Scope], Sequence[tuple[Any, Any]]]:
     return lambda scope: _walk([(start(scope), scope.key)], steps)
 
 
+def compile_misfit(text: str) -> Callable[[Scope], bool]:
+    """Whether something stands at a path with `*` that is of another shape than the path runs over."""
+    root, steps = _parse(text)
+    start = _START[root]
+
+    def is_misfit(scope: Scope) -> bool:
+        found = [start(scope)]
+        for step in steps:
+            wanted = list if step is None or isinstance(step, int) else dict
+            if any(value is not None and not isinstance(value, wanted) for value in found):
+                return True
+            found = [value for value, _ in _walk([(value, NOTHING) for value in found], [step])]
+        return False
+
+    return is_misfit
+
+
 _Step = str | int | None
 """A name, a position, `*` for an object's values, None for a list's items."""
 

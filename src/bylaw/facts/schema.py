@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from bylaw.errors import BylawError
 from bylaw.facts.entity import UNDECLARED, Entity, Field, FieldType, Key, Lookup, Saying
 from bylaw.facts.observation import Change, Observation
-from bylaw.facts.path import Getter, PathError, Scope, compile_each, compile_path
+from bylaw.facts.path import Getter, PathError, Scope, compile_each, compile_misfit, compile_path
 from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
 
@@ -242,7 +242,8 @@ class SchemaReader:
             else:
                 key = self._argument_key(entity) if set(entity.key) <= set(tool.parameters) else None
             each = self._each(record.get("each"), at)
-            found.append(Change(entity.name, each, key, None if "*" in fields else frozenset(fields)))
+            misfit = compile_misfit(str(record["each"])) if each is not None else None
+            found.append(Change(entity.name, each, key, None if "*" in fields else frozenset(fields), misfit))
         return found
 
     def _argument_key(self, entity: Entity) -> tuple[tuple[Getter, ...], ...]:

@@ -91,9 +91,9 @@ class Seen:
         ]
         return keys, False
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int:
-        """Earlier calls that took effect."""
-        return self._ledger.done(tool, match, self._at)
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | Missing:
+        """Earlier calls that took effect, for all that was known just before this one."""
+        return self._ledger.done(tool, match, self._at, known_at=self._at.step)
 
 
 class _Shown(NamedTuple):
@@ -158,7 +158,7 @@ class Hindsight:
         ]
         return keys, False
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int:
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | Missing:
         """Earlier calls that took effect."""
         return self._ledger.done(tool, match, self._at)
 
@@ -191,7 +191,7 @@ class Truth:
         keys = self._world.members(entity.name, match)
         return ([], False) if keys is None else (keys, True)
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int:
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | Missing:
         """Earlier calls that took effect."""
         return self._ledger.done(tool, match, self._at)
 

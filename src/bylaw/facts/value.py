@@ -1,9 +1,12 @@
 """Values of facts: raw as a tool or database gave them, then of the field's type."""
 
 import math
+import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any, cast
 
 from bylaw.facts.entity import Field, FieldType, Key
@@ -14,6 +17,7 @@ _DIGITS = 100
 """Places before or after the point that an amount may need: exact arithmetic on `1e-999999999` would never end."""
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
+_NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*))?")
 
 
 def coerce(field: Field, raw: Any) -> Any:
@@ -39,6 +43,43 @@ def key_of(parts: Sequence[Any]) -> Key:
         if type(part) is not str:
             return tuple(part if type(part) is str else _text(part) for part in parts)
     return tuple(parts)
+
+
+@lru_cache(maxsize=65_536)
+def loose_key(key: Key) -> Key:
+    """The same for every two keys that a tool may take for one: only where it differs are they surely two things."""
+    return tuple(map(loose, key))
+
+
+def is_same(one: Any, other: Any) -> bool | None:
+    """Whether two arguments are one, as keys are compared; None where a tool may take them for one or for two."""
+    ours, theirs = key_of((one,)), key_of((other,))
+    if ours == theirs or (_is_number(one) and _is_number(other) and one == other):
+        return True
+    if names_several(one) or names_several(other) or loose_key(ours) == loose_key(theirs):
+        return None
+    return False
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def names_several(part: Any) -> bool:
+    """Whether what stands for a key may name any number of things: a list or an object, as data or as text."""
+    return isinstance(part, (list, dict)) or (type(part) is str and part.lstrip()[:1] in ("[", "{"))
+
+
+def loose(text: str) -> str:
+    """A text without what tools tend not to mind: case, forms of letters, blanks, quotes around it, `7.0` for `7`."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    text = "".join(text.split()).strip("\"'`#").casefold()
+    if text[-1:].isdigit() and len(text) <= _DIGITS and (number := _NUMBER.fullmatch(text)):
+        sign, whole, part = number.groups()
+        fraction = (part or "").rstrip("0")
+        text = ("-" if sign == "-" else "") + whole + (f".{fraction}" if fraction else "")
+    return text
 
 
 def plain(value: Any) -> Any:

@@ -7,7 +7,8 @@ from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Field, Key, Missing
 from bylaw.facts.observation import sightings
 from bylaw.facts.path import NOTHING, Scope
 from bylaw.facts.schema import Effect, Schema
-from bylaw.facts.value import coerce, key_of
+from bylaw.facts.stranger import Stranger
+from bylaw.facts.value import coerce, key_of, loose_key, names_several
 from bylaw.trace.event import Call, Result
 
 Record = Mapping[str, Any]
@@ -50,6 +51,9 @@ class Snapshot:
         self._lister = lister
         self._overlay: dict[tuple[str, Key], Record | Missing] = {}
         self._forgotten: set[str] = set()
+        self._blurred: set[tuple[str, Key]] = set()
+        """Written under a key that nothing has: some thing of almost that key may have moved."""
+        self._strangers: list[Stranger] = []
 
     def fork(self) -> "Snapshot":
         """The untouched world."""
@@ -60,17 +64,27 @@ class Snapshot:
         laid = self._overlay.get((entity, key))
         if laid is not None:
             return laid
-        return UNSEEN if entity in self._forgotten else self._reader(entity, key)
+        return UNSEEN if self._is_lost(entity, key) else self._reader(entity, key)
+
+    def _is_lost(self, entity: str, key: Key) -> bool:
+        """Whether something may have moved the thing and nothing tells where to."""
+        return (
+            entity in self._forgotten
+            or (bool(self._blurred) and (entity, loose_key(key)) in self._blurred)
+            or any(stranger.may_touch(key) for stranger in self._strangers)
+        )
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
         """All things that match, those made or changed by the trajectory's writes included."""
         if self._lister is None or entity in self._forgotten:
             return None
         listed = self._lister(entity, match)
-        if listed is None:
+        if listed is None or self._strangers:
             return None
         laid = [key for (kind, key) in self._overlay if kind == entity]
         keys = list(dict.fromkeys([*listed, *laid]))
+        if any(key not in laid and self._is_lost(entity, key) for key in keys):
+            return None
         return [key for key in keys if key not in laid or self._matches(entity, key, match)]
 
     def _matches(self, entity: str, key: Key, match: Mapping[str, Any]) -> bool:
@@ -79,6 +93,9 @@ class Snapshot:
 
     def apply(self, call: Call, result: Result | None) -> None:
         """Move with an accepted write."""
+        if call.tool not in self._schema.tools:
+            self._meet(Stranger(call))
+            return
         effects = self._schema.effects.get(call.tool, ())
         value = result.value() if result is not None and result.captured else NOTHING
         if call.fault:
@@ -94,6 +111,8 @@ class Snapshot:
             return
         for change in self._schema.changes.get(call.tool, ()):
             for key in change.touched(call.arguments):
+                if key is not None:
+                    self._blur(change.entity, key)
                 self._forget(change.entity, key, change.fields)
         if value is not NOTHING:
             for observations in self._schema.shows.get(call.tool, {}).values():
@@ -102,6 +121,23 @@ class Snapshot:
                         fields = {n: v for n in observation.entity.fields if (v := sighting.show(n)) is not NOTHING}
                         self._lay(observation.entity.name, sighting.key, fields)
 
+    def _meet(self, stranger: Stranger) -> None:
+        """A tool that nobody declared may have done anything to what its arguments name."""
+        self._strangers.append(stranger)
+        for laid in self._overlay:
+            if stranger.may_touch(laid[1]):
+                self._overlay[laid] = UNSEEN
+
+    def _blur(self, entity: str, key: Key) -> None:
+        """Before a write to a key: where nothing has it, whatever has almost that key may be meant."""
+        if (entity, key) in self._overlay or not isinstance(self.record(entity, key), Missing):
+            return
+        rough = loose_key(key)
+        self._blurred.add((entity, rough))
+        for kind, laid in self._overlay:
+            if kind == entity and loose_key(laid) == rough:
+                self._overlay[kind, laid] = UNSEEN
+
     def _affect(self, effect: Effect, call: Call, value: Any) -> None:
         whole = Scope(call.arguments, value, call.arguments)
         for item, name in [(call.arguments, NOTHING)] if effect.each is None else effect.each(whole):
@@ -109,9 +145,13 @@ class Snapshot:
             parts = [
                 next((p for place in places if (p := place(scope)) is not NOTHING), NOTHING) for places in effect.key
             ]
+            if any(map(names_several, parts)):
+                self._forget(effect.entity, None, None)
+                continue
             if NOTHING in parts:
                 continue
             key = key_of(parts)
+            self._blur(effect.entity, key)
             if effect.delete:
                 self._overlay[(effect.entity, key)] = ABSENT
                 continue
