@@ -20,7 +20,7 @@ from bylaw.engine.watch import Watch
 from bylaw.trace.event import Call, Result
 from bylaw.trace.trajectory import Outcome, Trajectory
 
-_FIRST, _EVERY = 20, 97
+_FIRST, _EVERY = 5, 97
 """Conversations sampled for unmapped fields, by position alone: the same whatever the number of workers."""
 
 
@@ -91,16 +91,15 @@ class Examiner:
     def _judge(self, pack: Pack, trajectory: Trajectory, file: Path) -> tuple[Session | None, list[CallVerdict]]:
         tools, events = pack.schema.tools, trajectory.events
         writes: list[int] = []
-        sampled = trajectory.position <= _FIRST or trajectory.position % _EVERY == 0
-        for step, event in enumerate(events):
-            if isinstance(event, Call):
-                tool = tools.get(event.tool)
-                if tool is None:
-                    self.unknown_tools[event.tool] += 1
-                if tool is None or tool.effect == "write":
-                    writes.append(step)
-            elif sampled and isinstance(event, Result) and event.call is not None:
-                self._sample(pack, trajectory, event)
+        calls = [(step, event) for step, event in enumerate(events) if isinstance(event, Call)]
+        for step, call in calls:
+            tool = tools.get(call.tool)
+            if tool is None:
+                self.unknown_tools[call.tool] += 1
+            if tool is None or tool.effect == "write":
+                writes.append(step)
+        if trajectory.position <= _FIRST or trajectory.position % _EVERY == 0:
+            self._sample(pack, trajectory)
         if not writes:
             return None, []
         note, world = self.shelf.world_for(pack, file)
@@ -139,21 +138,25 @@ class Examiner:
         found = self._tasks.outcome(trajectory, world) if world is not None else None
         return found if found is not None else trajectory.outcome
 
-    def _sample(self, pack: Pack, trajectory: Trajectory, result: Result) -> None:
+    def _sample(self, pack: Pack, trajectory: Trajectory) -> None:
         """Note result fields that no observation maps; a few conversations tell enough."""
-        call = trajectory.events[result.call] if result.call is not None else None
-        if not isinstance(call, Call) or call.tool not in pack.schema.tools:
-            return
-        mapped = self._mapped.get((pack.name, call.tool))
+        for result in trajectory.events:
+            call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
+            if not isinstance(result, Result) or not isinstance(call, Call) or call.tool not in pack.schema.tools:
+                continue
+            mapped = self._mapped_by(pack, call.tool)
+            unmapped = [name for name in _names_in(result.content) if name not in mapped]
+            if unmapped and (redaction := self._redactions.get(pack.digest)) is not None:
+                unmapped = redaction.tellable(call.tool, result.value(), unmapped)
+            self.unmapped.update((call.tool, name) for name in unmapped)
+
+    def _mapped_by(self, pack: Pack, tool: str) -> frozenset[str]:
+        mapped = self._mapped.get((pack.name, tool))
         if mapped is None:
-            shows = pack.schema.shows.get(call.tool, {})
-            kinds = [observation.entity for each in shows.values() for observation in each]
+            kinds = [observation.entity for each in pack.schema.shows.get(tool, {}).values() for observation in each]
             mapped = frozenset(name for entity in kinds for name in (*entity.fields, *entity.key))
-            self._mapped[pack.name, call.tool] = mapped
-        unmapped = [name for name in _names_in(result.content) if name not in mapped]
-        if unmapped and (redaction := self._redactions.get(pack.digest)) is not None:
-            unmapped = redaction.tellable(call.tool, result.value(), unmapped)
-        self.unmapped.update((call.tool, name) for name in unmapped)
+            self._mapped[pack.name, tool] = mapped
+        return mapped
 
 
 _rows = msgspec.json.Decoder(dict[str, Raw] | list[Raw])

@@ -132,18 +132,13 @@ class _CallCase:
 
     def settle(self, evidence: Evidence) -> PolicyVerdict:
         """Both criteria over every completion."""
+        only = evidence.completions[0]
+        if only.outcome == "permit" and self._agreement is not None and self._agreement.is_same(only):
+            # Nothing was asked of the user, so there is no other completion.
+            return _plain(evidence.policy, "permit", bool(only.reads))
         completed = [done for completion in evidence.completions for done in self._complete(evidence.guard, completion)]
         if len(completed) == 1 and completed[0].is_clean():
-            only = completed[0]
-            return PolicyVerdict(
-                evidence.policy,
-                "compliant",
-                "compliant",
-                "permit",
-                only.world,
-                could_deny=bool(only.reads),
-                is_plain=True,
-            )
+            return _plain(evidence.policy, completed[0].world, bool(completed[0].reads))
         determined = rule([Cell(c.evidence.outcome, c.world, bool(c.evidence.lacking)) for c in completed])
         strict = rule(
             [Cell("undetermined" if c.missing else c.evidence.outcome, c.world, bool(c.missing)) for c in completed]
@@ -271,6 +266,12 @@ class _CallCase:
         entity, field = self._named(fact)
         shown = self._seen.shown_at(entity, fact.key, field)
         return None if shown is None else Known(fact, shown.delivered, shown.value)
+
+
+def _plain(policy: Policy, world: Half, could_deny: bool) -> PolicyVerdict:
+    return PolicyVerdict(
+        policy, "compliant", "compliant", "permit", world, (), (), (), False, "", could_deny, is_plain=True
+    )
 
 
 def _agreed(halves: Sequence[Half]) -> Half:

@@ -6,9 +6,9 @@ fact is unknown, or anything goes wrong, the guard is evaluated in full, which a
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any
 
-from bylaw.facts.entity import Fact, Missing, Source
+from bylaw.facts.entity import Entity, Fact, Key, Missing, Source
 from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.evaluate import Completion, evaluate
@@ -16,7 +16,7 @@ from bylaw.guard.language import TICKS
 from bylaw.guard.operation import admit
 from bylaw.guard.parse import Guard
 from bylaw.guard.reading import Spec
-from bylaw.guard.run import PERMIT, shown
+from bylaw.guard.run import NOT_SURE, PERMIT, shown
 
 _NO_KEYS = frozenset((type(None), list, dict, tuple))
 _UNASKED: Any = object()
@@ -36,14 +36,13 @@ class Inquiry:
         now: datetime | None = None,
         seen: Callable[[Fact], bool] | None = None,
     ) -> None:
-        self._run = KnownRun(arguments, source, tool, now)
-        self._seen = seen
+        self._run = KnownRun(arguments, source, tool, now, seen)
 
     def ask(self, guard: Guard, assume: Assumptions = NOTHING) -> tuple[Completion, ...]:
         """What `evaluate` says of the guard."""
         run = self._run
         run.ticks = TICKS
-        run.is_hushed = False
+        run.is_hushed = run.has_listed = False
         reads: dict[Fact, None] = {}
         run.reads = reads
         try:
@@ -56,10 +55,10 @@ class Inquiry:
                 tool=run.tool,
                 now=run.time,
                 assume=assume,
-                seen=self._seen,
+                seen=run.seen,
                 known=run.values,
             )
-        return (Completion(assume, outcome, because, tuple(reads), (), (), 1, not run.is_hushed),)
+        return (Completion(assume, outcome, because, tuple(reads), (), (), 1, not (run.is_hushed or run.has_listed)),)
 
 
 class _Open(Exception):
@@ -69,19 +68,29 @@ class _Open(Exception):
 class KnownRun(BuiltIns):
     """What the compiled code of a guard talks to, as `_`, as long as it meets nothing but known facts."""
 
-    __slots__ = ("arguments", "is_hushed", "reads", "source", "time", "tool", "values")
+    __slots__ = ("arguments", "has_listed", "is_hushed", "reads", "seen", "source", "time", "tool", "values")
 
-    def __init__(self, arguments: Mapping[str, Any], source: Source, tool: str, now: datetime | None) -> None:
+    def __init__(
+        self,
+        arguments: Mapping[str, Any],
+        source: Source,
+        tool: str,
+        now: datetime | None,
+        seen: Callable[[Fact], bool] | None,
+    ) -> None:
         self.arguments = arguments
         self.source = source
         self.tool = tool
         self.time = now
+        self.seen = seen
         self.values: dict[Fact, Any] = {}
         """What the source has said, shared by all guards."""
         self.reads: dict[Fact, None] = {}
         """System facts read by the guard that runs, in order."""
         self.is_hushed = False
         """The guard has decided, and reads only for what it has to tell."""
+        self.has_listed = False
+        """It has asked for all things of a kind."""
 
     def read(self, spec: Spec, key: Any) -> Any:
         fact = _fact(Fact, (spec.entity_name, key, spec.field_name))
@@ -125,9 +134,50 @@ class KnownRun(BuiltIns):
             raise _Open
         return count
 
-    def any_seen(self, *_: Any) -> NoReturn:
-        """Which member answers, and what of it counts, is for the full evaluation to find."""
-        raise _Open
+    def any_seen(
+        self,
+        entity: Entity,
+        match: Mapping[str, Any],
+        specs: tuple[Spec, ...],
+        body: Callable[[Key], Any],
+        weight: int,
+        *_: Any,
+    ) -> bool:
+        """One member that surely answers yes is enough; no is sure only where all members are known and say so."""
+        self.spend(weight)
+        self.has_listed = True
+        keys, is_complete = self.source.members(entity, match)
+        before = self.reads
+        yes: dict[Fact, None] | None = None
+        noes: list[dict[Fact, None]] = []
+        for key in keys:
+            self.spend(weight)
+            reads: dict[Fact, None] = {}
+            answer = self._try(tuple(key), reads, specs, body)
+            if answer is False:
+                noes.append(reads)
+            elif answer:
+                if self.seen is None or all(self.seen(fact) for fact in reads if fact not in before):
+                    yes = reads
+                    break
+                yes = reads if yes is None else yes
+        self.reads = before
+        if yes is None and (len(noes) < len(keys) or not is_complete):
+            raise _Open
+        for reads in noes if yes is None else [yes]:
+            before.update(reads)
+        return yes is not None
+
+    def _try(
+        self, key: Key, reads: dict[Fact, None], specs: tuple[Spec, ...], body: Callable[[Key], Any]
+    ) -> bool | None:
+        self.reads = reads
+        try:
+            for spec in specs:
+                self.read(spec, key)
+            return bool(body(key))
+        except (_Open, *NOT_SURE):
+            return None
 
     def permit(self) -> tuple[str, str]:
         return PERMIT

@@ -73,7 +73,8 @@ class Tried:
         """What their answers hang on."""
 
 
-_NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
+NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
+"""What a member may end in instead of a yes or no."""
 
 
 class Run(BuiltIns):
@@ -365,7 +366,7 @@ class Run(BuiltIns):
             for spec in specs:
                 self.read(spec, trial.key)
             trial.answer = bool(body(trial.key))
-        except _NOT_SURE:
+        except NOT_SURE:
             trial.answer = None
         finally:
             trial.memo = {fact: value for fact, value in self.memo.items() if fact not in before[0]}
