@@ -7,6 +7,7 @@ made without the auditor, so that the page is tested against the contract and no
 import json
 import random
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,16 @@ POLICIES: dict[str, Record] = {
             {"document": "policy.md", "heading": "Booking", "line": 34, "text": "Under 16: a guardian is named."}
         ],
     },
+}
+
+POLICIES["confirm-before-change"] = {
+    "definition": "The agent asks before every change.",
+    "severity": "medium",
+    "kind": "rule",
+    "citations": [
+        {"document": "policy.md", "heading": "Talking", "line": 12, "text": "Ask before you change anything, and wait."}
+    ],
+    "predicates": {"change": "the act changes something", "agreed": "the caller has just said yes"},
 }
 
 AGENTS = {"careful-1": 0.03, "hasty-2": 0.45, "trusting-3": 0.6, "forgetful-4": 0.4, "over-eager-5": 0.5}
@@ -401,10 +412,12 @@ def write(
     conversations: dict[str, Record],
     trajectories: Counter[str],
     summary: Record | None = None,
+    broken: Sequence[Record] = (),
 ) -> Path:
     """One audit's output folder."""
     out.mkdir(parents=True, exist_ok=True)
-    flagged = {line["trajectory"] for line in lines if line["finding"]}
+    flagged = {line["trajectory"] for line in (*(line for line in lines if line["finding"]), *broken)}
+    (out / "findings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in broken))
     (out / "summary.json").write_text(json.dumps(summary or summarise(lines, conversations, trajectories)))
     (out / "policies.json").write_text(json.dumps(POLICIES))
     (out / "calls.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -454,12 +467,14 @@ def clinic(out: Path, *, conversations: int = 260, seed: int = 7, always_bad: bo
             "outcome": {"good": determined != "violation", "source": "reward"},
             "events": events,
         }
-    write(out, lines, held, trajectories)
     breach = {"rule": "confirm-before-change", "policy": "confirm-before-change", "because": "change, not agreed"}
     broken = [
-        {"trajectory": line["trajectory"], "agent": line["agent"], "step": line["step"], **breach} for line in lines
+        {"trajectory": line["trajectory"], "finding": f"r{number:05x}", "agent": line["agent"], "step": line["step"]}
+        | breach
+        for number, line in enumerate(lines)
+        if not always_bad
     ]
-    (out / "findings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in broken))
+    write(out, lines, held, trajectories, broken=broken)
     return out
 
 

@@ -15,6 +15,7 @@ import pytest
 from bylaw.audit.report import write_report
 from bylaw.audit.report.finding import Words, details, row
 from bylaw.errors import UsageError
+from tests.docs.walkthrough import run
 
 
 class Elements(HTMLParser):
@@ -157,7 +158,7 @@ def test_page_opens_on_a_claimed_near_miss_that_the_outcome_check_passed(clinic:
 def test_every_flagged_call_is_listed_with_the_most_telling_first(clinic: Path) -> None:
     lines = [json.loads(line) for line in (clinic.parent / "calls.jsonl").read_text().splitlines()]
     flagged = {line["finding"]: line for line in lines if line["finding"]}
-    rows = data(clinic)["findings"]
+    rows = [row for row in data(clinic)["findings"] if not row[0].startswith("r")]
     assert {row[0] for row in rows} == set(flagged)
     verdicts = [flagged[row[0]]["determined"] for row in rows]
     assert verdicts[0] == "near_miss"
@@ -181,6 +182,7 @@ def test_missing_keys_and_files_leave_gaps_not_faults(tmp_path: Path) -> None:
     out = audit_folders.clinic(tmp_path / "clinic", conversations=30)
     (out / "policies.json").unlink()
     (out / "conversations.jsonl").unlink()
+    (out / "findings.jsonl").unlink()
     (out / "summary.json").write_text('{"agents": [{}, 3], "by_tool": [], "by_policy": {"p": null}, "skipped": "x"}')
     bare = '{"trajectory": "t", "strict": "near_miss"}\n{"determined": "violation", "policies": [{}, 1], "step": "x"}\n'
     (out / "calls.jsonl").write_text(bare + "not json\n[1]\n\n")
@@ -248,7 +250,7 @@ def test_listing_is_bounded_and_says_how_many_there_were(tmp_path: Path, monkeyp
     from bylaw.audit.report import finding, folder
 
     out = audit_folders.clinic(tmp_path / "clinic", conversations=300, always_bad=True)
-    found = finding.index(folder.Folder(out), listed=50)
+    found = finding.index(folder.Folder(out), {}, listed=50)
     assert (len(found.places), found.total, found.calls) == (50, 300, 300)
 
 
@@ -280,3 +282,53 @@ def test_a_violation_is_listed_by_what_was_wrong_not_by_what_else_was_not_looked
     call = {"trajectory": "t", "step": 1, "strict": "violation", "determined": "violation", "policies": policies}
     words = Words()
     assert words.list[row(details(call), words)[10]] == "20 users"
+
+
+def test_every_broken_rule_is_listed_with_its_conversation_and_told_in_words(clinic: Path) -> None:
+    broken = [json.loads(line) for line in (clinic.parent / "findings.jsonl").read_text().splitlines()]
+    flagged = {json.loads(line)["finding"] for line in (clinic.parent / "calls.jsonl").read_text().splitlines()} - {
+        None
+    }
+    held = data(clinic)
+    listed = {row[0] for row in held["findings"]}
+    assert listed == flagged | {line["finding"] for line in broken}
+    assert held["flagged"] == len(listed)
+    told = {finding["finding"]: finding for finding in unpacked(clinic, "findings-")}
+    kept = {conversation["trajectory"] for conversation in unpacked(clinic, "conversations-")}
+    for line in broken:
+        finding = told[line["finding"]]
+        assert finding["tool"] == "confirm-before-change"
+        assert finding["because"] == "the act changes something; not so: the caller has just said yes"
+        assert finding["policies"][0]["severity"] == "medium"
+        assert line["trajectory"] in kept
+
+
+def test_an_audit_that_found_only_broken_rules_opens_on_one(tmp_path: Path) -> None:
+    out = audit_folders.clinic(tmp_path / "clinic", conversations=5)
+    (out / "calls.jsonl").write_text("")
+    opening = data(write_report(out))["opening"]
+    assert opening["finding"]["strict"] == "broken"
+    assert opening["conversation"]["events"]
+
+
+def test_the_page_opens_on_the_finding_that_was_asked_for(tmp_path: Path) -> None:
+    out = audit_folders.clinic(tmp_path / "clinic")
+    wanted = [row[0] for row in data(write_report(out))["findings"]][-1]
+    assert data(write_report(out, opening=wanted))["opening"]["finding"]["finding"] == wanted
+    with pytest.raises(UsageError, match="no finding `nothing`"):
+        write_report(out, opening="nothing")
+
+
+def test_the_demo_and_its_report_tell_the_same_story(tmp_path: Path) -> None:
+    shown = " ".join(run("bylaw demo", tmp_path).stdout.split())
+    opening = data(tmp_path / "bylaw-demo" / "report.html")["opening"]
+    (missing,) = (fact for policy in opening["finding"]["policies"] for fact in policy.get("missing", ()))
+    assert opening["finding"]["trajectory"] == "honest"
+    assert f"never looked up {missing['entity']}[{missing['key'][0]}].{missing['field']}" in shown
+    assert "I'm Gold" in opening["conversation"]["events"][missing["claimed_at"]]["text"]
+    place = re.search(r"(bylaw-demo/policy\.md):(\d+), (.*?) \.\.\.", shown)
+    assert place is not None
+    cited = (tmp_path / place[1]).read_text().splitlines()[int(place[2]) - 1]
+    assert "Gold members are let off" in cited
+    liar = run("bylaw explain bylaw-demo liar 7", tmp_path).stdout
+    assert "the fee is $40.00, not $0.00" in liar

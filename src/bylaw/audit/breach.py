@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 _BINDING = re.compile(r" \([^()]*\)$")
-_SIGNS = {"not ": "not true", "perhaps ": "not known"}
+_SIGNS = {"not ": "not so", "perhaps ": "not known"}
 
 
 def in_words(because: str, predicates: Mapping[str, str]) -> str:
@@ -12,12 +12,14 @@ def in_words(because: str, predicates: Mapping[str, str]) -> str:
     if not any(predicates.values()):
         return because
     binding = _BINDING.search(because)
-    said: dict[str, list[str]] = {"true": [], "not true": [], "not known": []}
+    said: dict[str, list[str]] = {"": [], "not so": [], "not known": []}
     for part in because[: binding.start() if binding else None].split(", "):
         sign = next((sign for sign in _SIGNS if part.startswith(sign)), "")
         name = part.removeprefix(sign)
         if name not in predicates:
             return because
-        said[_SIGNS.get(sign, "true")].append(predicates[name] or name)
-    told = ". ".join(f"{word.capitalize()}: {'; '.join(parts)}" for word, parts in said.items() if parts)
+        said[_SIGNS.get(sign, "")].append(predicates[name] or name)
+    told = "; ".join(
+        f"{word}: {', '.join(parts)}" if word else ", ".join(parts) for word, parts in said.items() if parts
+    )
     return told + (binding[0] if binding else "")

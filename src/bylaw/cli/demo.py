@@ -3,11 +3,9 @@
 import json
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.padding import Padding
@@ -15,6 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from bylaw.audit.audited import write_audited
 from bylaw.audit.report import write_report
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
@@ -33,21 +32,23 @@ def demo_command(
     world = out / "clinic.sqlite"
     story.build_world(world)
     honest = story.tell(*story.HONEST, name="honest")
-    liar = story.tell(*story.LIAR, name="liar")
-    with tempfile.TemporaryDirectory() as folder:
-        two = Path(folder) / "two.jsonl"
-        two.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in (honest, liar)))
-        audit(Request((two,), "clinic", world), Path(folder) / "out")
-        lines = {line["trajectory"]: line for line in read_calls(Path(folder) / "out")}
-        policies: dict[str, Any] = json.loads((Path(folder) / "out" / "policies.json").read_bytes())
+    liar = story.tell(*story.LIAR, name="liar", owed="40.00")
     logs = out / "logs.jsonl.gz"
-    shutil.copyfile(story.LOGS, logs)
-    found = audit(Request((logs,), "clinic", world), out)
-    report = write_report(out)
+    story.write_logs(logs, honest, liar)
+    request = Request((logs,), "clinic", world)
+    found = audit(request, out)
+    write_audited(request, out)
+    # The sentence that is cited must be there to be read.
+    document = out / "policy.md"
+    shutil.copyfile(story.POLICY, document)
+    lines = {line["trajectory"]: line for line in read_calls(out) if line["trajectory"] in ("honest", "liar")}
+    policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
+    report = write_report(out, opening=lines["honest"]["finding"])
     _conversation(honest, console)
-    _near_miss(lines["honest"], policies, honest, console)
-    _violation(lines["liar"], policies, liar, console)
-    console.print(Rule(Text("4  Five simulated agents, 300 conversations", style="bold"), align="left", style="dim"))
+    _near_miss(lines["honest"], policies, honest, document, console)
+    _violation(lines["liar"], liar, console)
+    title = "4  Five simulated agents, 300 conversations and the two above"
+    console.print(Rule(Text(title, style="bold"), align="left", style="dim"))
     console.print(agents_table(found.summary))
     _next(report, console)
 
@@ -77,11 +78,13 @@ def _labelled(label: str, text: Text) -> Table:
     return grid
 
 
-def _near_miss(line: dict[str, Any], policies: dict[str, Any], record: dict[str, Any], console: Console) -> None:
+def _near_miss(
+    line: dict[str, Any], policies: dict[str, Any], record: dict[str, Any], document: Path, console: Console
+) -> None:
     console.print(Rule(Text("2  Bylaw: NEAR-MISS", style="bold yellow"), align="left", style="dim"))
     entry = next(policy for policy in line["policies"] if policy["strict"] == "near_miss")
     citation = policies[entry["id"]]["citations"][0]
-    console.print(Text(f"{citation['document']}:{citation['line']}, {citation['heading']}", style="dim"))
+    console.print(Text(f"{document}:{citation['line']}, {citation['heading']}", style="dim"))
     console.print(Padding(Text(_excerpt(citation["text"]), style="italic"), (0, 2)))
     for missing in entry["missing"]:
         fact = f"{missing['entity']}[{', '.join(missing['key'])}].{missing['field']}"
@@ -98,7 +101,7 @@ def _near_miss(line: dict[str, Any], policies: dict[str, Any], record: dict[str,
     console.print("\nRight only by luck: nothing the agent had seen allowed this call.\n", markup=False)
 
 
-def _violation(line: dict[str, Any], policies: dict[str, Any], record: dict[str, Any], console: Console) -> None:
+def _violation(line: dict[str, Any], record: dict[str, Any], console: Console) -> None:
     console.print(
         Rule(Text("3  The same call for a caller who lies: VIOLATION", style="bold red"), align="left", style="dim")
     )
@@ -114,7 +117,7 @@ def _violation(line: dict[str, Any], policies: dict[str, Any], record: dict[str,
 
 def _next(report: Path, console: Console) -> None:
     console.print(Rule(Text("5  Look, then try your own logs", style="bold"), align="left", style="dim"))
-    console.print(Text(f"The drawing, and every finding:  {report}", style="bold"))
+    console.print(Text(f"The drawing of that call, and every finding:  {report}", style="bold"))
     for command in (
         "bylaw scan LOGS                         what they tell without a pack",
         "bylaw init LOGS --policy POLICY.md      a pack to start from",

@@ -6,12 +6,14 @@ It needs `chromium` on the path (or its path in CHROMIUM) and, for the accessibi
 axe.min.js in AXE_CORE). Without them these tests skip.
 """
 
+import json
 import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import audit_folders
 import pytest
 
 Open = Callable[..., Any]
@@ -175,13 +177,66 @@ def test_rules_that_were_broken_have_their_chart(visit: Open, clinic: Path) -> N
     assert "confirm-before-change" in visit(clinic).page.locator("#policies .bars").last.inner_text()
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_a_conversation_that_only_broke_a_rule_has_a_row_its_sentence_and_its_steps(
+    visit: Open, axe: str, clinic: Path, size: str
+) -> None:
+    here = visit(clinic, size)
+    page = here.page
+    page.locator("#policies").get_by_role("button", name="confirm-before-change").click()
+    assert page.locator("#filter-policy").input_value() == "confirm-before-change"
+    assert page.locator("#shown").inner_text().startswith("260 findings")
+    calls = [json.loads(line) for line in (clinic.parent / "calls.jsonl").read_text().splitlines()]
+    flagged = {call["trajectory"] for call in calls if call["finding"]}
+    rows = page.locator("#list a")
+    only = next(at for at in range(40) if rows.nth(at).locator(".where bdi").nth(1).inner_text() not in flagged)
+    assert "Ask before you change anything" in rows.nth(only).inner_text()
+    rows.nth(only).click()
+    detail = page.locator("#detail")
+    detail.locator(".event.broken").wait_for()
+    assert "the act changes something; not so: the caller has just said yes" in detail.locator(".story").inner_text()
+    assert "Ask before you change anything, and wait." in detail.locator("blockquote").inner_text()
+    assert detail.locator(".drawing").count() == 0
+    assert here.has_no_sideways_scroll()
+    assert serious(page, axe) == []
+
+
+def test_calls_of_a_tool_without_guards_are_not_shown_as_compliant(visit: Open, tmp_path: Path) -> None:
+    from bylaw.audit.report import write_report
+
+    out = audit_folders.clinic(tmp_path / "clinic", conversations=40)
+    summary = json.loads((out / "summary.json").read_text())
+    tool = sorted(summary["by_tool"])[0]
+    summary["unguarded_tools"] = [tool]
+    (out / "summary.json").write_text(json.dumps(summary))
+    page = visit(write_report(out)).page
+    page.locator("#tools summary").click()
+    row = page.locator("#tools tbody tr").filter(has_text=tool).inner_text()
+    assert row.split("\t")[3:8] == ["–"] * 5
+    assert row.endswith(": no guard")
+    assert "no guard" in page.locator("#tools .bars").inner_text()
+    assert tool in page.locator("#limits").inner_text()
+    assert "blind" not in page.locator("#tools h2").inner_text()
+
+
+def test_an_audit_of_broken_rules_alone_does_not_say_that_nothing_was_flagged(visit: Open, tmp_path: Path) -> None:
+    from bylaw.audit.report import write_report
+
+    out = audit_folders.clinic(tmp_path / "clinic", conversations=5)
+    (out / "calls.jsonl").write_text("")
+    page = visit(write_report(out)).page
+    assert page.locator("#opening h1").inner_text() == "It broke a rule of the conversation."
+    assert "Ask before you change anything" in page.locator("#opening blockquote").inner_text()
+
+
 def test_criterion_changes_numbers_and_list_together(visit: Open, clinic: Path) -> None:
     page = visit(clinic).page
     before = page.locator(".tally").inner_text(), page.locator("#shown").inner_text()
-    page.get_by_label("strict").check()
+    assert page.get_by_label("strict").is_checked()
+    page.get_by_label("determined").check()
     after = page.locator(".tally").inner_text(), page.locator("#shown").inner_text()
     assert before[0] != after[0]
-    assert int(before[1].split()[0]) < int(after[1].split()[0])
+    assert int(before[1].split()[0]) > int(after[1].split()[0])
 
 
 def test_switch_changes_colours_and_is_remembered(visit: Open, clinic: Path) -> None:

@@ -53,8 +53,7 @@ def broken_rules(folder: Folder, wanted: Container[str]) -> dict[str, list[Recor
         found = record(decode(line))
         name = text(found.get("trajectory"), 1000)
         if name in wanted and len(kept := broken.setdefault(name, [])) < RULES:
-            rule, why = text(found.get("rule")), text(found.get("because"))
-            kept.append({"step": whole_number(found.get("step")), "rule": rule, "because": why})
+            kept.append({"step": whole_number(found.get("step")), "rule": text(found.get("rule"))})
     return broken
 
 

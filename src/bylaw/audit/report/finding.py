@@ -1,20 +1,26 @@
-"""The flagged calls of an audit: which are listed, in what order, and what the page keeps of each."""
+"""The findings of an audit: which are listed, in what order, and what the page keeps of each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from bylaw.audit.breach import in_words
 from bylaw.audit.report.folder import Folder, Record, decode, entries, record, text, whole_number
 
 VERDICTS = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
 REASONS = ("claimed", "stale", "never_seen")
 SEVERITIES = ("high", "medium", "low")
+BROKEN = "broken"
+"""Stands for a verdict where a rule was broken: a conversation's rules know neither near-misses nor criteria."""
+CALLS, RULES = "calls.jsonl", "findings.jsonl"
 
 LISTED = 20_000
-"""The most findings one page lists; the rest is counted and stays in `calls.jsonl`."""
+"""The most findings one page lists; the rest is counted and stays in the folder's files."""
 
+_AFTER_NEAR_MISSES = 5
 CANDIDATES = 60
 """How many findings of one rank compete for the opening drawing."""
 
@@ -45,23 +51,25 @@ class Head(Struct):
 
 
 _heads = msgspec.json.Decoder(Head)
+Place = tuple[str, int]
+"""A file of the folder, and where in it a line starts."""
 
 
 class Index(Struct):
     """Where the findings of a folder are, most telling first, and how many there are."""
 
-    places: list[int]
-    candidates: list[int]
-    """Some of every kind, from which the opening drawing is chosen."""
+    places: list[Place]
+    candidates: list[Place]
+    """Some calls of every kind, from which the opening drawing is chosen; a broken rule where there are none."""
     total: int
     calls: int
 
 
-def index(folder: Folder, *, listed: int = LISTED) -> Index:
-    """Find the flagged calls without keeping more than their places."""
-    shelves: dict[tuple[int, ...], list[int]] = {}
+def index(folder: Folder, severities: Mapping[str, str], *, listed: int = LISTED) -> Index:
+    """Find the flagged calls and the broken rules without keeping more than their places."""
+    shelves: dict[tuple[int, ...], list[Place]] = {}
     total = calls = 0
-    for place, line in folder.places("calls.jsonl"):
+    for place, line in folder.places(CALLS):
         head = _head(line)
         if head is None:
             folder.unreadable += 1
@@ -72,10 +80,35 @@ def index(folder: Folder, *, listed: int = LISTED) -> Index:
         total += 1
         shelf = shelves.setdefault(_rank(head), [])
         if len(shelf) < listed:
-            shelf.append(place)
-    ordered = [place for rank in sorted(shelves) for place in shelves[rank]]
+            shelf.append((CALLS, place))
     some = [place for rank in sorted(shelves) for place in shelves[rank][:CANDIDATES]]
-    return Index(places=ordered[:listed], candidates=some, total=total, calls=calls)
+    for place, line in folder.places(RULES):
+        broken = record(decode(line))
+        folder.unreadable += not broken
+        if broken:
+            total += 1
+            severity = severities.get(text(broken.get("policy")), "")
+            shelf = shelves.setdefault((_AFTER_NEAR_MISSES, _position(SEVERITIES, severity)), [])
+            if len(shelf) < listed:
+                shelf.append((RULES, place))
+    ordered = [place for rank in sorted(shelves) for place in shelves[rank]]
+    return Index(places=ordered[:listed], candidates=some or ordered[:1], total=total, calls=calls)
+
+
+def kept(folder: Folder, places: Iterator[Place], stated: Mapping[str, Record]) -> Iterator[Record]:
+    """What the page keeps of the findings at these places, in the order asked for."""
+    for file, group in groupby(places, key=lambda place: place[0]):
+        for line in folder.at(file, (place for _, place in group)):
+            yield details(line) if file == CALLS else rule_details(line, stated)
+
+
+def place_of(folder: Folder, finding: str) -> Place | None:
+    """Where the finding with this id stands."""
+    for file in (CALLS, RULES):
+        for place, line in folder.places(file):
+            if finding.encode() in line and record(decode(line)).get("finding") == finding:
+                return file, place
+    return None
 
 
 def flagged(strict: str, determined: str) -> bool:
@@ -113,7 +146,7 @@ def _rank(head: Head) -> tuple[int, ...]:
     claimed = any(
         fact.reason == "claimed" and fact.decisive is not False for policy in guilty for fact in policy.missing
     )
-    kind = 0 if claimed and verdict == "near_miss" else 1 + _position(VERDICTS, verdict)
+    kind = 0 if claimed and verdict == "near_miss" else 2 + 2 * _position(VERDICTS, verdict)
     severity = min((_position(SEVERITIES, policy.severity or "") for policy in guilty), default=len(SEVERITIES))
     by_strict_only = head.determined == "compliant"
     return (kind, head.executed is False, by_strict_only, not claimed, severity)
@@ -136,6 +169,30 @@ def details(call: Record) -> Record:
         "determined": text(call.get("determined"), 40),
         "because": text(call.get("because"), 2000),
         "policies": [_policy(record(policy)) for policy in entries(call.get("policies"))[:60]],
+    }
+
+
+def rule_details(broken: Record, stated: Mapping[str, Record]) -> Record:
+    """The same of a broken rule."""
+    policy = text(broken.get("policy"))
+    meant = {name: text(said) for name, said in record(record(stated.get(policy)).get("predicates")).items()}
+    why = text(in_words(text(broken.get("because"), 2000), meant), 2000)
+    judged = {"id": policy, "strict": BROKEN, "determined": BROKEN, "because": why}
+    return {
+        "finding": text(broken.get("finding")) or f"{text(broken.get('trajectory'))}:{broken.get('step')}:{policy}",
+        "trajectory": text(broken.get("trajectory"), 1000),
+        "agent": text(broken.get("agent")),
+        "step": whole_number(broken.get("step")),
+        "tool": text(broken.get("rule")) or policy,
+        "executed": None,
+        "strict": BROKEN,
+        "determined": BROKEN,
+        "because": why,
+        "policies": [
+            judged
+            | {"severity": text(record(stated.get(policy)).get("severity"), 40), "evidence": "", "world": ""}
+            | {"depends_on_user": False, "missing": [], "seen": [], "asks": []}
+        ],
     }
 
 

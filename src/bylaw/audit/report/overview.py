@@ -29,6 +29,7 @@ def overview(summary: Record) -> Record:
         "world": text(summary.get("world"), 40),
         "worlds": _notes(summary.get("worlds")),
         "citations": text(summary.get("citations"), 40),
+        "unguarded_tools": [text(name) for name in entries(summary.get("unguarded_tools"))[:ROWS]],
         "unknown_tools": _notes(summary.get("unknown_tools")),
         "unmapped_fields": _notes(summary.get("unmapped_fields")),
         "stale_policies": _notes(summary.get("stale_policies")),

@@ -13,10 +13,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
-from bylaw.audit.report.finding import Index, Words, details, index, row, telling
-from bylaw.audit.report.folder import Folder, Record
+from bylaw.audit.report.finding import Index, Words, index, kept, place_of, row, telling
+from bylaw.audit.report.folder import Folder, Record, record, text
 from bylaw.audit.report.overview import overview, policies
+from bylaw.errors import UsageError
 
 CONVERSATIONS = 12_000_000
 """Room for conversations in the page, in characters, compressed; what does not fit is named in the page."""
@@ -25,23 +28,34 @@ SENTENCE = 300
 SCRIPTS = ("text", "data", "drawing", "charts", "conversation", "findings", "page")
 
 
-def write_report(out: Path, target: Path | None = None, *, room: int = CONVERSATIONS) -> Path:
-    """Write `report.html` for the audit in `out`, and return its path."""
+def write_report(out: Path, target: Path | None = None, *, opening: str = "", room: int = CONVERSATIONS) -> Path:
+    """Write `report.html` for the audit in `out`, and return its path.
+
+    It opens on the finding with the id `opening`, else on the most telling one.
+    """
     target = target or out / "report.html"
     folder = Folder(out)
-    found = index(folder)
+    document = folder.document("policies.json")
+    found = index(folder, {name: text(record(policy).get("severity")) for name, policy in document.items()})
+    if opening:
+        place = place_of(folder, opening)
+        if place is None:
+            raise UsageError(
+                f"no finding `{opening}`", place=str(out), hint="ids are in calls.jsonl and findings.jsonl"
+            )
+        found = msgspec.structs.replace(found, candidates=[place])
     words = Words()
     rows: list[list[Any]] = []
     steps: dict[str, set[int]] = {}
     finding_blocks: list[str] = []
-    for group, block in blocks(map(details, folder.at("calls.jsonl", iter(found.places)))):
+    for group, block in blocks(kept(folder, iter(found.places), document)):
         rows += [[*row(finding, words), len(finding_blocks)] for finding in group]
         for finding in group:
             steps.setdefault(finding["trajectory"], set()).update(_steps(finding))
         finding_blocks.append(block)
     places = conversation_places(folder, set(steps))
-    stated = policies(folder.document("policies.json"))
-    opening = _opening(folder, found, places, stated)
+    stated = policies(document)
+    first = _opening(folder, found, places, stated, document)
     conversation_blocks, held = _conversations(folder, steps, places, room)
     data = {
         "overview": overview(folder.document("summary.json")),
@@ -49,7 +63,7 @@ def write_report(out: Path, target: Path | None = None, *, room: int = CONVERSAT
         "words": words.list,
         "findings": rows,
         "held": [[words.of(name), block] for name, block in held.items()],
-        "opening": opening,
+        "opening": first,
         "out": out.resolve().name,
         "calls": found.calls,
         "flagged": found.total,
@@ -79,14 +93,14 @@ def _conversations(
     """The conversations of the first findings, compressed, until the room is spent; and the block each is in."""
     names = [name for name in steps if name in places]
     broken = broken_rules(folder, places)
-    kept = (
+    told = (
         conversation | {"rules": broken.get(name, [])}
         for name, whole in zip(names, folder.at("conversations.jsonl", (places[name] for name in names)), strict=True)
         if (conversation := bounded(whole, steps[name])) is not None
     )
     written: list[str] = []
     held: dict[str, int] = {}
-    for group, block in blocks(kept):
+    for group, block in blocks(told):
         if len(block) > room:
             break
         room -= len(block)
@@ -95,17 +109,19 @@ def _conversations(
     return written, held
 
 
-def _opening(folder: Folder, found: Index, places: dict[str, int], stated: list[Record]) -> Record | None:
+def _opening(
+    folder: Folder, found: Index, places: dict[str, int], stated: list[Record], document: Record
+) -> Record | None:
     """The finding that the page opens on, with its conversation where there is one."""
-    ranked = telling(map(details, folder.at("calls.jsonl", iter(found.candidates))))
-    told = [finding for finding in ranked if finding["trajectory"] in places][:60]
+    ranked = telling(kept(folder, iter(found.candidates), document))
+    first = [finding for finding in ranked if finding["trajectory"] in places][:60]
     whole = zip(
-        told, folder.at("conversations.jsonl", (places[finding["trajectory"]] for finding in told)), strict=True
+        first, folder.at("conversations.jsonl", (places[finding["trajectory"]] for finding in first)), strict=True
     )
     pairs = [
-        {"finding": finding, "conversation": kept}
+        {"finding": finding, "conversation": told}
         for finding, conversation in whole
-        if (kept := bounded(conversation, set(_steps(finding)))) is not None
+        if (told := bounded(conversation, set(_steps(finding)))) is not None
     ]
     sentences = {policy["id"]: next((cite["text"] for cite in policy["citations"]), "") for policy in stated}
     if not pairs:

@@ -1,5 +1,6 @@
 """The clinic's demonstration: one short conversation, played for an honest caller and for one who lies."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from bylaw.packs.clinic.simulator.world import build
 
 LOGS = Path(__file__).parent / "demo" / "logs.jsonl.gz"
 """300 simulated conversations by five agents: `simulator.generate.write(..., seeds=(2026,), count=300)`."""
+POLICY = Path(__file__).parent / "policy.md"
 
 HONEST = ("P121", "A0362")
 """A Gold member with an appointment this afternoon."""
@@ -23,10 +25,18 @@ def build_world(path: Path) -> None:
     build(path).close()
 
 
-def tell(patient: str, appointment: str, *, name: str) -> dict[str, Any]:
+def write_logs(path: Path, *told: dict[str, Any]) -> None:
+    """The shipped conversations in a file, after those that were told."""
+    first = b"".join(msgspec.json.encode(record) + b"\n" for record in told)
+    # Gzip files may be joined end to end.
+    path.write_bytes(gzip.compress(first, mtime=0) + LOGS.read_bytes())
+
+
+def tell(patient: str, appointment: str, *, name: str, owed: str = "0.00") -> dict[str, Any]:
     """The conversation as an OpenAI chat record; every tool is really called, and the outcome really checked.
 
-    The caller says "I'm Gold", and the agent takes their word for it: it never reads the membership.
+    The caller says "I'm Gold", and the agent takes their word for it: it never reads the membership. The outcome is
+    good where the fee that was charged is the one that is `owed`.
     """
     desk = Desk(build())
     messages: list[dict[str, Any]] = []
@@ -55,5 +65,5 @@ def tell(patient: str, appointment: str, *, name: str) -> dict[str, Any]:
     call("cancel_appointment", patient_id=patient, appointment_id=appointment, late_fee="0.00", reason="illness")
     say("assistant", "Done. Get well soon!")
     row = desk.row("Appointment", (appointment,))
-    good = row is not None and row["status"] == "cancelled" and row["late_fee"] == "0.00"
+    good = row is not None and row["status"] == "cancelled" and row["late_fee"] == owed
     return {"id": name, "agent": "trusting", "outcome": good, "messages": messages}

@@ -73,7 +73,7 @@ function bars(rows, kinds, filter) {
         const value = row.counts.get(kind) || 0;
         return value ? make("i", {class: `swatch ${kind}`, style: {width: `${(value / longest) * 100}%`}, title: `${number(value)} ${named(kind)}`}) : null;
       })),
-      make("div", {class: "reading"}, number(total), row.of !== undefined ? make("span", {class: "note"}, ` of ${number(row.of)}`) : null),
+      make("div", {class: "reading"}, row.unjudged ? make("span", {class: "note"}, "no guard") : [number(total), row.of !== undefined ? make("span", {class: "note"}, ` of ${number(row.of)}`) : null]),
     ];
   }));
 }
@@ -89,12 +89,14 @@ function flaggedCount(row) {
 function drawTools() {
   const rows = verdictRows(data.overview.by_tool, "executed").sort((one, other) => flaggedCount(other) - flaggedCount(one));
   const section = document.getElementById("tools");
-  section.replaceChildren(...heading("tools", "Which write tools were called blindly",
-    "Flagged calls of each tool that changes something, out of all its calls that were accepted. Choose a name to see the conversations."));
+  section.replaceChildren(...heading("tools", "Which write tools were flagged",
+    "Violations, near-misses and what could not be settled among the accepted calls of each tool that changes something. Choose a name to see the conversations."));
   if (!rows.length) return section.append(make("p", {class: "note"}, "No write call was judged."));
   const kinds = SHOWN.filter((kind) => rows.some((row) => row.counts.get(kind)));
-  section.append(legend(kinds), bars(rows, kinds, (tool) => showFiltered({tool})), table("verdicts by tool", ["Tool", "Calls", "Accepted", ...VERDICTS.map(named)],
-    rows.map((row) => [code(row.name, 60), number(row.calls), number(row.executed), ...VERDICTS.map((kind) => number(row.counts.get(kind) || 0))])));
+  const unguarded = new Set(data.overview.unguarded_tools);
+  for (const row of rows) row.unjudged = unguarded.has(row.name);
+  section.append(legend(kinds), bars(rows, kinds, (tool) => showFiltered({tool})), table("verdicts by tool", ["Tool", "Calls", "Accepted", ...VERDICTS.map(named), "Not judged"],
+    rows.map((row) => [code(row.name, 60), number(row.calls), number(row.executed), ...VERDICTS.map((kind) => (row.unjudged ? "\u2013" : number(row.counts.get(kind) || 0))), row.unjudged ? `${number(row.executed)}: no guard` : "0"])));
 }
 
 function drawLookups() {
@@ -135,7 +137,7 @@ function drawPolicies() {
       make("span", {class: "note"}, row.applied ? `applied to ${count(row.applied, "call")}, none of which it could have denied` : "applied to no call")))));
   if (rules.length) {
     const agents = [...new Set(rules.flatMap((row) => [...row.agents.keys()]))].slice(0, 30);
-    section.append(make("h3", {}, "Process rules, by conversations that broke them"), bars(rules, ["violation"], null),
+    section.append(make("h3", {}, "Process rules, by conversations that broke them"), bars(rules, ["violation"], (policy) => showFiltered({policy})),
       table("broken rules by agent", ["Rule", "Times", "Conversations", ...agents.map((agent) => said(agent, 30))],
         rules.map((row) => [code(row.name, 60), number(row.broken), number(row.trajectories), ...agents.map((agent) => number(row.agents.get(agent) || 0))])));
   }

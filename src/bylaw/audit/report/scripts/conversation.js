@@ -12,8 +12,8 @@ function marks(finding, policy, conversation, criterion) {
     put(fact.claimed_at, "claimed", "claims the ", factName(fact));
     if (fact.reason === "stale") put(fact.stale_by, "stale", "changed the ", factName(fact));
   }
-  put(finding.step, "judged", "the judged call");
-  for (const broken of conversation.rules || []) put(broken.step, "broken", "breaks the rule ", code(broken.rule, 60), broken.because ? [": ", said(broken.because, 200)] : "");
+  if (finding.strict !== "broken") put(finding.step, "judged", "the judged call");
+  for (const broken of conversation.rules || []) put(broken.step, "broken", "breaks the rule ", code(broken.rule, 60));
   return at;
 }
 

@@ -5,14 +5,17 @@ const word = (position) => data.words[position];
 const policies = new Map(data.policies.map((policy) => [policy.id, policy]));
 const held = new Map(data.held.map(([trajectory, block]) => [word(trajectory), block]));
 const VERDICTS = ["violation", "near_miss", "uninformed", "inconclusive", "compliant"];
+// What a finding can be: a verdict on a call, or a rule that was broken, which no criterion changes.
+const KINDS = ["violation", "near_miss", "broken", "uninformed", "inconclusive"];
 const REASONS = ["claimed", "stale", "never_seen"];
 const NAMES = new Map(Object.entries({
-  violation: "violation", near_miss: "near-miss", uninformed: "uninformed", inconclusive: "inconclusive", compliant: "compliant",
+  violation: "violation", near_miss: "near-miss", uninformed: "uninformed", inconclusive: "inconclusive", compliant: "compliant", broken: "rule broken",
   claimed: "taken from the user", stale: "out of date", never_seen: "never looked up",
 }));
 const named = (value) => NAMES.get(value) ?? value;
 
-const state = {criterion: data.overview.criterion === "strict" ? "strict" : "determined", open: null};
+// Strict first, as the tables in a terminal are.
+const state = {criterion: data.overview.criterion === "determined" ? "determined" : "strict", open: null};
 
 const findings = data.findings.map((row) => {
   const [id, trajectory, step, agent, tool, executed, strict, determined, judged, facts, because, block] = row;
@@ -22,6 +25,7 @@ const findings = data.findings.map((row) => {
     policies: judged.map(([policy, one, other]) => ({id: word(policy), strict: word(one), determined: word(other)})),
     facts: facts.map(([fact, reason, lookup, decisive]) => ({name: word(fact), reason: word(reason), decisive: decisive === 1, lookup: word(lookup)})),
   };
+  finding.rule = finding.strict === "broken";
   finding.sought = [id, finding.trajectory, finding.agent, finding.tool, finding.because, ...finding.policies.map((p) => p.id),
     ...finding.facts.map((f) => `${f.name} ${f.lookup} ${named(f.reason)}`)].join("\n").toLowerCase();
   return finding;

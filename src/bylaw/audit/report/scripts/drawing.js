@@ -10,6 +10,14 @@ function mainPolicy(finding, criterion) {
   return judged.slice().sort((one, other) => rank(one) - rank(other) || claimed(one) - claimed(other))[0] || null;
 }
 
+// What a policy says, for a line of the list.
+function sentenceOf(id) {
+  const known = policies.get(id);
+  if (!known) return "";
+  const quoted = known.citations.find((cite) => cite.text);
+  return quoted ? quoted.text : known.definition;
+}
+
 function headline(finding, policy, criterion) {
   const verdict = policy ? policy[criterion] : finding[criterion];
   const lacks = policy ? lacking(policy, criterion) : [];
@@ -25,6 +33,7 @@ function headline(finding, policy, criterion) {
   }
   if (verdict === "uninformed" && reasons.includes("claimed")) return "It took the user\u2019s word for it; whether that was true is not known.";
   if (verdict === "uninformed") return "It acted without looking; whether that was allowed is not known.";
+  if (verdict === "broken") return "It broke a rule of the conversation.";
   if (verdict === "inconclusive") return "This call could not be judged.";
   return "This call was compliant.";
 }
@@ -38,6 +47,9 @@ function factName(fact) {
 function story(finding, policy, conversation, criterion) {
   const verdict = policy ? policy[criterion] : finding[criterion];
   const lacks = policy ? lacking(policy, criterion) : [];
+  if (verdict === "broken") {
+    return [make("b", {}, said(finding.agent || "The agent", 60)), " broke ", code(finding.tool, 60), ` at step ${finding.step ?? "?"}: `, said((policy && policy.because) || finding.because, 500), "."];
+  }
   const out = [make("b", {}, said(finding.agent || "The agent", 60)), " called ", code(finding.tool, 60), ". "];
   if (lacks.length) {
     out.push(lacks.length === 1 ? "The policy turns on one fact it had not seen: the " : `The policy turns on ${lacks.length} facts it had not seen, the `);
@@ -52,7 +64,19 @@ function story(finding, policy, conversation, criterion) {
   return out;
 }
 
-function citation(policy) {
+// Where a long sentence speaks of the facts that were lacking: the start of the part that shares most words with them.
+function tellingPart(text, facts) {
+  const words = facts.flatMap((fact) => [...String(fact.claim || "").split(/\W+/), ...String(fact.field || "").split(/[_\W]+/), fact.entity]);
+  const terms = [...new Set(words.filter((term) => term && term.length > 3).map((term) => term.toLowerCase()))];
+  const sentences = [...text.matchAll(/[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]*\s*/g)];
+  const score = (sentence) => terms.filter((term) => sentence[0].toLowerCase().includes(term)).length;
+  const best = sentences.reduce((one, other) => (one === null || score(other) > score(one) ? other : one), null);
+  if (!best || !score(best)) return 0;
+  // Not so late that the end would leave the place half empty.
+  return Math.min(best.index, (sentences.findLast((sentence) => text.length - sentence.index >= 220) || best).index);
+}
+
+function citation(policy, facts = []) {
   const known = policies.get(policy.id);
   const cites = known ? known.citations : [];
   const quoted = cites.filter((cite) => cite.text);
@@ -63,7 +87,7 @@ function citation(policy) {
   return make("div", {class: "rule"},
     make("p", {class: "rule-label"}, "The policy"),
     make("div", {},
-      make("blockquote", {}, texts.map((text) => prose(text, 300, ""))),
+      make("blockquote", {}, texts.map((text) => prose(text, 300, "", text.length > 360 ? tellingPart(text, facts) : 0))),
       make("p", {class: "note"}, code(policy.id, 80), where.filter((words) => words.length).map((words) => [" \u00b7 ", words.map((word, index) => [index ? ", " : "", said(word, 60)])]),
         cites.length && !quoted.length ? " \u00b7 in the pack\u2019s own words; the document was not given" : "")));
 }

@@ -4,8 +4,8 @@ const PAGE = 40;
 const FILTERS = [
   ["verdict", "Verdict", (finding) => [finding[state.criterion]]],
   ["reason", "Reason", (finding) => [...new Set(finding.facts.filter((fact) => state.criterion === "strict" || fact.decisive).map((fact) => fact.reason))]],
-  ["tool", "Tool", (finding) => [finding.tool]],
-  ["policy", "Policy", (finding) => finding.policies.filter((policy) => policy[state.criterion] !== "compliant").map((policy) => policy.id)],
+  ["tool", "Tool", (finding) => (finding.rule ? [] : [finding.tool])],
+  ["policy", "Policy", (finding) => [...new Set([...(finding.rule ? [finding.tool] : []), ...finding.policies.filter((policy) => policy[state.criterion] !== "compliant").map((policy) => policy.id)])]],
   ["agent", "Agent", (finding) => [finding.agent]],
 ];
 const chosen = {verdict: "", reason: "", tool: "", policy: "", agent: "", text: ""};
@@ -18,7 +18,7 @@ function drawFilters() {
   const fields = FILTERS.map(([name, title, values]) => {
     const counts = new Map();
     for (const finding of flagged) for (const value of values(finding)) if (value) counts.set(value, (counts.get(value) || 0) + 1);
-    const order = name === "verdict" ? VERDICTS : name === "reason" ? REASONS : null;
+    const order = name === "verdict" ? KINDS : name === "reason" ? REASONS : null;
     const options = [...counts].sort((one, other) => (order ? order.indexOf(one[0]) - order.indexOf(other[0]) : other[1] - one[1]));
     if (chosen[name] && !counts.has(chosen[name])) options.push([chosen[name], 0]);
     const select = make("select", {id: `filter-${name}`, name}, make("option", {value: ""}, `All ${number(flagged.length)}`),
@@ -57,7 +57,7 @@ function rowOf(finding) {
   const facts = finding.facts.filter((fact) => state.criterion === "strict" || fact.decisive);
   // A violation is told by what was wrong, whatever else was not looked up.
   const wrong = finding[state.criterion] === "violation" && finding.because;
-  const line = facts.length && !wrong ? [code(facts[0].name, 46), " ", named(facts[0].reason), facts.length > 1 ? `, +${facts.length - 1}` : ""] : said(finding.because, 90);
+  const line = finding.rule ? said(sentenceOf((finding.policies[0] || {}).id), 110) : facts.length && !wrong ? [code(facts[0].name, 46), " ", named(facts[0].reason), facts.length > 1 ? `, +${facts.length - 1}` : ""] : said(finding.because, 90);
   return make("li", {}, make("a", {href: `#finding/${encodeURIComponent(safeForUrl(finding.id))}`, "data-finding": finding.id, class: finding[state.criterion], "aria-current": state.open === finding.id ? "true" : null},
     make("span", {class: "top"}, make("span", {class: `verdict ${finding[state.criterion]}`}, named(finding[state.criterion])), code(finding.tool, 34)),
     make("span", {class: "why"}, line),
@@ -108,6 +108,8 @@ function drawDetail(finding, conversation, moveFocus, policyId) {
   const criterion = state.criterion;
   const judged = finding.policies.filter((policy) => policy.missing);
   const policy = judged.find((entry) => entry.id === policyId) || mainPolicy(finding, criterion);
+  const isRule = finding.strict === "broken";
+  const because = policy && policy.because && !policy.because.startsWith("not looked up: ");
   const article = document.getElementById("detail");
   const others = findings.filter((entry) => entry.trajectory === finding.trajectory && entry.id !== finding.finding).slice(0, 12);
   const clean = finding.policies.length - judged.length;
@@ -118,15 +120,15 @@ function drawDetail(finding, conversation, moveFocus, policyId) {
     make("p", {class: "story"}, story(finding, policy, conversation, criterion)),
     judged.length > 1 ? make("div", {class: "policy-choice", role: "group", "aria-label": "Policies that flag this call"}, judged.map((entry) =>
       make("button", {type: "button", class: "quiet", "aria-pressed": String(entry === policy), on: {click: () => drawDetail(finding, conversation, false, entry.id)}}, code(entry.id, 40), " ", named(entry[criterion])))) : null,
-    policy ? citation(policy) : "",
-    drawing(finding, policy, conversation, criterion, "step-"),
+    policy ? citation(policy, lacking(policy, criterion)) : "",
+    isRule ? null : drawing(finding, policy, conversation, criterion, "step-"),
     make("dl", {class: "facts"},
-      policy && policy.because ? [make("dt", {}, "Because"), make("dd", {}, said(policy.because, 600))] : null,
+      because && !isRule ? [make("dt", {}, "Because"), make("dd", {}, said(policy.because, 600))] : null,
       policy && policy.depends_on_user ? [make("dt", {}, "Depends"), make("dd", {}, "on something only the user can say")] : null,
       (policy && policy.asks.length) ? [make("dt", {}, "To ask"), make("dd", {}, policy.asks.map((ask, index) => [index ? "; " : "", said(ask.question || ask.fact, 200)]))] : null,
       policy && policy.severity ? [make("dt", {}, "Severity"), make("dd", {}, said(policy.severity, 20))] : null,
       clean > 0 ? [make("dt", {}, "Also judged"), make("dd", {}, `${count(clean, "other policy", "other policies")}, all compliant`)] : null,
-      others.length ? [make("dt", {}, "Same conversation"), make("dd", {}, others.map((entry, index) => [index ? ", " : "", make("a", {href: `#finding/${encodeURIComponent(safeForUrl(entry.id))}`, "data-finding": entry.id}, `step ${entry.step ?? "?"}`)]))] : null,
+      others.length ? [make("dt", {}, "Same conversation"), make("dd", {}, others.map((entry, index) => [index ? ", " : "", make("a", {href: `#finding/${encodeURIComponent(safeForUrl(entry.id))}`, "data-finding": entry.id}, `step ${entry.step ?? "?"}`), ` ${named(entry[criterion])}`]))] : null,
       make("dt", {}, "Finding"), make("dd", {}, code(finding.finding, 80)),
       make("dt", {}, "In a terminal"), make("dd", {}, code(explainCommand(finding), 400))),
     transcript(finding, policy, conversation, criterion));

@@ -9,12 +9,14 @@ function drawOpening() {
   const overview = data.overview;
   const conversations = overview.agents.reduce((sum, agent) => sum + (agent.trajectories || 0), 0);
   const calls = overview.by_tool.reduce((sum, row) => sum + (row.executed ?? row.calls ?? 0), 0) || data.calls;
+  const broken = overview.by_rule.reduce((sum, row) => sum + (row.broken || 0), 0);
   const tally = make("p", {class: "tally"},
     make("span", {class: "near_miss"}, make("b", {}, number(total(state.criterion, "near_miss"))), " near-misses"), " and ",
     make("span", {class: "violation"}, make("b", {}, number(total(state.criterion, "violation"))), " violations"), " in ",
     make("span", {}, make("b", {}, number(calls)), " executed write calls"),
     conversations ? [" of ", make("span", {}, make("b", {}, number(conversations)), " conversations")] : null,
-    overview.agents.length > 1 ? [" by ", make("span", {}, make("b", {}, number(overview.agents.length)), " agents")] : null, ".");
+    overview.agents.length > 1 ? [" by ", make("span", {}, make("b", {}, number(overview.agents.length)), " agents")] : null, ".",
+    broken ? [" ", make("span", {class: "broken"}, make("b", {}, number(broken)), broken === 1 ? " rule of a conversation was broken." : " times a rule of a conversation was broken.")] : null);
   if (!data.opening) {
     section.replaceChildren(make("h1", {id: "opening-title"}, "Nothing was flagged."), tally,
       make("p", {class: "lede"}, "Policies that no call exercised are listed below: not flagged is not the same as compliant."));
@@ -28,8 +30,8 @@ function drawOpening() {
     make("p", {class: `verdict ${verdict}`}, named(verdict), make("span", {class: "note"}, verdict === "near_miss" ? DEFINITION : "")),
     make("h1", {id: "opening-title"}, headline(finding, policy, criterion)),
     make("p", {class: "story"}, story(finding, policy, conversation, criterion)),
-    drawing(finding, policy, conversation, criterion, "step-"),
-    policy ? citation(policy) : "",
+    finding.strict === "broken" ? null : drawing(finding, policy, conversation, criterion, "step-"),
+    policy ? citation(policy, lacking(policy, criterion)) : "",
     make("div", {class: "sum"}, tally,
       make("p", {}, make("a", {href: `#finding/${encodeURIComponent(safeForUrl(finding.finding))}`, "data-finding": finding.finding}, "Read this conversation"), " or ", make("a", {href: "#findings"}, "all findings"), ".")));
 }
@@ -39,8 +41,8 @@ function drawLede() {
   const unheld = data.conversations - held.size;
   const unkept = data.conversations - data.kept;
   document.getElementById("findings-lede").replaceChildren(
-    "Every flagged call, the most telling first. Use the arrow keys or ", make("kbd", {}, "j"), " and ", make("kbd", {}, "k"), " to go through them, ", make("kbd", {}, "/"), " to search.",
-    ...(left > 0 ? [` This page lists ${number(findings.length)} of ${number(data.flagged)}; the others are in `, make("code", {}, "calls.jsonl"), "."] : []),
+    "Every flagged call and every broken rule, the most telling first. Use the arrow keys or ", make("kbd", {}, "j"), " and ", make("kbd", {}, "k"), " to go through them, ", make("kbd", {}, "/"), " to search.",
+    ...(left > 0 ? [` This page lists ${number(findings.length)} of ${number(data.flagged)}; the others are in `, make("code", {}, "calls.jsonl"), " and ", make("code", {}, "findings.jsonl"), "."] : []),
     ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} ${unheld === 1 ? "is" : "are"} not in this page`, unkept ? ` (${number(unkept)} of them the audit did not keep)` : "", "; read one with ", make("code", {}, `bylaw explain ${plain(data.out, 40)} TRAJECTORY STEP`), "."] : []));
 }
 
@@ -60,6 +62,7 @@ function drawLimits() {
     item("Whether it went well.", overview.outcome_from ? ["Outcomes were read from ", said(overview.outcome_from, 300), "."] : "No outcome was recorded with these conversations."),
     item("Calls that could not be judged.", `${number(total(state.criterion, "inconclusive"))} were inconclusive; they count neither as compliant nor as violations.`),
     listed("Databases, by file.", overview.worlds),
+    listed("Tools that no guard binds: their calls were not judged.", overview.unguarded_tools),
     listed("Tools the pack does not know.", overview.unknown_tools),
     listed("Result fields that no observation maps.", overview.unmapped_fields),
     listed("Policies whose sentences changed since the pack was written.", overview.stale_policies),
@@ -78,7 +81,7 @@ function drawTerms() {
     ["inconclusive", "the call could not be judged; the finding says why."], ["compliant", "what the agent had seen permits the call, and so does what was true."]];
   const word = (name, text) => [make("dt", {}, name), make("dd", {}, text)];
   document.getElementById("terms").replaceChildren(...heading("terms", "The words"), make("dl", {class: "facts"},
-    terms.map(([kind, text]) => word(make("span", {class: `verdict ${kind}`}, named(kind)), text)),
+    [...terms, ["broken", "a rule about the course of a conversation, such as \u201cconfirm before every change\u201d, was broken at that step."]].map(([kind, text]) => word(make("span", {class: `verdict ${kind}`}, named(kind)), text)),
     word("determined", "the criterion that asks whether what was seen decides the policy."),
     word("strict", "the criterion that wants every fact on the policy\u2019s path to have been seen, even one that could not change the answer."),
     word("seen", "shown by a tool result delivered before the agent\u2019s turn. What a user says is a claim, not a fact.")),

@@ -68,20 +68,22 @@ function plain(text, limit = 80) {
   return shown.replace(new RegExp(UNSEEN.source, "gu"), codePoint).replaceAll("\n", " ");
 }
 
-function prose(text, limit, explain) {
+// A text, or so much of it as `limit` allows with a button for the rest; `from` is where to begin.
+function prose(text, limit, explain, from = 0) {
   const [whole, length] = Array.isArray(text) ? text : [String(text ?? ""), null];
   const box = make("div", {class: "prose", dir: "auto"});
-  const fill = (to) => {
-    box.replaceChildren(...parts(whole.slice(0, to)));
-    if (to < whole.length) {
+  const fill = (start, to) => {
+    box.replaceChildren(start ? "\u2026 " : "", ...parts(whole.slice(start, to)));
+    if (start || to < whole.length) {
       const more = make("button", {type: "button", class: "quiet more"}, `Show all ${number(length ?? whole.length)} characters`);
-      more.addEventListener("click", () => fill(whole.length));
-      box.append("\u2026 ", more);
+      more.addEventListener("click", () => fill(0, whole.length));
+      box.append(to < whole.length ? "\u2026 " : " ", more);
     } else if (length !== null) {
       box.append(make("p", {class: "note"}, `This page holds the first ${number(whole.length)} of ${number(length)} characters. The rest: `, explain));
     }
   };
-  fill(whole.length > limit * 1.2 ? limit : whole.length);
+  if (whole.length > limit * 1.2) fill(from, Math.min(whole.length, from + limit));
+  else fill(0, whole.length);
   return box;
 }
 
