@@ -217,7 +217,11 @@ def done(events: Sequence[Event], tool: str, match: Mapping[str, Any], judged: i
         if not isinstance(event, Call) or event.tool != tool:
             continue
         found = answer(events, step)
-        if found is None or not found[1].captured or (known_at is not None and found[0] >= known_at):
+        at = events[judged]
+        is_open = found is None or (known_at is not None and found[0] >= known_at)
+        if is_open and known_at is not None and isinstance(at, Call) and event.turn == at.turn:
+            took_effect = True
+        elif found is None or is_open or not found[1].captured:
             took_effect = None
         else:
             took_effect = not refused(found[1])

@@ -1,9 +1,8 @@
 """Whether a tool accepted a call, read off its result."""
 
-import re
-from functools import lru_cache
 from typing import Any, cast
 
+from bylaw.policy.pattern import compile_pattern
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Result
 
@@ -23,7 +22,7 @@ def accepted(tool: Tool | None, result: Result | None) -> bool | None:
     if not isinstance(content, str):
         content = bytes(content).decode("utf-8", "replace")
     if tool is not None and tool.refused:
-        return _pattern(tool.refused).search(content) is None
+        return compile_pattern(tool.refused, 0).search(content) is None
     if result.error is False:
         return True
     head = content.lstrip()[:64]
@@ -47,8 +46,3 @@ def _is_refusal(record: dict[str, Any]) -> bool:
 
 def _is_no(value: Any) -> bool:
     return value.lower() == "false" if isinstance(value, str) else value in (False, 0)
-
-
-@lru_cache(maxsize=256)
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text)

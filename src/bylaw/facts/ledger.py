@@ -226,16 +226,27 @@ class Ledger:
 
     def delivered(self, tool: str, at: Made) -> Iterator[tuple[Made, Any]]:
         """The accepted calls of `tool` whose results the judged call's agent had been shown, with those results."""
+        for made in self._answered(tool, at):
+            result = made.result
+            if result is not None and result.captured and accepted(made.tool, result):
+                yield made, result.value()
+
+    def _answered(self, tool: str, at: Made) -> Iterator[Made]:
+        """The calls of `tool` whose results the judged call's agent had been shown."""
         for made in self.calls.values():
             shown = made.delivered is not None and made.delivered < at.start
             if shown and made.call.tool == tool and made.call.by == "agent" and made.call.agent == at.call.agent:
-                result = made.result
-                if result is not None and result.captured and accepted(made.tool, result):
-                    yield made, result.value()
+                yield made
 
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: Made) -> bool:
         """Whether the judged call's agent had made just that call, and been answered, before its turn."""
-        return any(made.call.arguments == arguments for made, _ in self.delivered(tool, at))
+        return any(
+            made.call.arguments == arguments
+            and made.result is not None
+            and made.result.captured
+            and bool(accepted(made.tool, made.result))
+            for made in self._answered(tool, at)
+        )
 
     def done(self, tool: str, match: Mapping[str, Any], at: Made, *, known_at: int | None = None) -> int | Missing:
         """How many calls of `tool` before `at` took effect with arguments equal to `match`; UNSEEN where unsure."""
@@ -246,7 +257,9 @@ class Ledger:
             if made.call.tool != tool:
                 continue
             is_known = made.delivered is not None and (known_at is None or made.delivered < known_at)
-            happened = made.accepted if is_known else None
+            # A call of the same turn counts as done until its result comes, as it does for what it makes stale.
+            is_pending = known_at is not None and made.start == at.start
+            happened = made.accepted if is_known else True if is_pending else None
             matches = _matches(made.call, match)
             if happened is False or matches is False:
                 continue

@@ -1,6 +1,5 @@
 """How a tool's arguments and result become facts, and what a write makes stale."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from msgspec import Struct
 from bylaw.facts.entity import UNDECLARED, Entity, Key
 from bylaw.facts.path import NOTHING, Getter, Scope
 from bylaw.facts.value import key_of, names_several
+from bylaw.policy.pattern import Pattern
 
 
 class Observation(Struct, frozen=True):
@@ -23,9 +23,9 @@ class Observation(Struct, frozen=True):
     only: bool
     """Nothing is shown but `fields`."""
     when: Callable[[Scope], bool] | None = None
-    text: re.Pattern[str] | None = None
+    text: Pattern | None = None
     """Read from any text result that matches, an error included; its named groups are the item."""
-    absent: re.Pattern[str] | None = None
+    absent: Pattern | None = None
     """A text result that matches shows that the keyed thing does not exist."""
 
 

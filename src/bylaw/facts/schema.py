@@ -10,6 +10,7 @@ from bylaw.errors import BylawError
 from bylaw.facts.entity import UNDECLARED, Entity, Field, FieldType, Key, Lookup, Saying
 from bylaw.facts.observation import Change, Observation
 from bylaw.facts.path import Getter, PathError, Scope, compile_each, compile_misfit, compile_path
+from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
 
@@ -56,9 +57,17 @@ class Schema(Struct, frozen=True):
     effects: dict[str, tuple[Effect, ...]]
     searches: dict[tuple[str, str], Search] = field(default_factory=dict[tuple[str, str], Search])
     """Look-up functions by entity and field: asked where no observation shows the field."""
+    ways: dict[tuple[str, str], list[Lookup]] = field(default_factory=dict[tuple[str, str], list[Lookup]])
+    """What `ways_to` has found."""
 
     def ways_to(self, entity: Entity, field: str) -> list[Lookup]:
         """The read calls keyed by the entity's own key that may show the field, its declared `read` first."""
+        known = self.ways.get((entity.name, field))
+        if known is None:
+            known = self.ways[entity.name, field] = self._ways_to(entity, field)
+        return known
+
+    def _ways_to(self, entity: Entity, field: str) -> list[Lookup]:
         ways = [entity.read] if entity.read is not None else []
         for tool, kinds in self.shows.items():
             declared = self.tools[tool]
@@ -306,20 +315,24 @@ class SchemaReader:
             self._fault(error.message, *at, hint=error.hint)
             return None
 
-    def _pattern(self, text: Any, at: tuple[str | int, ...]) -> re.Pattern[str] | None:
+    def _pattern(self, text: Any, at: tuple[str | int, ...]) -> Pattern | None:
         try:
-            return re.compile(str(text), re.IGNORECASE)
+            return compile_pattern(str(text))
         except re.error as error:
             self._fault(f"`{text}` is not a pattern: {error}", *at)
-            return None
+        except PatternError as error:
+            self.faults.append(PatternError(error.message, place=self._place(*at), hint=error.hint))
+        return None
 
     def _section(self, name: str) -> dict[str, Any]:
         return cast(dict[str, Any], self._data.get(name) or {})
 
     def _fault(self, message: str, *at: str | int, hint: str = "") -> None:
+        self.faults.append(SchemaError(message, place=self._place(*at), hint=hint))
+
+    def _place(self, *at: str | int) -> str:
         source, file = (self._tool_source, "tools.yaml") if at[:1] == ("tools",) else (self._source, "entities.yaml")
-        place = source.place(*at) if source is not None else file
-        self.faults.append(SchemaError(message, place=place, hint=hint))
+        return source.place(*at) if source is not None else file
 
 
 def _names(value: Any) -> tuple[str, ...]:

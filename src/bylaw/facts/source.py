@@ -1,8 +1,6 @@
 """The three places a guard's facts come from: what the agent has seen, hindsight, and a world."""
 
-import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, Missing
@@ -10,6 +8,7 @@ from bylaw.facts.ledger import Ledger, Made, Shown
 from bylaw.facts.path import NOTHING
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
+from bylaw.policy.pattern import compile_pattern
 
 FOREVER = 1 << 60
 """A step after every step."""
@@ -31,7 +30,7 @@ class Testimony:
             value = self._at.call.arguments.get(saying.argument) if saying.argument else None
             if value is not None:
                 return coerce(field, value)
-        patterns = [(_pattern(saying.says), saying.value) for saying in field.sayings if saying.says]
+        patterns = [(compile_pattern(saying.says), saying.value) for saying in field.sayings if saying.says]
         for step, text in reversed(self._ledger.said) if patterns else ():
             if step >= self._at.step:
                 continue
@@ -198,8 +197,3 @@ class Truth:
 
 def _as_of(entry: Shown) -> int:
     return entry.as_of
-
-
-@lru_cache(maxsize=512)
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE)
