@@ -6,10 +6,10 @@ from decimal import Decimal
 import pytest
 
 from bylaw.facts.entity import Fact
-from bylaw.guard import NOTHING, Completion
+from bylaw.guard import NOTHING, Completion, Vocabulary, parse_guards
 
 from .asking import EXISTS, names, outcome, said, wrapped
-from .shop import ARGUMENTS, faults, order
+from .shop import ARGUMENTS, VOCABULARY, faults, order
 from .twin import Table
 
 
@@ -431,3 +431,16 @@ class TestRule14Limits:
         before = "".join(f"if facts.Order('{key}').paid:\n    x = 1\n" for key in keys)
         completion = said(wrapped("True", before), {Fact("Order", (key,), "exists"): True for key in keys})
         assert (completion.outcome, completion.paths) == ("permit", 256)
+
+
+def test_done_asks_for_a_tool_that_changes_something_and_for_its_arguments() -> None:
+    writes = {"refund": frozenset({"order_id"})}
+    strict = Vocabulary(VOCABULARY.entities, VOCABULARY.arguments, VOCABULARY.tools | {"look"}, writes)
+
+    def wrong(call: str) -> list[str]:
+        text = f'def g(call, facts):\n    if {call} > 0:\n        return permit()\n    return deny("no")\n'
+        return [fault.message for fault in parse_guards(text, file="g.py", vocabulary=strict)[1]]
+
+    assert wrong('done("refund", order_id="A")') == []
+    assert wrong('done("look")') == ["`look` changes nothing, so nothing is done by it"]
+    assert wrong('done("refund", order="A")') == ["`refund` has no argument `order`"]

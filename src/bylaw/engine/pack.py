@@ -172,7 +172,7 @@ def _searches(folder: Folder, schema: Schema) -> tuple[Schema, list[BylawError]]
 
 
 def _vocabulary(schema: Schema) -> Vocabulary:
-    return Vocabulary(schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools))
+    return Vocabulary(schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools), schema.writes())
 
 
 def _unguarded(

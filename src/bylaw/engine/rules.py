@@ -159,7 +159,9 @@ class RulesReader:
 
     def _code(self, name: str, description: str, text: str, at: tuple[str, ...]) -> Predicate:
         schema = self._schema
-        vocabulary = Vocabulary(schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools))
+        vocabulary = Vocabulary(
+            schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools), schema.writes()
+        )
         assert self._source is not None
         file, _, line = self._source.place(*at).rpartition(":")
         try:

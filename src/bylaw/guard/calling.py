@@ -76,6 +76,16 @@ class Calling(Reading):
             )
         if first.value not in self.vocabulary.tools:
             return self.fault(node, f"there is no tool `{first.value}`", self.meant(first.value, self.vocabulary.tools))
+        if (writes := self.vocabulary.writes) is not None:
+            if first.value not in writes:
+                return self.fault(
+                    node, f"`{first.value}` changes nothing, so nothing is done by it", self.meant(first.value, writes)
+                )
+            arguments = writes[first.value]
+            for keyword in node.keywords:
+                if keyword.arg not in arguments:
+                    name = str(keyword.arg)
+                    self.fault(node, f"`{first.value}` has no argument `{name}`", self.meant(name, arguments))
         return self.run("do_done", ast.Constant(first.value), self.named(node.keywords))
 
     def method(self, node: ast.Call, func: ast.Attribute) -> ast.expr:

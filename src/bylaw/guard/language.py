@@ -37,6 +37,8 @@ class Vocabulary(Struct, frozen=True):
     entities: Mapping[str, Entity]
     arguments: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
+    writes: Mapping[str, frozenset[str]] | None = None
+    """The arguments of each tool that changes something, where that is known."""
 
 
 BUILT_INS = frozenset(
