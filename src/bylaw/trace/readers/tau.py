@@ -4,23 +4,28 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Raw, Struct
 
-from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, Record, decode, find_value, not_json, records, salvage
+from bylaw.errors import BylawError, RecordError
+from bylaw.trace.document import Layout, Malformed, Record, decode, elements, find_value, not_json, records, salvage
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
 from bylaw.trace.readers.openai import is_full_reward
+from bylaw.trace.readers.react import is_react, told_as_calls
+from bylaw.trace.readers.ticks import Tick, messages_of
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
 from bylaw.trace.trajectory import Outcome, Trajectory
 from bylaw.trace.transcript import Transcript
 
+_ABSENT = Raw(b"")
+
 
 class Tau1Run(Struct, gc=False):
     """One run of tau-bench."""
 
-    traj: list[ChatMessage] | None
+    traj: list[ChatMessage] | None = None
+    messages: list[ChatMessage] | None = None
     task_id: Id = None
     trial: int | None = None
     reward: float | None = None
@@ -39,15 +44,20 @@ class Environment(Struct):
 class Info(Struct):
     """What a tau2 file says about all its simulations."""
 
-    agent_info: Model = field(default_factory=Model)
-    environment_info: Environment = field(default_factory=Environment)
+    agent_info: Model | None = None
+    environment_info: Environment | None = None
 
 
 class Results(Struct):
-    """A tau2 file: the simulations stay undecoded until their turn comes."""
+    """A tau2 file: the simulations stay undecoded until their turn comes, or are files of their own in a folder."""
 
-    simulations: list[Raw]
+    simulations: list[Raw] | None = None
     info: Info | None = None
+    domain: str | None = None
+    simulation_index: Raw = _ABSENT
+    messages: Raw = _ABSENT
+    ticks: Raw = _ABSENT
+    """The last two where the file is one simulation."""
 
 
 class DatabaseCheck(Struct):
@@ -62,7 +72,8 @@ class RewardInfo(Struct):
 class Simulation(Struct, gc=False):
     """One run of tau2-bench."""
 
-    messages: list[ChatMessage] | None
+    messages: list[ChatMessage] | None = None
+    ticks: list[Tick] | None = None
     id: Id = None
     task_id: Id = None
     trial: int | None = None
@@ -92,7 +103,8 @@ def read_tau1(source: Source, layout: Layout) -> Iterator[Trajectory | RecordErr
 def _tau1_run(source: Source, record: Record, agent: str) -> Trajectory:
     run = decode(_TAU1, record.raw)
     transcript = Transcript()
-    follow(run.traj or (), transcript)
+    messages = run.traj or run.messages or ()
+    follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
     outcome = None if run.reward is None else Outcome(is_full_reward(run.reward), "reward")
     return Trajectory(
         id=f"{source.name}#{record.index}",
@@ -108,20 +120,13 @@ def _tau1_run(source: Source, record: Record, agent: str) -> Trajectory:
 
 
 def read_tau2(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
-    """The simulations of a tau2 file, or simulations that stand alone, one a line."""
+    """The simulations of a tau2 file, or simulations that stand alone: one a line, a list, or a file each."""
     info = Info()
     if layout == "lines":
         pieces = records(source, layout)
     else:
         data, why = source.document()
-        try:
-            results = _RESULTS.decode(data)
-        except (msgspec.DecodeError, RecursionError) as error:
-            why = why or not_json(error, data)
-            info, pieces = _salvage(source, data, why)
-        else:
-            info = results.info or info
-            pieces = (Record(raw, index) for index, raw in enumerate(results.simulations))
+        info, pieces = _pieces(source, data, why)
     for record in source.wanted(pieces):
         if isinstance(record, RecordError):
             yield record
@@ -130,6 +135,36 @@ def read_tau2(source: Source, layout: Layout) -> Iterator[Trajectory | RecordErr
             yield _simulation(source, record, info)
         except Malformed as error:
             yield record.fault(source, str(error))
+
+
+def _pieces(source: Source, data: bytes, why: str) -> tuple[Info, Iterator[Record | RecordError]]:
+    if data.lstrip().startswith(b"["):
+        return _info_beside(source), elements(source, data, why)
+    try:
+        results = _RESULTS.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return _salvage(source, data, why or not_json(error, data))
+    info = results.info or Info()
+    if info.environment_info is None and results.domain is not None:
+        info = Info(info.agent_info, Environment(results.domain))
+    if results.simulations is not None:
+        return info, (Record(raw, index) for index, raw in enumerate(results.simulations))
+    if bytes(results.messages) or bytes(results.ticks):
+        return _info_beside(source), iter([Record(data, 0)])
+    if bytes(results.simulation_index):
+        return info, iter(())
+    return info, iter([source.fault(0, "neither `simulations` nor `messages` in it")])
+
+
+def _info_beside(source: Source) -> Info:
+    """What the `results.json` of a folder of simulations says about each of them."""
+    beside = source.path.parent.parent / "results.json"
+    if source.path.parent.name != "simulations" or not beside.is_file():
+        return Info()
+    try:
+        return _RESULTS.decode(Source(beside).document()[0]).info or Info()
+    except (BylawError, msgspec.DecodeError, RecursionError):
+        return Info()
 
 
 def _salvage(source: Source, data: bytes, why: str) -> tuple[Info, Iterator[Record | RecordError]]:
@@ -151,8 +186,8 @@ def _salvage(source: Source, data: bytes, why: str) -> tuple[Info, Iterator[Reco
 def _simulation(source: Source, record: Record, info: Info) -> Trajectory:
     run = decode(_SIMULATION, record.raw)
     transcript = Transcript()
-    follow(run.messages or (), transcript, result_id="id")
-    environment = info.environment_info
+    follow(messages_of(run.ticks or ()) if run.messages is None else run.messages, transcript, result_id="id")
+    environment = info.environment_info or Environment()
     reward_info = run.reward_info or RewardInfo()
     db_match = reward_info.db_check.db_match if reward_info.db_check else None
     outcome = None
@@ -160,7 +195,7 @@ def _simulation(source: Source, record: Record, info: Info) -> Trajectory:
         outcome = Outcome(db_match, "reward_info.db_check.db_match")
     elif reward_info.reward is not None:
         outcome = Outcome(is_full_reward(reward_info.reward), "reward")
-    model = info.agent_info.llm
+    model = info.agent_info.llm if info.agent_info else None
     definitions = environment.tool_defs
     return Trajectory(
         id=text_id(run.id) or f"{source.name}#{record.index}",
