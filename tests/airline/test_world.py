@@ -167,12 +167,14 @@ def test_things_are_known_absent_or_not_known(second: AirlineWorld) -> None:
     assert second.record("Flight", ("HAT001", "2024-06-01")) is ABSENT
     assert second.record("Airport", ("SFO",)) is UNSEEN
     assert second.record("Flight", ("HAT001", "2024-05-14")) == {
-        "origin": "SFO",
-        "destination": "JFK",
         "status": "landed",
         "prices": {},
         "available_seats": {},
     }
+    route = second.record("Route", ("HAT001",))
+    assert isinstance(route, dict)
+    assert (route["origin"], route["destination"]) == ("SFO", "JFK")
+    assert second.record("Route", ("HAT009",)) is ABSENT
     assert second.members("Flight", {}) is None
 
 
@@ -208,6 +210,15 @@ def test_a_conversation_went_well_if_it_left_what_the_gold_actions_leave(second:
     assert tasks.outcome(run, still).good is False  # type: ignore[union-attr]
     assert tasks.outcome(run, moved).good is True  # type: ignore[union-attr]
     assert tasks.outcome(Trajectory("b", (), format="tau1", details={"task_id": "7"}), moved) is None
+
+
+def test_of_a_users_legs_those_that_are_late_are_listed_where_there_are_any(second: AirlineWorld) -> None:
+    world = second.fork()
+    assert world.members("Leg", {"user_id": "ada"}) == [("R1", "HAT001", "2024-05-20")]
+    tools.answer(world, "book_reservation", booking(flights=[{"flight_number": "HAT001", "date": "2024-05-21"}]))
+    assert len(world.members("Leg", {"user_id": "ada"}) or ()) == 2
+    world.days["HAT001", "2024-05-21"] = {"status": "delayed"}
+    assert world.members("Leg", {"user_id": "ada"}) == [("HATHAT", "HAT001", "2024-05-21")]
 
 
 def test_arithmetic_is_rounded_and_nothing_else_is_computed(first: AirlineWorld) -> None:

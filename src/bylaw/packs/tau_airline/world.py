@@ -84,27 +84,30 @@ class AirlineWorld:
                 trip = self.reservation(key[0])
                 found = {"user_id": trip["user_id"]} if trip is not None and key in self.legs(key[0]) else None
             case "Flight" | "Fare":
-                timetable = self.flight(key[0])
                 found = self.day(*key)
-                if found is not None and timetable is not None:
+                if found is not None:
                     bare: Record = {"prices": {}, "available_seats": {}}
-                    route = {"origin": timetable["origin"], "destination": timetable["destination"]}
-                    found = {**bare, **route, **found}
+                    found = {**bare, **found}
+            case "Route":
+                found = self.flight(key[0])
             case _:
                 return UNSEEN
         return ABSENT if found is None else found
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[tuple[Any, ...]] | None:
-        """The user's reservations and their legs; other things are not listed."""
+        """The user's reservations and their legs; other things are not listed.
+
+        Of the legs, those that are delayed or cancelled where there are any: a certificate can be about no other.
+        """
         if entity not in ("Reservation", "Leg") or set(match) != {"user_id"}:
             return None
         user = self.user(match["user_id"])
         trips: list[str] = [] if user is None else user["reservations"]
-        return (
-            [(trip,) for trip in trips]
-            if entity == "Reservation"
-            else [leg for trip in trips for leg in self.legs(trip)]
-        )
+        if entity == "Reservation":
+            return [(trip,) for trip in trips]
+        legs = [leg for trip in trips for leg in self.legs(trip)]
+        late = [leg for leg in legs if (self.day(leg[1], leg[2]) or {}).get("status") in ("delayed", "cancelled")]
+        return late or legs
 
     def legs(self, reservation_id: str) -> list[tuple[str, str, str]]:
         """The flights that a reservation had when the conversation began, and those it has now."""

@@ -1,9 +1,15 @@
+# The status of every flight that may have left is needed, also after one that has.
 def cancel_not_flown(call, facts):
     reservation = facts.Reservation(call.reservation_id)
+    flown = ""
+    day = ""
     for leg in reservation.flights:
         if date(leg.date) <= date(now()):
-            if facts.Flight(leg.flight_number, leg.date).status in ("landed", "flying"):
-                return deny(f"flight {leg.flight_number} on {leg.date} has already been flown")
+            if facts.Flight(leg.flight_number, leg.date).status in ("landed", "flying") and flown == "":
+                flown = leg.flight_number
+                day = leg.date
+    if flown != "":
+        return deny(f"flight {flown} on {day} has already been flown")
     return permit()
 
 

@@ -1,30 +1,30 @@
 # A certificate names no reservation: one of the user's reservations must justify the amount. Each leg is asked for
-# itself, so that the status of the flight that is late is enough.
+# itself, so that the status of the flight that is late is enough; of membership, cabin and insurance only what decides
+# is read. A leg that justifies the amount answers for all others, so they stand in one question.
 def compensation(call, facts):
     if not any(
         facts.Flight(leg.flight_number, leg.date).status in ("delayed", "cancelled")
+        and len(facts.Reservation(leg.reservation_id).passengers) > 0
+        and (
+            facts.Reservation(leg.reservation_id).cabin == "business"
+            or facts.Reservation(leg.reservation_id).insurance == "yes"
+            or facts.User(call.user_id).membership in ("regular", "silver", "gold")
+        )
         for leg in facts.Leg.seen(user_id=call.user_id)
     ):
         return deny("no flight of the user's reservations is delayed or cancelled")
     if done("send_certificate", user_id=call.user_id, amount=call.amount) > 0:
         return deny("a certificate of this amount was already sent in this conversation")
     if any(
-        call.amount == 100 * len(facts.Reservation(leg.reservation_id).passengers)
-        and facts.Flight(leg.flight_number, leg.date).status == "cancelled"
-        and (
-            facts.Reservation(leg.reservation_id).cabin == "business"
-            or facts.Reservation(leg.reservation_id).insurance == "yes"
-            or facts.User(call.user_id).membership != "regular"
+        (
+            facts.Flight(leg.flight_number, leg.date).status == "cancelled"
+            and call.amount == 100 * len(facts.Reservation(leg.reservation_id).passengers)
+            or facts.Flight(leg.flight_number, leg.date).status == "delayed"
+            and done("cancel_reservation", reservation_id=leg.reservation_id)
+            + done("update_reservation_flights", reservation_id=leg.reservation_id)
+            > 0
+            and call.amount == 50 * len(facts.Reservation(leg.reservation_id).passengers)
         )
-        for leg in facts.Leg.seen(user_id=call.user_id)
-    ):
-        return permit()
-    if any(
-        done("cancel_reservation", reservation_id=leg.reservation_id)
-        + done("update_reservation_flights", reservation_id=leg.reservation_id)
-        > 0
-        and call.amount == 50 * len(facts.Reservation(leg.reservation_id).passengers)
-        and facts.Flight(leg.flight_number, leg.date).status == "delayed"
         and (
             facts.Reservation(leg.reservation_id).cabin == "business"
             or facts.Reservation(leg.reservation_id).insurance == "yes"

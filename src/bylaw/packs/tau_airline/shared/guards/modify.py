@@ -24,8 +24,8 @@ def modify_route(call, facts):
                 origin = leg.origin
                 destination = leg.destination
         if origin == "":
-            origin = facts.Fare(flight.flight_number, flight.date).origin
-            destination = facts.Fare(flight.flight_number, flight.date).destination
+            origin = facts.Route(flight.flight_number).origin
+            destination = facts.Route(flight.flight_number).destination
         if start == "":
             start = origin
         end = destination
@@ -73,11 +73,16 @@ def modify_cabin_price(call, facts):
 
 def modify_cabin_flown(call, facts):
     reservation = facts.Reservation(call.reservation_id)
+    flown = ""
+    day = ""
     if call.cabin != reservation.cabin:
         for leg in reservation.flights:
             if date(leg.date) <= date(now()):
-                if facts.Flight(leg.flight_number, leg.date).status in ("landed", "flying"):
-                    return deny(f"flight {leg.flight_number} on {leg.date} has already been flown")
+                if facts.Flight(leg.flight_number, leg.date).status in ("landed", "flying") and flown == "":
+                    flown = leg.flight_number
+                    day = leg.date
+    if flown != "":
+        return deny(f"flight {flown} on {day} has already been flown")
     return permit()
 
 
