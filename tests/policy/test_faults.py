@@ -118,6 +118,10 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         edited("entities.yaml", FIELD, '      paid: {type: boolean, origin: user, from: [{says: "("}]}\n'),
         "BY404 entities.yaml:6: `(` is not a pattern",
     ),
+    "a saying that could take for ever": (
+        edited("entities.yaml", FIELD, '      paid: {type: boolean, origin: user, from: [{says: "(a+)+b"}]}\n'),
+        "BY409 entities.yaml:6: `(a+)+b` could take for ever on some text",
+    ),
     "claims as a list": (
         edited("entities.yaml", FIELD, "      paid: {type: boolean, claims: [paid it]}\n"),
         "BY408 entities.yaml:6: `claims` must be a mapping, not a list",

@@ -1,6 +1,5 @@
 """Values of fields that a pack marks `private`, found wherever a conversation shows them."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -9,6 +8,7 @@ from bylaw.facts.entity import Field, Key, Missing
 from bylaw.facts.observation import sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.world import Record, World
+from bylaw.policy.pattern import compile_pattern
 from bylaw.trace.event import Call, Event, Message, Result
 
 
@@ -74,7 +74,7 @@ class Private:
         """What the user says of them, by the pack's patterns."""
         for label, saying in self._said:
             if saying.says:
-                for match in re.finditer(saying.says, text, re.IGNORECASE):
+                for match in compile_pattern(saying.says).finditer(text):
                     yield label, match[match.lastindex or 0], "", False
 
     def in_record(self, entity: str, key: Key, record: Record) -> "Iterator[Found]":
