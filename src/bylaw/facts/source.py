@@ -170,12 +170,16 @@ class Truth:
         self._ledger = ledger
         self._at = at
         self._testimony = Testimony(ledger, at, context)
+        self._records: dict[tuple[str, Key], Mapping[str, Any] | Missing] = {}
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """The true value."""
         if field.origin != "system":
             return self._testimony.read(field)
-        record = self._world.record(entity.name, key_of(key))
+        asked = (entity.name, key_of(key))
+        record = self._records.get(asked)
+        if record is None:
+            record = self._records[asked] = self._world.record(*asked)
         if isinstance(record, Missing):
             return record if field.name != "exists" else False if record is ABSENT else UNSEEN
         if field.name == "exists":
