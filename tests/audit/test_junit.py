@@ -81,3 +81,16 @@ def test_an_audit_without_write_calls_is_no_suite(tmp_path: Path) -> None:
     write_desk(tmp_path, [talk("quiet", "Hello.")])
     bylaw(tmp_path, "audit", "logs.jsonl", *WORLD)
     assert suites(tmp_path) == {}
+
+
+def test_a_call_that_no_guard_binds_is_skipped_and_not_passed(tmp_path: Path) -> None:
+    write_desk(tmp_path, [talk("one", "Note it.", "Sure?", ("note_account", {"customer_id": "C1"}, "ok"))])
+    tools = tmp_path / "pack" / "tools.yaml"
+    tools.write_text(
+        f"{tools.read_text().rstrip()}\n  note_account: {{effect: write, parameters: {{customer_id: string}}}}\n"
+    )
+    done = bylaw(tmp_path, "audit", "logs.jsonl", *WORLD)
+    (case,) = (case for case in suites(tmp_path)["desk-bot"] if case.get("classname") == "note_account")
+    assert (case[0].tag, case[0].get("message")) == ("skipped", "not judged: no guard binds this tool")
+    assert "no guard" in done
+    assert "so their calls were not judged: note_account" in " ".join(done.split())

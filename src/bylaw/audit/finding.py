@@ -38,6 +38,8 @@ class Finding(Struct, frozen=True):
     executed: bool | None
     charges: tuple[Charge, ...]
     because: str = ""
+    judged: bool = True
+    """Whether anything binds the call; one that nothing binds is compliant only for want of a verdict."""
 
     def counts(self, verdicts: Collection[str], severity: str = "low") -> bool:
         """Whether it was really done and, under a policy at least that severe, has one of the verdicts."""
@@ -95,7 +97,8 @@ class CallLine(Struct):
         )
         verdict = _flagged(self.strict, self.determined)
         head = (self.finding, "call", self.tool, self.trajectory, self.agent, self.step)
-        return Finding(*head, verdict, self.executed, charges, self.because)
+        judged = bool(self.policies or self.because)
+        return Finding(*head, verdict, self.executed, charges, self.because, judged)
 
 
 class _RuleLine(Struct):

@@ -38,7 +38,8 @@ class Suite(Struct):
 def write_junit(out: Path, target: Path, *, standings: Standings | None = None) -> Path:
     """Write the calls and broken rules of the audit in `out`.
 
-    A finding fails its case; one that was there before, is waived, was refused or is not settled is skipped.
+    A finding fails its case; one that was there before, is waived, was refused or is not settled is skipped,
+    and so is a call that no guard binds.
     """
     standings = standings or Standings()
     suites: dict[str, Suite] = {}
@@ -104,7 +105,7 @@ def _case(finding: Finding, standings: Standings) -> str:
 def _outcome(finding: Finding, standings: Standings) -> tuple[str, str]:
     """How a case ends, and what is said of it."""
     if finding.verdict == "compliant":
-        return "passed", ""
+        return ("passed", "") if finding.judged else ("skipped", "not judged: no guard binds this tool")
     because = next((charge.because for charge in finding.charges if charge.because), finding.because)
     told = f"{finding.verdict.replace('_', '-')}: {because}" if because else finding.verdict.replace("_", "-")
     if finding.verdict not in _FAILED:

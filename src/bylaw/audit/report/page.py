@@ -23,8 +23,6 @@ from bylaw.errors import UsageError
 
 CONVERSATIONS = 12_000_000
 """Room for conversations in the page, in characters, compressed; what does not fit is named in the page."""
-SENTENCE = 300
-"""How long a policy's sentence may be to stand beside the opening drawing."""
 SCRIPTS = ("text", "data", "drawing", "charts", "conversation", "findings", "page")
 
 
@@ -130,14 +128,14 @@ def _opening(
 
 
 def _draws_well(finding: Record, conversation: Record, sentences: dict[str, str]) -> tuple[bool, ...]:
-    """A call that no outcome check caught, made on a user's word, with a sentence and a conversation short enough."""
+    """A call that no outcome check caught, made on a user's word, with a sentence and a short enough conversation."""
     outcome = conversation["outcome"]
     facts = [fact for policy in finding["policies"] for fact in policy.get("missing", ())]
     return (
         outcome is None or outcome["good"],
         any(fact["reason"] == "claimed" and fact["decisive"] for fact in facts),
         outcome is not None,
-        all(len(sentences.get(policy["id"], "")) <= SENTENCE for policy in finding["policies"] if "missing" in policy),
+        all(sentences.get(policy["id"]) for policy in finding["policies"] if "missing" in policy),
         len(conversation["events"]) <= 40,
     )
 
