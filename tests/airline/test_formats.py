@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from bylaw.audit.request import Request
+from bylaw.audit.run import audit, read_calls
 from bylaw.trace import Call, Message, Result, Trajectory, read
-from tests.airline.small import RESERVATIONS
+from tests.airline.small import RESERVATIONS, write_tau2
 
 SHOWN = json.dumps(RESERVATIONS["R1"])
 KEY = {"reservation_id": "R1"}
@@ -251,3 +253,17 @@ def test_a_run_that_failed_to_start_is_a_conversation_without_events(tmp_path: P
     again = {"task_id": 0, "trial": 1, "reward": 1.0, "info": {}, "traj": FIRST["tool calls"]}
     first, second = read(write(tmp_path / "runs.json", [failed, again]))
     assert (told(first), told(second)) == ([], EVENTS)
+
+
+def test_runs_of_another_domain_are_left_out_and_named(tmp_path: Path) -> None:
+    ours, theirs = results(simulation(TALK)), results(simulation(TALK, id="s2"))
+    theirs["info"] = INFO | {"environment_info": {"domain_name": "retail", "policy": "", "tool_defs": None}}
+    files = [write(tmp_path / "ours.json", ours), write(tmp_path / "theirs.json", theirs)]
+    world = write_tau2(tmp_path / "world")
+    report = audit(Request(tuple(files), "tau-airline", world=world), tmp_path / "out")
+    assert [line["trajectory"] for line in read_calls(tmp_path / "out")] == ["s1"]
+    (skipped,) = report.skipped
+    assert skipped.place.endswith("theirs.json")
+    assert "`retail`" in skipped.message
+    forced = audit(Request(tuple(files), "tau-airline/tau2", world=world), tmp_path / "forced")
+    assert forced.skipped == ()

@@ -34,7 +34,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "a base that is nowhere": (edited("pack.yaml", "now:", "base: ../none\nnow:"), "BY405 pack.yaml:6: base `../none`"),
     "a slip in the manifest": (
         edited("pack.yaml", "title:", "titel:"),
-        "BY408 pack.yaml:4: `titel` means nothing here; known: base, criterion",
+        "BY408 pack.yaml:4: `titel` means nothing here; known: about, base, criterion",
     ),
     "a manifest that is a list": ({"pack.yaml": "- format: 1\n"}, "BY408 pack.yaml:1: a list means nothing here"),
     # tools.yaml

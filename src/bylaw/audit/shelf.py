@@ -1,11 +1,12 @@
 """The packs and worlds of one audit: which of them a trajectory is held to."""
 
 import importlib
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from bylaw.engine.pack import Pack, load_pack
-from bylaw.errors import PackError, UsageError
+from bylaw.errors import FormatError, PackError, UsageError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import World
 from bylaw.policy.document import Document
@@ -33,6 +34,7 @@ class Shelf:
             (variant.get("when") or {}, load_pack(root / str(variant["name"]), document=document))
             for variant in variants
         ]
+        self._about: dict[str, Any] = manifest.data.get("about") or {}
         self._only = None if variants else load_pack(root, document=document)
         self._world_path = world
         self._opened: Any = None if world is None else _open(self.packs[0], world)
@@ -45,7 +47,15 @@ class Shelf:
         return [pack for _, pack in self._variants] if self._only is None else [self._only]
 
     def pack_for(self, trajectory: Trajectory) -> Pack:
-        """The variant whose conditions the trajectory meets, the first that does."""
+        """The variant whose conditions the trajectory meets, the first that does; `FormatError` where the pack is about
+        something else than the trajectory says of itself."""
+        for name, ours in self._about.items():
+            theirs = trajectory.details.get(name)
+            if theirs is not None and not fnmatchcase(str(theirs), str(ours)):
+                raise FormatError(
+                    f"conversations of the {name} `{theirs}`, and pack `{self.name}` is about `{ours}`",
+                    hint="name a variant of the pack to judge them all the same" if self._variants else "",
+                )
         if self._only is not None:
             return self._only
         for when, pack in self._variants:

@@ -73,6 +73,7 @@ _MANIFEST = Record(
         "criterion": SCALAR,
         "document": Either((SCALAR, Record({"title": SCALAR, "sha256": TEXT}))),
         "variants": Many(Record({"name": SCALAR, "when": _ANYTHING})),
+        "about": Named(SCALAR),
     }
 )
 _CHANGE = Record({"as": SCALAR, "fields": _NAMES, "key": _KEY, "each": SCALAR})
