@@ -135,6 +135,13 @@ class TestSeen:
         completion = said(SEEN, source=self.members(A=1, B=None))
         assert (completion.outcome, names(completion.lacking)) == ("undetermined", ["Order[B].size"])
 
+    def test_what_one_path_decided_of_a_member_holds_on_that_path_alone(self) -> None:
+        before = "    big = facts.Order(call.order_id).size > 2\n    if big:\n        big = True\n"
+        text = SEEN.replace("(call, facts):\n", "(call, facts):\n" + before)
+        assert said(SEEN, source=self.members(A=None)).outcome == "undetermined"
+        completion = said(text, source=self.members(A=None))
+        assert (completion.outcome, names(completion.lacking)) == ("undetermined", ["Order[A].size"])
+
     def test_the_world_run_prefers_a_member_that_was_seen(self) -> None:
         source = self.members(A=5, B=6, C=7)
         completion = said(SEEN, source=source, seen=lambda fact: fact.key == ("B",))
