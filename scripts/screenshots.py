@@ -30,10 +30,8 @@ FLAGS = [
 ]
 PICTURES = {
     # name: width, height, colours, section to show
-    "report-light": (1280, 800, "light", ""),
-    "report-dark": (1280, 800, "dark", ""),
-    "report-phone": (390, 1150, "light", ""),
-    "report-agents": (1280, 800, "light", "#agents"),
+    "report-light": (1280, 1020, "light", ""),
+    "report-dark": (1280, 1020, "dark", ""),
     "report-finding": (1280, 1000, "light", "#findings"),
 }
 

@@ -109,3 +109,15 @@ def test_a_step_that_only_broke_a_rule_can_be_explained(tmp_path: Path) -> None:
     (tmp_path / "out" / "findings.jsonl").write_text(json.dumps(rule) + "\n")
     assert "say-transfer  rule: broken" in run("bylaw explain out t1 4", tmp_path).stdout
     assert "what can be explained is at 4" in run("bylaw explain out t1 1", tmp_path).stdout
+
+
+def test_a_private_argument_stays_private_where_it_is_read_from_the_log_again(tmp_path: Path) -> None:
+    run("bylaw demo", tmp_path)
+    out = tmp_path / "bylaw-demo"
+    kept = {json.loads(line)["trajectory"] for line in (out / "conversations.jsonl").read_text().splitlines()}
+    calls = [json.loads(line) for line in (out / "calls.jsonl").read_text().splitlines()]
+    call_ = next(line for line in calls if line["tool"] == "update_contact" and line["trajectory"] not in kept)
+    shown = run(f"bylaw explain bylaw-demo {call_['trajectory']} {call_['step']}", tmp_path).stdout
+    assert '"patient_id": "P' in shown
+    assert "[Patient." in shown
+    assert "@" not in shown

@@ -124,6 +124,8 @@ def _notes(summary: dict[str, Any]) -> list[str]:
         notes.append(f"No guard binds these tools, so their calls were not judged: {names}")
     if summary["unknown_tools"]:
         notes.append(f"Tools the pack does not know: {', '.join(summary['unknown_tools'])}")
+        if summary["by_tool"].keys() <= summary["unknown_tools"].keys():
+            notes.append("It knows none of the tools that were judged: is it the pack of these logs?")
     if summary["skipped"]:
         count = len(summary["skipped"])
         notes.append(f"{count:,} {'record' if count == 1 else 'records'} could not be read; see `skipped`.")

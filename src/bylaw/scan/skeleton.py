@@ -12,7 +12,7 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.policy.document import Document, Sentence
 from bylaw.policy.tool import Effect
 from bylaw.scan.effect import Guess, words_of
-from bylaw.scan.match import arguments_for
+from bylaw.scan.match import arguments_for, spelled_like
 from bylaw.scan.shape import Shape, Shapes, parameters_of
 from bylaw.scan.survey import Scan, Survey
 from bylaw.scan.thing import Sight, Thing, is_name, things
@@ -257,7 +257,9 @@ def {function}(call, facts):
 
 
 def _some_field(thing: Thing) -> str:
-    return next((name for name in thing.fields if name not in thing.key), "exists")
+    """A field to name as an example: none that only spells the key in another way."""
+    ids = {spelled_like(part, thing.fields, thing=thing.name) for part in thing.key}
+    return next((name for name in thing.fields if name not in thing.key and name not in ids), "exists")
 
 
 def _cases(example: Example, shape: Shape) -> str:

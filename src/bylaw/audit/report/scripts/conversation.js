@@ -79,6 +79,6 @@ function transcript(finding, policy, conversation, criterion) {
   return make("div", {class: "transcript"},
     make("div", {class: "row"}, make("h4", {}, "Conversation"), conversation.events.length > 12 ? all : null),
     make("p", {class: "note"}, said(conversation.trajectory, 80), conversation.file ? [" in ", said(conversation.file, 80), conversation.position !== null ? `, record ${number(conversation.position)}` : ""] : "",
-      conversation.outcome ? [" \u00b7 outcome ", conversation.outcome.good ? "good" : "bad", " (", said(conversation.outcome.source, 60), ")"] : " \u00b7 outcome not known"),
+      conversation.outcome ? [" \u00b7 outcome ", conversation.outcome.good ? "good" : "bad", conversation.outcome.source === "outcome" ? "" : [" (", said(conversation.outcome.source, 60), ")"]] : " \u00b7 outcome not known"),
     list);
 }

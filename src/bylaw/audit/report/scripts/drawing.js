@@ -40,7 +40,7 @@ function headline(finding, policy, criterion) {
 
 function factName(fact) {
   const key = (fact.key || []).join(", ");
-  return make("span", {class: "fact-name"}, make("b", {}, said(fact.field || "exists", 60)),
+  return make("span", {class: "fact-name"}, make("b", {}, said(!fact.field || fact.field === "exists" ? "existence" : fact.field, 60)),
     make("span", {class: "of"}, " of ", said(fact.entity, 40), key ? [" ", make("span", {class: key.length < 24 ? "key" : null}, code(key, 40))] : ""));
 }
 

@@ -10,13 +10,15 @@ function drawOpening() {
   const conversations = overview.agents.reduce((sum, agent) => sum + (agent.trajectories || 0), 0);
   const calls = overview.by_tool.reduce((sum, row) => sum + (row.executed ?? row.calls ?? 0), 0) || data.calls;
   const broken = overview.by_rule.reduce((sum, row) => sum + (row.broken || 0), 0);
+  const [nearMisses, violations, uninformed] = ["near_miss", "violation", "uninformed"].map((kind) => total(state.criterion, kind));
   const tally = make("p", {class: "tally"},
-    make("span", {class: "near_miss"}, make("b", {}, number(total(state.criterion, "near_miss"))), " near-misses"), " and ",
-    make("span", {class: "violation"}, make("b", {}, number(total(state.criterion, "violation"))), " violations"), " in ",
+    make("span", {class: "near_miss"}, make("b", {}, number(nearMisses)), nearMisses === 1 ? " near-miss" : " near-misses"), uninformed ? ", " : " and ",
+    make("span", {class: "violation"}, make("b", {}, number(violations)), violations === 1 ? " violation" : " violations"),
+    uninformed ? [", and ", make("span", {}, make("b", {}, number(uninformed)), " uninformed"), ","] : "", " in ",
     make("span", {}, make("b", {}, number(calls)), " executed write calls"),
     conversations ? [" of ", make("span", {}, make("b", {}, number(conversations)), " conversations")] : null,
     overview.agents.length > 1 ? [" by ", make("span", {}, make("b", {}, number(overview.agents.length)), " agents")] : null, ".",
-    broken ? [" ", make("span", {class: "broken"}, make("b", {}, number(broken)), broken === 1 ? " rule of a conversation was broken." : " times a rule of a conversation was broken.")] : null);
+    broken ? [" Rules of the conversation were broken ", make("span", {class: "broken"}, make("b", {}, count(broken, "time"))), "."] : null);
   if (!data.opening) {
     section.replaceChildren(make("h1", {id: "opening-title"}, "Nothing was flagged."), tally,
       make("p", {class: "lede"}, "Policies that no call exercised are listed below: not flagged is not the same as compliant."));
@@ -43,7 +45,7 @@ function drawLede() {
   document.getElementById("findings-lede").replaceChildren(
     "Every flagged call and every broken rule, the most telling first. Use the arrow keys or ", make("kbd", {}, "j"), " and ", make("kbd", {}, "k"), " to go through them, ", make("kbd", {}, "/"), " to search.",
     ...(left > 0 ? [` This page lists ${number(findings.length)} of ${number(data.flagged)}; the others are in `, make("code", {}, "calls.jsonl"), " and ", make("code", {}, "findings.jsonl"), "."] : []),
-    ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} ${unheld === 1 ? "is" : "are"} not in this page`, unkept ? ` (${number(unkept)} of them the audit did not keep)` : "", "; read one with ", make("code", {}, `bylaw explain ${plain(data.out, 40)} TRAJECTORY STEP`), "."] : []));
+    ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} ${unheld === 1 ? "is" : "are"} not in this page`, unkept ? ` (${unkept === unheld ? "not kept by the audit" : `${number(unkept)} not kept by the audit`})` : "", "; to read one, ", make("code", {}, `bylaw explain ${plain(data.out, 40)} TRAJECTORY STEP`), "."] : []));
 }
 
 const WORLDS = new Map(Object.entries({
@@ -58,9 +60,9 @@ function drawLimits() {
   const item = (title, ...words) => make("li", {}, make("b", {}, title), " ", words);
   const listed = (title, lines) => (lines.length ? item(title, lines.length === 1 ? [said(lines[0], 300), "."] : make("details", {}, make("summary", {}, count(lines.length, "entry", "entries")), make("ul", {}, lines.map((line) => make("li", {}, said(line, 500)))))) : null);
   section.replaceChildren(...heading("limits", "What this audit could not see"), make("ul", {class: "plain"},
-    item("What was really true.", WORLDS.get(overview.world) || "", " ", `${count(total(state.criterion, "uninformed"), "call")} stayed uninformed: nothing recorded says whether they were allowed.`),
-    item("Whether it went well.", overview.outcome_from ? ["Outcomes were read from ", said(overview.outcome_from, 300), "."] : "No outcome was recorded with these conversations."),
-    item("Calls that could not be judged.", `${number(total(state.criterion, "inconclusive"))} were inconclusive; they count neither as compliant nor as violations.`),
+    item("What was really true.", WORLDS.get(overview.world) || "", " ", total(state.criterion, "uninformed") ? `${count(total(state.criterion, "uninformed"), "call")} stayed uninformed: nothing recorded says whether that was allowed.` : ""),
+    item("Whether it went well.", overview.outcome_from ? ["Outcomes were recorded with the conversations (", said(overview.outcome_from, 300), ")."] : "No outcome was recorded with these conversations."),
+    item("Calls that could not be judged.", total(state.criterion, "inconclusive") ? `${count(total(state.criterion, "inconclusive"), "inconclusive call")}, counted neither as compliant nor as violations.` : "None."),
     listed("Databases, by file.", overview.worlds),
     listed("Tools that no guard binds: their calls were not judged.", overview.unguarded_tools),
     listed("Tools the pack does not know.", overview.unknown_tools),

@@ -82,9 +82,16 @@ function prose(text, limit, explain, from = 0) {
       box.append(make("p", {class: "note"}, `This page holds the first ${number(whole.length)} of ${number(length)} characters. The rest: `, explain));
     }
   };
-  if (whole.length > limit * 1.2) fill(from, Math.min(whole.length, from + limit));
-  else fill(0, whole.length);
+  if (whole.length <= limit * 1.2) fill(0, whole.length);
+  else if (whole.length - from <= limit * 1.4) fill(from, whole.length);
+  else fill(from, wordEnd(whole, from + limit));
   return box;
+}
+
+// The last place before `at` where a word ends, unless that is far away.
+function wordEnd(text, at) {
+  const space = text.lastIndexOf(" ", at);
+  return space > at - 30 ? space : at;
 }
 
 function number(value) {
