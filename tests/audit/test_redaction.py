@@ -135,3 +135,42 @@ def test_a_private_value_is_found_in_json_however_deep(secret: str, around: str)
         else:
             assert data["field"] in ("[Thing.field]", "[private]")
         text = json.dumps(text)
+
+
+_VALUES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            ["555-1234", "555-12345", "5551234", "a@b.org", "A@B.ORG", "abc", "abcdef", "12 Main St", "x/y", "q&a"]
+        ),
+        st.text(alphabet="abAB1.-@_", min_size=1, max_size=8),
+        st.integers(0, 2000),
+        st.booleans(),
+    ),
+    max_size=4,
+)
+_AROUND = st.lists(
+    st.one_of(
+        st.sampled_from([" ", '"', ", ", "%40", "&amp;", "\\n", "\n", "é", "phone", '"phone": ', "x"]),
+        st.text(alphabet="abAB1.-@_ ", max_size=4),
+    ),
+    max_size=5,
+)
+
+
+@given(_VALUES, st.lists(_AROUND, min_size=1, max_size=4), st.data())
+def test_the_quick_way_hides_the_same(values: list[object], around: list[list[str]], data: st.DataObject) -> None:
+    found = [
+        ((f"Thing.{name}", value, name, False), None)
+        for value, name in zip(values, ["phone", "a", "x", "b"], strict=False)
+    ]
+    quick, plain = Scrub(found), Scrub(found, plain=True)
+    for parts in around:
+        mixed = data.draw(st.permutations([*parts, *(str(value) for value in values)]))
+        text = "".join(mixed)
+        assert quick.text(text) == plain.text(text)
+        record = {"phone": text, "x": values, text[:5]: {"a": mixed}}
+        assert quick.data(record) == plain.data(record)
+        line = json.dumps(record).encode()
+        if plain.data(record) != record:
+            assert quick.may_stand_in(line)
+            assert list(quick.where([b'"other"', line])) in ([1], [0, 1])

@@ -1,11 +1,12 @@
 """Values of fields that a pack marks `private`, found wherever a conversation shows them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 from bylaw.engine.pack import Pack
-from bylaw.facts.entity import Field, Key, Missing
-from bylaw.facts.observation import sightings
+from bylaw.facts.entity import UNDECLARED, Field, Key, Missing
+from bylaw.facts.observation import Observation, sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.world import Record, World
 from bylaw.policy.pattern import compile_pattern
@@ -23,30 +24,77 @@ class Private:
             if (marked := {name: field for name, field in entity.fields.items() if field.private})
         }
         self._names = {name: f"{entity}.{name}" for entity, marked in self.fields.items() for name in marked}
-        self._said = [
+        said = [
             (f"{entity}.{field.name}", saying)
             for entity, marked in self.fields.items()
             for field in marked.values()
             for saying in field.sayings
         ]
+        self._said = [(label, compile_pattern(saying.says)) for label, saying in said if saying.says]
+        self.is_said = bool(self._said)
+        """Whether users say them by patterns of the pack."""
+        self._given = [(label, saying.argument) for label, saying in said if saying.argument]
+        self._open_names = {
+            tool: {
+                name for kind in kinds.values() for o in kind for name, f in o.entity.fields.items() if not f.private
+            }
+            for tool, kinds in pack.schema.shows.items()
+        }
+        """Another kind of thing may have a field of the same name that is nobody's secret."""
+        self._has_odd_names = not all(map(str.isascii, self._names))
+        self.marks = tuple(
+            dict.fromkeys(
+                [f'"field":"{name}"'.encode() for name in self._names]
+                + [
+                    f'"entity":"{kind}"'.encode()
+                    for kind, marked in self.fields.items()
+                    if marked.keys() & set(pack.schema.entities[kind].key)
+                ]
+            )
+        )
+        """What stands in a record of an audit that speaks of such a field, or of a thing with such a key."""
 
         shows = {
             tool: [o for entity in self.fields for o in kinds.get(entity, ())]
             for tool, kinds in pack.schema.shows.items()
         }
-        self._shown_by = {tool for tool, observations in shows.items() if observations}
+        self.shown_by = {tool for tool, seen in shows.items() if any(map(self._shows_otherwise, seen))}
+        """Tools whose results may show them otherwise than under their names."""
+        is_one_each = len(self._names) == sum(map(len, self.fields.values()))
+        self._told_by_name = {
+            tool
+            for tool in shows
+            if is_one_each and tool not in self.shown_by and not self._open_names[tool] & self._names.keys()
+        }
+        """Tools whose results are only to be searched for names: what the observations show is found by that too."""
         self.by_text = {tool for tool, observations in shows.items() if any(o.text is not None for o in observations)}
         """Tools whose results may tell them in a text."""
 
-    def may_show(self, tool: str, text: str) -> bool:
-        """Whether a result could show one: by what the tool is known to show, or by a field's name in it."""
-        return tool in self._shown_by or any(name in text or not name.isascii() for name in self._names)
+    def _shows_otherwise(self, observation: Observation) -> bool:
+        marked, entity = self.fields[observation.entity.name], observation.entity
+        return (
+            observation.text is not None
+            or any(name in observation.fields or name in entity.key for name in marked)
+            or any(field.default is not UNDECLARED for field in marked.values())
+        )
+
+    def may_name(self, text: str) -> bool:
+        """Whether a result has the name of one in it."""
+        if self._has_odd_names or "\\u" in text:
+            return True
+        for name in self._names:  # noqa: SIM110 - asked of every result, and any() is slower
+            if name in text:
+                return True
+        return False
 
     def __bool__(self) -> bool:
         return bool(self.fields)
 
     def in_result(self, tool: str, arguments: Mapping[str, Any], value: Any, text: str | None) -> "Iterator[Found]":
         """What one result shows of them: by the pack's observations, refused or not, and by their names."""
+        if tool in self._told_by_name:
+            yield from self._by_name(value, _NO_NAMES)
+            return
         shows = self._schema.shows.get(tool, {})
         for entity, marked in self.fields.items():
             for observation in shows.get(entity, ()):
@@ -57,25 +105,28 @@ class Private:
                     for part, name in zip(sighting.key, observation.entity.key, strict=False):
                         if name in marked:
                             yield f"{entity}.{name}", part, name, True
-        # Another kind of thing may have a field of the same name that is nobody's secret.
-        open_names = {
-            name for kind in shows.values() for o in kind for name, f in o.entity.fields.items() if not f.private
-        }
-        yield from self._by_name(value, open_names)
+        yield from self._by_name(value, self._open_names.get(tool, _NO_NAMES))
 
     def in_arguments(self, arguments: Mapping[str, Any]) -> "Iterator[Found]":
         """What the arguments of a call say of them, by their names."""
-        yield from self._by_name(arguments, set())
-        for label, saying in self._said:
-            if saying.argument and saying.argument in arguments:
-                yield label, arguments[saying.argument], saying.argument, False
+        yield from self._by_name(arguments, _NO_NAMES)
+        for label, argument in self._given:
+            if argument in arguments:
+                yield label, arguments[argument], argument, False
+
+    def may_be_given(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether arguments could say one: most are a few texts under other names."""
+        for name, item in arguments.items():
+            kind = item.__class__
+            if name in self._names or kind is dict or kind is list:
+                return True
+        return bool(self._given)
 
     def in_words(self, text: str) -> "Iterator[Found]":
         """What the user says of them, by the pack's patterns."""
-        for label, saying in self._said:
-            if saying.says:
-                for match in compile_pattern(saying.says).finditer(text):
-                    yield label, match[match.lastindex or 0], "", False
+        for label, pattern in self._said:
+            for match in pattern.finditer(text):
+                yield label, match[match.lastindex or 0], "", False
 
     def in_record(self, entity: str, key: Key, record: Record) -> "Iterator[Found]":
         """What a record of the world says of them."""
@@ -86,20 +137,25 @@ class Private:
             if name in marked:
                 yield f"{entity}.{name}", part, name, False
 
-    def _by_name(self, value: Any, open_names: set[str]) -> "Iterator[Found]":
+    def _by_name(self, value: Any, open_names: AbstractSet[str]) -> "list[Found]":
+        found: list[Found] = []
         waiting = [value]
+        names = self._names
         while waiting:
             here = waiting.pop()
             # Data out of JSON: asking for the abstract kinds would take longer than all the rest.
             if isinstance(here, dict):
                 for name, item in cast("dict[Any, Any]", here).items():
-                    if name in self._names and name not in open_names:
-                        yield self._names[name], item, name, False
-                    else:
+                    if name in names and name not in open_names:
+                        found.append((names[name], item, name, False))
+                    elif item.__class__ is dict or item.__class__ is list:
                         waiting.append(item)
             elif isinstance(here, list):
                 waiting.extend(cast("Sequence[Any]", here))
+        return found
 
+
+_NO_NAMES: frozenset[str] = frozenset()
 
 Found = tuple[str, Any, str, bool]
 """Which field, its value, the name it stands under, and whether it stands somewhere else than under its name."""
@@ -139,26 +195,32 @@ class Witness:
 
 def collect(
     private: Private, events: Sequence[Event], read: Mapping[tuple[str, Key], Record]
-) -> Iterator[tuple[Found, int | None]]:
+) -> list[tuple[Found, int | None]]:
     """Every private value that a conversation shows or its judgement read, with the step of a result that shows it."""
+    found: list[tuple[Found, int | None]] = []
     for step, event in enumerate(events):
         if isinstance(event, Call):
-            yield from ((found, None) for found in private.in_arguments(event.arguments))
+            if private.may_be_given(event.arguments):
+                found += [(each, None) for each in private.in_arguments(event.arguments)]
         elif isinstance(event, Message):
-            if event.by == "user":
-                yield from ((found, None) for found in private.in_words(event.text))
+            if private.is_said and event.by == "user":
+                found += [(each, None) for each in private.in_words(event.text)]
         elif event.captured:
-            call = events[event.call] if event.call is not None else None
-            tool, arguments = (call.tool, call.arguments) if isinstance(call, Call) else (event.tool, {})
             content = event.content
             text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
-            if not private.may_show(tool, text):
+            is_named = private.may_name(text)
+            if not is_named and not private.shown_by:
+                continue
+            call = events[event.call] if event.call is not None else None
+            tool, arguments = (call.tool, call.arguments) if isinstance(call, Call) else (event.tool, {})
+            if not is_named and tool not in private.shown_by:
                 continue
             value = event.value()
             as_text = text if isinstance(value, str) else None
-            yield from ((found, step) for found in private.in_result(tool, arguments, value, as_text))
+            found += [(each, step) for each in private.in_result(tool, arguments, value, as_text)]
             if as_text is None and tool in private.by_text:
                 # Data may be read as a text too, an error's for one.
-                yield from ((found, step) for found in private.in_result(tool, arguments, value, text))
+                found += [(each, step) for each in private.in_result(tool, arguments, value, text)]
     for (entity, key), record in read.items():
-        yield from ((found, None) for found in private.in_record(entity, key, record))
+        found += [(each, None) for each in private.in_record(entity, key, record)]
+    return found

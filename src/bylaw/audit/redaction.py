@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from msgspec import Raw
 
+from bylaw.audit.line import encode
 from bylaw.audit.private import Private, Witness, collect
 from bylaw.audit.scrub import SAYS_LITTLE, Scrub, leaves
 from bylaw.engine.pack import Pack
@@ -107,12 +108,13 @@ class Redaction:
         """What hides in one conversation. `world` is the one that was read, as `watch` gave it."""
         if not self.private:
             return Cover(self, None)
-        found = list(collect(self.private, events, world.read if isinstance(world, Witness) else {}))
+        found = collect(self.private, events, world.read if isinstance(world, Witness) else {})
         for verdict in verdicts:
             for policy in verdict.policies:
-                for fact, words in ((missing.fact, missing.claim) for missing in policy.missing if missing.claim):
-                    if fact.field in self.private.fields.get(fact.entity, ()):
-                        found.append(((f"{fact.entity}.{fact.field}", words, fact.field, False), None))
+                for missing in policy.missing:
+                    fact = missing.fact
+                    if missing.claim and fact.field in self.private.fields.get(fact.entity, ()):
+                        found.append(((f"{fact.entity}.{fact.field}", missing.claim, fact.field, False), None))
         return Cover(self, Scrub(found))
 
     def tellable(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
@@ -158,8 +160,11 @@ class Cover:
         hidden = self._scrub.text(name) if self._scrub is not None else name
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else hidden
 
-    def call(self, line: Line) -> Line:
-        """A line of `calls.jsonl`."""
+    def call(self, line: Line) -> Line | Raw:
+        """A line of `calls.jsonl`, written already where nothing in it is hidden."""
+        written = encode(line)
+        if not self._may_hide(written, self._redaction.private.marks):
+            return Raw(written)
         hidden = line | {"call_id": self.name(line["call_id"]), "policies": [self._policy(p) for p in line["policies"]]}
         if "rules" in line:
             hidden["rules"] = [self.rule(rule) for rule in line["rules"]]
@@ -175,14 +180,33 @@ class Cover:
             because = _BOUND.sub(lambda match: f"({match[1]} {pseudonyms.of(match[2])})", because)
         return line | {"because": because}
 
+    def _may_hide(self, written: bytes, marks: Sequence[bytes] = ()) -> bool:
+        if self._pseudonyms is not None:
+            return True
+        for mark in marks:
+            if mark in written:
+                return True
+        return self._scrub is not None and self._scrub.may_stand_in(written)
+
     def conversation(self, line: Line) -> Line:
         """A line of `conversations.jsonl`."""
+        if self._pseudonyms is None and (self._scrub is None or self._scrub.is_empty):
+            return line
         file: str = line["file"]
         if self._pseudonyms is not None:
             file = self._pseudonyms.file(file)
         elif self._scrub is not None:
             file = self._scrub.text(file)
-        return line | {"file": file, "events": [self._event(n, event) for n, event in enumerate(line["events"])]}
+        return line | {"file": file, "events": self._events(line["events"])}
+
+    def _events(self, events: list[Line]) -> list[Line]:
+        scrub = self._scrub
+        if self._pseudonyms is not None or scrub is None:
+            return [self._event(step, event) for step, event in enumerate(events)]
+        told = list(events)
+        for step in scrub.where([encode(event) for event in events]):
+            told[step] = self._event(step, events[step])
+        return told
 
     def _event(self, step: int, event: Line) -> Line:
         if event["type"] == "call":
@@ -192,7 +216,8 @@ class Cover:
             value = decode_text(text) if event["type"] == "result" else None
             said = f"[{len(text)} characters]" if text else ""
             return event | {"text": json.dumps(self._data(value)) if isinstance(value, dict | list) else said}
-        return event | {"text": self._scrub.text(text, step)} if self._scrub is not None else event
+        hidden = self._scrub.text(text, step) if self._scrub is not None else text
+        return event if hidden is text else event | {"text": hidden}
 
     def _policy(self, policy: Line | Raw) -> Line | Raw:
         if isinstance(policy, Raw):

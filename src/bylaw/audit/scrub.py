@@ -1,8 +1,11 @@
 """Takes the private values of one conversation out of whatever is written of it, however they are spelled there."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from html import escape
+from itertools import accumulate
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -17,6 +20,10 @@ SAYS_LITTLE = 2
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
+_ESCAPES = ("\\", "%", "&")
+"""One of these stands in every spelling of a letter that is not the letter itself."""
+_SPELLED_OTHERWISE = re.compile(r"[\s\"'\\/]")
+"""Letters that need none of these to be spelled in other ways."""
 _SPACE = (
     r"(?:\s|\\+[nrtf]|%20|%0[9a-d]|\+|&nbsp;"
     r"|\\+u(?:00(?:0[9a-d]|1[c-f]|20|85|a0)|1680|20(?:0[0-9a]|2[89f]|5f)|3000))+"
@@ -26,44 +33,77 @@ _SPACE = (
 class Scrub:
     """The private values of one conversation, each replaced by the name of its field."""
 
-    def __init__(self, found: Iterable[tuple[Found, int | None]]) -> None:
+    def __init__(self, found: Iterable[tuple[Found, int | None]], *, plain: bool = False) -> None:
         labels: dict[str, str] = {}
-        fields: dict[tuple[str, str], str] = {}
+        self._fields: dict[tuple[str, str], str] = {}
         self._weak: dict[str, str] = {}
         self._here: dict[int, dict[str, str]] = {}
         for (label, value, name, mapped), step in found:
+            if value.__class__ is str and value in labels:
+                # Most values are shown again and again.
+                continue
             for leaf, under in leaves(value, name):
                 text = _spelled(leaf).strip()
                 if is_strong := len(text) > SAYS_LITTLE and not isinstance(leaf, bool):
                     labels.setdefault(text, _tag(label))
-                if text and not (is_strong and isinstance(leaf, str)):
+                if text and under and not (is_strong and isinstance(leaf, str)):
                     # A number in JSON stands without quotes, which the field's name needs in its place.
-                    fields.setdefault((under, text), _tag(label))
+                    self._fields.setdefault((under, text), _tag(label))
                 if text and not is_strong:
                     self._weak.setdefault(text, _tag(label))
                     if mapped and step is not None:
                         self._here.setdefault(step, {})[text] = _tag(label)
         self._texts = tuple(labels)
         self._labels = {text.lower(): tag for text, tag in labels.items()}
-        self._runs = {max(_RUN.findall(text), key=len, default="").lower() for text in labels}
+        self._runs = tuple(dict.fromkeys(map(_run, labels)))
         """Letters that no spelling of a value changes: without any of them, a text holds none of the values."""
+        self._encoded_runs = [run.encode() for run in self._runs]
         self._strong: re.Pattern[str] | None = None
-        self._fields = [
-            (name, re.compile(_FIELD.format(name=re.escape(name), value=_letters(text)), re.IGNORECASE), tag)
-            for (name, text), tag in fields.items()
-            if name
-        ]
+        self._plain = plain
+        """Take no quick way. What the quick way is tested by."""
+        self._is_literal = all(map(_is_literal, labels))
+        """Whether, in a text without escapes, the values can only stand as they are."""
+        self._names: dict[str, bool] = {}
+        self.is_empty = not (self._texts or self._fields or self._weak)
+        """Whether there is nothing to hide."""
+
+    def may_stand_in(self, line: bytes) -> bool:
+        """Whether something could be hidden in a record that is written already."""
+        if self.is_empty:
+            return False
+        if self._fields or self._weak or not line.isascii():
+            return True
+        lower = line.lower()
+        for run in self._encoded_runs:  # noqa: SIM110 - asked of every line and every call of a conversation
+            if run in lower:
+                return True
+        return False
+
+    def where(self, lines: Sequence[bytes]) -> Iterable[int]:
+        """Which of several records something could be hidden in: they are searched together."""
+        whole = b"\n".join(lines)
+        if self._fields or self._weak or not whole.isascii():
+            return range(len(lines))
+        lower = whole.lower()
+        starts: list[int] = []
+        found: set[int] = set()
+        for run in self._encoded_runs:
+            at = lower.find(run)
+            while at >= 0:
+                starts = starts or list(accumulate((len(line) + 1 for line in lines), initial=0))
+                step = bisect_right(starts, at) - 1
+                found.add(step)
+                at = lower.find(run, starts[step + 1])
+        return found
 
     def text(self, text: str, step: int | None = None) -> str:
         """`text` without them; at the step of a result, also without the short ones it showed under other names."""
-        for name, pattern, tag in self._fields:
+        for (name, value), tag in self._fields.items() if self._fields else ():
             if name in text:
-                text = pattern.sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
+                text = _field(name, value).sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
         if self._texts and self._may_hold(text):
-            if self._strong is None:
-                self._strong = _any_of(self._texts)
-            text = self._strong.sub(self._name, text)
-        for value, tag in self._here.get(step, {}).items() if step is not None else ():
+            text = self._without_strong(text)
+        for value, tag in self._here.get(step, {}).items() if self._here and step is not None else ():
             text = _alone(value).sub(tag, text)
         return text
 
@@ -76,36 +116,92 @@ class Scrub:
 
     def data(self, value: Any, name: str = "") -> Any:
         """Data without them; `name` is what it stands under."""
+        if self.is_empty or value is None:
+            return value
         if isinstance(value, Mapping):
             return {self.text(str(k)): self.data(v, str(k)) for k, v in cast("Mapping[Any, Any]", value).items()}
         if isinstance(value, list | tuple):
             return [self.data(item, name) for item in cast("Sequence[Any]", value)]
-        if value is None:
-            return None
         text = _spelled(value)
         cleaned = self.text(text)
-        if cleaned == text and name:
+        if cleaned == text and name and self._may_hide(name):
             pair = f'"{name}":"{text}"'
             tagged = self.text(pair)
             cleaned = text if tagged == pair else tagged[len(name) + 4 : -1]
         return value if cleaned == text else cleaned
+
+    def _may_hide(self, name: str) -> bool:
+        """Whether something that stands under a name may be hidden though it is not by itself."""
+        if self._plain:
+            return True
+        found = self._names.get(name)
+        if found is None:
+            is_field = any(field in name for field, _ in self._fields)
+            found = self._names[name] = is_field or (bool(self._texts) and self._may_hold(name))
+        return found
 
     def _may_hold(self, text: str) -> bool:
         # Beyond ASCII there are letters that count as others in another case.
         if not text.isascii():
             return True
         lower = text.lower()
-        return any(run in lower for run in self._runs)
+        for run in self._runs:  # noqa: SIM110 - this is the hottest line of writing, and any() is slower
+            if run in lower:
+                return True
+        return False
+
+    def _without_strong(self, text: str) -> str:
+        if self._is_literal and not self._plain and text.isascii() and not any(sign in text for sign in _ESCAPES):
+            return self._without_literal(text)
+        if self._strong is None:
+            self._strong = _any_of(self._texts)
+        return self._strong.sub(self._name, text)
+
+    def _without_literal(self, text: str) -> str:
+        """The same where no other spelling is possible: making a pattern would take longer than all the rest."""
+        lower = text.lower()
+        found: list[tuple[int, bool, int, str]] = []
+        for value, tag in self._labels.items():
+            size, at = len(value), lower.find(value)
+            is_short = size < ANYWHERE
+            while at >= 0:
+                if not (is_short and (_is_word(lower[at - 1 : at]) or _is_word(lower[at + size : at + size + 1]))):
+                    found.append((at, is_short, -size, tag))
+                at = lower.find(value, at + 1)
+        found.sort()
+        parts: list[str] = []
+        done = 0
+        for at, _, size, tag in found:
+            if at >= done:
+                parts += (text[done:at], tag)
+                done = at - size
+        return "".join([*parts, text[done:]])
 
     def _name(self, match: re.Match[str]) -> str:
         return self._labels.get(match[0].lower(), "[private]")
+
+
+@lru_cache(maxsize=4096)
+def _run(text: str) -> str:
+    return max(_RUN.findall(text), key=len, default="").lower()
+
+
+@lru_cache(maxsize=4096)
+def _is_literal(text: str) -> bool:
+    return text.isascii() and not _SPELLED_OTHERWISE.search(text)
+
+
+def _is_word(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
 
 
 def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
     """The texts, numbers and truth values a value is made of, each with the name it stands under."""
     if value is NOTHING or value is None:
         return
-    if isinstance(value, Mapping):
+    if value.__class__ is str:
+        yield value, name
+    elif isinstance(value, Mapping):
         for key, item in cast("Mapping[Any, Any]", value).items():
             yield from leaves(item, str(key))
     elif isinstance(value, list | tuple):
@@ -119,6 +215,7 @@ def _spelled(value: Any) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
+@lru_cache(maxsize=1024)
 def _tag(label: str) -> str:
     return f"[{re.sub(r'[^A-Za-z0-9_.-]', '_', label)}]"
 
@@ -130,7 +227,7 @@ def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
     for text in texts:
         node = long if len(text) >= ANYWHERE else short
         for letter in text:
-            node = node.setdefault(" " if letter.isspace() else letter, {})
+            node = node.setdefault(" " if letter.isspace() else letter.lower() if letter.isascii() else letter, {})
         node[""] = {}
     parts = [_branches(long)] if long else []
     if short:
@@ -153,6 +250,12 @@ def _branches(node: _Tree) -> str:
     return f"{written}(?:{'|'.join(tails)}){'?' if '' in node else ''}"
 
 
+@lru_cache(maxsize=4096)
+def _field(name: str, value: str) -> re.Pattern[str]:
+    return re.compile(_FIELD.format(name=re.escape(name), value=_letters(value)), re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
 def _alone(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){_letters(text)}(?!\w)", re.IGNORECASE)
 
@@ -162,6 +265,7 @@ def _letters(text: str) -> str:
     return "".join(map(_letter, text))
 
 
+@lru_cache(maxsize=4096)
 def _letter(letter: str) -> str:
     if letter.isascii() and letter.isalnum():
         return letter
