@@ -1,6 +1,7 @@
 """The sections of the airline's results page."""
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ PAPER = (
 """Table 2 of Rabinovich et al.: failure, violation, conversations that write, near-miss of all and of those that "
 "write."""
 CRITERIA = ("strict", "determined")
+FEES = ("bags-fee", "book-bags-fee")
+DUE = re.compile(r"(\d+) of \d+ bags are to be paid, not (\d+)")
 Rows = Sequence[Sequence[object]]
 
 
@@ -230,6 +233,20 @@ class Page:
         self.say("Over all runs, by policy (a call may break several):")
         self.table(
             ("call", "policy", "calls"), [(f"`{tool}`", policy, n) for (tool, policy), n in counts.most_common()]
+        )
+        fees = [
+            policy["because"]
+            for call in executed(calls)
+            for policy in call["policies"]
+            if policy["id"] in FEES and policy["strict"] == "violation"
+        ]
+        too_much = sum(int(told[1]) < int(told[2]) for because in fees if (told := DUE.match(because)))
+        self.say(
+            "Other readers of the same policy may take three things otherwise. A bag that is free but charged breaks "
+            f"the allowance as much as one that is not free and not charged ({too_much} of the "
+            f"{len(fees)} calls above under the two policies on fees). A certificate for a "
+            "delay needs the trip to be changed or cancelled before. In tau1 the cabin is the one on record (see "
+            "above).",
         )
 
     def gold(self, judged: Sequence[Any], named: Mapping[tuple[str, str], str]) -> None:
