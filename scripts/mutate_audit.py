@@ -134,8 +134,8 @@ BUGS: tuple[Bug, ...] = (
         "stale |= citation is None", "stale |= False"),
     # The quick ways.
     Bug("a fact that another guard asked for is no read", "guard/inquiry.py",
-        "            value = self.values[fact] = self.source.read(spec.entity, key, spec.field)\n",
-        "            value = self.values[fact] = self.source.read(spec.entity, key, spec.field)\n"
+        "            value = self.answers.read(fact, spec.entity, key, spec.field)\n",
+        "            value = self.answers.read(fact, spec.entity, key, spec.field)\n"
         "        else:\n            return admit(value)\n"),
     Bug("what a denial only tells is a read", "guard/inquiry.py",
         "        self.is_hushed = True\n        self.reads = {}\n", "        self.is_hushed = True\n"),
@@ -144,6 +144,8 @@ BUGS: tuple[Bug, ...] = (
         "        except (_Open, *NOT_SURE):\n            return False\n"),
     Bug("what was seen is taken for true", "engine/agreement.py",
         "            if not known:\n                return False\n", ""),
+    Bug("a call is remembered whatever was shown", "engine/memory.py",
+        "        return _encode(answer)\n    return kind, answer\n", "        return _encode(answer)\n    return kind\n"),
     Bug("members decided on one path are decided on all", "guard/run.py",
         "if tried is None or self.has_decided_existence or not self.path.keys().isdisjoint(tried.open):",
         "if tried is None:"),

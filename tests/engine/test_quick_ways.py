@@ -1,5 +1,6 @@
 """Every quick way of the engine says what the plain way says."""
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from bylaw.audit.shelf import Shelf
 from bylaw.engine.agreement import is_equal
 from bylaw.engine.conduct import breaches
+from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
 from bylaw.engine.rules import Predicate, Rules
 from bylaw.engine.session import Mode, Session
@@ -27,10 +29,10 @@ recorded = [pytest.mark.shared, pytest.mark.skipif(not DATA.is_dir(), reason="no
 
 
 def settled(
-    pack: Pack, events: Sequence[Event], world: World | None, mode: Mode, *, plain: bool = False
+    pack: Pack, events: Sequence[Event], world: World | None, mode: Mode, memory: Memory | None = None
 ) -> list[object]:
-    """What is said of every write call, without the records of the calls themselves."""
-    session = Session(pack, world=world, mode=mode, plain=plain)
+    """What is said of every write call, without the records of the calls themselves; plainly where nothing is kept."""
+    session = Session(pack, world=world, mode=mode, plain=memory is None, memory=memory)
     for event in events:
         if isinstance(event, Call) and event.by == "agent":
             tool = pack.schema.tools.get(event.tool)
@@ -43,9 +45,11 @@ def settled(
 @pytest.mark.parametrize("mode", ["snapshot", "hindsight", "none"])
 def test_settling_the_quick_way_says_the_same_of_simulated_conversations(mode: Mode) -> None:
     known = world() if mode == "snapshot" else None
-    for talk in conversations()[:160]:
-        quick = settled(pack(), talk.events, known, mode)
-        assert quick == settled(pack(), talk.events, known, mode, plain=True), talk.id
+    memory = Memory(pack().schema.entities)
+    for talk in [*conversations()[:120], *conversations()[:40]]:
+        quick = settled(pack(), talk.events, known, mode, memory)
+        assert quick == settled(pack(), talk.events, known, mode), talk.id
+    assert memory.hits > 30
 
 
 def runs(every: int) -> Iterable[tuple[Path, Trajectory]]:
@@ -58,11 +62,13 @@ def runs(every: int) -> Iterable[tuple[Path, Trajectory]]:
 @pytest.mark.parametrize("mode", [pytest.param(mode, marks=recorded) for mode in ("snapshot", "hindsight")])
 def test_settling_the_quick_way_says_the_same_of_recorded_runs(mode: Mode) -> None:
     shelf = Shelf("tau-airline", world=DATA)
+    memories = {pack.name: Memory(pack.schema.entities) for pack in shelf.packs}
     for file, run in runs(7):
         pack = shelf.pack_for(run)
         known = shelf.world_for(pack, file)[1] if mode == "snapshot" else None
-        quick = settled(pack, run.events, known, mode)
-        assert quick == settled(pack, run.events, known, mode, plain=True), (file.name, run.id)
+        quick = settled(pack, run.events, known, mode, memories[pack.name])
+        assert quick == settled(pack, run.events, known, mode), (file.name, run.id)
+    assert all(memory.hits for memory in memories.values())
 
 
 @pytest.mark.parametrize("every", [pytest.param(5, marks=recorded)])
@@ -133,6 +139,34 @@ def test_any_rules_are_followed_the_same_in_any_conversation(
     pack = ruled([formula, *sorted(others - {formula})])
     events = [event for part in talk for event in part]
     assert Watch(pack).breaches(events, None) == breaches(pack, events, None)
+
+
+def test_a_call_is_not_remembered_where_anything_it_asked_for_is_another() -> None:
+    """The same call after other answers: the appointment never seen, seen otherwise, or not to be read."""
+    memory = Memory(pack().schema.entities)
+    call = Call("cancel_appointment", {"appointment_id": "A1", "reason": "x", "fee": "0.00"}, turn=3)
+    for shown in (None, {"status": "booked"}, {"status": "cancelled"}, {"status": "booked"}, {"status": True}):
+        events: list[Event] = [Message("user", "please", 0)]
+        if shown is not None:
+            events += [Call("get_appointment", {"appointment_id": "A1"}, turn=1), Result(1, json.dumps(shown))]
+        events.append(call)
+        assert settled(pack(), events, None, "none", memory) == settled(pack(), events, None, "none"), shown
+
+
+def test_calls_that_never_repeat_are_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bylaw.engine.memory.LEAVES", 3)
+    memory = Memory(pack().schema.entities)
+    for talk in [*conversations()[:30], *conversations()[:30]]:
+        plain = settled(pack(), talk.events, world(), "snapshot")
+        assert settled(pack(), talk.events, world(), "snapshot", memory) == plain
+
+
+def test_a_memory_that_is_of_no_use_is_no_longer_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bylaw.engine.memory.TRIAL", 2)
+    memory = Memory(pack().schema.entities)
+    for number in range(3):
+        root = memory.root(Call("cancel_appointment", {"appointment_id": f"A{number}"}), None)
+        assert (root is None) == (number == 2)
 
 
 def test_values_agree_only_where_no_guard_can_tell_them_apart() -> None:

@@ -13,6 +13,7 @@ from bylaw.audit.redaction import Redaction
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.tally import Tally
 from bylaw.engine.conduct import Breach
+from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
@@ -48,6 +49,7 @@ class Examiner:
         self.worlds: dict[str, str] = {}
         self.changed: dict[tuple[str, ...], Counter[str]] = {}
         self._watches: dict[str, Watch] = {}
+        self._memories: dict[str, Memory] = {}
         self._mapped: dict[tuple[str, str], frozenset[str]] = {}
         self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
 
@@ -107,7 +109,8 @@ class Examiner:
             self.worlds[file.name] = note
         if (redaction := self._redactions.get(pack.digest)) is not None:
             world = redaction.watch(world)
-        session = Session(pack, world=world, mode=self._mode)
+        memory = self._memories.setdefault(pack.name, Memory(pack.schema.entities))
+        session = Session(pack, world=world, mode=self._mode, memory=memory)
         observed = 0
         for step in writes:
             call = events[step]

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from bylaw.engine.judgement import Evidence, Judgement
+from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict, settle_call
 from bylaw.facts.ledger import Ledger, Made
@@ -32,12 +33,15 @@ class Session:
         mode: Mode = "hindsight",
         context: Mapping[str, Any] | None = None,
         plain: bool = False,
+        memory: Memory | None = None,
     ) -> None:
         self.pack = pack
         self.ledger = Ledger(pack.schema)
         self.mode: Mode = "snapshot" if world is not None else mode
         self._plain = plain
         """Take no quick way: every guard runs alone and over the world too. What the quick ways are tested by."""
+        self._memory = memory
+        """Shared by the sessions of many conversations under the same pack."""
         self._world = world
         self.world: World | None = None
         """The world as the settled writes left it."""
@@ -80,10 +84,16 @@ class Session:
         guards = self.pack.by_tool.get(call.tool, ())
         if self._plain:
             said = [evaluate(guard, arguments, source, tool=call.tool, now=now) for _, guard in guards]
-        else:
-            inquiry = Inquiry(arguments, source, tool=call.tool, now=now)
-            said = [inquiry.ask(guard) for _, guard in guards]
-        return tuple([Evidence(*asked, answer) for asked, answer in zip(guards, said, strict=True)])
+            return tuple([Evidence(*asked, answer) for asked, answer in zip(guards, said, strict=True)])
+        memory = self._memory
+        root = memory.root(call, now) if memory is not None else None
+        if memory is not None and root is not None and (known := memory.recall(root, source)) is not None:
+            return known
+        inquiry = Inquiry(arguments, source, tool=call.tool, now=now)
+        evidence = tuple([Evidence(policy, guard, inquiry.ask(guard)) for policy, guard in guards])
+        if memory is not None and root is not None:
+            memory.keep(root, inquiry.answers, evidence)
+        return evidence
 
     def settle(self) -> list[CallVerdict]:
         """The verdict on every call judged so far, in order. The world moves with the writes on the way."""

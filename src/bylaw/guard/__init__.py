@@ -1,5 +1,6 @@
 """Guards: small functions that permit or deny one tool call under one policy. Start at `evaluate`."""
 
+from bylaw.guard.answers import Answers, Question
 from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.evaluate import Completion, Outcome, evaluate
 from bylaw.guard.inquiry import Inquiry
@@ -10,6 +11,7 @@ from bylaw.guard.predicate import Predicate, compile_predicate, evaluate_predica
 
 __all__ = [
     "NOTHING",
+    "Answers",
     "Assumptions",
     "Branch",
     "Completion",
@@ -19,6 +21,7 @@ __all__ = [
     "Lookup",
     "Outcome",
     "Predicate",
+    "Question",
     "Vocabulary",
     "compile_predicate",
     "evaluate",

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from bylaw.facts.entity import Fact, Source
 from bylaw.facts.unknown import Stuck
+from bylaw.guard.answers import Answers
 from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS
 from bylaw.guard.operation import Failure
@@ -52,14 +53,14 @@ def evaluate(
     assume: Assumptions = NOTHING,
     seen: Callable[[Fact], bool] | None = None,
     coverage: set[int] | None = None,
-    known: dict[Fact, Any] | None = None,
+    answers: Answers | None = None,
 ) -> tuple[Completion, ...]:
     """What `guard` says of a call of `tool` with `arguments`, one completion for each way the user's facts matter.
 
-    `seen` is given when the source is the world, and tells what the agent had seen. `known` is what the source has
+    `seen` is given when the source is the world, and tells what the agent had seen. `answers` is what the source has
     said already: guards of one call that share it ask for each fact once.
     """
-    run = Run(arguments, source, tool, now, assume, seen, coverage, known)
+    run = Run(arguments, answers or Answers(source), tool, now, assume, seen, coverage)
     function = guard.function if coverage is None else guard.covering()
     try:
         outcome, because = run_path(guard, function, run)

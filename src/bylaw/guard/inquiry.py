@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from bylaw.facts.entity import Entity, Fact, Key, Missing, Source
+from bylaw.guard.answers import UNASKED, Answers
 from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.evaluate import Completion, evaluate
@@ -19,7 +20,6 @@ from bylaw.guard.reading import Spec
 from bylaw.guard.run import NOT_SURE, PERMIT, shown
 
 _NO_KEYS = frozenset((type(None), list, dict, tuple))
-_UNASKED: Any = object()
 _fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 """Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""
 
@@ -36,7 +36,9 @@ class Inquiry:
         now: datetime | None = None,
         seen: Callable[[Fact], bool] | None = None,
     ) -> None:
-        self._run = KnownRun(arguments, source, tool, now, seen)
+        self.answers = Answers(source)
+        """What the guards have asked so far."""
+        self._run = KnownRun(arguments, self.answers, tool, now, seen)
 
     def ask(self, guard: Guard, assume: Assumptions = NOTHING) -> tuple[Completion, ...]:
         """What `evaluate` says of the guard."""
@@ -51,12 +53,12 @@ class Inquiry:
             return evaluate(
                 guard,
                 run.arguments,
-                run.source,
+                self.answers.source,
                 tool=run.tool,
                 now=run.time,
                 assume=assume,
                 seen=run.seen,
-                known=run.values,
+                answers=self.answers,
             )
         return (Completion(assume, outcome, because, tuple(reads), (), (), 1, not (run.is_hushed or run.has_listed)),)
 
@@ -68,23 +70,22 @@ class _Open(Exception):
 class KnownRun(BuiltIns):
     """What the compiled code of a guard talks to, as `_`, as long as it meets nothing but known facts."""
 
-    __slots__ = ("arguments", "has_listed", "is_hushed", "reads", "seen", "source", "time", "tool", "values")
+    __slots__ = ("answers", "arguments", "given", "has_listed", "is_hushed", "reads", "seen", "time", "tool")
 
     def __init__(
         self,
         arguments: Mapping[str, Any],
-        source: Source,
+        answers: Answers,
         tool: str,
         now: datetime | None,
         seen: Callable[[Fact], bool] | None,
     ) -> None:
         self.arguments = arguments
-        self.source = source
+        self.answers = answers
+        self.given = answers.given
         self.tool = tool
         self.time = now
         self.seen = seen
-        self.values: dict[Fact, Any] = {}
-        """What the source has said, shared by all guards."""
         self.reads: dict[Fact, None] = {}
         """System facts read by the guard that runs, in order."""
         self.is_hushed = False
@@ -94,9 +95,9 @@ class KnownRun(BuiltIns):
 
     def read(self, spec: Spec, key: Any) -> Any:
         fact = _fact(Fact, (spec.entity_name, key, spec.field_name))
-        value = self.values.get(fact, _UNASKED)
-        if value is _UNASKED:
-            value = self.values[fact] = self.source.read(spec.entity, key, spec.field)
+        value = self.given.get(fact, UNASKED)
+        if value is UNASKED:
+            value = self.answers.read(fact, spec.entity, key, spec.field)
         if value.__class__ is Missing:
             raise _Open
         if spec.is_system:
@@ -129,7 +130,7 @@ class KnownRun(BuiltIns):
 
     def do_done(self, tool: str, match: Mapping[str, Any]) -> Any:
         self.spend(1)
-        count = self.source.done(tool, match)
+        count = self.answers.done(tool, match)
         if isinstance(count, Missing):
             raise _Open
         return count
@@ -146,7 +147,7 @@ class KnownRun(BuiltIns):
         """One member that surely answers yes is enough; no is sure only where all members are known and say so."""
         self.spend(weight)
         self.has_listed = True
-        keys, is_complete = self.source.members(entity, match)
+        keys, is_complete = self.answers.members(entity, match)
         before = self.reads
         yes: dict[Fact, None] | None = None
         noes: list[dict[Fact, None]] = []

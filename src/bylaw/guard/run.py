@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, Missing, Origin, Source
+from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, Missing, Origin
 from bylaw.facts.region import Region, Spans, Words
 from bylaw.facts.unknown import Stuck, Truth, Unknown, derive, opaque_truth, text_of, unknown_fact
 from bylaw.facts.variable import Variable
+from bylaw.guard.answers import Answers
 from bylaw.guard.assumption import Assumptions
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
@@ -81,10 +82,10 @@ class Run(BuiltIns):
     """What the compiled code of a guard talks to, as `_`."""
 
     __slots__ = (
+        "answers",
         "arguments",
         "asked",
         "assumptions",
-        "cache",
         "coverage",
         "decisions",
         "doubtful",
@@ -101,7 +102,6 @@ class Run(BuiltIns):
         "position",
         "reads",
         "seen",
-        "source",
         "time",
         "tool",
         "touched",
@@ -112,23 +112,21 @@ class Run(BuiltIns):
     def __init__(
         self,
         arguments: Mapping[str, Any],
-        source: Source,
+        answers: Answers,
         tool: str,
         now: datetime | None,
         assumptions: Assumptions,
         seen: Callable[[Fact], bool] | None,
         coverage: set[int] | None,
-        known: dict[Fact, Any] | None = None,
     ) -> None:
         self.arguments = arguments
-        self.source = source
+        self.answers = answers
+        """What the source said, over all paths, and over all guards that share it."""
         self.tool = tool
         self.time = now
         self.assumptions = assumptions
         self.seen = seen
         self.coverage = coverage
-        self.cache: dict[Fact, Any] = {} if known is None else known
-        """What the source said of each fact, over all paths, and over all guards that share it."""
         self.unknowns: dict[Fact, tuple[Unknown, bool]] = {}
         """What stands for each fact that is not known, and whether it is open that the thing exists at all."""
         self.tried: dict[str, Tried] = {}
@@ -189,10 +187,7 @@ class Run(BuiltIns):
         value = memo.get(fact, memo)
         if value is not memo:
             return value
-        cache = self.cache
-        value = cache.get(fact, cache)
-        if value is cache:
-            value = cache[fact] = self.source.read(spec.entity, key, spec.field)
+        value = self.answers.read(fact, spec.entity, key, spec.field)
         if spec.is_system and not self.frozen and self.hushed is None:
             self.reads.append(fact)
         if value is UNSEEN:
@@ -213,15 +208,17 @@ class Run(BuiltIns):
         if found is None:
             name = _name(*thing, spec.field_name)
             unknown = unknown_fact(self, spec.field, name, {fact: spec.origin}, thing)
-            is_shaky = (
-                spec.is_system and spec.field_name != "exists" and self.source.read(spec.entity, key, EXISTS) is UNSEEN
-            )
+            is_shaky = spec.is_system and spec.field_name != "exists" and not self.is_shown_to_exist(spec, key)
             found = self.unknowns[fact] = (unknown, is_shaky)
         if spec.field_name != "exists":
             self.check_exists(thing)
             if found[1]:
                 self.doubt(fact, thing)
         return found[0]
+
+    def is_shown_to_exist(self, spec: Spec, key: Key) -> bool:
+        fact = Fact(spec.entity_name, key, "exists")
+        return self.answers.read(fact, spec.entity, key, EXISTS) is not UNSEEN
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
         """Nothing shows that the thing exists: one completion of what is unknown ends here, in a denial."""
@@ -283,7 +280,7 @@ class Run(BuiltIns):
         if unknown:
             shown = ", ".join(f"{name}={text_of(value)}" for name, value in match.items())
             return self.opaque("count", f"done({tool}, {shown})", unknown)
-        count = self.source.done(tool, match)
+        count = self.answers.done(tool, match)
         return fail(f"whether `{tool}` was done before is not recorded") if isinstance(count, Missing) else count
 
     # Things of a kind, seen or there.
@@ -307,7 +304,7 @@ class Run(BuiltIns):
             if isinstance(value, Unknown):
                 return opaque_truth(self, question, value.needs)
         self.has_listed = True
-        keys, is_complete = self.source.members(entity, match)
+        keys, is_complete = self.answers.members(entity, match)
         answer = self.try_members(question, keys, specs, body, weight)
         if answer is None:
             for key in keys:
