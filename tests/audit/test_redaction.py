@@ -95,6 +95,24 @@ def test_redacted_output_says_no_word_and_no_id_of_the_log(tmp_path: Path) -> No
     assert shown["partner"] is False
 
 
+def test_redacted_output_names_no_agent_and_no_tool_that_the_pack_does_not_know(tmp_path: Path) -> None:
+    steps = (
+        ("UNHEARD_OF", {"customer_id": "C1"}, "ok"),
+        ("get_customer", {"customer_id": "C2"}, looked_up() | {"partner": True}),
+        ("close_account", {"customer_id": "C2"}, "Closed"),
+    )
+    write_desk(tmp_path, [talk("one", "Please close it", *steps) | {"agent": "ACMEBOT"}])
+    said = bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", "--redact", *OUTPUTS)
+    said += explained(tmp_path)
+    assert leaks(tmp_path / "shared", said, ("ACMEBOT", "UNHEARD_OF")) == []
+    summary = json.loads((tmp_path / "shared/out/summary.json").read_text())
+    (agent,), (tool,) = summary["agents"], summary["unknown_tools"]
+    lines = [json.loads(line) for line in (tmp_path / "shared/out/calls.jsonl").read_text().splitlines()]
+    assert {line["agent"] for line in lines} == {agent["agent"]}
+    assert [line["tool"] for line in lines] == [tool, "close_account"]
+    assert tool in summary["by_tool"]
+
+
 def test_the_same_key_gives_the_same_findings_and_another_key_others(tmp_path: Path) -> None:
     write_desk(tmp_path)
 

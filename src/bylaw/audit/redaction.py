@@ -27,6 +27,7 @@ _QUOTED = re.compile(r"`[^`]*`?|'[^']*'?|\"[^\"]*\"?")
 _KEYED = re.compile(r"^([^\[]*)\[(.*)\](.*)$", re.DOTALL)
 _BEFORE = ("acted against what it had seen: ", "depends on what only the user can say; otherwise ")
 _SHORTEST = 8
+_CHANGED = " (changed policy)"
 
 
 class Pseudonyms:
@@ -55,6 +56,11 @@ class Pseudonyms:
         ending = cast(re.Match[str], _EXTENSION.search(path))[0]
         return f"{self.of(path)}{ending}" if path else path
 
+    def agent(self, name: str) -> str:
+        """An agent's name hidden: it comes out of the log. What we say of it stays."""
+        own = name.removesuffix(_CHANGED)
+        return f"{self.of(own)}{name[len(own) :]}" if own else name
+
     def fault(self, fault: RecordError) -> RecordError:
         """What is wrong with a record, without quoting it."""
         return RecordError(_unquoted(fault.message), place=self.place(fault.place))
@@ -70,13 +76,30 @@ def redaction_key(given: str | None) -> bytes:
 
 
 def redact_summary(summary: Line, pseudonyms: Pseudonyms) -> Line:
-    """`summary.json` without names of files or of fields that the pack does not know; it says under which key."""
+    """`summary.json` without names of files, agents, and tools or fields that the pack does not know, and which key."""
+    unknown: dict[str, int] = summary["unknown_tools"]
+
+    def agents(counts: Line) -> Line:
+        return {pseudonyms.agent(name): count for name, count in counts.items()}
+
+    def tools(counts: Line) -> Line:
+        return {pseudonyms.of(tool) if tool in unknown else tool: count for tool, count in counts.items()}
+
     return summary | {
         "redacted": pseudonyms.mark,
         "worlds": {pseudonyms.file(file): note for file, note in summary["worlds"].items()},
-        "unmapped_fields": {
-            tool: list(map(pseudonyms.of, names)) for tool, names in summary["unmapped_fields"].items()
+        "agents": [row | {"agent": pseudonyms.agent(row["agent"])} for row in summary["agents"]],
+        "by_tool": tools(summary["by_tool"]),
+        "by_lookup": {
+            lookup: row | {"agents": agents(row["agents"]), "tools": tools(row["tools"])}
+            for lookup, row in summary["by_lookup"].items()
         },
+        "by_rule": {rule: row | {"agents": agents(row["agents"])} for rule, row in summary["by_rule"].items()},
+        "unknown_tools": tools(unknown),
+        "unmapped_fields": {
+            tool: list(map(pseudonyms.of, names)) for tool, names in tools(summary["unmapped_fields"]).items()
+        },
+        "changed_policy": [row | {"trajectories": agents(row["trajectories"])} for row in summary["changed_policy"]],
     }
 
 
@@ -89,6 +112,7 @@ class Redaction:
         schema = pack.schema
         self.names = {name for entity in schema.entities.values() for name in (entity.name, *entity.fields)}
         self.names |= schema.arguments(tuple(schema.tools)) | schema.tools.keys()
+        self.tools = schema.tools.keys()
         self.tags = {f"[{kind}.{name}]" for kind, marked in self.private.fields.items() for name in marked}
         self._pack = pack
         self._denials: dict[str, list[tuple[re.Pattern[str], str]]] = {}
@@ -165,7 +189,12 @@ class Cover:
         written = encode(line)
         if not self._may_hide(written, self._redaction.private.marks):
             return Raw(written)
-        hidden = line | {"call_id": self.name(line["call_id"]), "policies": [self._policy(p) for p in line["policies"]]}
+        hidden = line | {
+            "agent": self._agent(line["agent"]),
+            "call_id": self.name(line["call_id"]),
+            "tool": self._tool(line["tool"]),
+            "policies": [self._policy(p) for p in line["policies"]],
+        }
         if "rules" in line:
             hidden["rules"] = [self.rule(rule) for rule in line["rules"]]
         if "because" in line:
@@ -178,7 +207,15 @@ class Cover:
         because = self._scrub.reason(line["because"]) if self._scrub is not None else line["because"]
         if (pseudonyms := self._pseudonyms) is not None:
             because = _BOUND.sub(lambda match: f"({match[1]} {pseudonyms.of(match[2])})", because)
-        return line | {"because": because}
+        return line | {"agent": self._agent(line["agent"]), "because": because}
+
+    def _agent(self, name: str) -> str:
+        return self._pseudonyms.agent(name) if self._pseudonyms is not None else name
+
+    def _tool(self, name: str) -> str:
+        if self._pseudonyms is None or name in self._redaction.tools:
+            return name
+        return self._pseudonyms.of(name)
 
     def _may_hide(self, written: bytes, marks: Sequence[bytes] = ()) -> bool:
         if self._pseudonyms is not None:
@@ -197,7 +234,7 @@ class Cover:
             file = self._pseudonyms.file(file)
         elif self._scrub is not None:
             file = self._scrub.text(file)
-        return line | {"file": file, "events": self._events(line["events"])}
+        return line | {"agent": self._agent(line["agent"]), "file": file, "events": self._events(line["events"])}
 
     def _events(self, events: list[Line]) -> list[Line]:
         scrub = self._scrub
@@ -210,7 +247,11 @@ class Cover:
 
     def _event(self, step: int, event: Line) -> Line:
         if event["type"] == "call":
-            return event | {"arguments": self._data(event["arguments"]), "id": self.name(event["id"])}
+            return event | {
+                "tool": self._tool(event["tool"]),
+                "arguments": self._data(event["arguments"]),
+                "id": self.name(event["id"]),
+            }
         text: str = event["text"]
         if self._pseudonyms is not None:
             value = decode_text(text) if event["type"] == "result" else None
