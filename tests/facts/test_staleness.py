@@ -91,6 +91,14 @@ def test_a_tool_that_nobody_declared_may_have_changed_what_it_names(
     assert sees([LOOK, SEEN, call, Result(2, "Error: unknown tool")]) == (5, 6)
 
 
+@pytest.mark.parametrize("tool", ["check_box", "getBox", "think", "search", "transfer_to_human_agents"])
+def test_a_tool_that_nobody_declared_and_that_sounds_harmless_is_taken_at_its_word(tool: str) -> None:
+    events: list[Event] = [Call("look", {"box_id": "1"}, turn=1), Result(0, '{"box_id": "1", "a": 1}')]
+    events += [Call(tool, {"box": "1"}, turn=2), Result(2, "ok")]
+    seen, _ = judged(events)
+    assert seen.read(BOX, ("1",), BOX.fields["a"]) == 1
+
+
 def test_a_tool_that_nobody_declared_with_arguments_nobody_captured_may_have_changed_anything() -> None:
     call = Call("unheard_of", {}, turn=2, fault="arguments not captured")
     assert sees([LOOK, SEEN, call, Result(2, "ok")]) == (UNSEEN, UNSEEN)

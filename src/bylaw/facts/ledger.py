@@ -19,6 +19,7 @@ from bylaw.facts.schema import Schema
 from bylaw.facts.stranger import Stranger
 from bylaw.facts.value import is_same, loose_key
 from bylaw.policy.tool import Tool
+from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Event, Result
 
 TO_USER = "\0user"
@@ -115,7 +116,8 @@ class Ledger:
     def _write(self, made: Made) -> None:
         self.writes.append(made)
         if made.tool is None:
-            self._strangers.append((made, Stranger(made.call)))
+            if not sounds_harmless(made.call.tool):
+                self._strangers.append((made, Stranger(made.call)))
             return
         for change in self.schema.changes[made.call.tool]:
             # Arguments that were not captured may have named any of the kind.

@@ -9,6 +9,7 @@ from bylaw.facts.path import NOTHING, Scope
 from bylaw.facts.schema import Effect, Schema
 from bylaw.facts.stranger import Stranger
 from bylaw.facts.value import coerce, key_of, loose_key, names_several
+from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Result
 
 Record = Mapping[str, Any]
@@ -94,7 +95,8 @@ class Snapshot:
     def apply(self, call: Call, result: Result | None) -> None:
         """Move with an accepted write."""
         if call.tool not in self._schema.tools:
-            self._meet(Stranger(call))
+            if not sounds_harmless(call.tool):
+                self._meet(Stranger(call))
             return
         effects = self._schema.effects.get(call.tool, ())
         value = result.value() if result is not None and result.captured else NOTHING

@@ -57,7 +57,7 @@ def _misfit(schema: Any, value: Any, is_required: bool) -> str:
         return ""
     declared = cast(dict[str, Any], schema)
     words, kinds = declared.get("enum"), declared.get("type")
-    if words is None and kinds.__class__ is str and value.__class__ in _SHAPES.get(kinds, ()):
+    if words is None and isinstance(kinds, str) and value.__class__ in _SHAPES.get(kinds, ()):
         return ""
     listed: list[Any] = cast(list[Any], kinds) if isinstance(kinds, list) else [kinds]
     if value is None:

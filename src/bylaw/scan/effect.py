@@ -13,45 +13,13 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.policy.tool import Effect
+from bylaw.policy.verb import VERBS, hands_over, words_of
 
 Evidence = tuple[Effect, float, str]
 """The effect it speaks for, how much it weighs, and what it is, in words."""
 EFFECTS: tuple[Effect, ...] = ("read", "write", "none")
 
 
-def _words(text: str) -> list[str]:
-    return text.split()
-
-
-_READ = _words(
-    """
-    get list search find read lookup look fetch query view show describe check count retrieve browse select is
-    has exists verify validate inspect load compare preview estimate status info details recall poll peek scan
-    download track quote locate identify
-    """
-)
-_WRITE = _words(
-    """
-    create add book cancel update delete remove send set post put insert modify change edit write append move
-    rename reschedule schedule reserve transfer invite share charge refund pay issue submit approve reject
-    assign unassign enable disable activate deactivate grant revoke open close order return exchange apply
-    register subscribe unsubscribe upload save make place confirm void reset toggle start stop restart suspend
-    resume terminate merge archive upgrade downgrade waive adjust replace drop publish upsert patch mark upvote
-    accept decline block unblock lock unlock deposit withdraw renew execute run launch deploy record
-    """
-)
-_NONE = _words(
-    """
-    think thought reflect calculate compute calculator plan wait sleep noop done finish respond echo
-    """
-)
-_PERSONS = {"human", "humans", "operator", "supervisor", "representative", "agents"}
-_VERBS: dict[str, Effect] = {
-    **dict.fromkeys(_READ, "read"),
-    **dict.fromkeys(_WRITE, "write"),
-    **dict.fromkeys(_NONE, "none"),
-}
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _DONE = re.compile(
     r"success|\b(?:updated|deleted|cancell?ed|created|sent|added|removed|booked|scheduled|has been|saved|refunded)\b",
     re.I,
@@ -119,20 +87,13 @@ def weigh(evidence: Iterable[Evidence]) -> tuple[Effect, float]:
 
 def by_name(tool: str) -> list[Evidence]:
     """What a tool's name tells: its first word that is a verb we know, wherever it stands."""
-    words = words_of(tool)
-    hands_over = "handoff" in words or "handover" in words or {"hand", "over"} <= set(words)
-    if hands_over or "escalate" in words or ("transfer" in words and _PERSONS & set(words)):
+    if hands_over(tool):
         return [("none", 3.0, "its name hands over to a person")]
-    for position, word in enumerate(words):
-        effect = _VERBS.get(word)
+    for position, word in enumerate(words_of(tool)):
+        effect = VERBS.get(word)
         if effect is not None:
             return [(effect, 3.0 if position == 0 else 2.0, f"`{word}` in its name")]
     return []
-
-
-def words_of(name: str) -> list[str]:
-    """The lower-case words of an identifier, however they are joined."""
-    return [word.lower() for word in _WORD.findall(name[:200])]
 
 
 def by_definition(definition: Mapping[str, Any]) -> tuple[Evidence, ...]:
@@ -148,7 +109,7 @@ def by_definition(definition: Mapping[str, Any]) -> tuple[Evidence, ...]:
         evidence.append(("write", 3.0, "readOnlyHint: false"))
     description = body.get("description")
     for word in words_of(description[:80])[:3] if isinstance(description, str) else ():
-        effect = _VERBS.get(word) or _VERBS.get(word.removesuffix("s")) or _VERBS.get(word.removesuffix("es"))
+        effect = VERBS.get(word) or VERBS.get(word.removesuffix("s")) or VERBS.get(word.removesuffix("es"))
         if effect is not None:
             evidence.append((effect, 1.5, f"`{word}` in its description"))
             break

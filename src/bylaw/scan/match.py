@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from bylaw.scan.effect import words_of
+from bylaw.policy.verb import words_of
 from bylaw.scan.shape import Values
 
 _TAILS = {"id", "ids", "number", "no", "nr", "code", "key", "ref", "uuid"}

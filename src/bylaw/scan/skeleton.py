@@ -11,7 +11,8 @@ from msgspec import Struct
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.document import Document, Sentence
 from bylaw.policy.tool import Effect
-from bylaw.scan.effect import Guess, words_of
+from bylaw.policy.verb import words_of
+from bylaw.scan.effect import Guess
 from bylaw.scan.match import arguments_for, spelled_like
 from bylaw.scan.shape import Shape, Shapes, parameters_of
 from bylaw.scan.survey import Scan, Survey

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
-from bylaw.scan.effect import Guess, by_name, words_of
+from bylaw.policy.verb import words_of
+from bylaw.scan.effect import Guess, by_name
 from bylaw.scan.match import spelled_like
 from bylaw.scan.shape import Record, Shape, Values
 

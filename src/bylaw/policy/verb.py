@@ -1,0 +1,59 @@
+"""Verbs in the names of tools, and what a tool so named most likely does."""
+
+import re
+
+from bylaw.policy.tool import Effect
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_READ = _words(
+    """
+    get list search find read lookup look fetch query view show describe check count retrieve browse select is
+    has exists verify validate inspect load compare preview estimate status info details recall poll peek scan
+    download track quote locate identify
+    """
+)
+_WRITE = _words(
+    """
+    create add book cancel update delete remove send set post put insert modify change edit write append move
+    rename reschedule schedule reserve transfer invite share charge refund pay issue submit approve reject
+    assign unassign enable disable activate deactivate grant revoke open close order return exchange apply
+    register subscribe unsubscribe upload save make place confirm void reset toggle start stop restart suspend
+    resume terminate merge archive upgrade downgrade waive adjust replace drop publish upsert patch mark upvote
+    accept decline block unblock lock unlock deposit withdraw renew execute run launch deploy record
+    """
+)
+_NONE = _words(
+    """
+    think thought reflect calculate compute calculator plan wait sleep noop done finish respond echo
+    """
+)
+_PERSONS = {"human", "humans", "operator", "supervisor", "representative", "agents"}
+VERBS: dict[str, Effect] = {
+    **dict.fromkeys(_READ, "read"),
+    **dict.fromkeys(_WRITE, "write"),
+    **dict.fromkeys(_NONE, "none"),
+}
+"""By the verb, what it does."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def words_of(name: str) -> list[str]:
+    """The lower-case words of an identifier, however they are joined."""
+    return [word.lower() for word in _WORD.findall(name[:200])]
+
+
+def hands_over(tool: str) -> bool:
+    """Whether a tool's name says that it hands the conversation to a person."""
+    words = set(words_of(tool))
+    named = "handoff" in words or "handover" in words or {"hand", "over"} <= words
+    return named or "escalate" in words or ("transfer" in words and bool(_PERSONS & words))
+
+
+def sounds_harmless(tool: str) -> bool:
+    """Whether the first verb of a tool's name is one of reading or thinking, or hands over."""
+    effect = next((VERBS[word] for word in words_of(tool) if word in VERBS), "write")
+    return effect != "write" or hands_over(tool)
