@@ -145,7 +145,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("what was seen is taken for true", "engine/agreement.py",
         "            if not known:\n                return False\n", ""),
     Bug("a call is remembered whatever was shown", "engine/memory.py",
-        "        return _encode(answer)\n    return kind, answer\n", "        return _encode(answer)\n    return kind\n"),
+        "    return kind, answer\n", "    return kind\n"),
     Bug("members decided on one path are decided on all", "guard/run.py",
         "if tried is None or self.has_decided_existence or not self.path.keys().isdisjoint(tried.open):",
         "if tried is None:"),
