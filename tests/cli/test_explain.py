@@ -121,3 +121,15 @@ def test_a_private_argument_stays_private_where_it_is_read_from_the_log_again(tm
     assert '"patient_id": "P' in shown
     assert "[Patient." in shown
     assert "@" not in shown
+
+
+def test_without_the_document_the_packs_words_stand_once_with_every_place() -> None:
+    cite = {"document": "handbook", "heading": "Fees", "text": None}
+    policies = {"p": {"definition": "Fees are paid.", "citations": [cite | {"line": 7}, cite | {"line": 9}]}}
+    policy = {"id": "p", "strict": "violation", "because": "no", "asks": [], "missing": []}
+    line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "policies": [policy]}
+    out = StringIO()
+    verdicts = {"strict": "violation", "determined": "violation"}
+    explain(line | verdicts, policies, [call("x")], Console(file=out, width=80, highlight=False))
+    assert out.getvalue().count("Fees are paid.") == 1
+    assert "handbook:7, 9 (Fees): in the pack's words: Fees are paid." in out.getvalue()

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def _call(line: dict[str, Any], events: list[dict[str, Any]], console: Console) 
     executed = {True: "accepted", False: "refused", None: "result not captured"}[line["executed"]]
     console.print(Text(f"{line['tool']} at step {step} of {line['trajectory']} ({executed})", style="bold"))
     if step < len(events):
-        console.print(Padding(Text(_short(json.dumps(events[step]["arguments"], ensure_ascii=False))), (0, 2)))
+        console.print(Padding(Text(_short(json.dumps(events[step]["arguments"], ensure_ascii=False), 1000)), (0, 2)))
     else:
         console.print(Padding(Text("its arguments are in the log, which is not where it was", style="dim"), (0, 2)))
     if line["policies"] or line.get("because"):
@@ -97,12 +98,8 @@ def _policy(
     entry: dict[str, Any], policy: dict[str, Any], step: int, events: list[dict[str, Any]], console: Console
 ) -> None:
     console.print(Text(entry["id"], style="bold") + Text("  ") + _verdict("strict", entry["strict"]))
-    for citation in policy.get("citations", []):
-        where = f"{citation['document']}:{citation['line']}"
-        where += f" ({citation['heading']})" if citation["heading"] else ""
-        console.print(
-            Padding(Text(f"{where}: {citation['text'] or policy.get('definition', '')}", style="italic"), (0, 2))
-        )
+    for where, words in _cited(policy):
+        console.print(Padding(Text(f"{where}: {words}", style="italic"), (0, 2)))
     if entry["because"]:
         console.print(Padding(Text(f"because: {entry['because']}"), (0, 2)))
     for seen in entry.get("seen", []):
@@ -127,6 +124,23 @@ def _policy(
         console.print(
             Padding(Text(f"only the user can say: {ask['fact']} - {ask['question']}", style="magenta"), (0, 2))
         )
+
+
+def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each sentence with its place; without the document, the pack's own words once with the places of all."""
+    places: dict[tuple[str, str], list[int]] = {}
+    for citation in policy.get("citations", []):
+        if citation["text"]:
+            heading = f" ({citation['heading']})" if citation["heading"] else ""
+            yield f"{citation['document']}:{citation['line']}{heading}", citation["text"]
+        else:
+            places.setdefault((citation["document"], citation["heading"]), []).append(citation["line"])
+    if places:
+        told = [
+            f"{document}:{', '.join(map(str, sorted(lines)))}{f' ({heading})' if heading else ''}"
+            for (document, heading), lines in places.items()
+        ]
+        yield "; ".join(told), f"in the pack's words: {policy.get('definition', '')}"
 
 
 def _seen(seen: dict[str, Any]) -> Text:
@@ -217,6 +231,6 @@ def _args(args: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in args.items())
 
 
-def _short(text: str) -> str:
+def _short(text: str, most: int = 300) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= 300 else f"{text[:300]} ..."
+    return text if len(text) <= most else f"{text[:most]} ..."

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rich.text import Text
 def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
     """Rates per agent, then where the findings lie."""
     if summary["agents"]:
-        console.print(agents_table(summary))
+        console.print(agents_table(summary, console.width))
         console.print(_tools(summary))
     else:
         console.print("No conversation could be read.", markup=False)
@@ -43,7 +44,7 @@ def _finding(summary: dict[str, Any], out: Path) -> str:
     return ""
 
 
-def agents_table(summary: dict[str, Any]) -> Group:
+def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
     """Rates per agent, under the strict criterion."""
     table = _table()
     table.add_column("agent", overflow="fold")
@@ -52,7 +53,7 @@ def agents_table(summary: dict[str, Any]) -> Group:
     for row in summary["agents"]:
         strict = row["strict"]
         table.add_row(
-            Text(row["agent"] or "(unnamed)"),
+            Text("\n".join(textwrap.wrap(row["agent"], max(20, width - 60))) or "(unnamed)"),
             f"{row['trajectories']:,}",
             f"{row['with_write_calls']:,}",
             _share(row["failure_rate"], interval=False),

@@ -1,7 +1,11 @@
 // The drawing: from a write call to each fact it needed, to the step that showed it, or the gap where nothing did
 // and the claim that stood in for it. Boxes are HTML, so that they wrap and can be read aloud; the lines are SVG.
 
-const DEFINITION = ": a call that turned out to be allowed, though nothing the agent had looked up could have told it so.";
+const DEFINITIONS = new Map(Object.entries({
+  near_miss: "a call that turned out to be allowed, though nothing the agent had looked up could have told it so.",
+  uninformed: "the agent had not seen enough, and nothing recorded says whether the call was allowed.",
+  violation: "the policy forbids the call.",
+}));
 
 function mainPolicy(finding, criterion) {
   const judged = finding.policies.filter((policy) => policy.missing);

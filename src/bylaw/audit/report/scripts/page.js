@@ -29,7 +29,7 @@ function drawOpening() {
   const policy = mainPolicy(finding, criterion);
   const verdict = policy ? policy[criterion] : finding[criterion];
   fill(section,
-    make("p", {class: `verdict ${verdict}`}, named(verdict), make("span", {class: "note"}, verdict === "near_miss" ? DEFINITION : "")),
+    make("p", {class: `verdict ${verdict}`}, named(verdict), make("span", {class: "note"}, DEFINITIONS.has(verdict) ? `: ${DEFINITIONS.get(verdict)}` : "")),
     make("h1", {id: "opening-title"}, headline(finding, policy, criterion)),
     make("p", {class: "story"}, story(finding, policy, conversation, criterion)),
     finding.strict === "broken" ? null : drawing(finding, policy, conversation, criterion, "step-"),
