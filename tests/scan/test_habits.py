@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bylaw.errors import RecordError
 from bylaw.scan import Scan, scan
 from bylaw.scan.interval import wilson
+from bylaw.trace import Trajectory
 
 from .library import Talk, loan, member, visit, visits
 
@@ -185,3 +186,18 @@ def test_two_look_ups_of_the_same_id_are_both_named() -> None:
     found = scan(conversation(number) for number in range(20))
     (write,) = [each for each in found.writes if each.tool == "transfer_money"]
     assert {name for habit in write.habits for name in habit.tools} >= {"get_account", "get_limits"}
+
+
+def test_a_call_that_lacked_the_look_up_but_saw_the_record_in_another_is_told_apart() -> None:
+    logs: list[Trajectory] = []
+    for number in range(12):
+        talk = Talk(f"t{number}").user("renew it")
+        if number % 4 == 0:
+            talk.call("list_loans", {"loans": [loan(number), loan(99)]}, reader="ada")
+        elif number != 7:
+            talk.call("get_loan", loan(number), loan_id=f"L{number:04}")
+        logs.append(talk.call("renew_loan", "Loan renewed.", loan_id=f"L{number:04}").done())
+    (write,) = scan(logs).writes
+    (habit,) = (habit for habit in write.habits if habit.tools == ("get_loan",))
+    assert (habit.hits, habit.cases, habit.shown, habit.shown_by) == (8, 12, 3, ("list_loans",))
+    assert [place.trajectory for place in habit.lacking] == ["t7", "t0", "t4", "t8"]

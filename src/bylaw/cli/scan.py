@@ -144,7 +144,11 @@ def _habit(habit: Habit, console: Console) -> None:
     _say(console, numbers, head="      ")
     lacking = habit.cases - habit.hits
     if lacking and habit.reason != "distinctive":
-        _say(console, f"lacked by {lacking:,}: {_places(habit.lacking, lacking)}", head="      ", style="yellow")
+        seen = ""
+        if habit.shown:
+            tools = " or ".join(clean(name, 60) for name in habit.shown_by)
+            seen = f" ({habit.shown:,} of them saw a record that names it, from {tools})"
+        _say(console, f"lacked by {lacking:,}{seen}: {_places(habit.lacking, lacking)}", head="      ", style="yellow")
 
 
 def _origins(found: Scan, console: Console) -> None:

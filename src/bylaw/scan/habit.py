@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 import msgspec
@@ -62,6 +62,9 @@ class Habit(Struct, frozen=True):
     """How sure it is that this write needs this look-up: the low end, times how sure the effects are."""
     lacking: tuple[Place, ...] = ()
     """The first of the calls that lacked it; `cases - hits` says how many there are."""
+    shown: int = 0
+    """Of the calls that lacked it, those for which another look-up had shown a record that names the value."""
+    shown_by: tuple[str, ...] = ()
 
 
 class Preparation:
@@ -79,10 +82,13 @@ class Preparation:
         self.patterns[pattern] += 1
         self._examples.setdefault(pattern, Firsts(self._most)).add(place.order, place)
 
-    def examples(self, patterns: Iterable[Pattern]) -> tuple[Place, ...]:
-        """The first places of the calls prepared in one of these ways."""
-        found = [place for pattern in patterns for place in self._examples[pattern].items()]
-        return tuple(sorted(found, key=lambda place: place.order)[: self._most])
+    def examples(self, *groups: Iterable[Pattern]) -> tuple[Place, ...]:
+        """The first places of the calls prepared in one of these ways, group after group."""
+        found: list[Place] = []
+        for patterns in groups:
+            places = [place for pattern in patterns for place in self._examples[pattern].items()]
+            found += sorted(places, key=lambda place: place.order)
+        return tuple(found[: self._most])
 
 
 def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str, Guess]) -> tuple[Habit, ...]:
@@ -94,7 +100,7 @@ def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str,
     for path in paths:
         keyed = _group(own, path, reads, ("keyed",))
         if keyed:
-            found.append(_habit(own, path, keyed, ("keyed",), "keyed"))
+            found.append(_habit(own, path, keyed, ("keyed",), "keyed", reads - set(keyed)))
             found += _beside(own, path, reads - set(keyed))
             found += _belonging(own, path, reads - set(keyed))
         elif shown := _group(own, path, reads, ("keyed", "shows")):
@@ -163,11 +169,27 @@ def _belonging(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
     return found
 
 
-def _habit(own: Preparation, path: str, tools: tuple[str, ...], bonds: tuple[Bond, ...], reason: Reason) -> Habit:
+def _habit(
+    own: Preparation,
+    path: str,
+    tools: tuple[str, ...],
+    bonds: tuple[Bond, ...],
+    reason: Reason,
+    others: Collection[str] = (),
+) -> Habit:
+    """The habit of `tools` on one argument; `others` are look-ups that may have named the same thing."""
     hits, cases = _count(own, path, tools, bonds)
     low, high = wilson(hits, cases)
-    lacking = own.examples(pattern for pattern in own.patterns if _covers(pattern, path, tools, bonds) is False)
-    return Habit(tools, (path,), reason, hits, cases, low, high, low, lacking)
+    lacking = [pattern for pattern in own.patterns if _covers(pattern, path, tools, bonds) is False]
+    shown = {pattern for pattern in lacking if _covers(pattern, path, {*tools, *others}, ("keyed", "shows"))}
+    by = {
+        name for each in shown for at, cover in each.covers if at == path for name, bond in cover if bond != "mentions"
+    }
+    # What nothing had shown comes first.
+    places = own.examples(set(lacking) - shown, shown)
+    number = sum(own.patterns[pattern] for pattern in shown)
+    named = tuple(sorted(by & set(others)))
+    return Habit(tools, (path,), reason, hits, cases, low, high, low, places, number if named else 0, named)
 
 
 def _merge(found: list[Habit]) -> list[Habit]:
