@@ -1,9 +1,13 @@
 """An audit by several workers writes the same bytes as one by a single worker."""
 
+import multiprocessing
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from bylaw.audit.parallel import WorkerError
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
 from bylaw.packs.clinic.simulator.generate import write
@@ -33,3 +37,19 @@ def test_any_number_of_workers_writes_the_same_bytes(logs: Path, tmp_path: Path,
     for name in WRITTEN:
         assert (tmp_path / str(jobs) / name).read_bytes() == (tmp_path / "1" / name).read_bytes(), name
     assert b'~2"' in (tmp_path / "1" / "calls.jsonl").read_bytes()
+
+
+def test_an_audit_whose_worker_is_ended_from_outside_says_so(logs: Path, tmp_path: Path) -> None:
+    ended = threading.Event()
+
+    def end_one() -> None:
+        while not (workers := multiprocessing.active_children()):
+            time.sleep(0.01)
+        workers[0].kill()
+        ended.set()
+
+    threading.Thread(target=end_one, daemon=True).start()
+    with pytest.raises(WorkerError, match="a worker ended"):
+        audit(Request(tuple(sorted(logs.glob("*.jsonl*"))), "clinic", jobs=2), tmp_path)
+    assert ended.is_set()
+    assert not multiprocessing.active_children()

@@ -6,13 +6,21 @@ import signal
 import tempfile
 import threading
 from collections.abc import Generator, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from bylaw.audit.examine import Examined, Examiner
 from bylaw.audit.request import Request, examined_in, open_examiner
-from bylaw.errors import RecordError
+from bylaw.errors import BylawError, RecordError
+
+
+class WorkerError(BylawError):
+    """A process that audits a share of the conversations is gone."""
+
+    code = "BY103"
 
 
 def examine_in_parts(request: Request, total: Examiner) -> Iterator[Examined | RecordError]:
@@ -24,12 +32,22 @@ def examine_in_parts(request: Request, total: Examiner) -> Iterator[Examined | R
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory(prefix="bylaw-") as folder:
         targets = [Path(folder) / f"part-{number}" for number in range(jobs)]
-        with _deaf_to_interrupts():
-            workers = context.Pool(jobs)
-        with workers as pool:
-            work = [(request, number, jobs, target) for number, target in enumerate(targets)]
-            for counts in pool.starmap(_examine_part, work):
-                _merge(total, counts)
+        others = set(multiprocessing.active_children())
+        pool = ProcessPoolExecutor(jobs, mp_context=context)
+        try:
+            with _deaf_to_interrupts():
+                work = [pool.submit(_examine_part, request, number, jobs, at) for number, at in enumerate(targets)]
+            for part in work:
+                _merge(total, part.result())
+        except BrokenProcessPool:
+            hint = "perhaps there was not enough memory; try fewer --jobs"
+            raise WorkerError("a worker ended before its work was done", hint=hint) from None
+        except BaseException:
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.terminate()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
         yield from _joined(targets)
 
 

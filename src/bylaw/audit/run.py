@@ -3,7 +3,7 @@
 import gc
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -88,7 +88,7 @@ def _examine(
 
 
 @contextmanager
-def _rarely_collecting() -> Iterator[None]:
+def _rarely_collecting() -> Generator[None]:
     """The pack and the world stay: looking through them again and again for garbage costs a tenth of an audit."""
     before = gc.get_threshold()
     gc.freeze()

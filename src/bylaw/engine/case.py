@@ -15,9 +15,8 @@ from bylaw.engine.session import Session
 from bylaw.engine.settlement import PolicyVerdict, settle_call
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import BylawError
-from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key
-from bylaw.facts.ledger import Ledger, Made, Shown
-from bylaw.facts.path import NOTHING
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, Missing
+from bylaw.facts.ledger import Ledger, Made, Shown, matches
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import Record, Snapshot
 from bylaw.guard import Guard, evaluate
@@ -211,11 +210,10 @@ class _Told:
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         return _members(self.things, entity.name, match), self._whole
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int:
-        return sum(
-            name == tool and all(args.get(key, NOTHING) == value for key, value in match.items())
-            for name, args in self._done
-        )
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | Missing:
+        """Earlier calls of the case that match, compared as the ledger compares them."""
+        found = [matches(args, match) for name, args in self._done if name == tool]
+        return UNSEEN if None in found else found.count(True)
 
 
 def _record(things: Things, entity: str, key: Key) -> Any:

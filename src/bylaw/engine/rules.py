@@ -12,6 +12,7 @@ from bylaw.errors import BylawError, FormulaError, GuardError
 from bylaw.facts.schema import Schema
 from bylaw.guard import Predicate as Code
 from bylaw.guard import Vocabulary, compile_predicate
+from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
 from bylaw.rule.detectors import DETECTORS
@@ -147,9 +148,13 @@ class RulesReader:
 
     def _search(self, way: str, pattern: str, at: tuple[str, ...]) -> Find | None:
         try:
-            search = re.compile(pattern, re.IGNORECASE).search
+            search = compile_pattern(pattern).search
         except re.error as error:
             self._fault(f"`{pattern}` is not a pattern: {error}", *at)
+            return None
+        except PatternError as error:
+            place = self._source.place(*at) if self._source is not None else ""
+            self.faults.append(PatternError(error.message, place=place, hint=error.hint))
             return None
         if way == "said":
             return lambda act: bool(act.said) and search(act.said) is not None

@@ -6,6 +6,7 @@ from typing import Any, cast, get_args
 
 from bylaw.errors import BylawError
 from bylaw.policy.document import Document
+from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.statement import Citation, Kind, Policy, Severity, Unenforced
 from bylaw.policy.tool import Effect, Tool
 from bylaw.policy.yaml import Located
@@ -31,10 +32,13 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
         parameters, required = _parameters(record)
         refused = str(record.get("refused", ""))
         try:
-            re.compile(refused)
+            compile_pattern(refused, 0)
         except re.error as error:
             place = source.place("tools", name, "refused")
             faults.append(StatementError(f"`{refused}` is not a pattern: {error}", place=place))
+        except PatternError as error:
+            place = source.place("tools", name, "refused")
+            faults.append(PatternError(error.message, place=place, hint=error.hint))
         changes = record.get("changes")
         tools[name] = Tool(
             name,

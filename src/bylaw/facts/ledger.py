@@ -337,8 +337,10 @@ def _delivered(entry: Shown) -> int:
 
 def _matches(call: Call, match: Mapping[str, Any]) -> bool | None:
     """Whether a call had these arguments; None where a tool may have taken what it had for them."""
-    if call.fault and match:
-        return None
-    given = call.arguments
+    return None if call.fault and match else matches(call.arguments, match)
+
+
+def matches(given: Mapping[str, Any], match: Mapping[str, Any]) -> bool | None:
+    """Whether arguments are these; None where a tool may take them for these or not."""
     found = [is_same(given[name], value) if name in given else False for name, value in match.items()]
     return False if False in found else None if None in found else True
