@@ -93,6 +93,10 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         edited("tools.yaml", TOOL, '    refused: "("\n'),
         "BY406 tools.yaml:11: `(` is not a pattern",
     ),
+    "a pattern of refusal that could take for ever": (
+        edited("tools.yaml", TOOL, '    refused: "(x+x+)+y"\n'),
+        "BY409 tools.yaml:11: `(x+x+)+y` could take for ever on some text",
+    ),
     # entities.yaml
     "an unknown type": (
         edited("entities.yaml", FIELD, "      paid: bool\n"),
