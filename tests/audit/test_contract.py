@@ -262,3 +262,11 @@ def test_a_log_without_conversations_has_no_rates(shop: Shop) -> None:
     assert agent["failure_rate"]["value"] is None
     assert agent["strict"]["near_miss_rate_of_writing"] == rate(0, 0)
     assert agent["strict"]["violation_rate"]["of"] == 2
+
+
+def test_conversations_without_times_are_counted_where_facts_grow_old(shop: Shop) -> None:
+    talks = shop.logs(record(*HASTY), record(*CAREFUL), record(look("PAID", paid=True)))
+    assert shop.audit(talks).summary["untimed"] == 0
+    entities = shop.pack / "entities.yaml"
+    entities.write_text(entities.read_text().replace("    read: get_order\n", "    read: get_order\n    fresh_for: 60\n"))
+    assert shop.audit(talks).summary["untimed"] == 2

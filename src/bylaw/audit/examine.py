@@ -51,6 +51,7 @@ class Examiner:
         self._watches: dict[str, Watch] = {}
         self._memories: dict[str, Memory] = {}
         self._mapped: dict[tuple[str, str], frozenset[str]] = {}
+        self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
         self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
 
     def examine(self, trajectory: Trajectory, file: Path) -> Examined:
@@ -64,6 +65,8 @@ class Examiner:
         session, verdicts = self._judge(pack, trajectory, file)
         outcome = self._outcome(trajectory, session, pack, file)
         self.tally.add(agent, outcome, verdicts)
+        if verdicts and pack.digest in self._expiring and all(event.time is None for event in trajectory.events):
+            self.tally.add_untimed()
         broken = self._broken(pack, trajectory, session)
         if broken:
             self.tally.add_rules(agent, broken)

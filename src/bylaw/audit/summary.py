@@ -38,6 +38,7 @@ def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[Rec
         "unguarded_tools": [tool for tool in tally.by_tool() if _is_unguarded(packs, tool)],
         "unknown_tools": dict(sorted(examiner.unknown_tools.items())),
         "unmapped_fields": _by_tool(examiner.unmapped),
+        "untimed": tally.untimed(),
         "changed_policy": [
             {"statements": list(names), "trajectories": dict(sorted(agents.items()))}
             for names, agents in sorted(examiner.changed.items())

@@ -47,6 +47,14 @@ class Tally:
         for verdict in verdicts:
             self._call(agent, verdict)
 
+    def add_untimed(self) -> None:
+        """Count a trajectory that does not say when anything happened, under a pack in which facts grow old."""
+        self.counts[("untimed",)] += 1
+
+    def untimed(self) -> int:
+        """How many such trajectories there are."""
+        return self.counts[("untimed",)]
+
     def add_rules(self, agent: str, broken: Sequence[Breach]) -> None:
         """Count the rules broken in one trajectory: how often, and in how many trajectories."""
         for breach in broken:

@@ -123,6 +123,8 @@ def _notes(summary: dict[str, Any]) -> list[str]:
     if summary["unguarded_tools"]:
         names = ", ".join(summary["unguarded_tools"])
         notes.append(f"No guard binds these tools, so their calls were not judged: {names}")
+    if summary["untimed"]:
+        notes.append(f"Conversations without times, in which no fact could grow old: {summary['untimed']}")
     if summary["unknown_tools"]:
         notes.append(f"Tools the pack does not know: {', '.join(summary['unknown_tools'])}")
         if summary["by_tool"].keys() <= summary["unknown_tools"].keys():

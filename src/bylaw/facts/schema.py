@@ -81,6 +81,10 @@ class Schema(Struct, frozen=True):
         """Declared argument names of the given tools."""
         return frozenset(name for tool in tools if tool in self.tools for name in self.tools[tool].parameters)
 
+    def has_expiring(self) -> bool:
+        """Whether anything grows old: then it matters when things happened."""
+        return any(entity.fresh_for is not None for entity in self.entities.values())
+
     def writes(self) -> dict[str, frozenset[str]]:
         """The declared arguments of each tool that changes something."""
         return {name: frozenset(tool.parameters) for name, tool in self.tools.items() if tool.effect == "write"}
