@@ -268,5 +268,7 @@ def test_conversations_without_times_are_counted_where_facts_grow_old(shop: Shop
     talks = shop.logs(record(*HASTY), record(*CAREFUL), record(look("PAID", paid=True)))
     assert shop.audit(talks).summary["untimed"] == 0
     entities = shop.pack / "entities.yaml"
-    entities.write_text(entities.read_text().replace("    read: get_order\n", "    read: get_order\n    fresh_for: 60\n"))
+    entities.write_text(
+        entities.read_text().replace("    read: get_order\n", "    fresh_for: 60\n    read: get_order\n", 1)
+    )
     assert shop.audit(talks).summary["untimed"] == 2
