@@ -267,3 +267,15 @@ def test_runs_of_another_domain_are_left_out_and_named(tmp_path: Path) -> None:
     assert "`retail`" in skipped.message
     forced = audit(Request(tuple(files), "tau-airline/tau2", world=world), tmp_path / "forced")
     assert forced.skipped == ()
+
+
+def test_findings_cite_the_document_of_the_generation_they_were_made_in(tmp_path: Path) -> None:
+    first = write(
+        tmp_path / "first.json",
+        [{"task_id": 0, "reward": 0.0, "info": {}, "trial": 0, "traj": FIRST["content in blocks"]}],
+    )
+    second = write(tmp_path / "second.json", results(simulation(TALK)))
+    for files, generations in (((first,), {"tau-bench"}), ((second,), {"tau2-bench"}), ((first, second), None)):
+        report = audit(Request(files, "tau-airline"), tmp_path / "out")
+        cited = json.loads((report.out / "policies.json").read_bytes())["cancel-ground"]["citations"]
+        assert {citation["document"].split()[0] for citation in cited} == (generations or {"tau-bench", "tau2-bench"})

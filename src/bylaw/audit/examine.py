@@ -64,6 +64,7 @@ class Examiner:
         redaction = self._redactions.get(pack.digest)
         session, verdicts = self._judge(pack, trajectory, file)
         outcome = self._outcome(trajectory, session, pack, file)
+        self.tally.add_pack(pack.name)
         self.tally.add(agent, outcome, verdicts)
         if verdicts and pack.digest in self._expiring and all(event.time is None for event in trajectory.events):
             self.tally.add_untimed()

@@ -39,12 +39,13 @@ def examine_in_parts(request: Request, total: Examiner) -> Iterator[Examined | R
                 work = [pool.submit(_examine_part, request, number, jobs, at) for number, at in enumerate(targets)]
             for part in work:
                 _merge(total, part.result())
-        except BrokenProcessPool:
-            hint = "perhaps there was not enough memory; try fewer --jobs"
-            raise WorkerError("a worker ended before its work was done", hint=hint) from None
-        except BaseException:
+        except BaseException as error:
+            # The pool itself forgets those that it was just starting.
             for worker in set(multiprocessing.active_children()) - others:
                 worker.terminate()
+            if isinstance(error, BrokenProcessPool):
+                hint = "perhaps there was not enough memory; try fewer --jobs"
+                raise WorkerError("a worker ended before its work was done", hint=hint) from None
             raise
         finally:
             pool.shutdown(cancel_futures=True)

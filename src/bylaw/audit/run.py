@@ -61,7 +61,7 @@ def audit_with(examiner: Examiner, request: Request, out: Path, *, progress: Pro
     if pseudonyms is not None:
         summary = redact_summary(summary, pseudonyms)
     _dump(out / "summary.json", summary)
-    _dump(out / "policies.json", policies_record(shelf.packs))
+    _dump(out / "policies.json", policies_record(shelf.packs, examiner.tally))
     return Report(summary, out, tuple(skipped), identities)
 
 

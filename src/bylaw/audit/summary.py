@@ -6,6 +6,7 @@ from typing import Any
 
 from bylaw.audit.examine import Examiner
 from bylaw.audit.shelf import Shelf
+from bylaw.audit.tally import Tally
 from bylaw.engine.pack import Pack
 from bylaw.errors import RecordError
 from bylaw.rule.formula import atoms
@@ -49,22 +50,31 @@ def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[Rec
     }
 
 
-def policies_record(packs: Sequence[Pack]) -> dict[str, Any]:
-    """`policies.json`: every policy with its sentences, and for a rule what its predicates mean."""
-    return {
-        policy.id: {
-            "definition": policy.definition,
-            "severity": policy.severity,
-            "kind": policy.kind,
-            "tools": list(policy.tools),
-            "citations": [
+def policies_record(packs: Sequence[Pack], tally: Tally) -> dict[str, Any]:
+    """`policies.json`: every policy with its sentences, and for a rule what its predicates mean.
+
+    Of a pack with variants, those that conversations were held to; what they share cites the document of each.
+    """
+    held = [pack for pack in packs if pack.name in tally.packs()] or packs
+    found: dict[str, Any] = {}
+    for pack in held:
+        for policy in pack.policies.values():
+            citations = [
                 {"document": c.document, "heading": c.heading, "line": c.line, "text": c.text} for c in policy.citations
-            ],
-            **({"predicates": predicates} if (predicates := _predicates(pack, policy.id)) else {}),
-        }
-        for pack in packs
-        for policy in pack.policies.values()
-    }
+            ]
+            if policy.id in found:
+                found[policy.id]["citations"] += [c for c in citations if c not in found[policy.id]["citations"]]
+                continue
+            found[policy.id] = {
+                "definition": policy.definition,
+                "severity": policy.severity,
+                "kind": policy.kind,
+                "tools": list(policy.tools),
+                "citations": citations,
+            }
+            if predicates := _predicates(pack, policy.id):
+                found[policy.id]["predicates"] = predicates
+    return found
 
 
 def _predicates(pack: Pack, policy: str) -> dict[str, str]:

@@ -47,6 +47,14 @@ class Tally:
         for verdict in verdicts:
             self._call(agent, verdict)
 
+    def add_pack(self, name: str) -> None:
+        """Count a trajectory under the pack it was held to."""
+        self.counts["pack", name] += 1
+
+    def packs(self) -> dict[str, int]:
+        """The packs that trajectories were held to, with how many."""
+        return self._under("pack")
+
     def add_untimed(self) -> None:
         """Count a trajectory that does not say when anything happened, under a pack in which facts grow old."""
         self.counts[("untimed",)] += 1
