@@ -19,7 +19,8 @@ from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS
 from bylaw.guard.operation import Failure
 from bylaw.guard.parse import Guard
-from bylaw.guard.run import Absent, Hushed, Run, Split
+from bylaw.guard.run import Hushed, Run, Split
+from bylaw.guard.trial import Absent
 
 Outcome = Literal["permit", "deny", "undetermined", "failed"]
 

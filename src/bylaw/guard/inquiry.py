@@ -11,17 +11,15 @@ from typing import Any
 from bylaw.facts.entity import Entity, Fact, Key, Missing, Source
 from bylaw.guard.answers import UNASKED, Answers
 from bylaw.guard.assumption import NOTHING, Assumptions
-from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.evaluate import Completion, evaluate
+from bylaw.guard.frame import Frame, new_fact
 from bylaw.guard.language import TICKS
 from bylaw.guard.operation import admit
 from bylaw.guard.parse import Guard
 from bylaw.guard.reading import Spec
-from bylaw.guard.run import NOT_SURE, PERMIT, shown
+from bylaw.guard.trial import NOT_SURE
 
 _NO_KEYS = frozenset((type(None), list, dict, tuple))
-_fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-"""Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""
 
 
 class Inquiry:
@@ -67,10 +65,10 @@ class _Open(Exception):
     """Something is not known, or out of the ordinary."""
 
 
-class KnownRun(BuiltIns):
+class KnownRun(Frame):
     """What the compiled code of a guard talks to, as `_`, as long as it meets nothing but known facts."""
 
-    __slots__ = ("answers", "arguments", "given", "has_listed", "is_hushed", "reads", "seen", "time", "tool")
+    __slots__ = ("given", "has_listed", "is_hushed", "reads")
 
     def __init__(
         self,
@@ -80,12 +78,8 @@ class KnownRun(BuiltIns):
         now: datetime | None,
         seen: Callable[[Fact], bool] | None,
     ) -> None:
-        self.arguments = arguments
-        self.answers = answers
+        super().__init__(arguments, answers, tool, now, seen)
         self.given = answers.given
-        self.tool = tool
-        self.time = now
-        self.seen = seen
         self.reads: dict[Fact, None] = {}
         """System facts read by the guard that runs, in order."""
         self.is_hushed = False
@@ -94,7 +88,7 @@ class KnownRun(BuiltIns):
         """It has asked for all things of a kind."""
 
     def read(self, spec: Spec, key: Any) -> Any:
-        fact = _fact(Fact, (spec.entity_name, key, spec.field_name))
+        fact = new_fact(Fact, (spec.entity_name, key, spec.field_name))
         value = self.given.get(fact, UNASKED)
         if value is UNASKED:
             value = self.answers.read(fact, spec.entity, key, spec.field)
@@ -112,16 +106,6 @@ class KnownRun(BuiltIns):
 
     def key_part(self, key: Any, index: int, _is_composite: bool) -> Any:
         return key[index]
-
-    def argument(self, name: str) -> Any:
-        return admit(self.arguments[name])
-
-    def optional(self, name: str, default: Any) -> Any:
-        arguments = self.arguments
-        return admit(arguments[name]) if name in arguments else default
-
-    def tool_name(self) -> str:
-        return self.tool
 
     def do_now(self) -> Any:
         if self.time is None:
@@ -180,19 +164,7 @@ class KnownRun(BuiltIns):
         except (_Open, *NOT_SURE):
             return None
 
-    def permit(self) -> tuple[str, str]:
-        return PERMIT
-
-    def deny(self, text: str) -> tuple[str, str]:
-        return "deny", text
-
     def hush(self, fallback: str) -> str:
         self.is_hushed = True
         self.reads = {}
         return fallback
-
-    def shown(self, value: Any) -> str:
-        return shown(value)
-
-    def deny_with(self, _fallback: str, *parts: str) -> tuple[str, str]:
-        return "deny", "".join(parts)

@@ -6,25 +6,18 @@ from typing import Any
 
 from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, Missing, Origin
 from bylaw.facts.region import Region, Spans, Words
-from bylaw.facts.unknown import Stuck, Truth, Unknown, derive, opaque_truth, text_of, unknown_fact
+from bylaw.facts.unknown import Truth, Unknown, derive, opaque_truth, text_of, unknown_fact
 from bylaw.facts.variable import Variable
 from bylaw.guard.answers import Answers
 from bylaw.guard.assumption import Assumptions
-from bylaw.guard.builtin import BuiltIns
+from bylaw.guard.frame import Frame, new_fact
 from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
-from bylaw.guard.operation import Failure, admit, fail, name_of
+from bylaw.guard.operation import admit, fail, name_of
 from bylaw.guard.reading import Spec
+from bylaw.guard.trial import NOT_SURE, Absent, Trial, Tried, Unsure
 
 KEYS = frozenset((str, int, bool, float))
 NOW = Fact("context", (), "now")
-PERMIT = ("permit", "")
-
-_fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-"""Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""
-
-
-class Absent(Exception):
-    """A field of a thing that does not exist was read: the path ends in deny."""
 
 
 class Split(Exception):
@@ -34,56 +27,14 @@ class Split(Exception):
         self.variable, self.region, self.rest = variable, region, rest
 
 
-class Unsure(Exception):
-    """While looking for a member that surely answers yes: this one depends on something unknown."""
-
-
 class Hushed(Exception):
     """A deny text depends on something unknown: it is said without the value."""
 
 
-class Trial:
-    """One member of a kind while it is asked: its answer, None where unsure, and what it took."""
-
-    __slots__ = ("answer", "asked", "doubtful", "frozen", "key", "memo", "reads")
-
-    def __init__(self, key: Key) -> None:
-        self.key = key
-        self.answer: bool | None = None
-        self.memo: dict[Fact, Any] = {}
-        """What was read of it and not before."""
-        self.reads: list[Fact] = []
-        self.asked: dict[Fact, None] = {}
-        self.doubtful: dict[Fact, str] = {}
-        self.frozen = False
-
-
-class Tried:
-    """The members of a kind, asked without deciding anything: the same again on every path that has not decided
-    what was open for them."""
-
-    __slots__ = ("best", "is_no", "open", "trials")
-
-    def __init__(self, keys: Sequence[Key]) -> None:
-        self.trials = [Trial(tuple(key)) for key in keys]
-        self.best: Trial | None = None
-        """The one that surely answers yes, and whose reads count."""
-        self.is_no = True
-        """All surely answer no."""
-        self.open: set[str] = set()
-        """What their answers hang on."""
-
-
-NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
-"""What a member may end in instead of a yes or no."""
-
-
-class Run(BuiltIns):
+class Run(Frame):
     """What the compiled code of a guard talks to, as `_`."""
 
     __slots__ = (
-        "answers",
-        "arguments",
         "asked",
         "assumptions",
         "coverage",
@@ -101,9 +52,6 @@ class Run(BuiltIns):
         "path",
         "position",
         "reads",
-        "seen",
-        "time",
-        "tool",
         "touched",
         "tried",
         "unknowns",
@@ -119,13 +67,8 @@ class Run(BuiltIns):
         seen: Callable[[Fact], bool] | None,
         coverage: set[int] | None,
     ) -> None:
-        self.arguments = arguments
-        self.answers = answers
-        """What the source said, over all paths, and over all guards that share it."""
-        self.tool = tool
-        self.time = now
+        super().__init__(arguments, answers, tool, now, seen)
         self.assumptions = assumptions
-        self.seen = seen
         self.coverage = coverage
         self.unknowns: dict[Fact, tuple[Unknown, bool]] = {}
         """What stands for each fact that is not known, and whether it is open that the thing exists at all."""
@@ -182,7 +125,7 @@ class Run(BuiltIns):
         """The value of a field, or the Unknown that stands for it."""
         if key.__class__ is not tuple:
             return self.read_of_unknown(spec, key)
-        fact = _fact(Fact, (spec.entity_name, key, spec.field_name))
+        fact = new_fact(Fact, (spec.entity_name, key, spec.field_name))
         memo = self.memo
         value = memo.get(fact, memo)
         if value is not memo:
@@ -255,19 +198,6 @@ class Run(BuiltIns):
             return False
         possible = self.path.get(_name(*thing, "exists"))
         return isinstance(possible, Words) and True not in possible.values
-
-    def argument(self, name: str) -> Any:
-        arguments = self.arguments
-        if name not in arguments:
-            fail(f"the call has no argument `{name}`; use get(call, ...)")
-        return admit(arguments[name])
-
-    def optional(self, name: str, default: Any) -> Any:
-        arguments = self.arguments
-        return admit(arguments[name]) if name in arguments else default
-
-    def tool_name(self) -> str:
-        return self.tool
 
     def do_now(self) -> Any:
         if self.time is None:
@@ -372,21 +302,9 @@ class Run(BuiltIns):
 
     # Answers.
 
-    def permit(self) -> tuple[str, str]:
-        return PERMIT
-
-    def deny(self, text: str) -> tuple[str, str]:
-        return "deny", text
-
     def hush(self, fallback: str) -> str:
         self.hushed = fallback
         return fallback
-
-    def shown(self, value: Any) -> str:
-        return shown(value)
-
-    def deny_with(self, _fallback: str, *parts: str) -> tuple[str, str]:
-        return "deny", "".join(parts)
 
     def cover(self, branch: int) -> bool:
         if self.coverage is not None:
@@ -440,15 +358,6 @@ class Run(BuiltIns):
     def lack(self, needs: Mapping[Fact, Origin]) -> None:
         for fact, origin in needs.items():
             (self.lacking if origin == "system" else self.asked)[fact] = None
-
-
-def shown(value: Any) -> str:
-    """A value as a denial tells it."""
-    if isinstance(value, Unknown):
-        return "..."
-    if isinstance(value, (list, tuple)):
-        return ", ".join(str(item)[:200] for item in value[:20])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return str(value)[:200]
 
 
 def _name(entity: str, key: Any, field: str) -> str:
