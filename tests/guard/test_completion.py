@@ -162,6 +162,13 @@ class TestSeen:
         assert source.asked[:1] == [("Order", {"owner": "kim"})]
 
 
+def test_true_one_and_one_point_zero_are_keys_of_different_things() -> None:
+    facts = order("true", size=1) | order(1, size=2) | order("1", size=3)
+    text = wrapped("facts.Order(True).size == 1 and facts.Order(1).size == 2 and facts.Order(1.0).size == 3")
+    completion = said(text, facts)
+    assert (completion.outcome, len(completion.reads)) == ("permit", 3)
+
+
 class TestPurity:
     def test_evaluation_changes_neither_arguments_nor_source(self) -> None:
         arguments, source = copy.deepcopy(ARGUMENTS), Table(order(size=3, items=[3, 1, 2], exists=True))

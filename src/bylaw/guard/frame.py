@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from bylaw.facts.entity import Fact
@@ -11,6 +12,8 @@ from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.operation import admit, fail
 
 PERMIT = ("permit", "")
+ODD_KEYS = frozenset((bool, float, Decimal))
+"""Parts of keys that are kept as text."""
 
 new_fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 """Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""

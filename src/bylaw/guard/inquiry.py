@@ -12,14 +12,14 @@ from bylaw.facts.entity import Entity, Fact, Key, Missing, Source
 from bylaw.guard.answers import UNASKED, Answers
 from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.evaluate import Completion, evaluate
-from bylaw.guard.frame import Frame, new_fact
+from bylaw.guard.frame import ODD_KEYS, Frame, new_fact
 from bylaw.guard.language import TICKS
 from bylaw.guard.operation import admit
 from bylaw.guard.parse import Guard
 from bylaw.guard.reading import Spec
 from bylaw.guard.trial import NOT_SURE
 
-_NO_KEYS = frozenset((type(None), list, dict, tuple))
+_NO_KEYS = ODD_KEYS | {type(None), list, dict, tuple}
 
 
 class Inquiry:

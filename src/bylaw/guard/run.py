@@ -7,16 +7,17 @@ from typing import Any
 from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, Missing, Origin
 from bylaw.facts.region import Region, Spans, Words
 from bylaw.facts.unknown import Truth, Unknown, derive, opaque_truth, text_of, unknown_fact
+from bylaw.facts.value import key_of
 from bylaw.facts.variable import Variable
 from bylaw.guard.answers import Answers
 from bylaw.guard.assumption import Assumptions
-from bylaw.guard.frame import Frame, new_fact
+from bylaw.guard.frame import ODD_KEYS, Frame, new_fact
 from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.operation import admit, fail, name_of
 from bylaw.guard.reading import Spec
 from bylaw.guard.trial import NOT_SURE, Absent, Trial, Tried, Unsure
 
-KEYS = frozenset((str, int, bool, float))
+KEYS = frozenset((str, int))
 NOW = Fact("context", (), "now")
 
 
@@ -113,7 +114,13 @@ class Run(Frame):
                 elif part is None or isinstance(part, (list, dict, tuple)):
                     fail(f"{name_of(part)} is no key of {entity}")
         if is_known:
-            return parts
+            # `True`, `1` and `1.0` are one key to a dict, and three things to a source.
+            is_odd = not ODD_KEYS.isdisjoint([part.__class__ for part in parts])
+            return (
+                tuple([key_of((part,))[0] if part.__class__ in ODD_KEYS else part for part in parts])
+                if is_odd
+                else parts
+            )
         return parts[0] if len(parts) == 1 else derive("key", parts)
 
     def key_part(self, key: Any, index: int, is_composite: bool) -> Any:
