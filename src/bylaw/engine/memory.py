@@ -20,7 +20,7 @@ from bylaw.trace.event import Call
 _encode = msgspec.json.encode
 
 Root = tuple[str, bytes, datetime | None]
-LEAVES = 20_000
+LEAVES = 10_000
 """How many judgements are remembered before they are forgotten together."""
 TRIAL = 1_000
 """After so many calls it shows whether they repeat at all."""
