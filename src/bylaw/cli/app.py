@@ -1,9 +1,11 @@
 """The commands of `bylaw`, and how their errors reach the user."""
 
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import typer
 
@@ -55,10 +57,20 @@ def run() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
     try:
-        if sys.argv[1:] == ["--version"]:
-            print(__version__)
-            return
-        build(sys.argv[1:])()
+        try:
+            if sys.argv[1:] == ["--version"]:
+                print(__version__)
+            else:
+                build(sys.argv[1:])()
+        finally:
+            print(end="", flush=True)
+    except SystemExit as end:
+        # typer and rich make 1 of a closed pipe, the status of a finding.
+        if isinstance(end.__context__, BrokenPipeError):
+            _leave()
+        raise
+    except BrokenPipeError:
+        _leave()
     except PackError as error:
         for fault in error.faults:
             print(f"bylaw: {fault.code} {fault}", file=sys.stderr)
@@ -71,11 +83,15 @@ def run() -> None:
     except (_Stopped, KeyboardInterrupt):
         print("\nbylaw: stopped before the end", file=sys.stderr)
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
     except OSError as error:
         # Not 1: a full disk must not pass for a finding.
         why = (error.strerror or str(error)).lower()
         print(f"bylaw: {UsageError(why, place=str(error.filename or ''))}", file=sys.stderr)
         sys.exit(2)
+
+
+def _leave() -> NoReturn:
+    """End as other tools do when nobody reads on, as in `bylaw scan LOGS | head`."""
+    # What is still to be written would fail once more, with a traceback, when Python ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    sys.exit(141)

@@ -1,0 +1,42 @@
+"""A reader who has had enough, as in `bylaw scan LOGS | head -3`, is no finding."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.audit.logs import HASTY, Shop, record
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("scan", "logs.jsonl"),
+        ("scan", "logs.jsonl", "--json"),
+        ("audit", "logs.jsonl", "--pack", "{pack}"),
+        ("audit", "logs.jsonl", "--pack", "{pack}", "--fail-on", "near_miss"),
+        ("check", "{pack}"),
+        ("--version",),
+        ("audit", "--help"),
+    ],
+)
+def test_a_closed_pipe_ends_quietly_and_not_with_the_status_of_a_finding(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    shop = Shop(tmp_path)
+    shop.logs(record(*HASTY))
+    reading, writing = os.pipe()
+    os.close(reading)
+    arguments = [each.format(pack=shop.pack) for each in command]
+    ran = subprocess.run(
+        [sys.executable, "-c", "from bylaw.cli import main; main()", *arguments],
+        cwd=shop.root,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (141, "")
