@@ -14,6 +14,7 @@ from bylaw.cli.logs import log_files, trajectories
 from bylaw.cli.scan import clean, scan_logs, show
 from bylaw.errors import BylawError, UsageError
 from bylaw.scan import Scan, scan
+from bylaw.trace import Trajectory
 
 from .library import Talk, visit, visits
 from .test_init import openai
@@ -120,3 +121,38 @@ def test_examples_stand_in_the_order_people_count_whatever_the_order_of_the_logs
     ]
     for order in (logs, logs[::-1]):
         assert "lacked by 5: chat-2 @5, chat-9 @5, chat-10 @5 and 2 more" in " ".join(shown(scan(order)).split())
+
+
+def bookings(count: int, *, fee: int = 35) -> list[Trajectory]:
+    """Visits booked for those who asked, the last for somebody nobody spoke of, and one dropped for a fee."""
+    talks = [
+        Talk(f"t{n}").user(f"PT-{n} here").call("book_visit", "ok", patient_id=f"PT-{n}")
+        for n in range(100, 99 + count)
+    ]
+    talks.append(Talk("wrong").user("PT-103 here").call("book_visit", "ok", patient_id="PT-130"))
+    talks.append(Talk("fee").user("drop V204").call("drop_visit", "ok", visit_id="V204", fee=fee))
+    return [talk.done() for talk in talks]
+
+
+def test_an_id_that_nobody_showed_is_listed_also_among_four() -> None:
+    text = shown(scan(bookings(4)))
+    assert "book_visit patient_id: 1 of 4, sure 30%\n      `PT-130` in wrong @1" in text
+
+
+def test_values_from_nowhere_that_are_not_listed_are_said_to_be_left_out() -> None:
+    found = scan(bookings(4))
+    assert "  left out: drop_visit fee (1 of 1)\n" in shown(found)
+    (fee,) = (each for write in found.writes for each in write.arguments if each.name == "fee")
+    assert (fee.nowhere, fee.strange, [each.value for each in fee.left_out]) == (1, (), ["35"])
+    assert "  left out:" not in shown(scan(bookings(4, fee=0)))
+
+
+def test_arguments_that_take_few_words_are_said_to_be_left_out_for_that() -> None:
+    talks = [
+        Talk(f"t{n}").user(f"L{n:04}").call("renew_loan", "ok", loan_id=f"L{n:04}", kind="short") for n in range(12)
+    ]
+    assert "left out: renew_loan kind (12 of 12, few words)" in shown(scan([talk.done() for talk in talks]))
+
+
+def test_a_step_is_said_to_be_no_index_into_the_logs_messages() -> None:
+    assert "system messages do not, so a step is no index into" in " ".join(shown(sample()).split())

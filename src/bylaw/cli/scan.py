@@ -18,6 +18,7 @@ from bylaw.scan.habit import FEWEST, Habit, Place
 from bylaw.scan.override import effects_file, read_effects
 
 _SHOWN = 3
+_LEFT_OUT = 12
 _REASONS = {
     "keyed": "called with",
     "shows": "shows",
@@ -31,7 +32,9 @@ _READING = {
     " look-up: the low end of its share, times how sure the effects are. Of a value: the low end of the share of"
     " this argument's values that came from somewhere.",
     "(a to b)": "where the true share lies, with 95% confidence.",
-    "id @step": "a call: its conversation, and which event there, counted from 0.",
+    "id @step": "a call: its conversation, and which event there, counted from 0. Messages, calls and results each"
+    " count and system messages do not, so a step is no index into the log's `messages`.",
+    "left out": "arguments with values from nowhere, where too few others came from somewhere to call that strange.",
     "and more": "lists show three; --json has the first 20 of each, or as many as --examples says.",
 }
 _LIMITS = (
@@ -161,6 +164,8 @@ def _origins(found: Scan, console: Console) -> None:
         _say(console, "none, among arguments whose values usually come from somewhere", head="  ")
     for each in strange:
         _argument(each, each.nowhere, each.strange, f"sure {each.sure:.0%}", console)
+    if left := sorted((each for each in arguments if each.left_out), key=lambda each: (each.vocabulary, -each.nowhere)):
+        _left_out(left, console)
     texts = sorted((each for each in arguments if each.from_text), key=lambda each: (-each.text, each.tool, each.name))
     console.print()
     _say(console, "Values that stood only in free text inside a tool result", style="bold")
@@ -169,6 +174,17 @@ def _origins(found: Scan, console: Console) -> None:
         _say(console, "none", head="  ")
     for each in texts:
         _argument(each, each.text, each.from_text, "", console)
+
+
+def _left_out(arguments: Sequence[Argument], console: Console) -> None:
+    """The arguments whose values from nowhere are not listed, and why; all of them are in the JSON."""
+    named = [
+        f"{clean(each.tool, 60)} {clean(each.name, 60)} ({each.nowhere:,} of {each.cases:,}"
+        f"{', few words' if each.vocabulary else ''})"
+        for each in arguments[:_LEFT_OUT]
+    ]
+    more = f" and {len(arguments) - _LEFT_OUT:,} more" if len(arguments) > _LEFT_OUT else ""
+    _say(console, f"left out: {', '.join(named)}{more}", head="  ")
 
 
 def _argument(argument: Argument, count: int, values: Sequence[Strange], note: str, console: Console) -> None:

@@ -2,16 +2,19 @@
 
 from collections import Counter
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.facts.provenance import Kind, Origin, is_identifier
 from bylaw.scan.first import Firsts
 from bylaw.scan.habit import Place
 from bylaw.scan.interval import wilson
+from bylaw.scan.link import is_id
 
 _DISTINCT = 1_000
 _USUAL = 0.8
+_USUAL_OF_IDS = 0.5
+"""Ids are seldom made up, so that fewer of them must have an origin for one without to be strange."""
 _VALUE = 80
 
 
@@ -40,15 +43,20 @@ class Argument(Struct, frozen=True):
     """It takes few words, such as kinds and classes, which need no origin."""
     sure: float
     """How surely a value of it without origin is strange: the low end of the share of values that have one."""
+    ids: bool = False
+    """Its values name things: codes, addresses, links."""
     strange: tuple[Strange, ...] = ()
-    """The first values from nowhere, where nearly all others have an origin."""
+    """The first values from nowhere, where nearly all others (of ids: at least half) have an origin."""
+    left_out: tuple[Strange, ...] = ()
+    """The first values from nowhere, where too few others have an origin, or it takes few words."""
     from_text: tuple[Strange, ...] = ()
     """The first values that stood in free text inside a tool result and nowhere else."""
 
     @property
     def usual(self) -> bool:
         """Whether nearly all its values have an origin, so that one without is strange."""
-        return not self.vocabulary and self.sure > 0 and self.cases - self.nowhere >= _USUAL * self.cases
+        share = _USUAL_OF_IDS if self.ids else _USUAL
+        return not self.vocabulary and self.sure > 0 and self.cases - self.nowhere >= share * self.cases
 
 
 class Origins:
@@ -89,9 +97,8 @@ class Origins:
             kinds["nowhere"],
             vocabulary,
             round(low, 2),
-            self._nowhere.items(),
-            self._text.items(),
+            ids=is_id(name) or sum(map(is_identifier, self._distinct)) * 2 > len(self._distinct),
+            from_text=self._text.items(),
         )
-        if found.usual:
-            return found
-        return msgspec.structs.replace(found, strange=())
+        first = self._nowhere.items()
+        return replace(found, strange=first) if found.usual else replace(found, left_out=first)

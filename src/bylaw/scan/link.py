@@ -61,8 +61,8 @@ def names(arguments: dict[str, object]) -> Iterable[tuple[str, str]]:
 def _name(path: str, value: object) -> str | None:
     if isinstance(value, str):
         is_word = len(value) >= 2 and not value[0].isdigit() and value.lower() not in _WORDS
-        return value if is_word or is_identifier(value) or (value.isdigit() and _is_id(path)) else None
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) and _is_id(path) else None
+        return value if is_word or is_identifier(value) or (value.isdigit() and is_id(path)) else None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) and is_id(path) else None
 
 
 def _keys(arguments: dict[str, object]) -> frozenset[str]:
@@ -78,7 +78,8 @@ def _keys(arguments: dict[str, object]) -> frozenset[str]:
 _WORDS = {"yes", "no", "true", "false", "none", "null", "all", "any", "asc", "desc"}
 
 
-def _is_id(path: str) -> bool:
+def is_id(path: str) -> bool:
+    """Whether an argument of that path is called an id, a number or a code."""
     last = path.rpartition(".")[2].rstrip("[]").lower().rstrip("_s")
     return last == "id" or last.endswith(("_id", "number", "_no", "code"))
 
@@ -104,7 +105,7 @@ def link(arguments: dict[str, object], lookups: Sequence[Lookup]) -> Pattern:
 def _bond(path: str, value: str, lookup: Lookup) -> Bond | None:
     if value in lookup.keys:
         return "keyed"
-    if not is_identifier(value) and not (value.isdigit() and _is_id(path)):
+    if not is_identifier(value) and not (value.isdigit() and is_id(path)):
         return None
     return stance(value, lookup.text)
 
