@@ -133,3 +133,67 @@ def test_without_the_document_the_packs_words_stand_once_with_every_place() -> N
     explain(line | verdicts, policies, [call("x")], Console(file=out, width=80, highlight=False))
     assert out.getvalue().count("Fees are paid.") == 1
     assert "handbook:7, 9 (Fees): in the pack's words: Fees are paid." in out.getvalue()
+
+
+def told_asks(*facts: str, because: str = "") -> str:
+    asks = [{"fact": fact, "question": f"what is {fact}?"} for fact in facts]
+    policy = {"id": "p", "strict": "inconclusive", "because": because, "asks": asks, "missing": []}
+    line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "policies": [policy]}
+    out = StringIO()
+    verdicts = {"strict": "inconclusive", "determined": "inconclusive"}
+    explain(line | verdicts, {}, [call("x")], Console(file=out, width=80, highlight=False))
+    return " ".join(out.getvalue().split())
+
+
+def test_a_missing_clock_is_not_blamed_on_the_user() -> None:
+    text = told_asks("context.now", because="depends on what only the user can say; otherwise too old")
+    assert "user" not in text
+    assert "because: depends on what the host supplies; otherwise too old" in text
+    assert "the log carries no time and the pack no `now:`" in text
+    assert "set `now:` in pack.yaml" in text
+
+
+def test_what_the_host_supplies_is_told_apart_from_what_the_user_can_say() -> None:
+    text = told_asks("context.principal", "Request.reason", because="depends on what only the user can say")
+    assert "context.principal is the host's to supply" in text
+    assert "only the user can say: Request.reason - what is Request.reason?" in text
+    assert "only the user can say: context" not in text
+    assert "because: depends on what only the user can say" in text
+
+
+def test_without_a_step_what_can_be_explained_is_listed_or_explained_where_it_is_one(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    twice = (*CAREFUL, *CAREFUL)
+    shop.logs(record(*CAREFUL, id="t1"), record(*twice, id="t 2"))
+    run(f"bylaw audit logs.jsonl --pack {shop.pack}", tmp_path)
+    assert run("bylaw explain out t1", tmp_path).stdout == run("bylaw explain out t1 3", tmp_path).stdout
+    rule = {"trajectory": "t 2", "step": 1, "rule": "say-hello", "policy": "say-hello", "because": "no greeting"}
+    (tmp_path / "out" / "findings.jsonl").write_text(json.dumps(rule) + "\n")
+    shown = run("bylaw explain out 't 2'", tmp_path).stdout.splitlines()
+    assert shown[0] == "what can be explained of t 2:"
+    assert [line.split()[0] for line in shown[1:4]] == ["1", "3", "8"]
+    assert shown[1].split(maxsplit=1)[1].split("  ") == ["say-hello", "rule broken"]
+    assert "compliant" in shown[2]
+    assert shown[4] == "to explain one: bylaw explain out 't 2' STEP"
+
+
+def test_an_example_written_by_init_says_so_beside_the_sentence_it_cites() -> None:
+    cite = {"document": "policy.md", "heading": "", "line": 7, "text": "Move a visit at most twice."}
+    policies = {"p": {"definition": "The patient was looked up. (example written by init)", "citations": [cite]}}
+    policy = {"id": "p", "strict": "violation", "because": "no", "asks": [], "missing": []}
+    line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "policies": [policy]}
+    out = StringIO()
+    verdicts = {"strict": "violation", "determined": "violation"}
+    explain(line | verdicts, policies, [call("x")], Console(file=out, width=120, highlight=False))
+    assert "policy.md:7: Move a visit at most twice." in out.getvalue()
+    assert "The patient was looked up. (example written by init)" in out.getvalue()
+
+
+def test_piped_lines_end_in_no_blanks(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.logs(record(*CAREFUL, id="t1"))
+    (tmp_path / "logs.jsonl").open("a").write("{broken\n")
+    audited = run(f"bylaw audit logs.jsonl --pack {shop.pack}", tmp_path).stdout
+    assert "1 record could not be read: see `skipped` in out/summary.json." in audited
+    for text in (audited, run("bylaw explain out t1 3", tmp_path).stdout, run("bylaw demo", tmp_path).stdout):
+        assert text.splitlines() == [line.rstrip() for line in text.splitlines()]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 
 from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import compare, read_baseline, write_comparison
@@ -19,6 +18,7 @@ from bylaw.audit.run import Report, audit
 from bylaw.audit.sarif import write_sarif
 from bylaw.audit.waiver import read_waivers
 from bylaw.cli.comparison import print_comparison
+from bylaw.cli.console import open_console
 from bylaw.cli.logs import HELP, Logs, open_logs
 from bylaw.cli.tables import print_summary
 
@@ -118,7 +118,7 @@ def audit_command(
         comparison = None
         if before is not None or waived is not None:
             comparison = compare(out, found.names, baseline=before, waivers=waived)
-            print_comparison(comparison, _console())
+            print_comparison(comparison, open_console())
             print(f"Wrote {write_comparison(comparison, out)}")
         standings = comparison.standings() if comparison is not None else None
         if sarif is not None:
@@ -152,11 +152,7 @@ def _say(report: Report, logs: Logs) -> None:
         print(f"bylaw: {fault.code} {logs.named(str(fault))}", file=sys.stderr)
     if len(report.skipped) > 20:
         print(f"bylaw: and {len(report.skipped) - 20} more, see summary.json", file=sys.stderr)
-    print_summary(report.summary, _console(), report.out)
-
-
-def _console() -> Console:
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 80)
+    print_summary(report.summary, open_console(), report.out)
 
 
 def _status(report: Report, findings: Iterable[Finding], fail_on: list[FailOn], severity: Severity) -> int:

@@ -1,6 +1,5 @@
 """`bylaw check`: is this pack sound? Loads it, runs its cases, shows what covers each sentence."""
 
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from bylaw.cli.console import open_console
 from bylaw.engine.case import Outcome, run_cases, untested
 from bylaw.engine.coverage import Covered, cover
 from bylaw.engine.pack import Pack, load_pack
@@ -28,7 +28,7 @@ def check_command(
     root = find_folder(pack)
     variants: list[dict[str, Any]] = read_folder(root).manifest.data.get("variants") or []
     names = [root / str(variant["name"]) for variant in variants] if variants else [root]
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 80, soft_wrap=False)
+    console = open_console()
     sound = [_check(load_pack(name, document=document), console, sentences) for name in names]
     raise typer.Exit(0 if all(sound) else 1)
 

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from bylaw.audit.audited import write_audited
 from bylaw.audit.report import write_report
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
+from bylaw.cli.console import open_console
 from bylaw.cli.tables import agents_table
 from bylaw.packs.clinic import story
 
@@ -27,7 +27,7 @@ def demo_command(
     ),
 ) -> None:
     """Show what a near-miss is, on the shipped example."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 80)
+    console = open_console()
     out.mkdir(parents=True, exist_ok=True)
     world = out / "clinic.sqlite"
     story.build_world(world)

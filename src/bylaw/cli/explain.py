@@ -1,7 +1,7 @@
 """`bylaw explain`: one call, its policies' sentences, the facts it had, what was missing, what to do."""
 
 import json
-import sys
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from bylaw.audit.ask import host_says, is_hosts, why
 from bylaw.audit.audited import events_in_logs
 from bylaw.audit.breach import in_words
+from bylaw.cli.console import open_console
 from bylaw.errors import UsageError
 
 _STYLES = {
@@ -22,19 +24,57 @@ _STYLES = {
     "inconclusive": "magenta",
     "compliant": "green",
 }
+EXAMPLE = "(example written by init)"
+"""Stands in the definition of a policy that cites a sentence which its guard does not hold anyone to."""
 
 
 def explain_command(
     out: Path = typer.Argument(..., metavar="OUT", help="The folder an audit wrote."),
     trajectory: str = typer.Argument(..., metavar="TRAJECTORY", help="The conversation's id, as in calls.jsonl."),
-    step: int = typer.Argument(..., metavar="STEP", help="The step of a write call, or one that broke a rule."),
+    step: int | None = typer.Argument(
+        None, metavar="STEP", help="The step of a write call, or one that broke a rule; without it they are listed."
+    ),
 ) -> None:
     """Explain the verdict on one call, or a broken rule."""
-    line = _line(out, trajectory, step)
+    lines = _lines(out, trajectory)
+    console = open_console()
+    if step is None and len(lines) > 1:
+        _list(lines, out, console)
+        return
+    line = next(iter(lines.values())) if step is None else lines.get(step)
+    if line is None:
+        known = ", ".join(map(str, lines))
+        raise UsageError(f"no write call at step {step} of `{trajectory}`", hint=f"what can be explained is at {known}")
     policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
     events = _events(out, trajectory) or events_in_logs(out, trajectory)
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 80)
     explain(line, policies, events, console)
+
+
+def _list(lines: dict[int, dict[str, Any]], out: Path, console: Console) -> None:
+    """Every step that can be explained, a line each."""
+    trajectory: str = next(iter(lines.values()))["trajectory"]
+    console.print(Text(f"what can be explained of {trajectory}:", style="bold"))
+    names = {
+        step: line.get("tool") or ", ".join(rule["rule"] for rule in line["rules"]) for step, line in lines.items()
+    }
+    room = max(map(len, names.values()))
+    for step, line in lines.items():
+        said = Text(f"  {step:>{len(str(max(lines)))}}  {names[step]:<{room}}  ")
+        if "tool" not in line:
+            said.append("rule broken", style="red")
+        elif not (line["policies"] or line.get("because")):
+            said.append("not judged: no guard binds this tool")
+        else:
+            said.append(_named(line["strict"]), style=_STYLES[line["strict"]])
+            if line["determined"] != line["strict"]:
+                said.append(f" (determined: {_named(line['determined'])})")
+        if line.get("executed") is False:
+            said.append(", refused")
+        if "tool" in line and line.get("rules"):
+            said.append(f", broke {', '.join(rule['rule'] for rule in line['rules'])}")
+        console.print(said, soft_wrap=True)
+    command = f"bylaw explain {shlex.quote(str(out))} {shlex.quote(trajectory)} STEP"
+    console.print(f"to explain one: {command}", markup=False, soft_wrap=True)
 
 
 def explain(line: dict[str, Any], policies: dict[str, Any], events: list[dict[str, Any]], console: Console) -> None:
@@ -101,7 +141,8 @@ def _policy(
     for where, words in _cited(policy):
         console.print(Padding(Text(f"{where}: {words}", style="italic"), (0, 2)))
     if entry["because"]:
-        console.print(Padding(Text(f"because: {entry['because']}"), (0, 2)))
+        because = why(entry["because"], [ask["fact"] for ask in entry["asks"]])
+        console.print(Padding(Text(f"because: {because}"), (0, 2)))
     for seen in entry.get("seen", []):
         console.print(Padding(_seen(seen), (0, 2)))
     for missing in entry["missing"]:
@@ -121,9 +162,9 @@ def _policy(
         if lookup:
             console.print(Padding(Text(f"look up first: {lookup['tool']}({_args(lookup['args'])})"), (0, 4)))
     for ask in entry["asks"]:
-        console.print(
-            Padding(Text(f"only the user can say: {ask['fact']} - {ask['question']}", style="magenta"), (0, 2))
-        )
+        fact: str = ask["fact"]
+        said = host_says(fact) if is_hosts(fact) else f"only the user can say: {fact} - {ask['question']}"
+        console.print(Padding(Text(said, style="magenta"), (0, 2)))
 
 
 def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -141,6 +182,8 @@ def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
             for (document, heading), lines in places.items()
         ]
         yield "; ".join(told), f"in the pack's words: {policy.get('definition', '')}"
+    elif EXAMPLE in policy.get("definition", ""):
+        yield "what its guard asks", policy["definition"]
 
 
 def _seen(seen: dict[str, Any]) -> Text:
@@ -170,26 +213,26 @@ def _asked(lookup: dict[str, Any], step: int, events: list[dict[str, Any]]) -> s
     return told
 
 
-def _line(out: Path, trajectory: str, step: int) -> dict[str, Any]:
+def _lines(out: Path, trajectory: str) -> dict[int, dict[str, Any]]:
+    """What can be explained of a conversation, by step: its write calls, and the steps that only broke a rule."""
     path = out / "calls.jsonl"
     if not path.is_file():
         raise UsageError("no calls.jsonl here", place=str(out), hint="give the folder an audit wrote")
-    steps: list[int] = []
+    found: dict[int, dict[str, Any]] = {}
     needle = json.dumps(trajectory, ensure_ascii=False).encode()
     with path.open("rb") as lines:
         for raw in lines:
             if needle in raw and (record := json.loads(raw))["trajectory"] == trajectory:
-                if record["step"] == step:
-                    return record
-                steps.append(record["step"])
-    broken = [rule for rule in _broken(out, trajectory) if rule["step"] == step]
-    if broken:
-        return {"trajectory": trajectory, "step": step, "policies": [], "rules": broken}
-    steps += [rule["step"] for rule in _broken(out, trajectory)]
-    if steps:
-        known = ", ".join(str(known) for known in sorted({*steps}))
-        raise UsageError(f"no write call at step {step} of `{trajectory}`", hint=f"what can be explained is at {known}")
-    raise UsageError(f"no write call of `{trajectory}`", place=str(path))
+                found[record["step"]] = record
+    calls = {*found}
+    for rule in _broken(out, trajectory):
+        step: int = rule["step"]
+        if step not in calls:
+            line = found.setdefault(step, {"trajectory": trajectory, "step": step, "policies": [], "rules": []})
+            line["rules"].append(rule)
+    if not found:
+        raise UsageError(f"no write call of `{trajectory}`", place=str(path))
+    return dict(sorted(found.items()))
 
 
 def _broken(out: Path, trajectory: str) -> list[dict[str, Any]]:
@@ -215,7 +258,11 @@ def _events(out: Path, trajectory: str) -> list[dict[str, Any]]:
 
 
 def _verdict(criterion: str, verdict: str) -> Text:
-    return Text(f"{criterion}: ") + Text(verdict.replace("_", "-"), style=_STYLES[verdict])
+    return Text(f"{criterion}: ") + Text(_named(verdict), style=_STYLES[verdict])
+
+
+def _named(verdict: str) -> str:
+    return verdict.replace("_", "-")
 
 
 def _fact(record: dict[str, Any]) -> str:

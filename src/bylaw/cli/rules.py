@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
+from bylaw.cli.console import open_console
 from bylaw.engine.act import Act
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
@@ -38,7 +38,7 @@ def margin_command() -> None:
 def list_command(pack: str = _PACK) -> None:
     """List the rules of a pack with their policies and predicates."""
     loaded = load_pack(pack)
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 80)
+    console = open_console()
     for rule in loaded.book.rules:
         how = "hard" if rule.hard else f"weight {rule.weight:g}"
         console.print(Text(rule.name, style="bold") + Text(f"  ({how})"))

@@ -23,7 +23,7 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
         console.print(_lookups(summary))
     if summary["by_rule"]:
         console.print(_rules(summary))
-    for line in _notes(summary):
+    for line in _notes(summary, out):
         console.print(line, style="dim", markup=False)
     if found := _finding(summary, out):
         console.print(f"To see why, one call at a time: bylaw explain {out} {found}", markup=False, soft_wrap=True)
@@ -100,7 +100,7 @@ def _rules(summary: dict[str, Any]) -> Group:
     return _titled("Rules broken (findings.jsonl)", table)
 
 
-def _notes(summary: dict[str, Any]) -> list[str]:
+def _notes(summary: dict[str, Any], out: Path) -> list[str]:
     notes: list[str] = []
     verdicts = summary["verdicts"]["strict"]
     if summary["world"] != "snapshot" and summary["agents"]:
@@ -131,7 +131,9 @@ def _notes(summary: dict[str, Any]) -> list[str]:
             notes.append("It knows none of the tools that were judged: is it the pack of these logs?")
     if summary["skipped"]:
         count = len(summary["skipped"])
-        notes.append(f"{count:,} {'record' if count == 1 else 'records'} could not be read; see `skipped`.")
+        notes.append(
+            f"{count:,} {'record' if count == 1 else 'records'} could not be read: see `skipped` in {out}/summary.json."
+        )
     return notes
 
 
