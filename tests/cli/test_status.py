@@ -264,16 +264,37 @@ def test_what_can_be_read_neither_as_a_file_nor_as_a_pipe_is_usage(shop: Shop) -
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_an_interrupt_is_one_line_and_130(jobs: str, shop: Shop) -> None:
+def test_an_interrupt_is_one_line_and_130_and_leaves_an_earlier_audit_whole(jobs: str, shop: Shop) -> None:
+    assert audit(shop, shop.logs(record(*CAREFUL))).returncode == 0
+    before = {path.name: path.read_bytes() for path in (shop.root / "out").iterdir()}
     logs = shop.logs(*[record(*HASTY)] * 30_000)
     command = [sys.executable, "-c", "from bylaw.cli import main; main()", "audit", str(logs)]
     command += ["--pack", str(shop.pack), "--jobs", jobs]
     started = subprocess.Popen(
         command, cwd=shop.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    while not (shop.root / "out" / "calls.jsonl").exists():
+    while not list((shop.root / "out").glob(".audit-*/calls.jsonl")):
         time.sleep(0.02)
     time.sleep(0.2)
     os.killpg(started.pid, signal.SIGINT)
     _, errors = started.communicate(timeout=60)
     assert (started.returncode, errors.strip()) == (130, "bylaw: stopped before the end")
+    assert {path.name: path.read_bytes() for path in (shop.root / "out").iterdir()} == before
+
+
+def test_a_mistyped_command_leaves_an_earlier_audit_whole(shop: Shop) -> None:
+    logs = shop.logs(record(*CAREFUL))
+    assert audit(shop, logs).returncode == 0
+    before = {path.name: path.read_bytes() for path in (shop.root / "out").iterdir()}
+    for mistyped in (("--pack", "nopack"), ("--pack", str(shop.pack), "--world", "nowhere.json")):
+        assert bylaw(shop, "audit", str(logs), *mistyped).returncode == 2
+    assert {path.name: path.read_bytes() for path in (shop.root / "out").iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["report.html", "summary.json", "calls.jsonl"])
+def test_a_folder_with_somebody_elses_file_of_our_name_is_refused(name: str, shop: Shop) -> None:
+    (shop.root / "out").mkdir()
+    (shop.root / "out" / name).write_text("{}")
+    ran = audit(shop, shop.logs(record(*CAREFUL)))
+    assert (ran.returncode, ran.stderr.split(";")[0]) == (2, f"bylaw: BY001 `out/{name}` is not of an audit")
+    assert (shop.root / "out" / name).read_text() == "{}"

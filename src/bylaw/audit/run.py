@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from bylaw.audit.examine import Examined, Examiner
 from bylaw.audit.line import finding_id, named
+from bylaw.audit.output import written_aside
 from bylaw.audit.parallel import examine_in_parts
 from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request, examined_in, open_examiner
@@ -49,20 +50,24 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None) -> R
 
 def audit_with(examiner: Examiner, request: Request, out: Path, *, progress: Progress | None = None) -> Report:
     """The same, with the pack loaded and the world opened."""
-    shelf = examiner.shelf
-    out.mkdir(parents=True, exist_ok=True)
-    with _rarely_collecting():
-        identities, skipped = _examine(examiner, request, out, progress)
+    with written_aside(out) as aside:
+        with _rarely_collecting():
+            identities, skipped = _examine(examiner, request, aside, progress)
+        summary, skipped = _summarised(examiner, request, skipped)
+        _dump(aside / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
+        _dump(aside / "summary.json", summary)
+    return Report(summary, out, tuple(skipped), identities)
+
+
+def _summarised(
+    examiner: Examiner, request: Request, skipped: list[RecordError]
+) -> tuple[dict[str, Any], list[RecordError]]:
     mode = "snapshot" if request.world is not None else request.mode
     pseudonyms = Pseudonyms(request.key) if request.key is not None else None
-    if pseudonyms is not None:
-        skipped = [pseudonyms.fault(fault) for fault in skipped]
-    summary = summarise(shelf, examiner, mode, skipped)
-    if pseudonyms is not None:
-        summary = redact_summary(summary, pseudonyms)
-    _dump(out / "summary.json", summary)
-    _dump(out / "policies.json", policies_record(shelf.packs, examiner.tally))
-    return Report(summary, out, tuple(skipped), identities)
+    if pseudonyms is None:
+        return summarise(examiner.shelf, examiner, mode, skipped), skipped
+    skipped = [pseudonyms.fault(fault) for fault in skipped]
+    return redact_summary(summarise(examiner.shelf, examiner, mode, skipped), pseudonyms), skipped
 
 
 def _examine(

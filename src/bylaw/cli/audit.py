@@ -103,9 +103,6 @@ def audit_command(
     waived = read_waivers(waivers) if waivers is not None else None
     with open_logs(logs, without=out) as opened:
         request = Request(opened.files, pack, world, without_world.value, document, tasks, agent, jobs, key)
-        # What an earlier audit left there must not pass for this one's.
-        for name in ("summary.json", "comparison.json", "report.html", "audited.json"):
-            (out / name).unlink(missing_ok=True)
         found = audit(request, out, progress=_progress())
         _say(found, opened)
         if key is not None:
