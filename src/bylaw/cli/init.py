@@ -36,10 +36,17 @@ def init_command(
     for path in made.files:
         typer.echo(f"  wrote {out / path}")
     typer.echo(f"things: {', '.join(made.things) or 'none that the results show'}")
-    guard = f"the worked guard is {made.example}" if made.example else "no worked guard, as no write names a thing seen"
-    typer.echo(f"sentences: {made.sentences}, all unenforced so far; {guard}")
+    typer.echo(f"sentences: {made.sentences}, all unenforced so far; {_guard(made)}")
     typer.echo(f"next: correct {out / 'tools.yaml'}, then `bylaw check {out}`")
     raise typer.Exit(3 if scan.unreadable else 0)
+
+
+def _guard(made: Skeleton) -> str:
+    if made.example:
+        return f"the worked guard is {made.example}"
+    if made.switched_off:
+        return f"none speaks of a write and what it looks up, so the worked guard {made.switched_off} is switched off"
+    return "no worked guard, as no write names a thing seen"
 
 
 def init_pack(logs: Sequence[Path], policy: Path, out: Path, *, effects: Path | None = None) -> Skeleton:

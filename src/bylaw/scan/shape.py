@@ -57,8 +57,8 @@ class Values:
 
     @property
     def few(self) -> tuple[str, ...]:
-        """Its words, where it has few and is used often enough to tell."""
-        if self.type != "string" or len(self.words) > _WORDS or self.count < 3 * len(self.words) or self.count < 10:
+        """Its words, where it has few and repeats them: on average nearly twice each."""
+        if self.type != "string" or len(self.words) > _WORDS or self.count < max(2, 2 * len(self.words) - 1):
             return ()
         return tuple(sorted(self.words)) if all(re.fullmatch(r"[\w -]{1,30}", word) for word in self.words) else ()
 
