@@ -171,7 +171,7 @@ values = st.recursive(
 def test_whatever_the_logs_hold_the_pack_loads(
     tmp_path_factory: pytest.TempPathFactory, calls: list[tuple[str, dict[str, object], object]], policy: str
 ) -> None:
-    document = Document(f"Nobody may do that. {policy}")
+    document = Document(f"Read the record before you set it. {policy}")
     talk = Talk("t").user("hi")
     for verb in ("get_", "set_", ""):
         for tool, arguments, result in calls:
