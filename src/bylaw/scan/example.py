@@ -15,6 +15,7 @@ from bylaw.scan.wording import Wording, objects_of
 from bylaw.scan.written import dump, switched_off
 
 MARK = "(example written by init)"
+_LONG = 20
 
 
 class Example(Struct, frozen=True):
@@ -60,13 +61,12 @@ def choose(scan: Scan, found: Mapping[str, Thing], shapes: Mapping[str, Shape], 
         required = {name: shape.arguments[name] for name in shape.required if is_name(name)}
         for thing, arguments in _about(write, required, found, shapes):
             surest = max((habit.sure for habit in write.habits if thing.read in habit.tools), default=0.0)
-            options: list[tuple[float, Sentence | None]] = [(0.0, None)]
-            options += [
-                (1 + _fit(wording, write.tool), sentence)
+            options = [
+                (_fit(wording, write.tool), sentence)
                 for sentence, wording, done in deeds
                 if write.tool in done and wording.speaks_of(thing.name)
             ]
-            fit, sentence = max(options, key=lambda option: option[0])
+            fit, sentence = max(options, key=lambda option: option[0], default=(0.0, None))
             score = (sentence is not None, surest + fit)
             if best is None or score > best[0]:
                 best = score, Example(write.tool, thing, arguments, sentence)
@@ -90,7 +90,9 @@ def _about(
 
 def _fit(wording: Wording, tool: str) -> float:
     """How well a sentence that speaks of a write and its thing suits a guard that asks for a look-up."""
-    return 3 * wording.looks_up_first + wording.looks_up + wording.lays_down + 0.5 * wording.names(objects_of(tool))
+    asks = 3 * wording.looks_up_first + 0.5 * wording.looks_up + wording.lays_down
+    # A long sentence speaks of much else.
+    return asks + 0.5 * wording.names(objects_of(tool)) - max(0, len(wording.words) - _LONG) / 10
 
 
 def _known(thing: Thing, shapes: Mapping[str, Shape]) -> dict[str, set[str]]:
