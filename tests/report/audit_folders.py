@@ -478,6 +478,45 @@ def clinic(out: Path, *, conversations: int = 260, seed: int = 7, always_bad: bo
     return out
 
 
+EXAMPLE = "The patient was looked up. (example written by init)"
+
+
+def dentist(
+    out: Path, *, verdicts: Sequence[tuple[str, bool]] = (("uninformed", True),) * 4 + (("violation", True),) * 2
+) -> Path:
+    """A small audit without outcomes: one call for each verdict, accepted or refused, and one broken rule."""
+    lines: list[Record] = []
+    held: dict[str, Record] = {}
+    for number, (verdict, executed) in enumerate((*verdicts, ("violation", False))):
+        patient, name = f"PT-{number}", f"d{number:02d}"
+        lacks = () if verdict == "violation" else (missing("Patient", patient, "owes", "get_patient", "never_seen"),)
+        had = (seen("Patient", patient, "owes", 1, 240),) if verdict == "violation" else ()
+        policy = judged("example-book", verdict, lacks=lacks, had=had, because=f"the patient {patient} owes 240")
+        if verdict == "inconclusive":
+            policy["asks"] = [{"fact": "context.now", "question": "what is context.now?"}]
+            policy |= {"because": "depends on what only the user can say; otherwise too old", "depends_on_user": True}
+        events = [
+            say("user", "A crown, please."),
+            use("get_patient", 1),
+            shows(1, "{}"),
+            use("book", 2),
+            shows(3, "ok"),
+        ]
+        line = {"trajectory": name, "agent": "dentbot", "step": 3, "tool": "book", "executed": executed}
+        lines.append(line | {"strict": verdict, "determined": verdict, "policies": [policy], "finding": f"f{number}"})
+        told = {"trajectory": name, "agent": "dentbot", "file": "logs.jsonl", "position": number, "outcome": None}
+        held[name] = told | {"events": events}
+    rule = {"rule": "confirm-before-change", "policy": "confirm-before-change", "because": "change, not agreed"}
+    broken = [{"trajectory": "d00", "finding": "r0", "agent": "dentbot", "step": 3} | rule]
+    summary = summarise([line for line in lines if line["executed"]], held, Counter({"dentbot": len(lines)}))
+    summary["agents"][0] |= {"outcome_known": 0, "failure_rate": rate(0, 0)}
+    write(out, lines, held, Counter({"dentbot": len(lines)}), summary, broken)
+    cite = {"document": "policy.md", "heading": "Booking", "line": 6, "text": "Who owes may book only a checkup."}
+    example = {"definition": EXAMPLE, "severity": "medium", "kind": "guard", "citations": [cite]}
+    (out / "policies.json").write_text(json.dumps(POLICIES | {"example-book": example}))
+    return out
+
+
 ATTACK = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=2>"
 BIDI = "\u202egnp.exe\u2066\u200f\u2028\u2029\x00\x07\x1b[31m"
 LONE = "\ud800 lone \udfff"

@@ -303,6 +303,60 @@ def test_every_broken_rule_is_listed_with_its_conversation_and_told_in_words(cli
         assert line["trajectory"] in kept
 
 
+OPENINGS = [
+    # what was found, and what the page opens on
+    ([("uninformed", True)] * 4 + [("violation", True)] * 2, ("violation", True)),
+    ([("uninformed", True), ("violation", True), ("near_miss", True)], ("near_miss", True)),
+    ([("uninformed", True), ("violation", True), ("near_miss", False)], ("violation", True)),
+    ([("uninformed", True)], ("violation", False)),
+]
+
+
+@pytest.mark.parametrize(("verdicts", "wanted"), OPENINGS)
+def test_the_page_opens_on_a_near_miss_else_on_a_violation(
+    tmp_path: Path, verdicts: list[tuple[str, bool]], wanted: tuple[str, bool]
+) -> None:
+    opening = data(write_report(audit_folders.dentist(tmp_path / "dentist", verdicts=verdicts)))["opening"]
+    assert (opening["finding"]["strict"], opening["finding"]["executed"]) == wanted
+
+
+def test_the_page_opens_on_an_uninformed_call_rather_than_on_a_broken_rule_and_on_that_rather_than_on_nothing_judged(
+    tmp_path: Path,
+) -> None:
+    out = audit_folders.dentist(tmp_path / "dentist", verdicts=[("inconclusive", True), ("uninformed", True)])
+    calls = (out / "calls.jsonl").read_text().splitlines(keepends=True)
+    (out / "calls.jsonl").write_text("".join(calls[:2]))
+    assert data(write_report(out))["opening"]["finding"]["strict"] == "uninformed"
+    (out / "calls.jsonl").write_text(calls[0])
+    assert data(write_report(out))["opening"]["finding"]["strict"] == "broken"
+
+
+def test_a_near_miss_that_cannot_be_drawn_does_not_open_the_page_where_a_violation_could(tmp_path: Path) -> None:
+    out = audit_folders.dentist(tmp_path / "dentist", verdicts=[("near_miss", True), ("violation", True)])
+    kept = (out / "conversations.jsonl").read_text().splitlines(keepends=True)
+    (out / "conversations.jsonl").write_text("".join(kept[1:]))
+    assert data(write_report(out))["opening"]["finding"]["strict"] == "violation"
+    (out / "conversations.jsonl").unlink()
+    assert data(write_report(out))["opening"]["finding"]["strict"] == "violation"
+    calls = (out / "calls.jsonl").read_text().splitlines(keepends=True)
+    (out / "calls.jsonl").write_text(calls[0])
+    assert data(write_report(out))["opening"]["finding"]["strict"] == "near_miss"
+
+
+def test_flagged_calls_that_were_refused_are_counted_apart(tmp_path: Path) -> None:
+    assert data(write_report(audit_folders.dentist(tmp_path / "dentist")))["refused"]["strict"] == [["violation", 1]]
+
+
+def test_what_the_host_supplies_is_not_asked_of_the_user(tmp_path: Path) -> None:
+    report = write_report(audit_folders.dentist(tmp_path / "dentist", verdicts=[("inconclusive", True)]))
+    finding = next(finding for finding in unpacked(report, "findings-") if finding["strict"] == "inconclusive")
+    policy = finding["policies"][0]
+    assert policy["asks"] == []
+    assert not policy["depends_on_user"]
+    assert policy["because"] == "depends on what the host supplies; otherwise too old"
+    assert "the log carries no time" in policy["host"][0]
+
+
 def test_an_audit_that_found_only_broken_rules_opens_on_one(tmp_path: Path) -> None:
     out = audit_folders.clinic(tmp_path / "clinic", conversations=5)
     (out / "calls.jsonl").write_text("")

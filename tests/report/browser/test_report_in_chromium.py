@@ -383,3 +383,33 @@ def test_page_of_a_bare_folder_draws_without_fault(visit: Open, tmp_path: Path) 
     (tmp_path / "calls.jsonl").write_text("")
     page = visit(write_report(tmp_path)).page
     assert page.locator("h1").inner_text() == "Nothing was flagged."
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_small_audit_without_outcomes_reads_well(visit: Open, axe: str, tmp_path: Path, size: str) -> None:
+    from bylaw.audit.report import write_report
+
+    here = visit(write_report(audit_folders.dentist(tmp_path / "dentist")), size)
+    opening = here.page.locator("#opening")
+    assert re.search(r"called book\. The patient PT-\d owes 240\. The policy", opening.locator(".story").inner_text())
+    assert "2 violations" in opening.locator(".tally").inner_text()
+    assert "The list below has 1 more violation, which the tool refused." in opening.locator(".tally").inner_text()
+    assert "Who owes may book only a checkup." in opening.locator("blockquote").inner_text()
+    assert audit_folders.EXAMPLE in opening.locator(".rule").inner_text()
+    failed = here.page.locator("#agents .panel").last
+    assert failed.inner_text().split("\n")[-1] == "No outcome recorded."
+    assert failed.locator(".axis").count() == 0
+    assert here.has_no_sideways_scroll()
+    assert serious(here.page, axe) == []
+
+
+def test_a_missing_clock_is_told_as_the_hosts(visit: Open, tmp_path: Path) -> None:
+    from bylaw.audit.report import write_report
+
+    report = write_report(audit_folders.dentist(tmp_path / "dentist", verdicts=[("inconclusive", True)]))
+    page = visit(report).page
+    page.locator("#list a.inconclusive").click()
+    page.locator("#detail .story", has_text="Depends on what the host supplies").wait_for()
+    shown = page.locator("#detail .facts").inner_text()
+    assert "the log carries no time and the pack no `now:`" in shown
+    assert "only the user" not in shown

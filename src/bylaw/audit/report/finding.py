@@ -1,5 +1,6 @@
 """The findings of an audit: which are listed, in what order, and what the page keeps of each."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from bylaw.audit.ask import host_says, is_hosts, why
 from bylaw.audit.breach import in_words
 from bylaw.audit.report.folder import Folder, Record, decode, entries, record, text, whole_number
 
@@ -60,14 +62,17 @@ class Index(Struct):
 
     places: list[Place]
     candidates: list[Place]
-    """Some calls of every kind, from which the opening drawing is chosen; a broken rule where there are none."""
+    """Some findings of every kind, from which the opening drawing is chosen."""
     total: int
     calls: int
+    refused: dict[str, Counter[str]]
+    """By criterion and verdict, the flagged calls that the tool refused: listed, but in no count of executed calls."""
 
 
 def index(folder: Folder, severities: Mapping[str, str], *, listed: int = LISTED) -> Index:
     """Find the flagged calls and the broken rules without keeping more than their places."""
     shelves: dict[tuple[int, ...], list[Place]] = {}
+    refused = {criterion: Counter[str]() for criterion in ("strict", "determined")}
     total = calls = 0
     for place, line in folder.places(CALLS):
         head = _head(line)
@@ -78,10 +83,12 @@ def index(folder: Folder, severities: Mapping[str, str], *, listed: int = LISTED
         if not flagged(head.strict, head.determined):
             continue
         total += 1
+        if head.executed is False:
+            refused["strict"][head.strict] += 1
+            refused["determined"][head.determined] += 1
         shelf = shelves.setdefault(_rank(head), [])
         if len(shelf) < listed:
             shelf.append((CALLS, place))
-    some = [place for rank in sorted(shelves) for place in shelves[rank][:CANDIDATES]]
     for place, line in folder.places(RULES):
         broken = record(decode(line))
         folder.unreadable += not broken
@@ -92,7 +99,8 @@ def index(folder: Folder, severities: Mapping[str, str], *, listed: int = LISTED
             if len(shelf) < listed:
                 shelf.append((RULES, place))
     ordered = [place for rank in sorted(shelves) for place in shelves[rank]]
-    return Index(places=ordered[:listed], candidates=some or ordered[:1], total=total, calls=calls)
+    some = [place for rank in sorted(shelves) for place in shelves[rank][:CANDIDATES]]
+    return Index(places=ordered[:listed], candidates=some, total=total, calls=calls, refused=refused)
 
 
 def kept(folder: Folder, places: Iterator[Place], stated: Mapping[str, Record]) -> Iterator[Record]:
@@ -191,7 +199,7 @@ def rule_details(broken: Record, stated: Mapping[str, Record]) -> Record:
         "policies": [
             judged
             | {"severity": text(record(stated.get(policy)).get("severity"), 40), "evidence": "", "world": ""}
-            | {"depends_on_user": False, "missing": [], "seen": [], "asks": []}
+            | {"depends_on_user": False, "missing": [], "seen": [], "asks": [], "host": []}
         ],
     }
 
@@ -204,18 +212,22 @@ def _policy(policy: Record) -> Record:
     }
     if not flagged(kept["strict"], kept["determined"]):
         return kept
+    asks = [record(ask) for ask in entries(policy.get("asks"))[:20]]
+    asked = [text(ask.get("fact")) for ask in asks]
     return kept | {
-        "because": text(policy.get("because"), 2000),
+        "because": why(text(policy.get("because"), 2000), asked),
         "severity": text(policy.get("severity"), 40),
         "evidence": text(policy.get("evidence"), 40),
         "world": text(policy.get("world"), 40),
-        "depends_on_user": bool(policy.get("depends_on_user")),
+        "depends_on_user": bool(policy.get("depends_on_user")) and not (asked and all(map(is_hosts, asked))),
         "missing": [_missing(record(fact)) for fact in entries(policy.get("missing"))[:40]],
         "seen": [_seen(record(fact)) for fact in entries(policy.get("seen"))[:40]],
         "asks": [
-            {"fact": text(record(ask).get("fact")), "question": text(record(ask).get("question"), 1000)}
-            for ask in entries(policy.get("asks"))[:20]
+            {"fact": fact, "question": text(ask.get("question"), 1000)}
+            for fact, ask in zip(asked, asks, strict=True)
+            if not is_hosts(fact)
         ],
+        "host": [host_says(fact) for fact in asked if is_hosts(fact)],
     }
 
 
@@ -294,17 +306,33 @@ def name(fact: Record) -> str:
     return f"{fact['entity']}.{fact['field']}" if fact["field"] else fact["entity"]
 
 
+OPENING = ("near_miss", "violation", "refused", "uninformed", BROKEN)
+"""What the page opens on: the first of these that there is. A near-miss only where it can be drawn."""
+
+
+def opening_kind(finding: Record) -> str:
+    """Which of the kinds in `OPENING` a finding is, if any."""
+    verdict = gravest(finding)
+    refused = finding["executed"] is False and verdict in ("near_miss", "violation")
+    return "refused" if refused else verdict
+
+
+def gravest(finding: Record) -> str:
+    """What the determined criterion says of a call, or the strict one where it alone flags it."""
+    return finding["determined"] if finding["determined"] not in ("", "compliant") else finding["strict"]
+
+
 def telling(findings: Iterator[Record]) -> list[Record]:
-    """Candidates for the opening drawing, best first: a near-miss, executed, one gap, something seen beside it."""
+    """Candidates for the opening drawing, best first: by kind, then with one gap and something seen beside it."""
 
     def score(finding: Record) -> tuple[int, ...]:
-        verdict = finding["determined"] if finding["determined"] != "compliant" else finding["strict"]
+        verdict = gravest(finding)
         judged = [p for p in finding["policies"] if "missing" in p and verdict in (p["determined"], p["strict"])]
         facts = [fact for policy in judged for fact in policy["missing"]]
         claims = [fact for fact in facts if fact["reason"] == "claimed" and fact["decisive"]]
         had = sum(len(policy["seen"]) for policy in judged)
         return (
-            verdict == "near_miss",
+            -_position(OPENING, opening_kind(finding)),
             finding["determined"] == verdict,
             bool(claims),
             len(judged) == 1,

@@ -10,13 +10,14 @@ import json
 import os
 from collections.abc import Iterator
 from importlib import resources
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
-from bylaw.audit.report.finding import Index, Words, index, kept, place_of, row, telling
+from bylaw.audit.report.finding import Index, Words, index, kept, opening_kind, place_of, row, telling
 from bylaw.audit.report.folder import Folder, Record, record, text
 from bylaw.audit.report.overview import overview, policies
 from bylaw.errors import UsageError
@@ -65,6 +66,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
         "out": out.resolve().name,
         "calls": found.calls,
         "flagged": found.total,
+        "refused": {criterion: list(counted.items()) for criterion, counted in found.refused.items()},
         "conversations": len(steps),
         "kept": len(places),
         "unreadable": folder.unreadable,
@@ -112,19 +114,30 @@ def _opening(
 ) -> Record | None:
     """The finding that the page opens on, with its conversation where there is one."""
     ranked = telling(kept(folder, iter(found.candidates), document))
-    first = [finding for finding in ranked if finding["trajectory"] in places][:60]
-    whole = zip(
-        first, folder.at("conversations.jsonl", (places[finding["trajectory"]] for finding in first)), strict=True
-    )
-    pairs = [
-        {"finding": finding, "conversation": told}
-        for finding, conversation in whole
-        if (told := bounded(conversation, set(_steps(finding)))) is not None
-    ]
     sentences = {policy["id"]: next((cite["text"] for cite in policy["citations"]), "") for policy in stated}
-    if not pairs:
-        return {"finding": ranked[0], "conversation": None} if ranked else None
-    return max(pairs, key=lambda pair: _draws_well(pair["finding"], pair["conversation"], sentences))
+    undrawn: list[Record] = []
+    for kind, group in groupby(ranked, key=opening_kind):
+        some = list(group)
+        first = [finding for finding in some if finding["trajectory"] in places][:60]
+        whole = folder.at("conversations.jsonl", (places[finding["trajectory"]] for finding in first))
+        pairs = [
+            {"finding": finding, "conversation": told}
+            for finding, conversation in zip(first, whole, strict=True)
+            if (told := bounded(conversation, set(_steps(finding)))) is not None
+            and (kind != "near_miss" or _is_drawn_whole(finding, told))
+        ]
+        if pairs:
+            return max(pairs, key=lambda pair: _draws_well(pair["finding"], pair["conversation"], sentences))
+        undrawn += some[:1]
+        if kind == "violation":
+            return {"finding": some[0], "conversation": None}
+    return {"finding": undrawn[0], "conversation": None} if undrawn else None
+
+
+def _is_drawn_whole(finding: Record, conversation: Record) -> bool:
+    """Whether the call is there to be drawn, and some fact that it needed."""
+    has_facts = any(policy.get("missing") or policy.get("seen") for policy in finding["policies"])
+    return has_facts and finding["step"] is not None and finding["step"] < len(conversation["events"])
 
 
 def _draws_well(finding: Record, conversation: Record, sentences: dict[str, str]) -> tuple[bool, ...]:

@@ -22,14 +22,15 @@ function ceiling(value) {
   return [0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1].find((step) => value <= step) || 1;
 }
 
-function whiskers(title, explanation, kind, rows, wide) {
+function whiskers(title, explanation, kind, rows, unknown, wide) {
+  if (!rows.some(({rate}) => rate && rate.value !== null)) return make("div", {class: `panel${wide ? " wide" : ""}`}, make("h3", {}, title), make("p", {class: "note"}, `${sentence(unknown)}.`));
   const top = ceiling(Math.max(0.01, ...rows.map(({rate}) => (rate && rate.high) || 0)));
   const place = (value) => `${Math.min(100, (value / top) * 100)}%`;
   const track = ({rate}) => {
     const known = rate && rate.value !== null;
     return make("div", {class: "track"},
       known ? make("i", {class: `whisker ${kind}`, style: {left: place(rate.low ?? rate.value), width: place((rate.high ?? rate.value) - (rate.low ?? rate.value))}}) : null,
-      known ? make("i", {class: `dot ${kind}`, style: {left: place(rate.value)}}) : make("span", {class: "note"}, "no such conversation"));
+      known ? make("i", {class: `dot ${kind}`, style: {left: place(rate.value)}}) : make("span", {class: "note"}, unknown));
   };
   return make("div", {class: `panel${wide ? " wide" : ""}`}, make("h3", {}, title), make("p", {class: "note"}, explanation),
     make("div", {class: "plot", "aria-hidden": "true"},
@@ -49,9 +50,9 @@ function drawAgents() {
     "A near-miss counts only where the outcome was good, or where no outcome is known and nothing was violated."));
   if (!agents.length) return section.append(make("p", {class: "note"}, "This audit has no agents."));
   section.append(make("div", {class: "panels"},
-    whiskers("Near-misses", "of conversations that changed something", "near_miss", rows((agent) => rates(agent).near_miss_rate_of_writing), true),
-    whiskers("Violations", "of all conversations", "violation", rows((agent) => rates(agent).violation_rate)),
-    whiskers("Failed outcomes", "where the outcome is known", "failure", rows((agent) => agent.failure_rate))));
+    whiskers("Near-misses", "of conversations that changed something", "near_miss", rows((agent) => rates(agent).near_miss_rate_of_writing), "no such conversation", true),
+    whiskers("Violations", "of all conversations", "violation", rows((agent) => rates(agent).violation_rate), "no conversation"),
+    whiskers("Failed outcomes", "where the outcome is known", "failure", rows((agent) => agent.failure_rate), "no outcome recorded")));
   section.append(table("rates per agent, with 95 % intervals",
     ["Agent", "Conversations", "With write calls", "Outcome known", "Failed", "Violation", "Near-miss, of all", "Near-miss, of writing"],
     agents.map((agent) => [said(agent.agent, 60), number(agent.trajectories), number(agent.with_write_calls), number(agent.outcome_known), interval(agent.failure_rate),

@@ -14,6 +14,9 @@ function mainPolicy(finding, criterion) {
   return judged.slice().sort((one, other) => rank(one) - rank(other) || claimed(one) - claimed(other))[0] || null;
 }
 
+// What `bylaw init` writes at the end of the definition of its example, which cites a sentence that its guard does not enforce.
+const EXAMPLE = "(example written by init)";
+
 // What a policy says, for a line of the list.
 function sentenceOf(id) {
   const known = policies.get(id);
@@ -52,19 +55,19 @@ function story(finding, policy, conversation, criterion) {
   const verdict = policy ? policy[criterion] : finding[criterion];
   const lacks = policy ? lacking(policy, criterion) : [];
   if (verdict === "broken") {
-    return [make("b", {}, said(finding.agent || "The agent", 60)), " broke ", code(finding.tool, 60), ` at step ${finding.step ?? "?"}: `, said((policy && policy.because) || finding.because, 500), "."];
+    return [make("b", {}, said(finding.agent || "The agent", 60)), " broke ", code(finding.tool, 60), ` at step ${finding.step ?? "?"}: `, said(((policy && policy.because) || finding.because).replace(/\.$/, ""), 500), "."];
   }
   const out = [make("b", {}, said(finding.agent || "The agent", 60)), " called ", code(finding.tool, 60), ". "];
   if (lacks.length) {
     out.push(lacks.length === 1 ? "The policy turns on one fact it had not seen: the " : `The policy turns on ${lacks.length} facts it had not seen, the `);
     out.push(factName(lacks[0]), lacks.length > 1 ? " among them. " : ". ");
-  } else if (policy && policy.because) out.push(said(policy.because, 240), ". ");
+  } else if (policy && policy.because) out.push(said(sentence(policy.because), 240), ". ");
   if (finding.executed === false) out.push("The tool refused the call. ");
   const good = conversation && conversation.outcome ? conversation.outcome.good : null;
   if (verdict === "near_miss") out.push("It happened to be allowed", good === true ? ", so the outcome check passed and nobody noticed." : ".");
   else if (verdict === "violation") out.push("The policy forbids it", good === true ? ", and the outcome check passed all the same." : ".");
   else if (verdict === "uninformed") out.push("Nothing recorded says whether it was allowed.");
-  else if (verdict === "inconclusive" && (lacks.length || !policy)) out.push(said((policy && policy.because) || finding.because, 240), ".");
+  else if (verdict === "inconclusive" && (lacks.length || !policy)) out.push(said(sentence((policy && policy.because) || finding.because), 240), ".");
   return out;
 }
 
@@ -92,6 +95,7 @@ function citation(policy, facts = []) {
     make("p", {class: "rule-label"}, "The policy"),
     make("div", {},
       make("blockquote", {}, texts.map((text) => prose(text, 300, "", text.length > 360 ? tellingPart(text, facts) : 0))),
+      quoted.length && known.definition.includes(EXAMPLE) ? make("p", {class: "example"}, "What its guard asks: ", said(known.definition, 600)) : null,
       make("p", {class: "note"}, code(policy.id, 80), where.filter((words) => words.length).map((words) => [" \u00b7 ", words.map((word, index) => [index ? ", " : "", said(word, 60)])]),
         cites.length && !quoted.length ? " \u00b7 in the pack\u2019s own words; the document was not given" : "")));
 }

@@ -126,6 +126,7 @@ function drawDetail(finding, conversation, moveFocus, policyId) {
       because && !isRule ? [make("dt", {}, "Because"), make("dd", {}, said(policy.because, 600))] : null,
       policy && policy.depends_on_user ? [make("dt", {}, "Depends"), make("dd", {}, "on something only the user can say")] : null,
       (policy && policy.asks.length) ? [make("dt", {}, "To ask"), make("dd", {}, policy.asks.map((ask, index) => [index ? "; " : "", said(ask.question || ask.fact, 200)]))] : null,
+      (policy && policy.host.length) ? [make("dt", {}, "Not known"), make("dd", {}, policy.host.map((words, index) => [index ? "; " : "", said(words, 300)]))] : null,
       policy && policy.severity ? [make("dt", {}, "Severity"), make("dd", {}, said(policy.severity, 20))] : null,
       clean > 0 ? [make("dt", {}, "Also judged"), make("dd", {}, `${count(clean, "other policy", "other policies")}, all compliant`)] : null,
       others.length ? [make("dt", {}, "Same conversation"), make("dd", {}, others.map((entry, index) => [index ? ", " : "", make("a", {href: `#finding/${encodeURIComponent(safeForUrl(entry.id))}`, "data-finding": entry.id}, `step ${entry.step ?? "?"}`), ` ${named(entry[criterion])}`]))] : null,

@@ -4,6 +4,8 @@ function total(criterion, kind) {
   return data.overview.by_tool.reduce((sum, row) => sum + (new Map(row[criterion]).get(kind) || 0), 0);
 }
 
+const MORE = new Map(Object.entries({near_miss: ["near-miss", "near-misses"], violation: ["violation", "violations"], uninformed: ["uninformed call", "uninformed calls"]}));
+
 function drawOpening() {
   const section = document.getElementById("opening");
   const overview = data.overview;
@@ -11,6 +13,8 @@ function drawOpening() {
   const calls = overview.by_tool.reduce((sum, row) => sum + (row.executed ?? row.calls ?? 0), 0) || data.calls;
   const broken = overview.by_rule.reduce((sum, row) => sum + (row.broken || 0), 0);
   const [nearMisses, violations, uninformed] = ["near_miss", "violation", "uninformed"].map((kind) => total(state.criterion, kind));
+  const refused = new Map(data.refused[state.criterion]);
+  const unaccepted = ["near_miss", "violation", "uninformed"].filter((kind) => refused.get(kind)).map((kind) => `${number(refused.get(kind))} more ${MORE.get(kind)[refused.get(kind) === 1 ? 0 : 1]}`);
   const tally = make("p", {class: "tally"},
     make("span", {class: "near_miss"}, make("b", {}, number(nearMisses)), nearMisses === 1 ? " near-miss" : " near-misses"), uninformed ? ", " : " and ",
     make("span", {class: "violation"}, make("b", {}, number(violations)), violations === 1 ? " violation" : " violations"),
@@ -18,7 +22,8 @@ function drawOpening() {
     make("span", {}, make("b", {}, number(calls)), " executed write calls"),
     conversations ? [" of ", make("span", {}, make("b", {}, number(conversations)), " conversations")] : null,
     overview.agents.length > 1 ? [" by ", make("span", {}, make("b", {}, number(overview.agents.length)), " agents")] : null, ".",
-    broken ? [" Rules of the conversation were broken ", make("span", {class: "broken"}, make("b", {}, count(broken, "time"))), "."] : null);
+    broken ? [" Rules of the conversation were broken ", make("span", {class: "broken"}, make("b", {}, count(broken, "time"))), "."] : null,
+    unaccepted.length ? make("span", {class: "refused"}, ` The list below has ${unaccepted.slice(0, -1).join(", ")}${unaccepted.length > 1 ? " and " : ""}${unaccepted.at(-1)}, which the tool refused.`) : null);
   if (!data.opening) {
     section.replaceChildren(make("h1", {id: "opening-title"}, "Nothing was flagged."), tally,
       make("p", {class: "lede"}, "Policies that no call exercised are listed below: not flagged is not the same as compliant."));

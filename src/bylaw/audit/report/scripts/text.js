@@ -94,6 +94,11 @@ function wordEnd(text, at) {
   return space > at - 30 ? space : at;
 }
 
+// A reason after a full stop: with a capital, unless it begins with a name, and with one full stop of its own.
+function sentence(text) {
+  return String(text ?? "").replace(/^\p{Ll}+(?![\p{L}\p{N}_[(]|\.\p{L})/u, (first) => first[0].toUpperCase() + first.slice(1)).replace(/\.$/, "");
+}
+
 function number(value) {
   return value === null || value === undefined ? "\u2013" : Number(value).toLocaleString("en-US");
 }
