@@ -8,8 +8,9 @@ import pytest
 
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
+from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Call, Message, Result, Trajectory, read
-from tests.airline.small import RESERVATIONS, write_tau2
+from tests.airline.small import RESERVATIONS, write_tau1, write_tau2
 
 SHOWN = json.dumps(RESERVATIONS["R1"])
 KEY = {"reservation_id": "R1"}
@@ -159,6 +160,9 @@ def test_a_folder_of_simulations_takes_its_agent_and_policy_from_the_results_bes
 def test_a_file_of_results_without_any_is_told(tmp_path: Path) -> None:
     (fault,) = read(write(tmp_path / "runs.json", {"timestamp": "now", "info": INFO, "tasks": []}))
     assert "simulations" in str(fault)
+    (fault,) = read(write(tmp_path / "runs.json", results()))
+    assert isinstance(fault, RecordError)
+    assert "`simulations` is empty" in str(fault)
 
 
 def test_runs_that_broke_off_are_read_as_far_as_they_went(tmp_path: Path) -> None:
@@ -253,6 +257,48 @@ def test_a_run_that_failed_to_start_is_a_conversation_without_events(tmp_path: P
     again = {"task_id": 0, "trial": 1, "reward": 1.0, "info": {}, "traj": FIRST["tool calls"]}
     first, second = read(write(tmp_path / "runs.json", [failed, again]))
     assert (told(first), told(second)) == ([], EVENTS)
+
+
+def test_a_run_without_any_list_of_messages_is_malformed_not_clean(tmp_path: Path) -> None:
+    first = {"task_id": 0, "trial": 0, "reward": 1.0, "info": {}}
+    good, fault = read(write(tmp_path / "first.json", [{**first, "traj": FIRST["tool calls"]}, first]))
+    assert told(good) == EVENTS
+    assert isinstance(fault, RecordError)
+    assert fault.place.endswith("first.json#1")
+    second = {"id": "s2", "task_id": "0", "reward_info": {"reward": 1.0}}
+    good, fault = read(write(tmp_path / "second.json", results(simulation(TALK), second)))
+    assert told(good) == EVENTS
+    assert isinstance(fault, RecordError)
+    assert "`messages`" in fault.message
+
+
+def test_runs_of_the_other_generation_than_the_database_are_left_out_and_named(tmp_path: Path) -> None:
+    quiet = {"task_id": 1, "reward": 1.0, "info": {}, "trial": 0, "traj": [user("hi")]}
+    first = write(tmp_path / "first.json", [quiet, {**quiet, "traj": FIRST["tool calls"]}])
+    second = write(tmp_path / "second.json", results(simulation(TALK)))
+    report = audit(Request((first, second), "tau-airline", world=write_tau2(tmp_path / "world")), tmp_path / "out")
+    (skipped,) = report.skipped
+    assert skipped.place.endswith("first.json")
+    assert "holds only the database of tau2" in skipped.message
+    assert sum(row["trajectories"] for row in report.summary["agents"]) == 1
+    assert report.summary["worlds"] == {"second.json": "db.json"}
+
+
+def test_a_named_variant_judges_by_its_own_database(tmp_path: Path) -> None:
+    write_tau1(tmp_path / "world")
+    run = {"task_id": 0, "reward": 1.0, "info": {}, "trial": 0, "traj": FIRST["tool calls"]}
+    file = write(tmp_path / "runs.json", [run])
+    request = Request((file,), "tau-airline/tau2", world=write_tau2(tmp_path / "world"))
+    assert audit(request, tmp_path / "out").summary["worlds"] == {"runs.json": "db.json"}
+
+
+def test_tasks_without_a_database_are_a_usage_error(tmp_path: Path) -> None:
+    runs, tasks = (
+        write(tmp_path / "runs.json", results(simulation(TALK))),
+        write(tmp_path / "tasks.json", [{"id": "0"}]),
+    )
+    with pytest.raises(UsageError, match="give --world"):
+        audit(Request((runs,), "tau-airline", tasks=tasks), tmp_path / "out")
 
 
 def test_runs_of_another_domain_are_left_out_and_named(tmp_path: Path) -> None:

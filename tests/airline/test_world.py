@@ -1,12 +1,13 @@
 """The airline's world: it answers and moves as the published tools do, and forks stay apart."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bylaw.errors import WorldError
+from bylaw.errors import UsageError, WorldError
 from bylaw.facts.entity import ABSENT, UNSEEN
 from bylaw.packs.tau_airline import open_tasks, open_world, tools
 from bylaw.packs.tau_airline.lookup import Refusal
@@ -51,6 +52,59 @@ def test_second_generation_is_found_in_a_folder_or_a_checkout(tmp_path: Path, ne
 def test_a_folder_without_a_database_is_an_error_with_advice(tmp_path: Path) -> None:
     with pytest.raises(WorldError, match="checkout"):
         open_world(tmp_path)
+
+
+def altered(folder: Path, name: str) -> Path:
+    """A copy of the folder's database under another name, in which Ada is a gold member."""
+    text = (folder / "db.json").read_text().replace('"silver"', '"gold"')
+    file = folder / name
+    file.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return file
+
+
+@pytest.mark.parametrize("name", ["mydb.json", "mydb.json.gz", "of last week"])
+def test_a_file_that_is_named_is_the_one_that_is_used(tmp_path: Path, name: str) -> None:
+    worlds = open_world(altered(write_tau2(tmp_path), name))
+    used, world = worlds.for_runs(tmp_path / "runs.json", "tau-airline/tau2")
+    assert used == name
+    assert world.user("ada")["membership"] == "gold"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"# Airline policy", b"[]", b'{"users": {}}', b"\x1f\x8bno", b'{"users": "\xff"}', b"[" * 5000,
+     b'{"users": {}, "reservations": {"R1": {"items": []}}, "flights": {}}'],
+)  # fmt: skip
+def test_a_named_file_that_is_no_database_is_refused_whatever_lies_beside_it(tmp_path: Path, content: bytes) -> None:
+    file = write_tau2(tmp_path) / "other.json"
+    file.write_bytes(content)
+    with pytest.raises(WorldError, match=r"other\.json: (not an airline database|cannot be read)"):
+        open_world(file)
+
+
+def test_a_part_of_a_first_generation_database_is_refused_with_advice(tmp_path: Path) -> None:
+    with pytest.raises(WorldError, match="give the folder that holds it"):
+        open_world(write_tau1(tmp_path) / "users.json.gz")
+
+
+def test_a_world_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(WorldError, match="no such file or folder"):
+        open_world(tmp_path / "none")
+
+
+def test_a_damaged_database_is_told_before_anything_is_read(tmp_path: Path) -> None:
+    (write_tau2(tmp_path) / "db.json").write_text("{")
+    with pytest.raises(WorldError, match=r"db\.json"):
+        open_world(tmp_path)
+
+
+def test_a_database_is_refused_for_runs_of_the_other_generation(tmp_path: Path) -> None:
+    first, second = write_tau1(tmp_path / "tau1"), write_tau2(tmp_path / "tau2")
+    for folder, pack in ((first, "tau-airline/tau2"), (second / "db.json", "tau-airline/tau1")):
+        with pytest.raises(WorldError, match="holds only the database of"):
+            open_world(folder).check(pack)
+    for pack in ("tau-airline/tau1", "tau-airline/tau2", "a pack of their own"):
+        open_world(tmp_path).check(pack)
 
 
 def test_a_file_of_runs_gets_the_users_it_first_shows(tmp_path: Path) -> None:
@@ -210,6 +264,26 @@ def test_a_conversation_went_well_if_it_left_what_the_gold_actions_leave(second:
     assert tasks.outcome(run, still).good is False  # type: ignore[union-attr]
     assert tasks.outcome(run, moved).good is True  # type: ignore[union-attr]
     assert tasks.outcome(Trajectory("b", (), format="tau1", details={"task_id": "7"}), moved) is None
+
+
+def test_tasks_may_be_packed(tmp_path: Path) -> None:
+    file = tmp_path / "tasks.json.gz"
+    file.write_bytes(gzip.compress(b'[{"id": 7}]'))
+    assert list(open_tasks(file).tasks) == ["7"]
+
+
+def test_tasks_that_cannot_be_read_are_told_from_what_are_no_tasks(tmp_path: Path) -> None:
+    with pytest.raises(WorldError, match=r"none\.json: cannot be read: No such file"):
+        open_tasks(tmp_path / "none.json")
+    other = tmp_path / "other.json"
+    other.write_text('[{"name": "a tool"}]')
+    with pytest.raises(WorldError, match=r"other\.json: not a list of tasks"):
+        open_tasks(other)
+
+
+def test_tasks_are_refused_where_no_database_of_theirs_is_given(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="leave out --tasks"):
+        open_tasks(tmp_path / "tasks.json", open_world(write_tau1(tmp_path)))
 
 
 def test_of_a_users_legs_those_that_are_late_are_listed_where_there_are_any(second: AirlineWorld) -> None:

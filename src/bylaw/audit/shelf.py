@@ -30,14 +30,14 @@ class Shelf:
         if variants and folder.faults:
             raise PackError(folder.faults, place=root.name)
         self.name = str(manifest.data.get("name", name))
+        packs = _load_variants([root / str(variant["name"]) for variant in variants], document)
         self._variants: list[tuple[dict[str, Any], Pack]] = [
-            (variant.get("when") or {}, load_pack(root / str(variant["name"]), document=document))
-            for variant in variants
+            (variant.get("when") or {}, pack) for variant, pack in zip(variants, packs, strict=True)
         ]
         self._about: dict[str, Any] = manifest.data.get("about") or {}
         self._only = None if variants else load_pack(root, document=document)
         self._world_path = world
-        self._opened: Any = None if world is None else _open(self.packs[0], world)
+        self.opened: Any = None if world is None else _open(self.packs[0], world)
         self._worlds: dict[tuple[str, str], tuple[str, World | None]] = {}
         self._changed: dict[tuple[str, str], tuple[str, ...]] = {}
 
@@ -48,7 +48,7 @@ class Shelf:
 
     def pack_for(self, trajectory: Trajectory) -> Pack:
         """The variant whose conditions the trajectory meets, the first that does; `FormatError` where the pack is about
-        something else than the trajectory says of itself."""
+        something else than the trajectory says of itself, `WorldError` where the world is of another variant."""
         for name, ours in self._about.items():
             theirs = trajectory.details.get(name)
             if theirs is not None and not fnmatchcase(str(theirs), str(ours)):
@@ -56,8 +56,12 @@ class Shelf:
                     f"conversations of the {name} `{theirs}`, and pack `{self.name}` is about `{ours}`",
                     hint="name a variant of the pack to judge them all the same" if self._variants else "",
                 )
-        if self._only is not None:
-            return self._only
+        pack = self._only if self._only is not None else self._variant_for(trajectory)
+        if self.opened is not None and pack.world:
+            self.opened.check(pack.name)
+        return pack
+
+    def _variant_for(self, trajectory: Trajectory) -> Pack:
         for when, pack in self._variants:
             if all(getattr(trajectory, name, None) == value for name, value in when.items()):
                 return pack
@@ -69,7 +73,7 @@ class Shelf:
             return "", None
         key = (pack.name, str(file))
         if key not in self._worlds:
-            self._worlds[key] = ("", self._opened) if not pack.world else self._opened.for_runs(file)
+            self._worlds[key] = ("", self.opened) if not pack.world else self.opened.for_runs(file, pack.name)
         return self._worlds[key]
 
     def changed_policies(self, pack: Pack, trajectory: Trajectory) -> tuple[str, ...]:
@@ -88,11 +92,22 @@ class Shelf:
         return self._changed[key]
 
 
+def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
+    """The variants of a pack. A document is that of the variants whose sentences it holds best, and of no other."""
+    packs = [load_pack(root, document=document) for root in roots]
+    if document is None or not packs:
+        return packs
+    best = min(len(pack.stale) for pack in packs)
+    return [pack if len(pack.stale) == best else load_pack(root) for root, pack in zip(roots, packs, strict=True)]
+
+
 def open_tasks(shelf: Shelf, path: Path) -> Any:
     """The tasks of a benchmark, whose gold actions say what a good outcome is."""
     for pack in shelf.packs:
         if pack.world and hasattr(_module(pack), "open_tasks"):
-            return _module(pack).open_tasks(path)
+            if shelf.opened is None:
+                raise UsageError("--tasks needs a database to replay gold actions on", hint="give --world")
+            return _module(pack).open_tasks(path, shelf.opened)
     raise UsageError(f"pack `{shelf.name}` has no use for tasks", hint="leave out --tasks")
 
 

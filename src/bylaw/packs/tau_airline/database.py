@@ -1,6 +1,7 @@
 """The airline's database as tau-bench and tau2-bench ship it, its records decoded when asked for."""
 
 import gzip
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -20,6 +21,7 @@ NESTED = {
     "tau2": ("", "tau2", "data/tau2/domains/airline", "tau2/domains/airline", "domains/airline"),
 }
 """Where a folder of each generation may hold its files: our own layout first, then a checkout's."""
+SHAPE = "give the folder that holds it, a checkout of the benchmark, or a file like the `db.json` of tau2-bench"
 
 
 class Tables(Struct):
@@ -28,6 +30,26 @@ class Tables(Struct):
     users: dict[str, Raw]
     reservations: dict[str, Raw]
     flights: dict[str, Raw]
+
+
+class User(Struct):
+    """What a record of a user cannot do without."""
+
+    payment_methods: Raw
+    reservations: Raw
+
+
+class Reservation(Struct):
+    """What a record of a reservation cannot do without."""
+
+    user_id: Raw
+    flights: Raw
+
+
+class Flight(Struct):
+    """What a record of a flight cannot do without."""
+
+    dates: Raw
 
 
 class Table(Mapping[str, Record]):
@@ -76,16 +98,24 @@ def open_database(path: Path, generation: Generation) -> dict[str, Database]:
     for nested in NESTED[generation]:
         folder = path / nested if nested else path
         if generation == "tau2" and (file := find(folder, "db.json")) is not None:
-            tables = decode(file, Tables)
-            return {"db.json": Database("tau2", tables.users, Table(tables.reservations), Table(tables.flights))}
+            return {"db.json": open_file(file)}
         if generation == "tau1":
             parts = {part: find(folder, f"{part}.json") for part in TAU1_PARTS}
             if all(parts.values()):
                 return open_parts(folder, {part: file for part, file in parts.items() if file is not None})
-    raise WorldError(
-        f"no {generation} airline database in `{path}`",
-        hint="give the folder that holds it, or a checkout of the benchmark",
-    )
+    raise WorldError(f"no {generation} airline database in `{path}`", hint=SHAPE)
+
+
+def open_file(file: Path) -> Database:
+    """The database in one file, as tau2-bench keeps it."""
+    tables = decode(file, Tables)
+    for rows, kind in ((tables.users, User), (tables.reservations, Reservation), (tables.flights, Flight)):
+        for row in list(rows.values())[:1]:
+            try:
+                msgspec.json.decode(row, type=kind)
+            except msgspec.MsgspecError as fault:
+                raise WorldError(f"not an airline database: {fault}", place=str(file), hint=SHAPE) from fault
+    return Database("tau2", tables.users, Table(tables.reservations), Table(tables.flights))
 
 
 def open_parts(folder: Path, parts: Mapping[str, Path]) -> dict[str, Database]:
@@ -128,7 +158,16 @@ def find(folder: Path, name: str) -> Path | None:
 def decode(file: Path, kind: type[T]) -> T:
     """The file's JSON, plain or gzip, as `kind`."""
     try:
+        return msgspec.json.decode(content(file), type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise WorldError(f"not an airline database: {fault}", place=str(file), hint=SHAPE) from fault
+
+
+def content(file: Path) -> bytes:
+    """What the file holds, unpacked if it is gzip."""
+    try:
         data = file.read_bytes()
-        return msgspec.json.decode(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data, type=kind)
-    except (OSError, EOFError, msgspec.MsgspecError) as fault:
-        raise WorldError(f"not an airline database: {fault}", place=file.name) from fault
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except (OSError, EOFError, zlib.error) as fault:
+        why = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+        raise WorldError(f"cannot be read: {why}", place=str(file)) from fault

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bylaw.errors import WorldError
+from bylaw.errors import UsageError, WorldError
 from bylaw.packs.tau_airline import tools
-from bylaw.packs.tau_airline.database import Record
-from bylaw.packs.tau_airline.world import AirlineWorld
+from bylaw.packs.tau_airline.database import Record, content
+from bylaw.packs.tau_airline.world import AirlineWorld, AirlineWorlds
 from bylaw.trace import Outcome, Trajectory
 
 
@@ -62,12 +62,17 @@ class AirlineTasks:
         return self._gold[task]
 
 
-def open_tasks(path: Path) -> AirlineTasks:
-    """The tasks in a file of tau2-bench."""
+def open_tasks(path: Path, worlds: AirlineWorlds | None = None) -> AirlineTasks:
+    """The tasks in a file of tau2-bench, plain or gzip, to be replayed on `worlds`."""
+    if worlds is not None and "tau2" not in worlds.held:
+        raise UsageError(
+            f"tasks are those of tau2-bench, and `{worlds.path}` holds no database of it",
+            hint="leave out --tasks: the outcome of a tau-bench run is its reward",
+        )
     try:
-        tasks = msgspec.json.decode(path.read_bytes(), type=list[Task])
-    except (OSError, msgspec.MsgspecError) as fault:
-        raise WorldError(f"not a list of tasks: {fault}", place=path.name) from fault
+        tasks = msgspec.json.decode(content(path), type=list[Task])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise WorldError(f"not a list of tasks of tau2-bench: {fault}", place=str(path)) from fault
     return AirlineTasks({str(task.id): task for task in tasks})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from bylaw.errors import WorldError
 from bylaw.facts.entity import ABSENT, UNSEEN, Missing
 from bylaw.packs.tau_airline import tools
-from bylaw.packs.tau_airline.database import Database, Generation, Record, generations, open_database
+from bylaw.packs.tau_airline.database import SHAPE, Database, Generation, Record, generations, open_database, open_file
 from bylaw.packs.tau_airline.lookup import Refusal
 from bylaw.trace import Call, Result, Trajectory, read, sniff
 
@@ -126,12 +126,21 @@ class AirlineWorld:
 
 
 class AirlineWorlds:
-    """Every database below one folder, of which each file of runs uses one."""
+    """Every database below one folder, of which each file of runs uses one; or the one in a file."""
 
     def __init__(self, path: Path, held: Sequence[Generation]) -> None:
         self.path = path
         self.held = held
         self.opened: dict[Generation, dict[str, AirlineWorld]] = {}
+
+    def check(self, pack: str) -> None:
+        """Refuse to judge under a pack of one generation against the database of the other."""
+        generation = generation_of(pack)
+        if generation is not None and generation not in self.held:
+            raise WorldError(
+                f"to be held to `{pack}`, and `{self.path}` holds only the database of {self.held[0]}",
+                hint=f"give that of {generation}, or a folder with both",
+            )
 
     def named(self, generation: Generation) -> dict[str, AirlineWorld]:
         """The worlds of one generation by the name of their users file."""
@@ -140,10 +149,10 @@ class AirlineWorlds:
             self.opened[generation] = {name: AirlineWorld(database) for name, database in found.items()}
         return self.opened[generation]
 
-    def for_runs(self, file: Path) -> tuple[str, AirlineWorld]:
+    def for_runs(self, file: Path, pack: str = "") -> tuple[str, AirlineWorld]:
         """The world that a file of runs started from, and the name of its users file."""
-        generation = self.held[0]
-        if len(self.held) > 1:
+        generation = generation_of(pack) or self.held[0]
+        if not pack and len(self.held) > 1:
             generation = "tau1" if sniff(file) == "tau1" else "tau2"
         worlds = self.named(generation)
         return self.choose(generation, first_profiles(file) if len(worlds) > 1 else {})
@@ -155,14 +164,32 @@ class AirlineWorlds:
 
 
 def open_world(path: Path) -> AirlineWorlds:
-    """The databases in `path`: a folder in the layout of tau-bench or tau2-bench, or a checkout of either."""
-    folder = path.parent if path.is_file() else path
-    held = generations(folder)
+    """The databases in `path`: a folder in the layout of tau-bench or tau2-bench, a checkout of either, or one file."""
+    if not path.exists():
+        raise WorldError("there is no such file or folder", place=str(path))
+    if not path.is_dir():
+        worlds = AirlineWorlds(path, ["tau2"])
+        worlds.opened["tau2"] = {path.name: AirlineWorld(open_file(path))}
+        return worlds
+    held = generations(path)
     if not held:
-        raise WorldError(
-            f"no airline database in `{path}`", hint="give the folder that holds it, or a checkout of the benchmark"
-        )
-    return AirlineWorlds(folder, held)
+        raise WorldError(f"no airline database in `{path}`", hint=SHAPE)
+    worlds = AirlineWorlds(path, held)
+    if len(held) == 1:
+        # It will be needed: what is wrong with it is told now. Of two, one may be left unopened.
+        worlds.named(held[0])
+    return worlds
+
+
+def generation_of(pack: str) -> Generation | None:
+    """The generation that a pack is about, by the name it has here."""
+    match pack:
+        case "tau-airline/tau1":
+            return "tau1"
+        case "tau-airline/tau2":
+            return "tau2"
+        case _:
+            return None
 
 
 def first_profiles(file: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from bylaw.errors import BylawError, RecordError
 from bylaw.trace.document import Layout, Malformed, Record, decode, elements, find_value, not_json, records, salvage
@@ -72,7 +72,7 @@ class RewardInfo(Struct):
 class Simulation(Struct, gc=False):
     """One run of tau2-bench."""
 
-    messages: list[ChatMessage] | None = None
+    messages: list[ChatMessage] | UnsetType | None = UNSET
     ticks: list[Tick] | None = None
     id: Id = None
     task_id: Id = None
@@ -103,6 +103,9 @@ def read_tau1(source: Source, layout: Layout) -> Iterator[Trajectory | RecordErr
 def _tau1_run(source: Source, record: Record, agent: str) -> Trajectory:
     run = decode(_TAU1, record.raw)
     transcript = Transcript()
+    if run.traj is None and run.messages is None:
+        # A run that failed to start has an empty list; one that has none would count as clean.
+        raise Malformed("neither `traj` nor `messages` in it")
     messages = run.traj or run.messages or ()
     follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
     outcome = None if run.reward is None else Outcome(is_full_reward(run.reward), "reward")
@@ -147,12 +150,14 @@ def _pieces(source: Source, data: bytes, why: str) -> tuple[Info, Iterator[Recor
     info = results.info or Info()
     if info.environment_info is None and results.domain is not None:
         info = Info(info.agent_info, Environment(results.domain))
-    if results.simulations is not None:
+    if results.simulations:
         return info, (Record(raw, index) for index, raw in enumerate(results.simulations))
     if bytes(results.messages) or bytes(results.ticks):
         return _info_beside(source), iter([Record(data, 0)])
     if bytes(results.simulation_index):
         return info, iter(())
+    if results.simulations is not None:
+        return info, iter([source.fault(0, "`simulations` is empty")])
     return info, iter([source.fault(0, "neither `simulations` nor `messages` in it")])
 
 
@@ -185,8 +190,10 @@ def _salvage(source: Source, data: bytes, why: str) -> tuple[Info, Iterator[Reco
 
 def _simulation(source: Source, record: Record, info: Info) -> Trajectory:
     run = decode(_SIMULATION, record.raw)
+    if run.messages is UNSET and run.ticks is None:
+        raise Malformed("neither `messages` nor `ticks` in it")
     transcript = Transcript()
-    follow(messages_of(run.ticks or ()) if run.messages is None else run.messages, transcript, result_id="id")
+    follow(run.messages or messages_of(run.ticks or ()), transcript, result_id="id")
     environment = info.environment_info or Environment()
     reward_info = run.reward_info or RewardInfo()
     db_match = reward_info.db_check.db_match if reward_info.db_check else None
