@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from bylaw.cli.explain import explain
+from bylaw.scan.example import MARK
 from tests.audit.logs import CAREFUL, Shop, record
 from tests.docs.walkthrough import run
 
@@ -179,14 +180,14 @@ def test_without_a_step_what_can_be_explained_is_listed_or_explained_where_it_is
 
 def test_an_example_written_by_init_says_so_beside_the_sentence_it_cites() -> None:
     cite = {"document": "policy.md", "heading": "", "line": 7, "text": "Move a visit at most twice."}
-    policies = {"p": {"definition": "The patient was looked up. (example written by init)", "citations": [cite]}}
+    policies = {"p": {"definition": f"{MARK} The patient was looked up.", "citations": [cite]}}
     policy = {"id": "p", "strict": "violation", "because": "no", "asks": [], "missing": []}
     line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "policies": [policy]}
     out = StringIO()
     verdicts = {"strict": "violation", "determined": "violation"}
     explain(line | verdicts, policies, [call("x")], Console(file=out, width=120, highlight=False))
     assert "policy.md:7: Move a visit at most twice." in out.getvalue()
-    assert "The patient was looked up. (example written by init)" in out.getvalue()
+    assert f"{MARK} The patient was looked up." in out.getvalue()
 
 
 def test_piped_lines_end_in_no_blanks(tmp_path: Path) -> None:

@@ -478,7 +478,7 @@ def clinic(out: Path, *, conversations: int = 260, seed: int = 7, always_bad: bo
     return out
 
 
-EXAMPLE = "The patient was looked up. (example written by init)"
+EXAMPLE = "(example written by init) Before book, the patient was looked up."
 
 
 def dentist(

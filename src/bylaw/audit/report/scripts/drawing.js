@@ -14,7 +14,7 @@ function mainPolicy(finding, criterion) {
   return judged.slice().sort((one, other) => rank(one) - rank(other) || claimed(one) - claimed(other))[0] || null;
 }
 
-// What `bylaw init` writes at the end of the definition of its example, which cites a sentence that its guard does not enforce.
+// What `bylaw init` writes into the definition of its example, which cites a sentence that its guard does not enforce.
 const EXAMPLE = "(example written by init)";
 
 // What a policy says, for a line of the list.
