@@ -108,7 +108,7 @@ def ruled(formulas: Sequence[str]) -> Pack:
     """The clinic under other rules, some of which search what is written and what tools returned."""
     more = {
         "begs": Predicate("begs", "", "pattern", lambda act: "please" in act.text),
-        "failed": Predicate("failed", "", "returned", lambda act: "error" in act.returned),
+        "failed": Predicate("failed", "", "returned", lambda act: "error" in "".join(act.returns())),
     }
     predicates = {**pack().book.predicates, **more}
     policy = next(iter(pack().policies))

@@ -116,7 +116,7 @@ def _random_act(pack: Pack, step: int, source: random.Random) -> dict[str, bool]
     effect = pack.schema.tools[tool].effect if tool else ""
     calls = source.choice((1, 1, 1, 2)) if tool else source.choice((0, 0, 0, 1))
     writes = calls if effect == "write" else 0
-    act = Act(step, tool, {}, "", "", (), calls, writes, tool is None or source.random() < 0.3, effect)
+    act = Act(step, tool, {}, "", (), (), calls, writes, tool is None or source.random() < 0.3, effect)
     values: dict[str, bool] = {}
     for name, predicate in pack.book.predicates.items():
         drawn = source.random() < 0.4

@@ -18,8 +18,8 @@ class Act(Struct, frozen=True):
     arguments: dict[str, Any]
     text: str
     """The message's text; empty for a call."""
-    said: str
-    """What the user said since the agent's last turn."""
+    sayings: tuple[str, ...]
+    """What the user said since the agent's last turn, message by message."""
     results: tuple[Result, ...]
     """What tools returned since the agent's last turn."""
     calls_in_turn: int
@@ -27,19 +27,22 @@ class Act(Struct, frozen=True):
     text_in_turn: bool
     effect: str
     """The called tool's effect; empty for a message."""
+    fault: str = ""
+    """Why a call's arguments are not to be trusted."""
 
-    @property
-    def returned(self) -> str:
-        """The results as one text."""
-        return "\n".join(
-            r.content if isinstance(r.content, str) else bytes(r.content).decode("utf-8", "replace")
-            for r in self.results
-        )
+    def returns(self) -> list[str]:
+        """The results as texts."""
+        contents = [result.content for result in self.results]
+        return [text if isinstance(text, str) else bytes(text).decode("utf-8", "replace") for text in contents]
 
     def record(self) -> dict[str, Any]:
         """The act as code in the guard language sees it."""
-        fields = {name: getattr(self, name) for name in self.__struct_fields__ if name != "results"}
-        return {**fields, "returned": self.returned}
+        fields = {name: getattr(self, name) for name in self.__struct_fields__ if name not in _APART}
+        return {**fields, "said": "\n".join(self.sayings), "returned": "\n".join(self.returns())}
+
+
+_APART = frozenset(("results", "sayings", "fault"))
+"""What code in the guard language sees otherwise, or not at all."""
 
 
 class Turn:
@@ -74,11 +77,11 @@ class Turn:
         """The act at a step of the turn."""
         event = self._events[step]
         gap = self._events[self._before : self.start]
-        said = "\n".join([each.text for each in gap if isinstance(each, Message)])
+        said = tuple([each.text for each in gap if isinstance(each, Message)])
         results = tuple([each for each in gap if isinstance(each, Result)])
         if isinstance(event, Call):
             effect = _effect(event, self._tools)
-            return Act(step, event.tool, event.arguments, "", said, results, *self.shape(), effect)
+            return Act(step, event.tool, event.arguments, "", said, results, *self.shape(), effect, event.fault)
         text = event.text if isinstance(event, Message) else ""
         return Act(step, None, {}, text, said, results, *self.shape(), "")
 

@@ -6,10 +6,12 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.engine.act import Act, acts
+from bylaw.engine.judgement import moment_of
 from bylaw.engine.pack import Pack
 from bylaw.engine.rules import Rules
 from bylaw.facts.ledger import Ledger, Made
 from bylaw.facts.source import Seen
+from bylaw.facts.value import key_of, loose, names_several
 from bylaw.guard import evaluate, evaluate_predicate
 from bylaw.rule.formula import atoms
 from bylaw.rule.monitor import Family, Report
@@ -40,6 +42,8 @@ class Conduct:
         self._ask = ask
         self._monitors = MonitorSet(rule for rule in rules.rules if not rule.for_each)
         self._families = [Family(rule) for rule in rules.rules if rule.for_each]
+        self._spelt: dict[str, str] = {}
+        """How what a rule is about was first spelt."""
         self._last = 0
 
     def step(self, act: Act) -> list[Breach]:
@@ -65,7 +69,7 @@ class Conduct:
         reports = zip(self._monitors.rules, self._monitors.finish(), strict=True)
         ended: list[tuple[Rule, str, Report]] = [(rule, "", report) for rule, report in reports]
         for family in self._families:
-            ended.extend((family.rule, str(binding), report) for binding, report in family.finish().items())
+            ended.extend((family.rule, self._spelt[str(key)], report) for key, report in family.finish().items())
         return [Breach(self._last, rule, binding, WAITED) for rule, binding, report in ended if report.broke]
 
     def _each(self, family: Family, values: dict[str, bool | None], act: Act) -> list[Breach]:
@@ -77,18 +81,30 @@ class Conduct:
             if name not in values:
                 values[name] = self._value(name, act)
         actions = self._rules.actions
-        others = {name: False if name in actions else values[name] for name in names}
-        binding: Any = act.arguments.get(rule.for_each)
+        binding = _binding(act, rule.for_each)
+        # An act that may be about any of them may be an action on each.
+        elsewhere = None if binding is None else False
+        others = {name: values[name] and elsewhere if name in actions else values[name] for name in names}
         bound: dict[Hashable, dict[str, bool | None]] = {}
-        if isinstance(binding, str | int):
-            bound[str(binding)] = {name: values[name] for name in names}
+        if binding:
+            self._spelt.setdefault(binding, str(act.arguments[rule.for_each]))
+            bound[binding] = {name: values[name] for name in names}
         why = because(names, values)
         reports = family.step(bound, others)
-        return [Breach(act.step, rule, str(key), why) for key, report in reports.items() if report.broke]
+        return [Breach(act.step, rule, self._spelt[str(key)], why) for key, report in reports.items() if report.broke]
 
     def _value(self, name: str, act: Act) -> bool | None:
         predicate = self._rules.predicates[name]
         return predicate.find(act) if predicate.find is not None else self._ask(name, act)
+
+
+def _binding(act: Act, argument: str) -> str | None:
+    """What a call is about, the same for values that a tool may take for one; empty for an act about nothing of the
+    kind, None where it may be about any."""
+    value: Any = act.arguments.get(argument)
+    if act.tool is not None and (act.fault or names_several(value)):
+        return None
+    return "" if value is None else loose(key_of((value,))[0])
 
 
 def breaches(pack: Pack, events: Sequence[Event], ledger: Ledger | None) -> list[Breach]:
@@ -113,12 +129,17 @@ class _Facts:
         event = self._events[act.step]
         call = event if isinstance(event, Call) else Call("", {})
         seen = self._seen(call, act.step)
+        now = self._pack.now or moment_of(call)
         if predicate.code is not None:
-            return evaluate_predicate(predicate.code, {"act": act.record()}, seen, now=self._pack.now)
+            return evaluate_predicate(predicate.code, {"act": act.record()}, seen, now=now)
         guard = self._pack.guards.get(predicate.guard)
         if guard is None or act.tool not in self._pack.policies[predicate.guard].tools:
             return None if guard is None else False
-        outcomes = {c.outcome for c in evaluate(guard, act.arguments, seen, tool=act.tool or "", now=self._pack.now)}
+        tool = self._pack.schema.tools.get(call.tool)
+        if call.fault or tool is None:
+            return None
+        arguments = tool.fitted(call.arguments)
+        outcomes = {c.outcome for c in evaluate(guard, arguments, seen, tool=call.tool, now=now)}
         return {frozenset({"deny"}): True, frozenset({"permit"}): False}.get(frozenset(outcomes))
 
     def _seen(self, call: Call, step: int) -> Seen:

@@ -1,6 +1,6 @@
 """The evidence half of a judgement: what the guards say of a call on what was seen before its turn."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 from msgspec import Struct
@@ -9,6 +9,7 @@ from bylaw.facts.entity import Entity, Field, Key, Source
 from bylaw.facts.ledger import Made, Shown
 from bylaw.guard import Completion, Guard
 from bylaw.policy.statement import Policy
+from bylaw.trace.event import Call
 
 
 class Sight(Source, Protocol):
@@ -36,3 +37,11 @@ class Judgement(Struct, frozen=True):
     evidence: tuple[Evidence, ...]
     fault: str = ""
     """Why the call could not be judged at all: unknown tool, arguments not captured."""
+
+
+def moment_of(call: Call) -> datetime | None:
+    """When a call was made, where its log says so in a way that can be read."""
+    try:
+        return datetime.fromtimestamp(call.time, UTC) if call.time is not None else None
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -54,7 +54,9 @@ class Memory:
             return None
         self._asked += 1
         try:
-            return call.tool, _encode(call.arguments), now
+            encoded = _encode(call.arguments)
+            # What is not a number is written as null.
+            return None if b"null" in encoded and "nan" in repr(call.arguments) else (call.tool, encoded, now)
         except (OverflowError, ValueError, TypeError, RecursionError):
             return None
 

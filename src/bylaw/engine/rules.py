@@ -157,9 +157,9 @@ class RulesReader:
             self.faults.append(PatternError(error.message, place=place, hint=error.hint))
             return None
         if way == "said":
-            return lambda act: bool(act.said) and search(act.said) is not None
+            return lambda act: any(search(text) is not None for text in act.sayings if text)
         if way == "returned":
-            return lambda act: bool(act.returned) and search(act.returned) is not None
+            return lambda act: any(search(text) is not None for text in act.returns() if text)
         return lambda act: search(act.text) is not None
 
     def _code(self, name: str, description: str, text: str, at: tuple[str, ...]) -> Predicate:

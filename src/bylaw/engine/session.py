@@ -5,10 +5,10 @@
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal
 
-from bylaw.engine.judgement import Evidence, Judgement
+from bylaw.engine.judgement import Evidence, Judgement, moment_of
 from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict, settle_call
@@ -71,7 +71,7 @@ class Session:
         fault = call.fault
         if tool is None:
             fault = f"unknown tool `{call.tool}`"
-        now = self.pack.now or (datetime.fromtimestamp(call.time, UTC) if call.time is not None else None)
+        now = self.pack.now or moment_of(call)
         evidence = self._ask_guards(call, tool, seen, now) if tool is not None and not fault else ()
         judgement = Judgement(made, seen, now, evidence, fault)
         if self._judged and self._judged[-1].made.step == self._step:

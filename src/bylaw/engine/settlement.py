@@ -173,14 +173,14 @@ class _CallCase:
         return [self._completed(completion, world) for world in self._ask_world(guard, completion.assume)]
 
     def _ask_world(self, guard: Guard, assume: Assumptions) -> tuple[Completion, ...]:
-        call, truth = self._made.call, self._truth
+        call, tool, truth = self._made.call, self._made.tool, self._truth
         assert truth is not None
+        if self._inquiry is not None:
+            return self._inquiry.ask(guard, assume)
+        arguments = tool.fitted(call.arguments) if tool is not None else call.arguments
         if self._agreement is None:
-            return evaluate(
-                guard, call.arguments, truth, tool=call.tool, now=self._now, assume=assume, seen=self._is_seen
-            )
-        if self._inquiry is None:
-            self._inquiry = Inquiry(call.arguments, truth, tool=call.tool, now=self._now, seen=self._is_seen)
+            return evaluate(guard, arguments, truth, tool=call.tool, now=self._now, assume=assume, seen=self._is_seen)
+        self._inquiry = Inquiry(arguments, truth, tool=call.tool, now=self._now, seen=self._is_seen)
         return self._inquiry.ask(guard, assume)
 
     def _completed(self, evidence: Completion, world: Completion) -> _Completed:

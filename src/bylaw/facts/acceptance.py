@@ -2,18 +2,19 @@
 
 from typing import Any, cast
 
+from bylaw.facts.path import NOTHING
 from bylaw.policy.pattern import compile_pattern
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Result
 
 _REFUSALS = ("error", "unknown action", "unknown tool", "unknown function")
 """How frameworks begin the text of a call they did not carry out."""
-_SIGNS = ('"error"', '"isError"', '"success"', '"ok"', '"status":false', '"status": false')
+_SIGNS = ('"error"', '"isError"', '"success"', '"ok"', '"status"')
 """What a record that says so has in it: looking for these is cheaper than reading every record."""
 
 
-def accepted(tool: Tool | None, result: Result | None) -> bool | None:
-    """Whether the tool accepted the call: None where its result was not captured."""
+def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> bool | None:
+    """Whether the tool accepted the call: None where its result was not captured. `value` is the result's, if known."""
     if result is None or not result.captured:
         return None
     if result.error:
@@ -29,7 +30,7 @@ def accepted(tool: Tool | None, result: Result | None) -> bool | None:
     if head.lower().startswith(_REFUSALS):
         return False
     if head[:1] == "{" and any(sign in content for sign in _SIGNS):
-        value = result.value()
+        value = result.value() if value is NOTHING else value
         if isinstance(value, dict):
             return not _is_refusal(cast("dict[str, Any]", value))
     return True

@@ -284,7 +284,7 @@ class Ledger:
             if made.value is NOTHING:
                 made.value = result.value()
                 if made.tool is not None and made.tool.effect != "write":
-                    made.accepted = accepted(made.tool, result)
+                    made.accepted = accepted(made.tool, result, made.value)
             delivered = made.delivered if made.delivered is not None else made.step
             text = made.value if isinstance(made.value, str) else None if made.accepted else _content(result)
             for observation in self.schema.shows[made.call.tool][entity]:

@@ -25,6 +25,9 @@ class Stranger:
         return bool(key) and (text is None or all(_stands(part, text) for part in loose_key(key)))
 
 
+_BREAKS = re.compile(r"[\s,;:()]+")
+
+
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         for name, item in cast("Mapping[str, Any]", value).items():
@@ -36,8 +39,8 @@ def _texts(value: Any) -> Iterator[str]:
     elif value is not None:
         (text,) = key_of((value,))
         yield loose(text)
-        # With its blanks too: in a sentence or a query they keep names apart.
-        yield text.casefold()
+        # Word by word too: in a sentence or a query blanks keep names apart.
+        yield " ".join(map(loose, _BREAKS.split(text)))
 
 
 def _stands(part: str, text: str) -> bool:

@@ -8,6 +8,7 @@ from bylaw.facts.entity import Entity, Fact, Field, Key, Source
 Question = Fact | tuple[str, str, tuple[tuple[str, Any], ...]]
 """A fact, or (`done` or `members`, of what, with what)."""
 UNASKED: Any = object()
+_UNKEPT = frozenset((list, dict, tuple, bool))
 
 
 class Answers:
@@ -42,11 +43,14 @@ class Answers:
 
     def _ask(self, kind: str, name: str, match: Mapping[str, Any], answer: Callable[[], Any]) -> Any:
         question = (kind, name, tuple(match.items()))
-        try:
-            if question not in self.given:
-                self.given[question] = answer()
-            return self.given[question]
-        except TypeError:
-            # A list among what is to match cannot be kept.
+        # A list among what is to match cannot be kept, and `True` would be taken for `1`.
+        if any(value.__class__ in _UNKEPT for value in match.values()):
             self.is_whole = False
             return answer()
+        if question not in self.given:
+            try:
+                self.given[question] = answer()
+            except ValueError:
+                self.is_whole = False
+                raise
+        return self.given[question]

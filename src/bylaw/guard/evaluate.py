@@ -41,7 +41,8 @@ class Completion(Struct, frozen=True):
     """User and context facts decided by assumption."""
     paths: int = 1
     whole: bool = False
-    """Every fact it read was known and decided alone: a source that gives the same values gives the same answer."""
+    """Every fact it read was known and decided alone, and nothing else was asked: a source that gives the same values
+    gives the same answer."""
 
 
 def evaluate(

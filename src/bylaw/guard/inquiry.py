@@ -85,7 +85,7 @@ class KnownRun(Frame):
         self.is_hushed = False
         """The guard has decided, and reads only for what it has to tell."""
         self.has_listed = False
-        """It has asked for all things of a kind."""
+        """It has asked for more than single facts: the things of a kind, or what was done."""
 
     def read(self, spec: Spec, key: Any) -> Any:
         fact = new_fact(Fact, (spec.entity_name, key, spec.field_name))
@@ -114,6 +114,7 @@ class KnownRun(Frame):
 
     def do_done(self, tool: str, match: Mapping[str, Any]) -> Any:
         self.spend(1)
+        self.has_listed = True
         count = self.answers.done(tool, match)
         if isinstance(count, Missing):
             raise _Open

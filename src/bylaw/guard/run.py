@@ -217,6 +217,7 @@ class Run(Frame):
         if unknown:
             shown = ", ".join(f"{name}={text_of(value)}" for name, value in match.items())
             return self.opaque("count", f"done({tool}, {shown})", unknown)
+        self.has_listed = True
         count = self.answers.done(tool, match)
         return fail(f"whether `{tool}` was done before is not recorded") if isinstance(count, Missing) else count
 

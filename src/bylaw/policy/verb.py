@@ -38,6 +38,8 @@ VERBS: dict[str, Effect] = {
     **dict.fromkeys(_NONE, "none"),
 }
 """By the verb, what it does."""
+_NOUNS = frozenset(("status", "info", "details", "track", "quote"))
+"""Verbs of reading that, at the head of a name, may as well be what something is done to: `status_update`."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -54,6 +56,11 @@ def hands_over(tool: str) -> bool:
 
 
 def sounds_harmless(tool: str) -> bool:
-    """Whether the first verb of a tool's name is one of reading or thinking, or hands over."""
-    effect = next((VERBS[word] for word in words_of(tool) if word in VERBS), "write")
-    return effect != "write" or hands_over(tool)
+    """Whether a tool's name begins with a verb of reading or thinking, or hands over, and names no deed beside it."""
+    words = words_of(tool)
+    if hands_over(tool):
+        return True
+    if not words or VERBS.get(words[0], "write") == "write" or words[0] in _NOUNS or words[:2] == ["check", "out"]:
+        return False
+    joined = words[words.index("and") :] if "and" in words else []
+    return not any(VERBS.get(word) == "write" for word in joined)
