@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,10 +11,12 @@ from bylaw.errors import WorldError
 from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Key, Missing
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import key_of
-from bylaw.facts.world import Record, Snapshot
+from bylaw.facts.world import Record, Snapshot, agrees
 
 KEPT = 1 << 16
 """How many rows are remembered before they are forgotten together."""
+_WHOLE = 1 << 63
+"""From here on, SQLite keeps no whole numbers."""
 
 
 def open_snapshot(path: Path, schema: Schema) -> Snapshot:
@@ -42,12 +45,12 @@ class _Tables:
         try:
             found = self._base.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
             self._tables = {str(row[0]) for row in found} & schema.entities.keys()
-            columns = {table: self._columns(table) for table in sorted(self._tables)}
+            self._names = {table: self._columns(table) for table in sorted(self._tables)}
         except sqlite3.Error as error:
             raise WorldError(f"cannot read the world: {error}", place=str(path)) from None
         if not self._tables:
             raise WorldError("no table is named like an entity of the pack", place=str(path))
-        for table, names in columns.items():
+        for table, names in self._names.items():
             for part in schema.entities[table].key:
                 if part not in names:
                     raise WorldError(f"table `{table}` has no column `{part}`", place=str(path))
@@ -64,29 +67,74 @@ class _Tables:
             if len(self._cache) >= KEPT:
                 self._cache.clear()
             declared = self._schema.entities[entity]
-            where = " AND ".join(f'"{name}" = ?' for name in declared.key)
-            row = self._base.execute(f'SELECT * FROM "{entity}" WHERE {where}', key).fetchone()
+            row = self._row(declared, key)
             known = self._cache[entity, key] = ABSENT if row is None else _record(declared, row)
         return known
+
+    def _row(self, entity: Entity, key: Key) -> sqlite3.Row | None:
+        narrowed = [_narrowed(entity, name, part) for name, part in zip(entity.key, key, strict=True)]
+        where = " AND ".join(each for each, _ in narrowed) or "1"
+        values = [value for _, values in narrowed for value in values]
+        rows = self._base.execute(f'SELECT * FROM "{entity.name}" WHERE {where}', values).fetchall()
+        exact = (row for row in rows if key_of([row[name] for name in entity.key]) == key)
+        # Where none is, a column that the database itself compares loosely (`COLLATE NOCASE`) has the say.
+        return next(exact, rows[0] if rows and all(each for _, each in narrowed) else None)
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
         """Keys of the rows that match."""
         if entity not in self._tables:
             return None
         declared = self._schema.entities[entity]
-        where = " AND ".join(f'"{name}" = ?' for name in match) or "1"
-        columns = ", ".join(f'"{name}"' for name in declared.key)
+        given = [name for name in match if name in self._names[entity]]
+        narrowed = [_narrowed(declared, name, match[name]) for name in given]
+        where = " AND ".join(each for each, _ in narrowed) or "1"
+        keys = ", ".join(f'"{name}"' for name in declared.key) or "1"
+        columns = ", ".join(f'"{name}"' for name in dict.fromkeys([*declared.key, *given])) or "1"
         rows = self._base.execute(
-            f'SELECT {columns} FROM "{entity}" WHERE {where} ORDER BY {columns}', [*match.values()]
+            f'SELECT {columns} FROM "{entity}" WHERE {where} ORDER BY {keys}',
+            [value for _, values in narrowed for value in values],
         )
-        return [key_of(tuple(row)) for row in rows]
+        return [
+            key_of([row[name] for name in declared.key])
+            for row in rows
+            if not match or agrees(declared, _record(declared, row), match)
+        ]
+
+
+def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any]]:
+    """A condition, with its values, that an index can answer and that no row misses which agrees; others may pass."""
+    kind = "string" if name in entity.key else entity.fields[name].type
+    if kind in ("string", "enum"):
+        try:
+            text = key_of((wanted,))[0] if name in entity.key else wanted
+        except ValueError:
+            return "0", ()
+        # A lone surrogate, which SQLite does not take, is not printable; bytes are read as `b'...'`.
+        if isinstance(text, str) and text.isprintable() and not text.startswith(("b'", 'b"')):
+            forms = _forms(text)
+            return f'"{name}" IN ({", ".join("?" * len(forms))})', forms
+    elif kind == "integer" and isinstance(wanted, int) and abs(wanted) < _WHOLE:
+        # Texts come after all numbers: one of them may be read as this number too.
+        return f'("{name}" = ? OR "{name}" >= \'\')', [int(wanted)]
+    return "1", ()
+
+
+def _forms(text: str) -> list[Any]:
+    """What a column may hold that is read as this text."""
+    try:
+        number = float(text)
+    except ValueError:
+        return [text]
+    whole = int(text) if len(text) <= 20 and text.lstrip("-").isdecimal() else _WHOLE
+    return [text, number, *([whole] if abs(whole) < _WHOLE else ())]
 
 
 def _record(entity: Entity, row: sqlite3.Row) -> Record:
     record: dict[str, Any] = dict(row)
     for name, field in entity.fields.items():
         if field.type in ("list", "object") and isinstance(record.get(name), str):
-            record[name] = json.loads(record[name])
+            with suppress(ValueError, RecursionError):
+                record[name] = json.loads(record[name])
     return record
 
 
@@ -100,6 +148,7 @@ class _Records:
             raise WorldError(f"neither SQLite nor JSON: {error}", place=str(path)) from None
         if not isinstance(data, dict) or not data.keys() & schema.entities.keys():
             raise WorldError('JSON worlds look like {"Entity": [records]}', place=str(path))
+        self._entities = schema.entities
         self._index: dict[str, dict[Key, Record]] = {}
         for name, body in cast(dict[str, Any], data).items():
             entity = schema.entities.get(name)
@@ -114,8 +163,8 @@ class _Records:
         """Keys of the records that match."""
         if entity not in self._index:
             return None
-        records = self._index[entity].items()
-        return [key for key, record in records if all(record.get(name) == value for name, value in match.items())]
+        declared = self._entities[entity]
+        return [key for key, record in self._index[entity].items() if agrees(declared, record, match)]
 
 
 def _indexed(entity: Entity, body: Any, path: Path) -> dict[Key, Record]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Field, Key, Missing
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, Missing
 from bylaw.facts.observation import sightings
 from bylaw.facts.path import NOTHING, Scope
 from bylaw.facts.schema import Effect, Schema
@@ -27,7 +27,7 @@ class World(Protocol):
         ...
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Keys of all things whose raw fields equal `match`; None where this world cannot list them."""
+        """Keys of all things whose fields, read by their types, equal `match`; None where it cannot list them."""
         ...
 
     def apply(self, call: Call, result: Result | None) -> None:
@@ -90,7 +90,7 @@ class Snapshot:
 
     def _matches(self, entity: str, key: Key, match: Mapping[str, Any]) -> bool:
         record = self.record(entity, key)
-        return not isinstance(record, Missing) and all(record.get(name) == value for name, value in match.items())
+        return not isinstance(record, Missing) and agrees(self._schema.entities[entity], record, match)
 
     def apply(self, call: Call, result: Result | None) -> None:
         """Move with an accepted write."""
@@ -191,6 +191,22 @@ class Snapshot:
             self._overlay[(entity, key)] = UNSEEN
         else:
             self._overlay[(entity, key)] = {name: value for name, value in before.items() if name not in fields}
+
+
+def agrees(entity: Entity, record: Record, match: Mapping[str, Any]) -> bool:
+    """Whether a record, its fields read by their types and its key as texts, has these values."""
+    try:
+        for name, wanted in match.items():
+            field = entity.fields[name]
+            raw = record.get(name, field.default)
+            if raw is UNDECLARED:
+                return False
+            is_key = name in entity.key
+            if key_of((raw,)) != key_of((wanted,)) if is_key else coerce(field, raw) != wanted:
+                return False
+    except (ValueError, TypeError, ArithmeticError):
+        return False
+    return True
 
 
 def _moved(field: Field, before: Any, how: str, value: Any) -> Any:
