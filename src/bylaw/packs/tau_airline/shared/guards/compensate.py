@@ -1,6 +1,7 @@
 # A certificate names no reservation: one of the user's reservations must justify the amount. Each leg is asked for
 # itself, so that the status of the flight that is late is enough; of membership, cabin and insurance only what decides
-# is read. A leg that justifies the amount answers for all others, so they stand in one question.
+# is read. A leg that justifies the amount answers for all others, so they stand in one question. The last question only
+# finds the words: nothing it can answer permits.
 def compensation(call, facts):
     if not any(
         facts.Flight(leg.flight_number, leg.date).status in ("delayed", "cancelled")
@@ -15,7 +16,7 @@ def compensation(call, facts):
         return deny("no flight of the user's reservations is delayed or cancelled")
     if done("send_certificate", user_id=call.user_id, amount=call.amount) > 0:
         return deny("a certificate of this amount was already sent in this conversation")
-    if any(
+    if call.amount != 0 and any(
         (
             facts.Flight(leg.flight_number, leg.date).status == "cancelled"
             and call.amount == 100 * len(facts.Reservation(leg.reservation_id).passengers)
@@ -33,4 +34,18 @@ def compensation(call, facts):
         for leg in facts.Leg.seen(user_id=call.user_id)
     ):
         return permit()
-    return deny("no reservation of the user justifies a certificate of this amount")
+    if call.amount != 0 and any(
+        facts.Flight(leg.flight_number, leg.date).status == "delayed"
+        and call.amount == 50 * len(facts.Reservation(leg.reservation_id).passengers)
+        and (
+            facts.Reservation(leg.reservation_id).cabin == "business"
+            or facts.Reservation(leg.reservation_id).insurance == "yes"
+            or facts.User(call.user_id).membership != "regular"
+        )
+        for leg in facts.Leg.seen(user_id=call.user_id)
+    ):
+        return deny("50 a passenger for a delay, but the delayed trip was neither changed nor cancelled before")
+    return deny(
+        "no late trip of the user justifies this amount: it is 100 a passenger for a cancelled flight, 50 for a delayed"
+        " one once the trip is changed or cancelled, and nothing for a regular member without insurance or business"
+    )
