@@ -20,6 +20,7 @@ VERBS = ["move", "cancel", "drop", "book", "refund", "change", "delete", "renew"
         ("Delete no file.", ["drop_visit", "remove_file"], [], ["remove_file"]),
         ("We settle every bill.", ["set_mode"], [], []),
         ("Payments are refunded.", ["pay_bill", "reimburse_customer"], [], ["pay_bill", "reimburse_customer"]),
+        ("Late check-out ends at two.", ["set_late_checkout", "set_room"], [], ["set_late_checkout"]),
         ("The checkup is short.", ["check_out"], [], []),
     ],
 )

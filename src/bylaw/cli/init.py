@@ -45,7 +45,7 @@ def _guard(made: Skeleton) -> str:
     if made.example:
         return f"the worked guard is {made.example}"
     if made.switched_off:
-        return f"none speaks of a write and what it looks up, so the worked guard {made.switched_off} is switched off"
+        return f"no sentence speaks of the worked guard {made.switched_off}, so it is switched off"
     return "no worked guard, as no write names a thing seen"
 
 

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from bylaw.cli.console import open_console
 from bylaw.cli.logs import HELP, open_logs
 from bylaw.errors import UsageError
 from bylaw.scan import Scan, scan
@@ -83,7 +84,7 @@ def scan_logs(
     if as_json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
     else:
-        show(found, console or Console(highlight=False))
+        show(found, console or open_console())
     return found
 
 

@@ -130,8 +130,8 @@ def _policies(document: Document, guesses: Sequence[Guess], example: Example | N
     lines = [
         "# Every sentence of the document, and nothing enforces any of them yet. For each, decide on its kind:",
         "#   guard: one call can be held to it (write guards/*.py); rule: it is about order;",
-        "#   conversation or knowledge: neither.",
-        "# Reword `definition`, name the tools it binds, and drop `unenforced` once it is enforced.",
+        "#   conversation or knowledge: neither. Here `knowledge` only says that no tool was recognised in it.",
+        "# Reword `definition`, name the `tools` it binds, and drop `unenforced` once it is enforced.",
         "policies:",
     ]
     tools = [guess.tool for guess in guesses]

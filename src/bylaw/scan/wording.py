@@ -40,6 +40,8 @@ _SAME_DEED = (
     "charge bill",
     "issue grant",
 )
+_LIGHT = {"set", "make", "put", "place", "do", "perform", "process", "submit", "run", "execute"}
+"""Verbs that say little: what is done stands in the rest of the name, as in set_late_checkout."""
 _LOOK_UP = "check verify confirm read review retrieve consult inspect validate fetch ensure lookup"
 _LOOK_SOMETHING_UP = re.compile(r"\blook(?:s|ed|ing)?\b(?:\W{1,3}\w{1,30}){0,5}?\W{1,3}up\b", re.IGNORECASE)
 _BEFORE = {"before", "first", "prior", "until", "unless"}
@@ -67,12 +69,16 @@ class Wording:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.words = list(dict.fromkeys(re.findall(r"[a-z]+", text.lower())))
+        joined = (word.replace("-", "") for word in re.findall(r"[a-z]+(?:-[a-z]+)+", text.lower()))  # check-out
+        self.words = list(dict.fromkeys([*re.findall(r"[a-z]+", text.lower()), *joined]))
         self.stems = {stem(word) for word in self.words}
 
     def names(self, words: Iterable[str]) -> int:
         """How many of these words the sentence uses, in any form."""
         return len({stem(word) for word in words} & self.stems)
+
+    def _names_all(self, words: Collection[str]) -> bool:
+        return bool(words) and self.names(words) == len({stem(word) for word in words})
 
     def deeds(self, writes: Sequence[str], tools: Iterable[str]) -> list[str]:
         """The writes it speaks of. A deed that no write is named after means those that are called alike.
@@ -81,7 +87,7 @@ class Wording:
         deed, as in `a booking may be moved` where there is a get_booking.
         """
         things = {word for tool in tools for word in objects_of(tool)}
-        meant: set[str] = set()
+        meant = {tool for tool in writes if verb_of(tool) in _LIGHT and self._names_all(objects_of(tool))}
         for word in self.words:
             said = stem(word)
             named = [tool for tool in writes if stem(verb_of(tool)) == said]
