@@ -134,9 +134,18 @@ def bookings(count: int, *, fee: int = 35) -> list[Trajectory]:
     return [talk.done() for talk in talks]
 
 
-def test_an_id_that_nobody_showed_is_listed_also_among_four() -> None:
+def test_an_id_that_nobody_showed_is_listed_also_among_few() -> None:
     text = shown(scan(bookings(4)))
     assert "book_visit patient_id: 1 of 4, sure 30%\n      `PT-130` in wrong @1" in text
+    assert "book_visit patient_id: 1 of 2, sure 9%\n      `PT-130` in wrong @1" in shown(scan(bookings(2)))
+
+
+def test_ids_that_are_often_made_up_are_left_out_where_there_are_many() -> None:
+    talks = [
+        Talk(f"t{n}").user(f"file it as DOC-{n}" if n % 2 else "file it").call("file_paper", "ok", name=f"DOC-{n}")
+        for n in range(100, 160)
+    ]
+    assert "left out: file_paper name (30 of 60)" in shown(scan([talk.done() for talk in talks]))
 
 
 def test_values_from_nowhere_that_are_not_listed_are_said_to_be_left_out() -> None:

@@ -13,8 +13,6 @@ from bylaw.scan.link import is_id
 
 _DISTINCT = 1_000
 _USUAL = 0.8
-_USUAL_OF_IDS = 0.5
-"""Ids are seldom made up, so that fewer of them must have an origin for one without to be strange."""
 _VALUE = 80
 
 
@@ -46,7 +44,7 @@ class Argument(Struct, frozen=True):
     ids: bool = False
     """Its values name things: codes, addresses, links."""
     strange: tuple[Strange, ...] = ()
-    """The first values from nowhere, where nearly all others (of ids: at least half) have an origin."""
+    """The first values from nowhere, where nearly all others have an origin, or of few ids may have one."""
     left_out: tuple[Strange, ...] = ()
     """The first values from nowhere, where too few others have an origin, or it takes few words."""
     from_text: tuple[Strange, ...] = ()
@@ -55,8 +53,10 @@ class Argument(Struct, frozen=True):
     @property
     def usual(self) -> bool:
         """Whether nearly all its values have an origin, so that one without is strange."""
-        share = _USUAL_OF_IDS if self.ids else _USUAL
-        return not self.vocabulary and self.sure > 0 and self.cases - self.nowhere >= share * self.cases
+        known = self.cases - self.nowhere
+        # Ids are seldom made up: of few, it is enough that nearly all may have an origin.
+        share = wilson(known, self.cases)[1] if self.ids else known / max(1, self.cases)
+        return not self.vocabulary and self.sure > 0 and share >= _USUAL
 
 
 class Origins:
