@@ -1,13 +1,16 @@
 """Every shape in which tau-bench and tau2-bench keep a conversation reads as the same conversation."""
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
+from bylaw.cli.tables import print_summary
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Call, Message, Result, Trajectory, read
 from tests.airline.small import RESERVATIONS, write_tau1, write_tau2
@@ -299,6 +302,17 @@ def test_tasks_without_a_database_are_a_usage_error(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="give --world"):
         audit(Request((runs,), "tau-airline", tasks=tasks), tmp_path / "out")
+
+
+def test_outcomes_of_more_than_one_source_are_noted(tmp_path: Path) -> None:
+    run = {"task_id": 0, "reward": 1.0, "info": {}, "trial": 0, "traj": FIRST["tool calls"]}
+    files = write(tmp_path / "first.json", [run]), write(tmp_path / "second.json", results(simulation(TALK)))
+    write_tau1(tmp_path / "world")
+    world, tasks = write_tau2(tmp_path / "world"), write(tmp_path / "tasks.json", [{"id": "0"}])
+    report = audit(Request(files, "tau-airline", world=world, tasks=tasks), tmp_path / "out")
+    console = Console(file=StringIO(), width=80)
+    print_summary(report.summary, console, report.out)
+    assert "went well is from: gold actions (1), reward (1)." in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_runs_of_another_domain_are_left_out_and_named(tmp_path: Path) -> None:

@@ -52,7 +52,10 @@ def audit_command(
         ..., "--pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."
     ),
     world: Path | None = typer.Option(
-        None, "--world", metavar="FILE", help="The database the conversations started from: SQLite or JSON."
+        None,
+        "--world",
+        metavar="FILE",
+        help="The database the conversations started from: SQLite or JSON, or what the pack reads.",
     ),
     without_world: Without = typer.Option(
         Without.hindsight,
@@ -66,7 +69,10 @@ def audit_command(
         None, "--document", metavar="FILE", help="The policy document, where the pack only names it."
     ),
     tasks: Path | None = typer.Option(
-        None, "--tasks", metavar="FILE", help="Benchmark tasks whose gold actions give the outcome."
+        None,
+        "--tasks",
+        metavar="FILE",
+        help="Tasks of tau2-bench: their gold actions, replayed on --world, give outcomes.",
     ),
     agent: str | None = typer.Option(None, "--agent", metavar="NAME", help="Count every conversation under this name."),
     jobs: int = typer.Option(

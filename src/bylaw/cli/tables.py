@@ -108,6 +108,9 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
         uninformed, total = verdicts.get("uninformed", 0), sum(verdicts.values()) - unjudged
         settle = "; give --world to settle them" if uninformed else ""
         notes.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
+    if len(summary["outcome_from"]) > 1:
+        sources = ", ".join(f"{name} ({count:,})" for name, count in summary["outcome_from"].items())
+        notes.append(f"Whether conversations went well is from: {sources}.")
     if summary["citations"] != "text":
         notes.append(
             "The policy document is not at hand: citations are heading and line; give --document for the text."
