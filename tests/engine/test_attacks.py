@@ -196,3 +196,45 @@ def test_a_short_result_beside_a_long_one_is_read(ruled: Pack) -> None:
 def test_a_rule_that_asks_a_guard_asks_it_at_the_time_of_the_call(ruled: Pack) -> None:
     assert broken(ruled, [send("A", 1, time=NIGHT)]) == ["by-day"]
     assert broken(ruled, [send("A", 1)]) == []
+
+
+LOOKING = "  get_order: {effect: read, parameters: {order_id: string}}\n" + (
+    "  ship: {effect: write, parameters: {order_id: string}, changes: []}\n"
+)
+
+
+@pytest.fixture
+def paid_only(tmp_path: Path) -> Pack:
+    return written(
+        tmp_path,
+        tools=LOOKING,
+        entities="\n  Order: {key: order_id, read: get_order, fields: {paid: boolean}}\n"
+        "observations:\n  get_order: [{as: Order, key: $args.order_id}]\n",
+        guard='    if facts.Order(call.order_id).paid:\n        return permit()\n    return deny("unpaid")\n',
+        on="ship",
+    )
+
+
+@pytest.mark.parametrize(
+    ("looked_up", "result", "wanted"),
+    [
+        ("1", Result(0, "", captured=False), "inconclusive"),
+        ("2", Result(0, "", captured=False), "near_miss"),
+        ("1", Result(0, "no answer"), "near_miss"),
+        ("1", Result(0, '{"paid": true}'), "compliant"),
+    ],
+)
+def test_a_look_up_whose_result_nobody_recorded_blames_nobody(
+    paid_only: Pack, tmp_path: Path, looked_up: str, result: Result, wanted: str
+) -> None:
+    (tmp_path / "world.json").write_text(json.dumps({"Order": [{"order_id": "1", "paid": True}]}))
+    world = open_snapshot(tmp_path / "world.json", paid_only.schema)
+    look, ship = Call("get_order", {"order_id": looked_up}, turn=1), Call("ship", {"order_id": "1"}, turn=2)
+    assert both(paid_only, [look, result, ship], world) == wanted
+
+
+def test_a_look_up_whose_result_nobody_recorded_excuses_no_violation(paid_only: Pack, tmp_path: Path) -> None:
+    (tmp_path / "world.json").write_text(json.dumps({"Order": [{"order_id": "1", "paid": False}]}))
+    world = open_snapshot(tmp_path / "world.json", paid_only.schema)
+    look, ship = Call("get_order", {"order_id": "1"}, turn=1), Call("ship", {"order_id": "1"}, turn=2)
+    assert both(paid_only, [look, Result(0, "", captured=False), ship], world) == "violation"

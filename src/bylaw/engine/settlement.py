@@ -139,9 +139,12 @@ class _CallCase:
         completed = [done for completion in evidence.completions for done in self._complete(evidence.guard, completion)]
         if len(completed) == 1 and completed[0].is_clean():
             return _plain(evidence.policy, completed[0].world, bool(completed[0].reads))
-        determined = rule([Cell(c.evidence.outcome, c.world, bool(c.evidence.lacking)) for c in completed])
+        determined = rule([Cell(c.evidence.outcome, c.world, self._lacks(c.evidence)) for c in completed])
         strict = rule(
-            [Cell("undetermined" if c.missing else c.evidence.outcome, c.world, bool(c.missing)) for c in completed]
+            [
+                Cell("undetermined" if c.missing or self._lost_of(c) else c.evidence.outcome, c.world, bool(c.missing))
+                for c in completed
+            ]
         )
         spoken = [completed[index] for index in strict.speaks_of]
         lacking = {fact for c in spoken for fact in c.evidence.lacking}
@@ -159,13 +162,24 @@ class _CallCase:
             _unique(fact for c in completed for fact in c.asked),
             tuple(known for fact in reads if (known := self._known(fact)) is not None),
             strict.depends_on_user or determined.depends_on_user,
-            _because(strict, completed, missing, first),
+            _because(strict, completed, missing, first) or self._unrecorded(strict, completed),
             any(c.reads or c.asked or "deny" in (c.evidence.outcome, c.world) for c in completed),
         )
 
+    def _unrecorded(self, strict: Ruling, completed: Sequence[_Completed]) -> str:
+        if strict.verdict != "inconclusive":
+            return ""
+        lost = _unique(fact for c in completed for fact in self._lost_of(c))
+        return "looked up, but the result was not recorded: " + ", ".join(map(str, lost)) if lost else ""
+
+    def _lost_of(self, completed: _Completed) -> list[Fact]:
+        """The facts of a completion that the agent may have seen in results that nobody recorded."""
+        facts = (*completed.reads, *completed.evidence.lacking)
+        return [fact for fact in facts if not self._is_seen(fact) and self._is_unrecorded(fact)]
+
     def _complete(self, guard: Guard, completion: Completion) -> list[_Completed]:
         if self._truth is None or completion.outcome == "failed":
-            missing = tuple(fact for fact in completion.reads if self._unseen(fact))
+            missing = tuple(fact for fact in completion.reads if self._is_missing(fact))
             half: Half = "failed" if completion.outcome == "failed" else "undetermined"
             return [_Completed(completion, half, completion.because, missing, completion.reads, completion.asked)]
         if self._agreement is not None and self._agreement.is_same(completion):
@@ -186,7 +200,7 @@ class _CallCase:
     def _completed(self, evidence: Completion, world: Completion) -> _Completed:
         # Where the world run itself meets an unknown, strict falls back on the path over what was seen.
         reads = world.reads if self._is_whole(world) else evidence.reads
-        missing = tuple(fact for fact in reads if self._unseen(fact))
+        missing = tuple(fact for fact in reads if self._is_missing(fact))
         asked = _unique((*evidence.asked, *world.asked))
         return _Completed(evidence, world.outcome, world.because or evidence.because, missing, reads, asked)
 
@@ -201,8 +215,19 @@ class _CallCase:
         entity, field = self._named(fact)
         return entity, fact.key or (), field
 
-    def _unseen(self, fact: Fact) -> bool:
-        return not self._is_seen(fact)
+    def _lacks(self, evidence: Completion) -> bool:
+        """Whether something is lacking that the agent did not look up."""
+        return any(not self._is_unrecorded(fact) for fact in evidence.lacking)
+
+    def _is_missing(self, fact: Fact) -> bool:
+        return not self._is_seen(fact) and not self._is_unrecorded(fact)
+
+    def _is_unrecorded(self, fact: Fact) -> bool:
+        """Whether the agent may have seen the fact in a result that nobody recorded."""
+        if fact.key is None:
+            return False
+        entity, _ = self._named(fact)
+        return self._ledger.may_have_seen(entity, key_of(fact.key), fact.field, self._made)
 
     def _is_seen(self, fact: Fact) -> bool:
         if fact.key is None:

@@ -17,7 +17,7 @@ from bylaw.facts.observation import Sighting, sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.schema import Schema
 from bylaw.facts.stranger import Stranger
-from bylaw.facts.value import is_same, loose_key
+from bylaw.facts.value import is_same, loose, loose_key
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Event, Result
@@ -239,6 +239,27 @@ class Ledger:
             shown = made.delivered is not None and made.delivered < at.start
             if shown and made.call.tool == tool and made.call.by == "agent" and made.call.agent == at.call.agent:
                 yield made
+
+    def may_have_seen(self, entity: Entity, key: Key, field: str, at: Made) -> bool:
+        """Whether a result that nobody recorded may have shown the field to the judged call's agent before its turn."""
+        shows = self.schema.shows
+        for made in self.calls.values():
+            result, delivered = made.result, made.delivered
+            # A call that nothing at all answered showed nothing.
+            if result is None or result.captured or delivered is None or delivered >= at.start or made.who != at.who:
+                continue
+            if entity.name in shows.get(made.call.tool, ()) and self._may_show(made.call, entity, key, field):
+                return self.changed(entity.name, key, field, made.step, at.step, known_at=at.step) is None
+        return False
+
+    def _may_show(self, call: Call, entity: Entity, key: Key, field: str) -> bool:
+        """Whether a call's result may be about a thing: a look-up by key is about that of its key."""
+        for way in self.schema.ways_to(entity, field):
+            if way.tool == call.tool and not call.fault:
+                named = [str(call.arguments.get(argument)) for argument in way.arguments]
+                wanted = [key[entity.key.index(part)] for part in way.arguments.values() if part in entity.key]
+                return list(map(loose, named)) == list(map(loose, wanted))
+        return True
 
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: Made) -> bool:
         """Whether the judged call's agent had made just that call, and been answered, before its turn."""

@@ -133,6 +133,8 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         return
     error = message.error if message.is_error is None else message.is_error
     content = message.content or _complaint(message.error)
+    # An empty text is a result; nothing at all is one that was not recorded.
+    captured = message.captured and (content is not None or error is not None)
     transcript.answer(
         content,
         id if type(id) is str else text_id(id),
@@ -140,7 +142,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         "user" if message.requestor == "user" else "agent",
         message.agent or "",
         None if error is None else bool(error),
-        message.captured,
+        captured,
     )
 
 
