@@ -87,7 +87,7 @@ def redact_summary(summary: Line, pseudonyms: Pseudonyms) -> Line:
 
     return summary | {
         "redacted": pseudonyms.mark,
-        "worlds": {pseudonyms.file(file): note for file, note in summary["worlds"].items()},
+        "worlds": {pseudonyms.file(file): pseudonyms.file(note) for file, note in summary["worlds"].items()},
         "agents": [row | {"agent": pseudonyms.agent(row["agent"])} for row in summary["agents"]],
         "by_tool": tools(summary["by_tool"]),
         "by_lookup": {

@@ -17,6 +17,7 @@ SCHEMA = "bylaw.audit/1"
 def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[RecordError]) -> dict[str, Any]:
     """The summary record."""
     packs, tally = shelf.packs, examiner.tally
+    held = _held(packs, tally)
     policies = list(dict.fromkeys(name for pack in packs for name in pack.policies if name in pack.guards))
     return {
         "schema": SCHEMA,
@@ -44,8 +45,8 @@ def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[Rec
             {"statements": list(names), "trajectories": dict(sorted(agents.items()))}
             for names, agents in sorted(examiner.changed.items())
         ],
-        "stale_policies": sorted({name for pack in packs for name in pack.stale}),
-        "citations": "text" if all(pack.document is not None for pack in packs) else "heading and line",
+        "stale_policies": sorted({name for pack in held for name in pack.stale}),
+        "citations": "text" if all(pack.document is not None for pack in held) else "heading and line",
         "skipped": [{"place": fault.place, "why": fault.message} for fault in skipped],
     }
 
@@ -55,9 +56,8 @@ def policies_record(packs: Sequence[Pack], tally: Tally) -> dict[str, Any]:
 
     Of a pack with variants, those that conversations were held to; what they share cites the document of each.
     """
-    held = [pack for pack in packs if pack.name in tally.packs()] or packs
     found: dict[str, Any] = {}
-    for pack in held:
+    for pack in _held(packs, tally):
         for policy in pack.policies.values():
             citations = [
                 {"document": c.document, "heading": c.heading, "line": c.line, "text": c.text} for c in policy.citations
@@ -75,6 +75,11 @@ def policies_record(packs: Sequence[Pack], tally: Tally) -> dict[str, Any]:
             if predicates := _predicates(pack, policy.id):
                 found[policy.id]["predicates"] = predicates
     return found
+
+
+def _held(packs: Sequence[Pack], tally: Tally) -> Sequence[Pack]:
+    """The packs that conversations were held to; all of them where there were none."""
+    return [pack for pack in packs if pack.name in tally.packs()] or packs
 
 
 def _predicates(pack: Pack, policy: str) -> dict[str, str]:
