@@ -2,12 +2,17 @@
 
 import re
 import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bylaw.policy.pattern import LONGEST, PatternError, compile_pattern
+import bylaw
+from bylaw.policy.pattern import LONGEST, SHORTEST, PatternError, compile_pattern
 
 
 @pytest.mark.parametrize(
@@ -42,7 +47,7 @@ def test_what_doubles_with_every_letter_is_refused(text: str) -> None:
         compile_pattern(text)
 
 
-@pytest.mark.parametrize("text", [".*a.*b.*c", "<.*>.*</.*>", r"(?:\w+,?){3}x", r"(.)\1\1x.*y", "a+a+a+a+b"])
+@pytest.mark.parametrize("text", [".*a.*b.*c", "<.*>.*</.*>", r"(?:\w+,?){3}x", "a+a+a+a+b", "(?:a{0,9}b?){0,9}c"])
 def test_repeats_in_a_row_that_can_hand_letters_to_each_other_are_refused(text: str) -> None:
     with pytest.raises(PatternError, match="hand letters to each other"):
         compile_pattern(text)
@@ -129,3 +134,60 @@ def test_a_list_of_many_words_is_looked_at_soon() -> None:
     with pytest.raises(PatternError, match="too many parts"):
         compile_pattern(f"(?:{words})*z")
     assert time.perf_counter() - begun < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "end"),
+    [
+        (r"\w+[.-]?\w+@\w+", "a", ""),
+        (r"\d+,?\d+ ?EUR", "1", ""),
+        (r"[\d ]*\d+ EUR", "1", ""),
+        (r"\s*\s*x", " ", ""),
+        (r"\border.*refund.*please", "order refund ", ""),
+        (r"\b.*a.*b", "a ", ""),
+        ("(?:(?=a*b)a)*c", "a", "b"),
+        ("(?:(?!a*c)a)*d", "a", ""),
+        ("(?>a*b?)*c", "a", ""),
+        ("^.*a.*b.*c", "ab", ""),
+    ],
+)
+def test_what_costs_more_than_the_square_of_a_text_searches_less_of_it(text: str, unit: str, end: str) -> None:
+    pattern = compile_pattern(text)
+    assert SHORTEST <= pattern.longest < 2_500
+    begun = time.perf_counter()
+    pattern.search((unit * LONGEST)[: pattern.longest - len(end)] + end)
+    pattern.search((unit * LONGEST)[: LONGEST - len(end)] + end)
+    assert time.perf_counter() - begun < 10
+
+
+def test_a_word_boundary_is_no_anchor() -> None:
+    assert compile_pattern(r"\border.*refund.*please").longest == compile_pattern("order.*refund.*please").longest
+    assert compile_pattern("^order.*refund").longest == compile_pattern(r"\Aorder.*refund").longest
+    assert compile_pattern("(?m)^.*a.*b").longest < compile_pattern("^.*a.*b").longest
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(user|reservation) .*not found", r"flight (?P<f>\S+) not found on (?P<d>\S+)", "order.{0,80}cancel.{0,80}please"],
+)
+def test_common_patterns_search_all_of_a_long_text(text: str) -> None:
+    assert compile_pattern(text).longest == LONGEST
+    assert compile_pattern(r"[\w.+-]+@[\w-]+\.[\w.]+").longest > 5_000
+
+
+def _patterns(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name in ("says", "text", "absent", "refused", "pattern") and isinstance(item, str):
+                yield item
+            yield from _patterns(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _patterns(item)
+
+
+def test_the_patterns_of_shipped_packs_search_all_of_a_long_text() -> None:
+    files = (Path(bylaw.__file__).parent / "packs").rglob("*.yaml")
+    found = {text for file in files for text in _patterns(yaml.safe_load(file.read_text()))}
+    assert len(found) > 10
+    assert [text for text in found if compile_pattern(text).longest < LONGEST] == []

@@ -1,22 +1,24 @@
 """Regular expressions that a pack brings along: refused where one text could keep them busy for ever.
 
 Python's engine goes back and tries again. Under a repeat, a text that can be read in two ways costs twice as much with
-every round; repeats in a row that can hand letters to each other cost their product. Both are found when the pack
-loads, and no search reads more than the beginning of a text.
+every round: that is refused when the pack loads. Repeats in a row that can hand letters to each other cost their
+product: such a pattern searches only as much of a text as surely takes no more than a second or two.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
 
 from bylaw.errors import BylawError
-from bylaw.policy.ambiguity import LOOPS_FROM, Automaton, Letters, Node, parse
+from bylaw.policy.ambiguity import Automaton, Letters, Node, parse
+from bylaw.policy.effort import Effort
 
 LONGEST = 20_000
-"""How many characters of a text are searched."""
-MOST_STEPS = 2 * 10**9
-"""About how many steps a search of so long a text may take at worst: some seconds, on a text made for that."""
+"""How many characters of a text are searched, at most."""
+SHORTEST = 500
+"""A pattern that cannot search so many in time is refused."""
+MOST_NANOSECONDS = 2 * 10**9
+"""What a search may take at worst, on a text made for that."""
 
 
 class PatternError(BylawError):
@@ -28,18 +30,20 @@ class PatternError(BylawError):
 class Pattern:
     """A pattern that was looked at; it searches the first characters of a text."""
 
-    __slots__ = ("_compiled",)
+    __slots__ = ("_compiled", "longest")
 
-    def __init__(self, compiled: re.Pattern[str]) -> None:
+    def __init__(self, compiled: re.Pattern[str], longest: int) -> None:
         self._compiled = compiled
+        self.longest = longest
+        """How many characters: fewer than LONGEST where its repeats can hand letters to each other."""
 
     def search(self, text: str) -> re.Match[str] | None:
         """The first match, or None."""
-        return self._compiled.search(text, 0, LONGEST)
+        return self._compiled.search(text, 0, self.longest)
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         """Every match, one after the other."""
-        return self._compiled.finditer(text, 0, LONGEST)
+        return self._compiled.finditer(text, 0, self.longest)
 
 
 @lru_cache(maxsize=1024)
@@ -48,16 +52,21 @@ def compile_pattern(text: str, flags: int = re.IGNORECASE) -> Pattern:
     compiled = re.compile(text, flags)
     tree = parse(text, flags)
     dot_is_all = bool(compiled.flags & re.DOTALL) or _DOTS.search(text) is not None
-    if fault := _fault(tree, Letters(tree, dot_is_all=dot_is_all), compiled.flags):
+    letters = Letters(tree, dot_is_all=dot_is_all)
+    fault = _fault(tree, letters)
+    longest = _longest(tree, letters, compiled.flags) if fault is None else 0
+    if fault is None and longest < SHORTEST:
+        fault = "its repeats can hand letters to each other", "bound them, as in `.{0,80}`"
+    if fault is not None:
         raise PatternError(f"`{text[:200]}` could take for ever on some text: {fault[0]}", hint=fault[1])
-    return Pattern(compiled)
+    return Pattern(compiled, longest)
 
 
 _DOTS = re.compile(r"\(\?[a-zA-Z]*s")
 """Sets a flag for a part of a pattern by which a dot takes line breaks too."""
 
 
-def _fault(tree: Sequence[Node], letters: Letters, flags: int) -> tuple[str, str] | None:
+def _fault(tree: Sequence[Node], letters: Letters) -> tuple[str, str] | None:
     """What is wrong with a pattern, and what to do about it."""
     waiting: list[Sequence[Node]] = [tree]
     while waiting:
@@ -71,86 +80,23 @@ def _fault(tree: Sequence[Node], letters: Letters, flags: int) -> tuple[str, str
         if automaton.is_too_large:
             return "it has too many parts to tell", "split it into several patterns"
         waiting.extend(automaton.inner)
-    is_anchored = bool(tree) and tree[0][0] == "AT" and not flags & re.MULTILINE
-    if Work(letters).of(tree) * (1 if is_anchored else LONGEST) > MOST_STEPS:
-        return "its repeats can hand letters to each other", "bound them, as in `.{0,80}`"
     return None
 
 
-class Work:
-    """About how often a pattern starts anew from one place, where nothing in it is ambiguous under a repeat."""
+def _longest(tree: Sequence[Node], letters: Letters, flags: int) -> int:
+    """How many characters can be searched in time; 0 where these are too few."""
+    begins = str(tree[0][1]) if tree and tree[0][0] == "AT" else ""
+    is_anchored = begins == "AT_BEGINNING_STRING" or (begins == "AT_BEGINNING" and not flags & re.MULTILINE)
 
-    def __init__(self, letters: Letters) -> None:
-        self._letters = letters
+    def is_in_time(length: int) -> bool:
+        return Effort(letters, tree, length).nanoseconds(is_anchored=is_anchored) <= MOST_NANOSECONDS
 
-    def of(self, tree: Sequence[Node], following: int = 0) -> int:
-        """The work for a sequence; `following` are the letters that may come after it."""
-        work = 1
-        for op, argument in reversed(tree):
-            work *= self._node(op, argument, following)
-            starts, is_empty = self._starts(op, argument)
-            following = starts | following if is_empty else starts
-        return work
-
-    def _node(self, op: str, argument: Any, following: int) -> int:
-        match op:
-            case "SUBPATTERN":
-                return self.of(argument[3], following)
-            case "BRANCH":
-                return max(self.of(each, following) for each in argument[1])
-            case "GROUPREF_EXISTS":
-                return max(self.of(argument[1], following), self.of(argument[2] or (), following))
-            case "ATOMIC_GROUP":
-                return self.of(argument)
-            case "ASSERT" | "ASSERT_NOT":
-                return self.of(argument[1])
-            case "POSSESSIVE_REPEAT":
-                return self.of(argument[2])
-            case "MAX_REPEAT" | "MIN_REPEAT":
-                least, most, body = argument
-                starts, _ = self._starts(op, argument)
-                inner = self.of(body, following | starts if most > 1 else following)
-                rounds = min(most - least + 1, LONGEST) if starts & following else 1
-                # Without end it can be read in one way only, so that just one round is gone back into.
-                return rounds * (inner if most >= LOOPS_FROM else inner**most)
-            case "GROUPREF":
-                return LONGEST if following else 1
-            case _:
-                return 1
-
-    def _starts(self, op: str, argument: Any) -> tuple[int, bool]:
-        """The letters a node may begin with, and whether it may be empty."""
-        match op:
-            case "SUBPATTERN":
-                return self._first(argument[3])
-            case "ATOMIC_GROUP":
-                return self._first(argument)
-            case "BRANCH":
-                return _union([self._first(each) for each in argument[1]])
-            case "GROUPREF_EXISTS":
-                return _union([self._first(argument[1]), self._first(argument[2] or ())])
-            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-                starts, is_empty = self._first(argument[2])
-                return starts, is_empty or argument[0] == 0
-            case "AT" | "ASSERT" | "ASSERT_NOT":
-                return 0, True
-            case "GROUPREF":
-                return self._letters.all, True
-            case _:
-                return self._letters.of(op, argument), False
-
-    def _first(self, tree: Sequence[Node]) -> tuple[int, bool]:
-        found = 0
-        for op, argument in tree:
-            starts, is_empty = self._starts(op, argument)
-            found |= starts
-            if not is_empty:
-                return found, False
-        return found, True
-
-
-def _union(each: Sequence[tuple[int, bool]]) -> tuple[int, bool]:
-    found = 0
-    for starts, _ in each:
-        found |= starts
-    return found, any(is_empty for _, is_empty in each)
+    if is_in_time(LONGEST):
+        return LONGEST
+    if not is_in_time(SHORTEST):
+        return 0
+    enough, too_many = SHORTEST, LONGEST
+    while too_many - enough > enough // 20:
+        middle = (enough + too_many) // 2
+        enough, too_many = (middle, too_many) if is_in_time(middle) else (enough, middle)
+    return enough
