@@ -228,6 +228,7 @@ def test_a_pack_that_asks_for_the_time_of_calls_nobody_timed_is_inconclusive(sho
     line = json.loads((shop.root / "out" / "calls.jsonl").read_text())
     assert line["strict"] == "inconclusive"
     assert {"fact": "context.now", "question": "what is context.now?"} in line["policies"][0]["asks"]
+    assert "1 calls hang on the time" in ran.stdout
 
 
 @pytest.mark.parametrize("command", [("scan",), ("init", "--policy", "policy.md", "--out")])

@@ -41,6 +41,7 @@ def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[Rec
         "unknown_tools": dict(sorted(examiner.unknown_tools.items())),
         "unmapped_fields": _by_tool(examiner.unmapped),
         "untimed": tally.untimed(),
+        "clockless": tally.clockless(),
         "changed_policy": [
             {"statements": list(names), "trajectories": dict(sorted(agents.items()))}
             for names, agents in sorted(examiner.changed.items())

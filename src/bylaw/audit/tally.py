@@ -6,7 +6,7 @@ from typing import Any
 
 from bylaw.audit.rate import rate
 from bylaw.engine.conduct import Breach
-from bylaw.engine.settlement import CallVerdict
+from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import WORST_FIRST, Verdict
 from bylaw.trace.trajectory import Outcome
 
@@ -59,6 +59,10 @@ class Tally:
         """Count a trajectory that does not say when anything happened, under a pack in which facts grow old."""
         self.counts[("untimed",)] += 1
 
+    def clockless(self) -> int:
+        """How many executed calls hang on the time of the call, which nobody tells."""
+        return self.counts[("clockless",)]
+
     def untimed(self) -> int:
         """How many such trajectories there are."""
         return self.counts[("untimed",)]
@@ -93,6 +97,8 @@ class Tally:
         counts["tool", tool, "strict", verdict.strict] += 1
         counts["tool", tool, "determined", verdict.determined] += 1
         lookups: dict[str, set[str]] = {"strict": set(), "determined": set()}
+        if any(_asks_the_time(policy) for policy in verdict.policies):
+            counts[("clockless",)] += 1
         for policy in verdict.policies:
             # The four figures of a policy in one count, taken apart when they are asked for.
             could = "could_deny" if policy.could_deny else ""
@@ -214,3 +220,7 @@ class Tally:
     def _under(self, *prefix: str) -> dict[str, int]:
         size = len(prefix)
         return {key[size]: n for key, n in sorted(self.counts.items()) if key[:size] == prefix and len(key) == size + 1}
+
+
+def _asks_the_time(policy: PolicyVerdict) -> bool:
+    return any(fact.entity == "context" and fact.field == "now" for fact in policy.asks)

@@ -126,6 +126,11 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
     if summary["unguarded_tools"]:
         names = ", ".join(summary["unguarded_tools"])
         notes.append(f"No guard binds these tools, so their calls were not judged: {names}")
+    if summary["clockless"]:
+        notes.append(
+            f"{summary['clockless']:,} calls hang on the time, which the logs do not bear and the pack does not set:"
+            " give messages a `timestamp`, or the pack a `now:`."
+        )
     if summary["untimed"]:
         notes.append(f"Conversations without times, in which no fact could grow old: {summary['untimed']}")
     if summary["unknown_tools"]:
