@@ -15,8 +15,9 @@ from bylaw.engine.session import Session
 from bylaw.engine.settlement import PolicyVerdict, settle_call
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import BylawError
-from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, Missing
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, Missing, Source
 from bylaw.facts.ledger import Ledger, Made, Shown, matches
+from bylaw.facts.source import Truth
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import Record, Snapshot
 from bylaw.guard import Guard, evaluate
@@ -140,6 +141,8 @@ class _Case:
         found = evaluate(self._guard, self._arguments, seen, tool=self._tool, now=self._now, coverage=taken)
         judgement = Judgement(made, seen, self._now, (Evidence(self._policy, self._guard, found),))
         truth = true if "world" in self._body else None
+        if truth is not None:
+            self._cover(truth, taken)
         return settle_call(self._pack, Ledger(self._pack.schema), judgement, truth).policies[0]
 
     def _by_events(self, taken: set[int]) -> PolicyVerdict:
@@ -155,10 +158,20 @@ class _Case:
             turn = max(turn, getattr(event, "turn", 0))
         call = Call(self._tool, self._arguments, turn=turn + 1)
         judgement = session.judge(call)
-        evaluate(self._guard, self._arguments, judgement.seen, tool=self._tool, now=self._now, coverage=taken)
+        self._cover(judgement.seen, taken)
+        if world is not None:
+            moved = world.fork()
+            for made in session.ledger.writes:
+                if made.counts():
+                    moved.apply(made.call, made.result)
+            self._cover(Truth(moved, session.ledger, judgement.made, self._body.get("context") or {}), taken)
         session.observe(call)
         verdict = session.settle()[-1]
         return next(p for p in verdict.policies if p.policy.id == self._policy.id)
+
+    def _cover(self, source: Source, taken: set[int]) -> None:
+        """Note the branches that the guard takes over a source."""
+        evaluate(self._guard, self._arguments, source, tool=self._tool, now=self._now, coverage=taken)
 
     def _things(self, section: str, over: Things | None = None) -> dict[tuple[str, Key], Record | None]:
         found: dict[tuple[str, Key], Record | None] = {}
