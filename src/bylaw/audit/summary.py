@@ -73,6 +73,8 @@ def policies_record(packs: Sequence[Pack], tally: Tally) -> dict[str, Any]:
                 "tools": list(policy.tools),
                 "citations": citations,
             }
+            if policy.unenforced is not None:
+                found[policy.id]["unenforced"] = policy.unenforced.reason
             if predicates := _predicates(pack, policy.id):
                 found[policy.id]["predicates"] = predicates
     return found

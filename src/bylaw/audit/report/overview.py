@@ -50,6 +50,7 @@ def policies(document: Record) -> list[Record]:
                 "definition": text(policy.get("definition"), 2000),
                 "severity": text(policy.get("severity"), 40),
                 "kind": text(policy.get("kind"), 40),
+                "unenforced": text(policy.get("unenforced"), 400),
                 "citations": [
                     {
                         "document": text(cite.get("document")),

@@ -143,7 +143,7 @@ function drawPolicies() {
         rules.map((row) => [code(row.name, 60), number(row.broken), number(row.trajectories), ...agents.map((agent) => number(row.agents.get(agent) || 0))])));
   }
   if (unjudged.length) section.append(make("h3", {}, `Without a verdict here: ${count(unjudged.length, "policy", "policies")}`),
-    make("ul", {class: "idle"}, unjudged.slice(0, 200).map((policy) => make("li", {}, code(policy.id, 60), " ", make("span", {class: "note"}, policy.kind === "rule" ? "a process rule, not seen broken" : policy.kind === "guard" ? "has no guard" : [said(policy.kind, 20), ": not checked from logs"])))));
+    make("ul", {class: "idle"}, unjudged.slice(0, 200).map((policy) => make("li", {}, code(policy.id, 60), " ", make("span", {class: "note"}, policy.unenforced ? ["not enforced: ", said(policy.unenforced, 200)] : policy.kind === "rule" ? "a process rule, not seen broken" : policy.kind === "guard" ? "has no guard" : [said(policy.kind, 20), ": not checked from logs"])))));
   const sentence = (name) => (policies.get(name) || {}).definition || "";
   section.append(table("verdicts by policy", ["Policy", "What it says", "Severity", "Applied to", "Could deny", ...VERDICTS.map(named)],
     rows.map((row) => [code(row.name, 60), said(sentence(row.name), 200), said((policies.get(row.name) || {}).severity, 20), number(row.applied), number(row.could_deny), ...VERDICTS.map((kind) => number(row.counts.get(kind) || 0))])));
