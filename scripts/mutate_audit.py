@@ -32,6 +32,7 @@ TESTS = (
     "tests/guard/test_twin.py",
     "tests/facts/test_twin.py",
     "tests/engine/test_laws.py",
+    "tests/engine/test_attacks.py",
     "tests/engine/test_quick_ways.py",
 )
 TRUTH = ("benchmarks/clinic_truth.py", "--seeds", "1", "--count", "120", "--show", "1")

@@ -238,3 +238,12 @@ def test_a_look_up_whose_result_nobody_recorded_excuses_no_violation(paid_only: 
     world = open_snapshot(tmp_path / "world.json", paid_only.schema)
     look, ship = Call("get_order", {"order_id": "1"}, turn=1), Call("ship", {"order_id": "1"}, turn=2)
     assert both(paid_only, [look, Result(0, "", captured=False), ship], world) == "violation"
+
+
+def test_a_call_after_another_answer_of_the_same_type_is_another_call(paid_only: Pack) -> None:
+    memory = Memory(paid_only.schema.entities)
+    look, ship = Call("get_order", {"order_id": "1"}, turn=1), Call("ship", {"order_id": "1"}, turn=2)
+    for paid, wanted in (("true", "compliant"), ("false", "violation"), ("true", "compliant")):
+        found = verdicts(paid_only, [look, Result(0, f'{{"paid": {paid}}}'), ship], memory=memory)
+        assert found[-1] == wanted
+    assert memory.hits
