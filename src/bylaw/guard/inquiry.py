@@ -21,6 +21,9 @@ from bylaw.guard.trial import NOT_SURE
 
 _NO_KEYS = ODD_KEYS | {type(None), list, dict, tuple}
 
+FEW = TICKS // 10
+"""Steps of a guard that is simply run; one that needs more is evaluated in full, which then costs little more."""
+
 
 class Inquiry:
     """A call, and a source of facts about it."""
@@ -41,7 +44,7 @@ class Inquiry:
     def ask(self, guard: Guard, assume: Assumptions = NOTHING) -> tuple[Completion, ...]:
         """What `evaluate` says of the guard."""
         run = self._run
-        run.ticks = TICKS
+        run.ticks = FEW
         run.is_hushed = run.has_listed = False
         reads: dict[Fact, None] = {}
         run.reads = reads
