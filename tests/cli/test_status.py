@@ -292,6 +292,21 @@ def test_a_mistyped_command_leaves_an_earlier_audit_whole(shop: Shop) -> None:
     assert {path.name: path.read_bytes() for path in (shop.root / "out").iterdir()} == before
 
 
+def test_a_second_audit_into_the_same_folder_at_the_same_time_is_refused(shop: Shop) -> None:
+    import fcntl
+
+    logs = shop.logs(record(*CAREFUL))
+    (shop.root / "out").mkdir()
+    folder = os.open(shop.root / "out", os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        ran = audit(shop, logs)
+        assert (ran.returncode, ran.stderr.split(";")[0]) == (2, "bylaw: BY001 another audit is writing to `out`")
+    finally:
+        os.close(folder)
+    assert audit(shop, logs).returncode == 0
+
+
 @pytest.mark.parametrize("name", ["report.html", "summary.json", "calls.jsonl"])
 def test_a_folder_with_somebody_elses_file_of_our_name_is_refused(name: str, shop: Shop) -> None:
     (shop.root / "out").mkdir()

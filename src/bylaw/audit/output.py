@@ -12,6 +12,11 @@ from typing import Any, cast
 from bylaw.audit.summary import SCHEMA
 from bylaw.errors import UsageError
 
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks.
+    fcntl = None
+
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json", "summary.json")
 DERIVED = ("comparison.json", "report.html", "audited.json")
 """What other commands and options write beside them, from them."""
@@ -21,17 +26,43 @@ DERIVED = ("comparison.json", "report.html", "audited.json")
 def written_aside(out: Path) -> Generator[Path]:
     """A folder to write to; at the end its files take their places in `out`, and what was made from older ones goes."""
     out.mkdir(parents=True, exist_ok=True)
-    _check(out)
-    aside = Path(tempfile.mkdtemp(prefix=".audit-", dir=out))
+    with _alone_in(out):
+        _check(out)
+        aside = Path(tempfile.mkdtemp(prefix=".audit-", dir=out))
+        try:
+            yield aside
+            # The summary goes first and comes last: where it lies, all the rest is of the same audit.
+            for name in ("summary.json", *DERIVED):
+                (out / name).unlink(missing_ok=True)
+            for name in WRITTEN:
+                os.replace(aside / name, out / name)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def _alone_in(out: Path) -> Generator[None]:
+    """Two audits at once would mix their files: the second is refused. The lock goes with its process."""
+    if fcntl is None:
+        yield
+        return
+    folder = os.open(out, os.O_RDONLY)
     try:
-        yield aside
-        # The summary goes first and comes last: where it lies, all the rest is of the same audit.
-        for name in ("summary.json", *DERIVED):
-            (out / name).unlink(missing_ok=True)
-        for name in WRITTEN:
-            os.replace(aside / name, out / name)
+        _lock(folder, out)
+        yield
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        os.close(folder)
+
+
+def _lock(folder: int, out: Path) -> None:
+    assert fcntl is not None
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(f"another audit is writing to `{out}`", hint="wait for it, or give another --out") from None
+    except OSError:
+        # Some file systems know no locks.
+        return
 
 
 def _check(out: Path) -> None:
