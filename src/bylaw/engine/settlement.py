@@ -142,7 +142,11 @@ class _CallCase:
         determined = rule([Cell(c.evidence.outcome, c.world, self._lacks(c.evidence)) for c in completed])
         strict = rule(
             [
-                Cell("undetermined" if c.missing or self._lost_of(c) else c.evidence.outcome, c.world, bool(c.missing))
+                Cell(
+                    "undetermined" if c.missing or self._unrecorded_of(c) else c.evidence.outcome,
+                    c.world,
+                    bool(c.missing),
+                )
                 for c in completed
             ]
         )
@@ -162,17 +166,17 @@ class _CallCase:
             _unique(fact for c in completed for fact in c.asked),
             tuple(known for fact in reads if (known := self._known(fact)) is not None),
             strict.depends_on_user or determined.depends_on_user,
-            _because(strict, completed, missing, first) or self._unrecorded(strict, completed),
+            _because(strict, completed, missing, first) or self._why_unrecorded(strict, completed),
             any(c.reads or c.asked or "deny" in (c.evidence.outcome, c.world) for c in completed),
         )
 
-    def _unrecorded(self, strict: Ruling, completed: Sequence[_Completed]) -> str:
+    def _why_unrecorded(self, strict: Ruling, completed: Sequence[_Completed]) -> str:
         if strict.verdict != "inconclusive":
             return ""
-        lost = _unique(fact for c in completed for fact in self._lost_of(c))
+        lost = _unique(fact for c in completed for fact in self._unrecorded_of(c))
         return "looked up, but the result was not recorded: " + ", ".join(map(str, lost)) if lost else ""
 
-    def _lost_of(self, completed: _Completed) -> list[Fact]:
+    def _unrecorded_of(self, completed: _Completed) -> list[Fact]:
         """The facts of a completion that the agent may have seen in results that nobody recorded."""
         facts = (*completed.reads, *completed.evidence.lacking)
         return [fact for fact in facts if not self._is_seen(fact) and self._is_unrecorded(fact)]

@@ -83,6 +83,8 @@ class Ledger:
         self._things: dict[str, dict[Key, Thing]] = {}
         self._changes: dict[tuple[str, Key | None], list[tuple[Made, frozenset[str] | None]]] = {}
         """By kind and key, the key in the form that all keys share that may be the same thing's."""
+        self._is_whole = True
+        """Every result so far was recorded."""
         self._strangers: list[tuple[Made, Stranger]] = []
         self._times: list[tuple[int, float]] = []
         """Steps that bear a time, with it."""
@@ -130,6 +132,7 @@ class Ledger:
         if made is None or made.result is not None:
             return
         made.result, made.delivered = result, step
+        self._is_whole = self._is_whole and result.captured
         tool = made.tool
         if tool is None or tool.effect == "write":
             made.accepted = accepted(tool, result)
@@ -242,6 +245,8 @@ class Ledger:
 
     def may_have_seen(self, entity: Entity, key: Key, field: str, at: Made) -> bool:
         """Whether a result that nobody recorded may have shown the field to the judged call's agent before its turn."""
+        if self._is_whole:
+            return False
         shows = self.schema.shows
         for made in self.calls.values():
             result, delivered = made.result, made.delivered
