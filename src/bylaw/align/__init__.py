@@ -1,0 +1,1 @@
+"""What the next model should learn: thoughts, data sets and rewards. Start at `reward` and `thought`."""

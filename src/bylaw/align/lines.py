@@ -1,0 +1,97 @@
+"""`bylaw align score`: turns in, one JSON line each; their rewards out, one line for every line."""
+
+import sys
+from typing import Any, BinaryIO, TextIO, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.align.reward import PAPER, Count, Judged, Reward, Switches, Text, ToolCall, Turn, score
+from bylaw.engine.verdict import Verdict
+from bylaw.errors import RecordError
+
+
+class Line(Struct, frozen=True):
+    """One input line, as far as its shape alone says what it is."""
+
+    required: list[str]
+    recalled: list[str]
+    hallucinated: Count
+    thought_words: Count
+    format_ok: bool
+    expected: dict[str, Any]
+    predicted: dict[str, Any]
+    verdict: Verdict | None = None
+
+
+class Failure(Struct, frozen=True):
+    """The output line for an input line that could not be scored."""
+
+    error: str
+
+
+_decoder = msgspec.json.Decoder(Line)
+_encoder = msgspec.json.Encoder()
+_Words = TypeVar("_Words", Judged, Text)
+
+
+def read_turn(line: bytes, place: str) -> Turn:
+    """The turn that one line of JSON describes; RecordError says what is wrong with it."""
+    try:
+        found = _decoder.decode(line)
+        return Turn(
+            frozenset(found.required),
+            frozenset(found.recalled),
+            found.hallucinated,
+            found.thought_words,
+            found.format_ok,
+            _side(found.expected, "expected", "judge", Judged),
+            _side(found.predicted, "predicted", "text", Text),
+            found.verdict,
+        )
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RecordError(f"not a turn: {_plain(error)}", place=place) from None
+    except RecursionError:
+        raise RecordError("not a turn: nested too deep", place=place) from None
+
+
+def _side(found: dict[str, Any], name: str, words: str, kind: type[_Words]) -> ToolCall | _Words:
+    """A call, or what stands for words on this side."""
+    if ("tool" in found) == (words in found):
+        many = "both" if words in found else "neither"
+        raise msgspec.ValidationError(f"{name} has {many} of `tool` and `{words}`, and needs one - at `$.{name}`")
+    try:
+        return msgspec.convert(found, ToolCall if "tool" in found else kind)
+    except msgspec.ValidationError as error:
+        why = str(error)
+        raise msgspec.ValidationError(
+            why.replace("`$", f"`$.{name}") if "`$" in why else f"{why} - at `$.{name}`"
+        ) from None
+
+
+def _plain(error: Exception) -> str:
+    why = str(error)
+    return why[:1].lower() + why[1:]
+
+
+def score_lines(
+    stdin: BinaryIO, stdout: BinaryIO, switches: Switches = PAPER, *, name: str = "<stdin>", stderr: TextIO = sys.stderr
+) -> int:
+    """Score every line; the exit status, 3 where one failed.
+
+    A bad line gives a line with `error`, so output and input stay side by side, and is named on `stderr`.
+    """
+    status = 0
+    for number, line in enumerate(stdin, start=1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        answer: Reward | Failure
+        try:
+            answer = score(read_turn(line, f"{name}:{number}"), switches)
+        except RecordError as error:
+            status = 3
+            answer = Failure(str(error))
+            print(f"bylaw: {error.code} {error}", file=stderr)
+        stdout.write(_encoder.encode(answer) + b"\n")
+    stdout.flush()
+    return status
