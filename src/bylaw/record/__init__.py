@@ -1,0 +1,7 @@
+"""The decision log: what agents asked and were told, durable before anyone hears it. Start at `journal`."""
+
+from bylaw.record.entry import Conflict, Draft, Entry
+from bylaw.record.journal import Journal
+from bylaw.record.store import Store, open_store
+
+__all__ = ["Conflict", "Draft", "Entry", "Journal", "Store", "open_store"]

@@ -1,0 +1,118 @@
+"""Approvals: questions that wait for a person. Their state is what the log's entries about them add up to.
+
+waiting -> approved -> used        an approval is used once, for the exact call it was given for
+waiting -> rejected
+waiting | approved -> expired      nobody answered in time, or what it rested on has changed
+"""
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.record.entry import Draft
+
+if TYPE_CHECKING:
+    from bylaw.record.store import Cursor
+
+Status = Literal["waiting", "approved", "rejected", "expired", "used"]
+
+FROM: dict[Status, tuple[Status, ...]] = {
+    "waiting": (),
+    "approved": ("waiting",),
+    "rejected": ("waiting",),
+    "expired": ("waiting", "approved"),
+    "used": ("approved",),
+}
+"""Which states each state may follow."""
+
+
+class Change(Struct, frozen=True, omit_defaults=True):
+    """One step in an approval's life, as its entry in the log says it."""
+
+    approval: str
+    status: Status
+    by: str = ""
+    note: str = ""
+    expires: float = 0.0
+    """When it stops waiting; said where it begins to."""
+    call: str = ""
+    """Hash of the exact call it is for."""
+    facts: str = ""
+    """Hash of the facts it rests on."""
+    question: str = ""
+    decision: str = ""
+    tool: str = ""
+    arguments: dict[str, Any] | None = None
+
+
+class Approval(Struct, frozen=True):
+    """An approval as it stands now."""
+
+    id: str
+    status: Status
+    asked: float
+    expires: float
+    request: Change
+    """What was asked."""
+    answer: Change | None = None
+    """The last thing said about it."""
+
+
+encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
+_change = msgspec.json.Decoder(Change).decode
+
+
+class _Kept(Struct, frozen=True):
+    request: Change
+    answer: Change | None = None
+
+
+_kept = msgspec.json.Decoder(_Kept).decode
+
+
+def draft(tenant: str, conversation: str, change: Change) -> Draft:
+    """The entry that tells of a change; sent twice it is written once."""
+    name = f"approval:{change.approval}:{change.status}"
+    return Draft(tenant, conversation, "approval", encode(change), name)
+
+
+def fingerprint(value: Any) -> str:
+    """A hash of plain data, the same whatever the order of keys."""
+    return hashlib.sha256(msgspec.json.encode(value, order="deterministic", enc_hook=str)).hexdigest()
+
+
+def read_approval(row: tuple[str, str, float, float, bytes]) -> Approval:
+    """A row of the store as a record."""
+    name, status, asked, expires, body = row
+    kept = _kept(body)
+    return Approval(name, status, asked, expires, kept.request, kept.answer)  # pyright: ignore[reportArgumentType]
+
+
+def project(cursor: "Cursor", draft: Draft, time: float) -> str:
+    """Move the table of approvals with an entry; what is wrong, where the approval cannot move so."""
+    change = _change(draft.body)
+    cursor.execute("SELECT status, body FROM approvals WHERE tenant = ? AND id = ?", (draft.tenant, change.approval))
+    row = cursor.fetchone()
+    if change.status == "waiting":
+        if row is not None:
+            return f"approval `{change.approval}` has been asked for already"
+        kept = encode(_Kept(change))
+        values = (draft.tenant, change.approval, draft.conversation, "waiting", time, change.expires, kept)
+        cursor.execute(
+            "INSERT INTO approvals (tenant, id, conversation, status, asked, expires, body) VALUES (?,?,?,?,?,?,?)",
+            values,
+        )
+        return ""
+    if row is None:
+        return f"no approval `{change.approval}` was asked for"
+    status = row[0]
+    if status not in FROM[change.status]:
+        return f"approval `{change.approval}` is {status}: it cannot become {change.status}"
+    kept = encode(_Kept(_kept(bytes(row[1])).request, change))
+    cursor.execute(
+        "UPDATE approvals SET status = ?, body = ? WHERE tenant = ? AND id = ?",
+        (change.status, kept, draft.tenant, change.approval),
+    )
+    return ""

@@ -1,0 +1,82 @@
+"""What the log keeps, and the chain of hashes that shows if any of it was altered, left out or put in.
+
+The chain covers a salted hash of each entry, never the entry itself: what an entry says can be removed, to keep a
+retention period or a promise to a person, and the chain still holds.
+"""
+
+import hashlib
+import secrets
+from typing import Literal
+
+from msgspec import Struct
+
+Kind = Literal["event", "decision", "approval"]
+
+ROOT = b"\0" * 32
+"""What the first entry of a chain is linked to."""
+SALT = 16
+
+
+class Draft(Struct, frozen=True):
+    """Something to be written into the log."""
+
+    tenant: str
+    conversation: str
+    kind: Kind
+    body: bytes
+    """JSON."""
+    id: str = ""
+    """The caller's own name for it: a second draft of that name is the first one sent again, and is not written."""
+    position: int | None = None
+    """Where in its conversation it must stand, for a caller who has read all before it; None for the end."""
+
+
+class Entry(Struct, frozen=True):
+    """One line of the log. Each tenant has a chain of its own."""
+
+    tenant: str
+    number: int
+    """Position in the tenant's chain, from 1."""
+    time: float
+    kind: Kind
+    conversation: str | None
+    position: int | None
+    id: str | None
+    body: bytes | None
+    """None where it was removed, and with it the salt, the conversation and the id."""
+    salt: bytes | None
+    digest: bytes
+    link: bytes
+    """Hash of the entry before it and of this one's digest."""
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether what it said was taken out of the log."""
+        return self.body is None
+
+
+class Conflict(Struct, frozen=True):
+    """A draft that could not be written: its conversation has gone on, or an approval is no longer what it was."""
+
+    message: str
+
+
+def new_salt() -> bytes:
+    """Random bytes, so that nobody can guess what a removed entry said by trying."""
+    return secrets.token_bytes(SALT)
+
+
+def digest_of(draft: Draft, position: int, salt: bytes) -> bytes:
+    """What stands in the chain for an entry."""
+    parts = (salt, draft.conversation.encode(), str(position).encode(), draft.id.encode(), draft.body)
+    hashed = hashlib.sha256()
+    for part in parts:
+        hashed.update(len(part).to_bytes(8, "big"))
+        hashed.update(part)
+    return hashed.digest()
+
+
+def link_of(before: bytes, tenant: str, number: int, time: float, kind: str, digest: bytes) -> bytes:
+    """The chain's hash after an entry."""
+    head = f"{tenant}\0{number}\0{time!r}\0{kind}\0".encode()
+    return hashlib.sha256(before + head + digest).digest()

@@ -1,0 +1,104 @@
+"""Group commit: many threads write, one of them waits for the disk for all.
+
+Whoever appends is answered when the entry is on disk. While a batch is being synced the next one gathers, so a busy
+service pays for one sync many times less often than once a decision, and an idle one waits for nobody.
+"""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from types import TracebackType
+
+from bylaw.errors import BylawError
+from bylaw.record.entry import Conflict, Draft, Entry
+from bylaw.record.store import Store
+
+BATCH = 512
+"""Drafts in one transaction at most."""
+
+Answers = list[Entry | Conflict]
+_Job = tuple[Sequence[Draft], "Future[Answers]"]
+
+
+class LogError(BylawError):
+    """The log could not be written, so nothing may be answered."""
+
+    code = "BY701"
+
+
+class Journal:
+    """The way into a log, for many threads and coroutines."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.commits = 0
+        """Transactions so far; each is one sync."""
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._closed = False
+        self._thread = threading.Thread(target=self._write, name="bylaw-journal", daemon=True)
+        self._thread.start()
+
+    def append(self, drafts: Sequence[Draft]) -> Answers:
+        """Write drafts one after the other; they are on disk when this returns."""
+        return self.submit(drafts).result()
+
+    async def append_async(self, drafts: Sequence[Draft]) -> Answers:
+        """The same, for a coroutine."""
+        return await asyncio.wrap_future(self.submit(drafts))
+
+    def submit(self, drafts: Sequence[Draft]) -> "Future[Answers]":
+        """Hand drafts over; the future holds the answers once they are on disk."""
+        future: Future[Answers] = Future()
+        if self._closed:
+            future.set_exception(LogError("the log is closed"))
+        else:
+            self._jobs.put((drafts, future))
+        return future
+
+    def close(self) -> None:
+        """Write what waits, then stop."""
+        if not self._closed:
+            self._closed = True
+            self._jobs.put(None)
+            self._thread.join()
+
+    def __enter__(self) -> "Journal":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _write(self) -> None:
+        while (first := self._jobs.get()) is not None:
+            jobs, last = self._gather(first)
+            drafts = [draft for job, _ in jobs for draft in job]
+            try:
+                answers = self.store.append(drafts)
+                self.commits += 1
+            except Exception as error:
+                # Whatever the database said: nobody may be told that something was written.
+                for _, future in jobs:
+                    future.set_exception(LogError(f"`{self.store.name}` could not be written: {error}"))
+            else:
+                start = 0
+                for job, future in jobs:
+                    future.set_result(answers[start : start + len(job)])
+                    start += len(job)
+            if last:
+                return
+
+    def _gather(self, first: _Job) -> tuple[list[_Job], bool]:
+        """The job and those that wait behind it, up to a batch; and whether the log is to be closed after them."""
+        jobs, size = [first], len(first[0])
+        while size < BATCH:
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                break
+            if job is None:
+                return jobs, True
+            jobs.append(job)
+            size += len(job[0])
+        return jobs, False

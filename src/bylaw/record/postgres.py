@@ -1,0 +1,96 @@
+"""The log in PostgreSQL, for several machines at once. Needs the extra `postgres`."""
+
+from importlib import import_module
+from typing import Any
+
+from bylaw.errors import UsageError
+from bylaw.record.store import SCHEMA, Cursor
+
+SETTINGS = {"synchronous_commit": "on"}
+"""What makes a commit durable, beside the server's own `fsync`; benchmarks print both."""
+LOCK = 0x62796C6177
+"""The advisory lock that lets one writer at a time extend the chains."""
+
+
+class PostgresConnection:
+    """One connection to a server."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self.name = address.rpartition("@")[2]
+        """Without the password."""
+        self._connection = self._connect()
+        with self._connection.transaction():
+            # Two workers that start together must not both make the tables.
+            self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+            for statement in SCHEMA:
+                self._connection.execute(statement.format(bytes="BYTEA", real="DOUBLE PRECISION"))
+
+    def _connect(self) -> Any:
+        try:
+            psycopg: Any = import_module("psycopg")
+        except ImportError as error:
+            raise UsageError("PostgreSQL needs psycopg", hint="pip install 'bylaw[postgres]'") from error
+        try:
+            connection = psycopg.connect(self._address, autocommit=True)
+        except psycopg.Error as error:
+            raise UsageError(f"no database answers at `{self.name}`: {str(error).strip()}") from error
+        for name, value in SETTINGS.items():
+            connection.execute(f"SET {name} = {value}")
+        return connection
+
+    def begin(self, *, writing: bool) -> Cursor:
+        """A cursor within a new transaction; a server that went away and came back is called again."""
+        if self._connection.closed or self._connection.broken:
+            self._connection = self._connect()
+        cursor = _Cursor(self._connection.cursor())
+        cursor.execute("BEGIN")
+        if writing:
+            cursor.execute("SELECT pg_advisory_xact_lock(?)", (LOCK,))
+        return cursor
+
+    def commit(self) -> None:
+        """Written and synced."""
+        self._connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Nothing happened."""
+        if not (self._connection.closed or self._connection.broken):
+            self._connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+
+class _Cursor:
+    """A cursor that takes `?` for a value, as SQLite's does."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    @property
+    def rowcount(self) -> int:
+        """Rows the last statement touched."""
+        return self._cursor.rowcount
+
+    def execute(self, query: str, params: Any = (), /) -> None:
+        """Run one statement."""
+        self._cursor.execute(query.replace("?", "%s"), params)
+
+    def executemany(self, query: str, params: Any, /) -> None:
+        """Run one statement for each row."""
+        self._cursor.executemany(query.replace("?", "%s"), params)
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+        return self._cursor.fetchone()
+
+    def fetchall(self) -> list[Any]:
+        """All rows that are left."""
+        return self._cursor.fetchall()
+
+
+def connect(address: str) -> PostgresConnection:
+    """Connect, and make the tables where there are none."""
+    return PostgresConnection(address)

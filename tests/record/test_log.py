@@ -1,0 +1,221 @@
+"""The log keeps what it was given, says when it was altered, and lets what it says be removed."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bylaw.errors import UsageError
+from bylaw.record import Conflict, Draft, Entry, Journal, open_store
+from bylaw.record.journal import LogError
+from bylaw.record.store import Store
+from bylaw.record.verify import verify
+
+
+def event(conversation: str, text: str, **more: object) -> Draft:
+    return Draft("t", conversation, "event", text.encode(), **more)  # type: ignore[arg-type]
+
+
+def fill(where: str, count: int = 5) -> Store:
+    store = open_store(where)
+    store.append([event("c", f'"{number}"') for number in range(count)])
+    return store
+
+
+def test_what_was_appended_is_read_back_in_order(where: str) -> None:
+    store = fill(where)
+    assert [entry.body for entry in store.conversation("t", "c")] == [b'"0"', b'"1"', b'"2"', b'"3"', b'"4"']
+    assert [entry.body for entry in store.conversation("t", "c", after=3)] == [b'"3"', b'"4"']
+    assert [entry.number for entry in store.entries("t", page=2)] == [1, 2, 3, 4, 5]
+    assert verify(store, "t").faults == ()
+    assert store.conversations("t") == ["c"]
+    store.close()
+
+
+def test_a_draft_sent_twice_is_written_once(where: str) -> None:
+    store = open_store(where)
+    first, again = store.append([event("c", "1", id="x"), event("c", "1", id="x")])
+    (later,) = store.append([event("c", "1", id="x")])
+    (other,) = store.append([event("c", "2", id="x")])
+    assert isinstance(first, Entry)
+    assert first == again == later
+    assert isinstance(other, Conflict)
+    assert len(store.conversation("t", "c")) == 1
+    store.close()
+
+
+def test_a_draft_for_a_place_that_is_taken_is_refused_and_its_neighbours_are_not(where: str) -> None:
+    store = fill(where, 2)
+    stale, good = store.append([event("c", "x", position=1), event("d", "y", position=0)])
+    assert isinstance(stale, Conflict)
+    assert "gone on to 2" in stale.message
+    assert isinstance(good, Entry)
+    assert len(store.conversation("t", "c")) == 2
+    store.close()
+
+
+def test_removing_a_conversation_leaves_the_chain_whole_and_none_of_its_words(where: str) -> None:
+    store = fill(where)
+    store.append([event("other", '"stays"')])
+    assert store.remove("t", conversation="c") == 5
+    found = verify(store, "t")
+    assert (found.entries, found.removed, found.faults) == (6, 5, ())
+    assert store.conversation("t", "c") == []
+    assert [entry.salt for entry in store.entries("t") if entry.is_removed] == [None] * 5
+    assert store.conversations("t") == ["other"]
+    store.close()
+
+
+def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
+    store = open_store(where)
+    store.append([event("old", "1"), event("live", "2")])
+    time.sleep(0.02)
+    now = time.time()
+    store.append([event("live", "3")])
+    assert store.remove("t", before=now) == 1
+    assert len(store.conversation("t", "live")) == 2
+    assert verify(store, "t").faults == ()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE entries SET body = CAST('9' AS BLOB) WHERE number = 3", "entry 3 was altered"),
+        ("UPDATE entries SET position = 7 WHERE number = 3", "entry 3 was altered"),
+        ("UPDATE entries SET time = 1 WHERE number = 3", "entry 3 does not follow"),
+        ("UPDATE entries SET kind = 'decision' WHERE number = 3", "entry 3 does not follow"),
+        ("DELETE FROM entries WHERE number = 3", "entry 3 is not there"),
+        ("DELETE FROM entries WHERE number = 5", "ends at entry 4, but 5 were written"),
+    ],
+)
+def test_an_altered_log_does_not_verify(tmp_path: Path, statement: str, said: str) -> None:
+    path = tmp_path / "log.db"
+    fill(str(path)).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(statement)
+    store = open_store(str(path))
+    assert any(said in fault for fault in verify(store, "t").faults)
+    store.close()
+
+
+def test_a_log_cut_off_with_its_head_is_found_by_a_hash_noted_earlier(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    store = fill(str(path))
+    noted = verify(store, "t").head
+    fourth = next(entry.link for entry in store.entries("t") if entry.number == 4)
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM entries WHERE number = 5")
+        connection.execute("UPDATE heads SET number = 4, link = ?", (fourth,))
+    store = open_store(str(path))
+    assert verify(store, "t").faults == ()
+    assert verify(store, "t", head=noted).faults != ()
+    store.close()
+
+
+def test_tenants_have_chains_of_their_own(where: str) -> None:
+    store = open_store(where)
+    store.append([Draft("a", "c", "event", b"1"), Draft("b", "c", "event", b"2"), Draft("a", "c", "event", b"3")])
+    assert [entry.body for entry in store.conversation("a", "c")] == [b"1", b"3"]
+    assert {tenant: number for tenant, (number, _) in store.heads().items()} == {"a": 2, "b": 1}
+    assert not verify(store, "a").faults + verify(store, "b").faults
+    store.close()
+
+
+def test_many_threads_share_commits_and_nothing_is_lost(where: str) -> None:
+    with Journal(open_store(where)) as journal:
+
+        def write(name: str) -> None:
+            for number in range(25):
+                (answer,) = journal.append([event(name, str(number), position=number)])
+                assert isinstance(answer, Entry)
+
+        threads = [threading.Thread(target=write, args=(f"c{number}",)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert journal.commits < 200
+    store = open_store(where)
+    for number in range(8):
+        assert [entry.body for entry in store.conversation("t", f"c{number}")] == [b"%d" % n for n in range(25)]
+    assert verify(store, "t").faults == ()
+    store.close()
+
+
+def test_two_processes_extend_one_chain(where: str) -> None:
+    code = (
+        "import sys\nfrom bylaw.record import Draft, open_store\nstore = open_store(sys.argv[1])\n"
+        "for n in range(40): store.append([Draft('t', sys.argv[2], 'event', b'%d' % n, position=n)])\n"
+    )
+    open_store(where).close()
+    workers = [subprocess.Popen([sys.executable, "-c", code, where, name]) for name in ("a", "b")]
+    assert [worker.wait(60) for worker in workers] == [0, 0]
+    store = open_store(where)
+    assert verify(store, "t").entries == 80
+    assert verify(store, "t").faults == ()
+    store.close()
+
+
+def test_what_was_acknowledged_survives_a_kill(where: str) -> None:
+    code = (
+        "import sys\nfrom bylaw.record import Draft, Journal, open_store\njournal = Journal(open_store(sys.argv[1]))\n"
+        "for n in range(100000):\n"
+        "    journal.append([Draft('t', 'c', 'event', b'%d' % n)])\n    print(n, flush=True)\n"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", code, where], stdout=subprocess.PIPE, text=True)
+    assert worker.stdout is not None
+    for _ in range(20):
+        worker.stdout.readline()
+    os.kill(worker.pid, signal.SIGKILL)
+    heard = [int(line) for line in worker.stdout.read().split("\n")[:-1]]
+    worker.wait(30)
+    store = open_store(where)
+    kept = [int(entry.body or b"-1") for entry in store.conversation("t", "c")]
+    assert kept == list(range(len(kept)))
+    assert len(kept) > (heard[-1] if heard else 19)
+    assert verify(store, "t").faults == ()
+    store.close()
+
+
+def test_a_log_that_cannot_be_written_answers_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    journal = Journal(open_store(str(path)))
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE entries")
+    with pytest.raises(LogError):
+        journal.append([event("c", "1", id="x")])
+    journal.close()
+    with pytest.raises(LogError):
+        journal.append([event("c", "1")])
+
+
+def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_text("not a database, but long enough to be looked at as one" * 20)
+    with pytest.raises(UsageError, match="not a decision log"):
+        open_store(str(tmp_path / "x.db"))
+    with pytest.raises(UsageError, match="no folder"):
+        open_store(str(tmp_path / "nowhere" / "x.db"))
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("cd"), st.binary(max_size=9)), max_size=20))
+def test_any_batching_gives_the_same_conversations(drafts: list[tuple[str, str, bytes]]) -> None:
+    one, many = open_store(":memory:"), open_store(":memory:")
+    made = [Draft(tenant, name, "event", body) for tenant, name, body in drafts]
+    one.append(made)
+    for draft in made:
+        many.append([draft])
+    for tenant in "ab":
+        for name in "cd":
+            told = [entry.body for entry in one.conversation(tenant, name)]
+            assert told == [entry.body for entry in many.conversation(tenant, name)]
+        assert not verify(one, tenant).faults + verify(many, tenant).faults
