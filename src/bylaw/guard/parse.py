@@ -52,6 +52,30 @@ class Guard:
         parts = [text.values if isinstance(text, ast.JoinedStr) else [text] for text in texts]
         return ["".join(str(p.value) if isinstance(p, ast.Constant) else "..." for p in text) for text in parts]
 
+    @property
+    def arguments(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The arguments of the call that it reads as the key of a thing, and those that it reads as values."""
+        call, facts = (argument.arg for argument in self._node.args.args)
+        keys: set[int] = set()
+        for node in ast.walk(self._node):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                named = node.func.value
+                if isinstance(named, ast.Name) and named.id == facts:
+                    keys.update(id(part) for argument in node.args for part in ast.walk(argument))
+        read: tuple[set[str], set[str]] = (set(), set())
+        for node in ast.walk(self._node):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == call:
+                read[id(node) not in keys].add(node.attr)
+        return frozenset(read[0]), frozenset(read[1])
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """The names after a dot that it reads, with those of the entities it names: `Request.reason`."""
+        nodes = [node for node in ast.walk(self._node) if isinstance(node, ast.Attribute)]
+        facts = self._node.args.args[1].arg
+        entities = {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == facts}
+        return frozenset(f"{entity}.{node.attr}" for entity in entities for node in nodes)
+
     def covering(self) -> Callable[..., Any]:
         """The same function, noting the branches it takes; made when first asked for."""
         if self._covering is None:

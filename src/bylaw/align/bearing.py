@@ -1,0 +1,344 @@
+"""What bears on a turn: the policies that its look-up, question, statement or call serves, as the guards tell.
+
+The guards of the write that the turn works towards are run over what was seen before the turn, and again over what was
+seen after it: a look-up or a question serves the policies whose evaluation it moves on.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.engine.act import says_something, turns
+from bylaw.engine.conduct import breaches
+from bylaw.engine.judgement import Evidence, Judgement
+from bylaw.engine.pack import Pack
+from bylaw.engine.session import Session
+from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field
+from bylaw.policy.statement import Policy
+from bylaw.trace.event import Call, Event, Message, Result
+
+Purpose = Literal["look_up", "ask", "announce", "refuse", "write", "other"]
+
+_APART = 1 << 30
+"""Number of a turn that no recorded turn has."""
+
+
+class Serving(Struct, frozen=True):
+    """The write that a turn works towards: the next one that is made, or that is refused to the user."""
+
+    call: Call
+    is_made: bool = True
+
+
+class Saw(Struct, frozen=True):
+    """A fact the guards of the write read, with the value that was seen."""
+
+    fact: Fact
+    field: Field
+    value: Any
+
+
+class Bearing(Struct, frozen=True):
+    """What the guards and rules of the write say at one turn."""
+
+    purpose: Purpose
+    serving: Serving | None
+    policies: tuple[Policy, ...]
+    """The policies that the turn serves (A), in the order of the pack."""
+    news: tuple[Saw, ...] = ()
+    """Facts the guards read that were shown since the agent's last turn."""
+    seen: tuple[Saw, ...] = ()
+    """All facts the guards read and the agent had seen."""
+    lacking: tuple[Fact, ...] = ()
+    """Facts that the turn's look-up is for and that had not been seen."""
+    questions: tuple[str, ...] = ()
+    """What the policies need to know from the user."""
+    denials: tuple[str, ...] = ()
+    """Why the guards that deny do so."""
+    is_settled: bool = False
+    """Every guard permits on what was seen."""
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The ids of the policies that the turn serves."""
+        return frozenset(policy.id for policy in self.policies)
+
+
+class Span(Struct, frozen=True):
+    """Where a turn of the agent stands: its first step, and the first step after it."""
+
+    start: int
+    end: int
+
+
+def spans(pack: Pack, events: Sequence[Event]) -> list[Span]:
+    """The agent's turns."""
+    return [Span(turn.start, turn.end) for turn in turns(events, pack.schema.tools)]
+
+
+def next_write(pack: Pack, events: Sequence[Event], start: int) -> Serving | None:
+    """The next write that a recorded conversation makes; what an agent refused, a log does not tell."""
+    for event in events[start:]:
+        if isinstance(event, Call) and event.by == "agent" and not event.fault and _effect(pack, event) == "write":
+            return Serving(event)
+    return None
+
+
+def bearing(
+    pack: Pack, events: Sequence[Event], span: Span, serving: Serving | None, purpose: Purpose | None = None
+) -> Bearing:
+    """What bears on the turn at `span`. `events` go on at least to the results of the turn, where they are known.
+
+    `purpose` is found from the events where it is not given.
+    """
+    before, turn = events[: span.start], events[span.start : span.end]
+    if serving is None:
+        return Bearing(purpose or _by_calls(pack, turn) or "other", None, _ruled(pack, turn))
+    now = _Look(pack, before, serving.call)
+    if purpose is None:
+        purpose = _purpose(pack, events, span, serving, now)
+    after = _Look(pack, events[: _answered(events, span)], serving.call)
+    served: set[str] = {policy.id for policy in _ruled(pack, turn)}
+    match purpose:
+        case "look_up":
+            served |= now.moved(after) or now.shown_by(turn)
+        case "ask":
+            served |= _Look(pack, before, _untold(pack, serving.call)).asking()
+        case "refuse":
+            served |= now.denying()
+        case "announce":
+            served |= _broken_by(pack, before, serving.call) | now.weighing()
+        case "write":
+            served |= now.weighing()
+        case "other":
+            pass
+    evidence = [each for each in now.evidence if each.policy.id in served]
+    last = max((each.end for each in spans(pack, before)), default=0)
+    seen = now.seen()
+    return Bearing(
+        purpose,
+        serving,
+        tuple(policy for policy in pack.policies.values() if policy.id in served),
+        tuple(saw for saw, at in seen if at >= last),
+        tuple(saw for saw, _ in seen),
+        tuple(dict.fromkeys(fact for each in evidence for fact in now.lacking(each))) if purpose == "look_up" else (),
+        _questions(pack, served) if purpose == "ask" else (),
+        now.denials(),
+        now.is_settled(),
+    )
+
+
+class _Look:
+    """The guards of a call over what was seen at one point of a conversation."""
+
+    def __init__(self, pack: Pack, before: Sequence[Event], call: Call) -> None:
+        self._pack = pack
+        session = Session(pack, mode="none")
+        session.observe_all(before)
+        self._judged: Judgement = session.judge(replace(call, turn=_APART))
+        self.evidence: tuple[Evidence, ...] = self._judged.evidence
+
+    def moved(self, after: "_Look") -> set[str]:
+        """The policies whose evaluation is another one later."""
+        then = {each.policy.id: each for each in after.evidence}
+        return {each.policy.id for each in self.evidence if _signature(each) != _signature(then[each.policy.id])}
+
+    def shown_by(self, turn: Sequence[Event]) -> set[str]:
+        """The policies that lack something that the turn's look-ups are declared to show."""
+        looked = {(event.tool, _frozen(event.arguments)) for event in turn if isinstance(event, Call)}
+        return {
+            each.policy.id
+            for each in self.evidence
+            for fact in self.lacking(each)
+            if fact.key is not None and looked & set(self._ways(fact))
+        }
+
+    def _ways(self, fact: Fact) -> list[tuple[str, Any]]:
+        entity = self._pack.schema.entities[fact.entity]
+        named = dict(zip(entity.key, fact.key or (), strict=False))
+        return [
+            (way.tool, _frozen({argument: named.get(part) for argument, part in way.arguments.items()}))
+            for way in self._pack.schema.ways_to(entity, fact.field)
+        ]
+
+    def asking(self) -> set[str]:
+        """The policies that hang on what only the user can say."""
+        return {each.policy.id for each in self.evidence if any(done.asked for done in each.completions)}
+
+    def denying(self) -> set[str]:
+        """The policies that deny whatever the user may say."""
+        return {each.policy.id for each in self.evidence if all(done.outcome == "deny" for done in each.completions)}
+
+    def denials(self) -> tuple[str, ...]:
+        """Why they do."""
+        return tuple(each.completions[0].because for each in self.evidence if each.policy.id in self.denying())
+
+    def is_settled(self) -> bool:
+        return all(done.outcome == "permit" for each in self.evidence for done in each.completions)
+
+    def weighing(self) -> set[str]:
+        """The policies that settle a value of the call, one that names no thing: an amount, a tier, a way."""
+        keys = frozenset(name for each in self.evidence for name in each.guard.arguments[0])
+        return {
+            each.policy.id
+            for each in self.evidence
+            if each.guard.arguments[1] - keys and any(done.reads or done.asked for done in each.completions)
+        }
+
+    def lacking(self, evidence: Evidence) -> list[Fact]:
+        """What a guard reads, or would read next, and the agent has not seen."""
+        facts = (fact for done in evidence.completions for fact in (*done.reads, *done.lacking))
+        return [fact for fact in dict.fromkeys(facts) if self._value(fact) is UNSEEN]
+
+    def seen(self) -> list[tuple[Saw, int]]:
+        """What the guards read and the agent has seen, with the step that showed it."""
+        found: list[tuple[Saw, int]] = []
+        for fact in dict.fromkeys(f for each in self.evidence for done in each.completions for f in done.reads):
+            value = self._value(fact)
+            if value is UNSEEN or fact.key is None:
+                continue
+            entity, field = self._named(fact)
+            shown = self._judged.seen.shown_at(entity, fact.key, field)
+            found.append((Saw(fact, field, value), shown.delivered if shown is not None else -1))
+        return found
+
+    def _value(self, fact: Fact) -> Any:
+        if fact.key is None:
+            return UNSEEN
+        entity, field = self._named(fact)
+        try:
+            return self._judged.seen.read(entity, fact.key, field)
+        except ValueError:
+            return None
+
+    def _named(self, fact: Fact) -> tuple[Entity, Field]:
+        entity = self._pack.schema.entities[fact.entity]
+        return entity, EXISTS if fact.field == "exists" else entity.fields[fact.field]
+
+
+def _purpose(pack: Pack, events: Sequence[Event], span: Span, serving: Serving, now: _Look) -> Purpose:
+    if called := _by_calls(pack, events[span.start : span.end]):
+        return called
+    if not serving.is_made:
+        return "refuse" if now.denying() else _question(pack, events, span, serving)
+    asked = _question(pack, events, span, serving)
+    if asked == "ask":
+        return "ask"
+    return "announce" if _broken_by(pack, events[: span.start], serving.call) and now.is_settled() else "other"
+
+
+def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
+    """What a turn's calls are for; None where it makes none."""
+    effects = {_effect(pack, event) for event in turn if isinstance(event, Call)}
+    return "write" if "write" in effects else "look_up" if "read" in effects else "other" if effects else None
+
+
+def _question(pack: Pack, events: Sequence[Event], span: Span, serving: Serving) -> Purpose:
+    """Whether the turn asks for what only the user can say, while policies still hang on it."""
+    text = " ".join(event.text for event in events[span.start : span.end] if isinstance(event, Message))
+    open_before = _Look(pack, events[: span.start], _untold(pack, serving.call)).asking()
+    if "?" not in text or not open_before:
+        return "other"
+    said = set(_words(text))
+    return "ask" if any(len(said & set(_words(q))) >= 2 for q in _questions(pack, open_before)) else "other"
+
+
+_PLAIN = {
+    "the",
+    "a",
+    "an",
+    "is",
+    "are",
+    "will",
+    "do",
+    "does",
+    "you",
+    "your",
+    "to",
+    "for",
+    "of",
+    "it",
+    "in",
+    "on",
+    "want",
+}
+
+
+def _words(text: str) -> list[str]:
+    words = "".join(letter if letter.isalpha() else " " for letter in text.lower()).split()
+    return [word for word in words if word not in _PLAIN]
+
+
+def _questions(pack: Pack, policies: set[str]) -> tuple[str, ...]:
+    """What to ask the user for these policies, from the fields that their guards read."""
+    found: dict[str, None] = {}
+    for entity in pack.schema.entities.values():
+        for field in entity.fields.values():
+            named = f"{entity.name}.{field.name}"
+            if field.origin == "user" and field.question and any(named in _facts_of(pack, each) for each in policies):
+                found[field.question] = None
+    return tuple(found)
+
+
+def _facts_of(pack: Pack, policy: str) -> frozenset[str]:
+    return pack.guards[policy].facts if policy in pack.guards else frozenset()
+
+
+def _untold(pack: Pack, call: Call) -> Call:
+    """The call without the arguments that only carry what the user said."""
+    told = {
+        saying.argument
+        for entity in pack.schema.entities.values()
+        for field in entity.fields.values()
+        for saying in field.sayings
+        if saying.argument
+    }
+    return replace(call, arguments={name: value for name, value in call.arguments.items() if name not in told})
+
+
+def _ruled(pack: Pack, turn: Sequence[Event]) -> tuple[Policy, ...]:
+    """The policies whose rules bind a call of the turn."""
+    ruled = {rule.policy for rule in pack.book.rules}
+    tools = {event.tool for event in turn if isinstance(event, Call)}
+    return tuple(policy for policy in pack.policies.values() if policy.id in ruled and tools & set(policy.tools))
+
+
+def _broken_by(pack: Pack, before: Sequence[Event], call: Call) -> set[str]:
+    """The policies whose rules the call would break if it were made now."""
+    if not pack.book.rules:
+        return set()
+    made = replace(call, turn=_APART)
+    return {each.rule.policy for each in breaches(pack, [*before, made], None) if each.step == len(before)}
+
+
+def _answered(events: Sequence[Event], span: Span) -> int:
+    """The end of what comes back after a turn: its results, or the user's answer."""
+    at = span.end
+    while at < len(events):
+        event = events[at]
+        if not isinstance(event, Result) and event.by == "agent":
+            break
+        if isinstance(event, Message) and any(isinstance(each, Call) for each in events[span.start : span.end]):
+            break
+        at += 1
+    return at
+
+
+def _signature(evidence: Evidence) -> Any:
+    return [(done.outcome, done.reads, done.lacking, done.asked) for done in evidence.completions]
+
+
+def _frozen(arguments: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    return frozenset((name, str(value)) for name, value in arguments.items() if value is not None)
+
+
+def _effect(pack: Pack, call: Call) -> str:
+    tool = pack.schema.tools.get(call.tool)
+    return "unknown" if tool is None else tool.effect
+
+
+def says(turn: Sequence[Event]) -> str:
+    """What a turn says to the user."""
+    return " ".join(event.text for event in turn if isinstance(event, Message) and says_something(event))

@@ -1,0 +1,226 @@
+"""Verified thoughts: what an agent should think at a turn, put into words from what the guards found there.
+
+No model writes them: policies are stated as the pack states them, facts as tools showed them, and the conclusion is the
+guards' own. The wording varies with the seed; policies are named in words and never by id.
+"""
+
+import random
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from bylaw.align.bearing import Bearing, Purpose, Serving, Span, bearing
+from bylaw.align.wording import inner, lacks_in_words, listed, names_in, saw_in_words, stated, wish
+from bylaw.engine.pack import Pack
+from bylaw.trace.event import Call, Event, Result
+
+SOFT = 100
+"""Words a thought should keep to."""
+
+_WISH = (
+    "The user wants me to {wish}.",
+    "I am asked to {wish}.",
+    "This is a request to {wish}.",
+    "The request here: {wish}.",
+    "Okay, they would like me to {wish}.",
+)
+_NEWS = (
+    "I now see: {facts}.",
+    "What came back: {facts}.",
+    "The system shows {facts}.",
+    "So I have {facts}.",
+    "Looking at the answer: {facts}.",
+)
+_FINE = (
+    "Nothing there stands in the way.",
+    "None of that speaks against it.",
+    "So far this is fine.",
+    "That is all right as it stands.",
+)
+_ONE = (
+    "What counts here: {policy}.",
+    "The policy for this: {policy}.",
+    "I remember that {policy}.",
+    "I have to keep to this: {policy}.",
+    "For this, {policy}.",
+)
+_MANY = (
+    "What counts here: {policies}.",
+    "The policies for this: {policies}.",
+    "I have to keep in mind: {policies}.",
+    "Several things count: {policies}.",
+)
+_MISSING = (
+    "I have not seen {facts} yet, so I look that up.",
+    "Still open: {facts}. I look it up now.",
+    "To decide I still lack {facts}, so that is my next look-up.",
+    "The next thing to read is {facts}.",
+)
+_FIND = (
+    "I look up the record before anything else.",
+    "First I find the record this is about.",
+    "I need the record in front of me, so I fetch it.",
+)
+_ASK = (
+    "The system cannot tell me this, so I ask: {questions}",
+    "This I learn from the user alone, so I ask: {questions}",
+    "I put the question to the user: {questions}",
+)
+_ANNOUNCE = (
+    "Everything I looked at allows it, so I say what I am about to do and wait for the answer.",
+    "All checks come out well; I tell the user what I will do and ask.",
+    "It can be done. I describe the change and ask the user first.",
+)
+_REFUSE = (
+    "But {reasons}, so I turn this down and say why.",
+    "Here {reasons}. I refuse and give the reason.",
+    "The trouble is that {reasons}. I explain this and do not make the change.",
+)
+_WRITE = (
+    "The user agreed and the checks came out well, so I make the change{values}.",
+    "I have the yes and all I looked at allows it: I go ahead{values}.",
+    "That was a yes, and nothing I saw is against it. I carry it out{values}.",
+)
+_BLIND = (
+    "I go ahead{values}.",
+    "I make the change{values}.",
+)
+_DONE = (
+    "The change went through, so I tell the user.",
+    "That worked; I report it to the user.",
+)
+_FAILED = (
+    "The system did not take the change, so I tell the user.",
+    "That did not go through; I say so.",
+)
+_OTHER = (
+    "There is nothing to look up or change here, so I simply answer.",
+    "No change is at stake in this turn; I reply to the user.",
+    "This needs no check, I just respond.",
+)
+
+
+class Thought(Struct, frozen=True):
+    """What to think at a turn, and what it rests on."""
+
+    text: str
+    """Without the `<think>` tags."""
+    bearing: Bearing
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The policies the turn needs (A)."""
+        return self.bearing.required
+
+    def tagged(self) -> str:
+        """The block that stands before the turn."""
+        return f"<think>{self.text}</think>"
+
+
+def think(
+    pack: Pack,
+    events: Sequence[Event],
+    span: Span,
+    serving: Serving | None,
+    *,
+    seed: int | str,
+    purpose: Purpose | None = None,
+) -> Thought:
+    """The verified thought of the turn at `span`, for the write it works towards."""
+    found = bearing(pack, events, span, serving, purpose)
+    return Thought(compose(pack, events, span, found, seed), found)
+
+
+def compose(pack: Pack, events: Sequence[Event], span: Span, found: Bearing, seed: int | str) -> str:
+    """The words of a thought; long ones leave out facts first, then the wish."""
+    text = ""
+    for most in (6, 2, 1, 0):
+        text = _Composer(pack, events, span, found, random.Random(f"{seed}/{span.start}")).text(most)
+        if len(text.split()) <= SOFT:
+            break
+    return text
+
+
+class _Composer:
+    """Puts one thought together."""
+
+    def __init__(self, pack: Pack, events: Sequence[Event], span: Span, found: Bearing, rng: random.Random) -> None:
+        self._pack = pack
+        self._before = events[: span.start]
+        self._turn = events[span.start : span.end]
+        self._found = found
+        self._rng = rng
+        self._names = names_in(pack)
+
+    def text(self, most: int) -> str:
+        """The thought, with at most so many things that were seen."""
+        parts = [*self._wish(most), *self._news(most), *self._policies(most), self._then(most)]
+        return " ".join(part for part in parts if part)
+
+    def _wish(self, most: int) -> list[str]:
+        serving = self._found.serving
+        has_begun = any(isinstance(event, Result) for event in self._before)
+        # Drawn even where it is not used: the rest of the wording must not hang on the length.
+        drawn = self._rng.choice(_WISH), self._rng.random()
+        if serving is None or self._found.purpose == "other" or most == 0 or (has_begun and drawn[1] < 0.5):
+            return []
+        return [drawn[0].format(wish=wish(self._pack.schema.tools.get(serving.call.tool), serving.call.tool))]
+
+    def _news(self, most: int) -> list[str]:
+        said = self._rng.choice(_NEWS), self._rng.choice(_FINE)
+        facts = saw_in_words(self._found.news)[: most or 1]
+        if not facts or self._found.purpose == "other" or (most == 0 and self._found.purpose != "refuse"):
+            return []
+        fine = [] if self._found.denials else [said[1]]
+        return [said[0].format(facts="; ".join(facts)), *fine]
+
+    def _policies(self, most: int) -> list[str]:
+        policies = list(self._found.policies)
+        self._rng.shuffle(policies)
+        words = [stated(policy, self._rng, self._names, shortest=most == 0) for policy in policies]
+        if not words:
+            return []
+        if len(words) == 1:
+            return [self._rng.choice(_ONE).format(policy=words[0])]
+        return [self._rng.choice(_MANY).format(policies="; ".join(words))]
+
+    def _then(self, most: int) -> str:
+        found, rng = self._found, self._rng
+        match found.purpose:
+            case "look_up":
+                facts = lacks_in_words(found.lacking)
+                if facts and most == 0:
+                    return "I look that up."
+                return rng.choice(_MISSING).format(facts=listed(facts)) if facts else rng.choice(_FIND)
+            case "ask":
+                return rng.choice(_ASK).format(questions=" ".join(found.questions))
+            case "announce":
+                return rng.choice(_ANNOUNCE)
+            case "refuse":
+                reasons = listed([inner(reason, self._names) for reason in found.denials])
+                return rng.choice(_REFUSE).format(reasons=reasons) if reasons else rng.choice(_OTHER)
+            case "write":
+                return rng.choice(_WRITE if found.is_settled else _BLIND).format(values=self._values())
+            case "other":
+                return self._reply()
+
+    def _values(self) -> str:
+        """The values of the call that name no thing."""
+        call = next((event for event in self._turn if isinstance(event, Call)), None)
+        if call is None:
+            return ""
+        guards = [guard for _, guard in self._pack.by_tool.get(call.tool, ())]
+        keys = frozenset(name for guard in guards for name in guard.arguments[0])
+        weighed = frozenset(name for guard in guards for name in guard.arguments[1]) - keys
+        told = [f"{name.replace('_', ' ')} {value}" for name, value in call.arguments.items() if name in weighed]
+        return f" with {listed(told)}" if told else ""
+
+    def _reply(self) -> str:
+        last = next((event for event in reversed(self._before) if isinstance(event, Result)), None)
+        if last is not None and self._before[-1] is last and last.call is not None:
+            call = self._before[last.call]
+            tool = self._pack.schema.tools.get(call.tool) if isinstance(call, Call) else None
+            if tool is not None and tool.effect == "write":
+                refused = "error" in str(last.value()).lower()[:200]
+                return self._rng.choice(_FAILED if refused else _DONE)
+        return self._rng.choice(_OTHER)

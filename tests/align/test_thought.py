@@ -1,0 +1,192 @@
+"""Verified thoughts say what the guards found at the turn, in varied words, and nothing else."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from bylaw import load_pack
+from bylaw.align.bearing import Serving, Span, next_write, spans
+from bylaw.align.thought import SOFT, think
+from bylaw.packs.clinic.simulator.generate import clinic, simulated
+from bylaw.packs.clinic.simulator.needs import shows
+from bylaw.packs.clinic.simulator.tasks import make
+from bylaw.trace import Call, Event, Message, Result
+
+PACK = load_pack("clinic")
+
+
+class Talk:
+    """A short conversation with the clinic's own desk."""
+
+    def __init__(self) -> None:
+        self.place = clinic()
+        self.place.desk.reset()
+        self.events: list[Event] = []
+        self.turn = 0
+
+    def user(self, text: str) -> None:
+        self.turn += 1
+        self.events.append(Message("user", text, turn=self.turn))
+
+    def agent(self, text: str) -> Span:
+        self.turn += 1
+        self.events.append(Message("agent", text, turn=self.turn))
+        return Span(len(self.events) - 1, len(self.events))
+
+    def call(self, tool: str, **arguments: Any) -> Span:
+        self.turn += 1
+        step = len(self.events)
+        self.events.append(Call(tool, arguments, turn=self.turn))
+        answer = self.place.desk.call(tool, arguments)
+        self.events.append(Result(step, answer if isinstance(answer, str) else json.dumps(answer), tool=tool))
+        return Span(step, step + 1)
+
+
+def _patient(**wanted: Any) -> str:
+    for patient in clinic().patients:
+        row = clinic().desk.need("Patient", patient)
+        if all(row[name] == value for name, value in wanted.items()):
+            return patient
+    raise AssertionError(wanted)
+
+
+def test_a_look_up_serves_the_policies_that_it_moves_on() -> None:
+    talk = Talk()
+    talk.user("Please change my email.")
+    patient = _patient(identity_checked=1)
+    span = talk.call("get_patient", patient_id=patient)
+    write = Serving(Call("update_contact", {"patient_id": patient, "email": "a@example.com"}))
+    thought = think(PACK, talk.events, span, write, seed=1)
+    assert thought.bearing.purpose == "look_up"
+    assert thought.required == {"identity-checked"}
+    assert "need a checked identity" in thought.text or "identity has been checked" in thought.text
+    assert "identity checked" in thought.text
+
+
+def test_a_refusal_states_the_policy_that_denies_and_why() -> None:
+    talk = Talk()
+    talk.user("Please change my email.")
+    patient = _patient(identity_checked=0)
+    talk.call("get_patient", patient_id=patient)
+    span = talk.agent("I cannot do that.")
+    write = Serving(Call("update_contact", {"patient_id": patient, "email": "a@example.com"}), is_made=False)
+    thought = think(PACK, talk.events, span, write, seed=3)
+    assert thought.bearing.purpose == "refuse"
+    assert thought.required == {"identity-checked"}
+    assert "identity has not been checked" in thought.text
+    assert "identity checked: no" in thought.text
+
+
+def test_an_announcement_serves_the_rule_and_what_settles_its_values() -> None:
+    talk = Talk()
+    talk.user("I want to be a Silver member.")
+    patient = _patient(balance_due="0.00")
+    talk.call("get_patient", patient_id=patient)
+    span = talk.agent("I will change your membership to Silver. Shall I?")
+    membership = clinic().desk.need("Patient", patient)["membership_id"]
+    arguments = {"patient_id": patient, "membership_id": membership, "new_tier": "silver"}
+    thought = think(PACK, talk.events, span, Serving(Call("change_membership", arguments)), seed=1)
+    assert thought.bearing.purpose == "announce"
+    assert thought.required == {"confirm-before-change", "upgrade-balance"}
+    talk.user("yes")
+    span = talk.call("change_membership", **arguments)
+    made = think(PACK, talk.events, span, next_write(PACK, talk.events, span.start), seed=1)
+    assert made.bearing.purpose == "write"
+    assert made.required == {"confirm-before-change", "one-change-at-a-time", "upgrade-balance"}
+    assert "new tier silver" in made.text
+    span = talk.agent("Done.")
+    done = think(PACK, talk.events, span, None, seed=1)
+    assert done.required == frozenset()
+
+
+def test_a_question_serves_the_policies_that_hang_on_the_answer() -> None:
+    talk = Talk()
+    talk.user("Please cancel A0001.")
+    row = next(row for patient in clinic().patients for row in clinic().desk.rows("Appointment", "patient_id", patient))
+    arguments = {
+        "patient_id": row["patient_id"],
+        "appointment_id": row["appointment_id"],
+        "late_fee": "0.00",
+        "reason": "illness",
+    }
+    span = talk.agent("May I ask why you want to cancel?")
+    thought = think(PACK, talk.events, span, Serving(Call("cancel_appointment", arguments)), seed=2)
+    assert thought.bearing.purpose == "ask"
+    assert thought.required == {"late-cancel-fee"}
+    assert "Why does the caller want to cancel?" in thought.text
+
+
+def _conversations(count: int) -> list[Any]:
+    return [made.trajectory for made in simulated(11, count)]
+
+
+def test_thoughts_name_no_ids_keep_short_and_vary_with_the_seed() -> None:
+    ids = [name for name in PACK.policies if "-" in name]
+    differ = total = 0
+    for trajectory in _conversations(40):
+        events = trajectory.events
+        for span in spans(PACK, events):
+            serving = next_write(PACK, events, span.start)
+            one, two = (think(PACK, events, span, serving, seed=seed) for seed in (1, 2))
+            assert one == think(PACK, events, span, serving, seed=1)
+            assert one.required == two.required
+            assert not [name for name in ids if name in one.text]
+            calls = sum(isinstance(event, Call) for event in events[span.start : span.end])
+            assert calls > 1 or len(one.text.split()) <= SOFT, one.text
+            if one.required:
+                total += 1
+                differ += one.text != two.text
+    assert total > 100
+    assert differ > 0.9 * total
+
+
+def test_what_the_simulator_itself_says_a_look_up_shows_is_among_what_it_serves() -> None:
+    """The simulator's own runs know nothing of guards: every policy whose true path a look-up goes on is served."""
+    place = clinic()
+    looked = 0
+    for number in range(60):
+        place.desk.reset()
+        task = make(place, random.Random(number), f"t{number}")
+        for want in task.wants:
+            talk = Talk()
+            talk.user("hello")
+            known: dict[Any, Any] = {}
+            for tool in ("get_patient", "get_slot", "get_appointment", "get_invoice", "get_prescription"):
+                key = tool.removeprefix("get_") + "_id"
+                if key not in want.arguments:
+                    continue
+                arguments = {key: want.arguments[key]}
+                answer = place.desk.call(tool, arguments)
+                found = dict(shows(tool, arguments, answer))
+                moved = {
+                    policy
+                    for policy, run in place.runs(want).items()
+                    if any(fact in found and fact not in known for fact, _ in run.path[: _reach(run.path, known) + 1])
+                }
+                span = talk.call(tool, **arguments)
+                serving = Serving(Call(want.tool, want.arguments), is_made=False)
+                served = think(PACK, talk.events, span, serving, seed=number).required
+                assert moved <= served, (want, tool)
+                known.update(found)
+                looked += 1
+    assert looked > 100
+
+
+def _reach(path: Any, known: dict[Any, Any]) -> int:
+    """How far along its path a run gets with what is known."""
+    for position, (fact, _) in enumerate(path):
+        if fact not in known:
+            return position
+    return len(path)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_look_up_whose_result_was_lost_serves_what_it_is_declared_to_show(seed: int) -> None:
+    talk = Talk()
+    talk.user("Please change my email.")
+    patient = _patient(identity_checked=1)
+    talk.events.append(Call("get_patient", {"patient_id": patient}, turn=9))
+    write = Serving(Call("update_contact", {"patient_id": patient, "email": "a@example.com"}))
+    assert think(PACK, talk.events, Span(1, 2), write, seed=seed).required == {"identity-checked"}
