@@ -8,11 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from typer.main import get_command
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from bylaw.cli.app import COMMANDS, build
-from bylaw.cli.rules import rules_app
+from bylaw.cli.app import COMMANDS, app
+from bylaw.cli.rules import rules_command
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
 _BLOCK = re.compile(r"(<!-- help: ([\w ]+) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
@@ -20,14 +19,13 @@ _BLOCK = re.compile(r"(<!-- help: ([\w ]+) -->\n```text\n)(.*?)(```\n)", re.DOTA
 
 def commands() -> Iterator[str]:
     """Every command, those of `rules` as `rules NAME`."""
-    yield from COMMANDS
-    yield from (f"rules {name}" for name in getattr(get_command(rules_app), "commands"))  # noqa: B009
+    yield from (name for name in COMMANDS if name != "rules")
+    yield from (f"rules {name}" for name in rules_command.commands)
 
 
 def help_of(command: str) -> str:
     """What `bylaw COMMAND --help` prints at 80 columns."""
-    words = command.split()
-    done = CliRunner(env={"COLUMNS": "80"}).invoke(build(words), [*words, "--help"], prog_name="bylaw")
+    done = CliRunner(env={"COLUMNS": "80"}).invoke(app, [*command.split(), "--help"], prog_name="bylaw")
     return "".join(f"{line.rstrip()}\n" for line in done.output.strip().splitlines())
 
 

@@ -27,6 +27,6 @@ def test_importing_the_package_is_cheap() -> None:
 
 
 def test_importing_the_package_brings_neither_terminal_nor_readers() -> None:
-    code = "import sys, bylaw; print([m for m in ('typer', 'rich', 'yaml', 'msgspec') if m in sys.modules])"
+    code = "import sys, bylaw; print([m for m in ('click', 'rich', 'yaml', 'msgspec') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,10 +1,14 @@
 """What a newcomer types first, and what it tells them."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from bylaw.cli.app import COMMANDS, app
 from bylaw.cli.audit import audit_command
 from tests.docs.walkthrough import ROOT, blocks, run
 
@@ -78,5 +82,28 @@ def test_a_pack_that_only_chooses_says_among_what(hotel: Path) -> None:
 
 
 def test_every_option_of_audit_says_what_it_does() -> None:
-    assert audit_command.__defaults__ is not None
-    assert all(getattr(option, "help", None) for option in audit_command.__defaults__)
+    assert len(audit_command.params) > 15
+    assert all(parameter.help for parameter in audit_command.params)
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    context = click.Context(app)
+    for name, line in COMMANDS.items():
+        command = app.get_command(context, name)
+        assert command is not None
+        assert command.get_short_help_str(limit=200) == line
+
+
+def test_help_imports_no_command() -> None:
+    code = (
+        "import sys; from bylaw.cli.app import app; app(['--help'], standalone_mode=False);"
+        " print(sorted(m for m in sys.modules if m.startswith(('bylaw.', 'rich', 'msgspec', 'yaml'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['bylaw.cli', 'bylaw.cli.app', 'bylaw.errors']"
+
+
+def test_a_mistyped_command_is_put_right(hotel: Path) -> None:
+    done = run("bylaw auditt", hotel)
+    assert done.returncode == 2
+    assert "Did you mean 'audit'?" in done.stdout

@@ -5,9 +5,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from bylaw.cli.rules import rules_app
+from bylaw.cli.rules import rules_command
 from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
 
@@ -15,7 +15,7 @@ PACKS = ("clinic", "tau-airline/tau1", "tau-airline/tau2")
 
 
 def printed(*arguments: str) -> str:
-    return CliRunner().invoke(rules_app, arguments, catch_exceptions=False).output
+    return CliRunner().invoke(rules_command, arguments, catch_exceptions=False).output
 
 
 @pytest.mark.parametrize("pack", PACKS)

@@ -102,7 +102,7 @@ def test_folders_are_searched_and_what_is_no_log_is_named(tmp_path: Path) -> Non
 
 
 def test_importing_the_scan_brings_no_terminal() -> None:
-    code = "import sys, bylaw.scan; assert not {'rich', 'typer'} & set(sys.modules)"
+    code = "import sys, bylaw.scan; assert not {'rich', 'click'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

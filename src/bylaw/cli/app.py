@@ -2,70 +2,71 @@
 
 import importlib
 import os
-import signal
 import sys
-from collections.abc import Sequence
 from typing import NoReturn
 
-import typer
+import click
 
 from bylaw import __version__
 from bylaw.errors import BylawError, PackError, UsageError
 
-COMMANDS = ("demo", "audit", "check", "explain", "report", "scan", "init")
-"""Each is a module of this area with a function `NAME_command`."""
+COMMANDS = {
+    "demo": "Show what a near-miss is, on the shipped example.",
+    "audit": "Audit recorded conversations under a policy pack.",
+    "check": "Check a pack: load it, run every case, report coverage.",
+    "explain": "Explain the verdict on one call, or a broken rule.",
+    "report": "Write report.html from an audit's folder.",
+    "scan": "Show what logs tell without a pack, a model or a database.",
+    "init": "Start a pack from logs and a policy document.",
+    "rules": "Rules that bind whole conversations.",
+}
+"""Each is `NAME_command` in the module of its name, and says this of itself: the list needs none of them imported."""
 
 
-def build(arguments: Sequence[str]) -> typer.Typer:
-    """The command line; only the module of the command asked for is imported, all of them for help."""
-    app = typer.Typer(
-        name="bylaw",
-        help="Hold an LLM agent's tool calls to a written policy.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-    )
-    app.callback(invoke_without_command=True)(_root)
-    asked = next((argument for argument in arguments if not argument.startswith("-")), None)
-    for name in (asked,) if asked in COMMANDS else () if asked == "rules" else COMMANDS:
-        module = importlib.import_module(f"bylaw.cli.{name}")
-        app.command(name)(getattr(module, f"{name}_command"))
-    if asked == "rules" or asked not in COMMANDS:
-        from bylaw.cli.rules import rules_app
+class _Commands(click.Group):
+    """Imports a command's module only when the command is asked for."""
 
-        app.add_typer(rules_app, name="rules")
-    return app
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            raise click.NoSuchCommand(cmd_name, possibilities=COMMANDS, ctx=ctx)
+        return getattr(importlib.import_module(f"bylaw.cli.{cmd_name}"), f"{cmd_name}_command")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
-def _root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
-    if version:
-        print(__version__)
-        raise typer.Exit
+@click.command("bylaw", cls=_Commands, context_settings={"show_default": True})
+@click.version_option(__version__, message="%(version)s", help="Print the version and stop.")
+def app() -> None:
+    """Hold an LLM agent's tool calls to a written policy."""
 
 
-class _Stopped(BaseException):
-    """The user pressed Ctrl-C. Not KeyboardInterrupt: typer would end with 1, the status of a finding."""
-
-
-def _stop(*_: object) -> None:
-    raise _Stopped
+@app.result_callback()
+def _end(status: int | None) -> None:  # pyright: ignore[reportUnusedFunction]
+    """What a command returns is its exit status; nothing means 0."""
+    raise click.exceptions.Exit(status or 0)
 
 
 def run() -> None:
     """Run the command line; an error the user can fix is one line and status 2."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _stop)
     try:
         try:
-            if sys.argv[1:] == ["--version"]:
-                print(__version__)
-            else:
-                build(sys.argv[1:])()
+            # Not `app()`: it makes 1, the status of a finding, of Ctrl-C and of a closed pipe.
+            with app.make_context("bylaw", sys.argv[1:]) as context:
+                app.invoke(context)
         finally:
             print(end="", flush=True)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
     except SystemExit as end:
-        # typer and rich make 1 of a closed pipe, the status of a finding.
+        # So does rich.
         if isinstance(end.__context__, BrokenPipeError):
             _leave()
         raise
@@ -80,7 +81,7 @@ def run() -> None:
     except BylawError as error:
         print(f"bylaw: {error.code} {error}", file=sys.stderr)
         sys.exit(2)
-    except (_Stopped, KeyboardInterrupt):
+    except KeyboardInterrupt:
         print("\nbylaw: stopped before the end", file=sys.stderr)
         sys.exit(130)
     except OSError as error:

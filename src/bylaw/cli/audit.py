@@ -2,11 +2,10 @@
 
 import sys
 from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import typer
+import click
 
 from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import compare, read_baseline, write_comparison
@@ -19,96 +18,109 @@ from bylaw.audit.sarif import write_sarif
 from bylaw.audit.waiver import read_waivers
 from bylaw.cli.comparison import print_comparison
 from bylaw.cli.console import open_console
-from bylaw.cli.logs import HELP, Logs, open_logs
+from bylaw.cli.logs import Logs, logs_argument, open_logs
 from bylaw.cli.tables import print_summary
 
-
-class FailOn(StrEnum):
-    """Which findings make the exit status 1."""
-
-    violation = "violation"
-    near_miss = "near_miss"
-    rule = "rule"
+_FILE = click.Path(path_type=Path)
 
 
-class Severity(StrEnum):
-    """How severe a policy is."""
-
-    high = "high"
-    medium = "medium"
-    low = "low"
-
-
-class Without(StrEnum):
-    """What stands in for a world where none is given."""
-
-    hindsight = "hindsight"
-    none = "none"
-
-
+@click.command("audit")
+@logs_argument
+@click.option(
+    "--pack", metavar="PACK", required=True, help="A pack's folder, or the name of one that comes with Bylaw."
+)
+@click.option(
+    "--world",
+    metavar="FILE",
+    type=_FILE,
+    help="The database the conversations started from: SQLite or JSON, or what the pack reads.",
+)
+@click.option(
+    "--without-world",
+    type=click.Choice(("hindsight", "none")),
+    default="hindsight",
+    help="Without a database: rest on what the whole conversation shows, or on nothing.",
+)
+@click.option(
+    "--out", metavar="DIR", type=_FILE, default="out", help="Folder for summary.json, calls.jsonl and the rest."
+)
+@click.option("--document", metavar="FILE", type=_FILE, help="The policy document, where the pack only names it.")
+@click.option(
+    "--tasks",
+    metavar="FILE",
+    type=_FILE,
+    help="Tasks of tau2-bench: their gold actions, replayed on --world, give outcomes.",
+)
+@click.option("--agent", metavar="NAME", help="Count every conversation under this name.")
+@click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Worker processes; the results are the same whatever N.",
+)
+@click.option("--report", is_flag=True, help="Also write report.html.")
+@click.option(
+    "--fail-on",
+    multiple=True,
+    type=click.Choice(("violation", "near_miss", "rule")),
+    help="Exit with 1 where such a finding was made (near_miss: a violation too); repeatable.",
+)
+@click.option(
+    "--min-severity",
+    type=click.Choice(("high", "medium", "low")),
+    default="low",
+    help="For --fail-on: only under policies at least this severe.",
+)
+@click.option(
+    "--baseline",
+    metavar="DIR",
+    type=_FILE,
+    help="Folder of an earlier audit: only what is new counts for --fail-on.",
+)
+@click.option(
+    "--waivers",
+    metavar="FILE",
+    type=_FILE,
+    help="Findings that somebody answers for, with a reason and an expiry.",
+)
+@click.option("--sarif", metavar="FILE", type=_FILE, help="Also write the findings as SARIF 2.1.0.")
+@click.option("--junit", metavar="FILE", type=_FILE, help="Also write the calls as JUnit XML.")
+@click.option("--redact", is_flag=True, help="Write no text of the logs, and pseudonyms for ids.")
+@click.option(
+    "--redact-key",
+    metavar="TEXT",
+    envvar="BYLAW_REDACT_KEY",
+    show_envvar=True,
+    help="Pseudonyms that stay the same from run to run; else random.",
+)
 def audit_command(
-    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help=HELP),
-    pack: str = typer.Option(
-        ..., "--pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."
-    ),
-    world: Path | None = typer.Option(
-        None,
-        "--world",
-        metavar="FILE",
-        help="The database the conversations started from: SQLite or JSON, or what the pack reads.",
-    ),
-    without_world: Without = typer.Option(
-        Without.hindsight,
-        "--without-world",
-        help="Without a database: rest on what the whole conversation shows, or on nothing.",
-    ),
-    out: Path = typer.Option(
-        Path("out"), "--out", metavar="DIR", help="Folder for summary.json, calls.jsonl and the rest."
-    ),
-    document: Path | None = typer.Option(
-        None, "--document", metavar="FILE", help="The policy document, where the pack only names it."
-    ),
-    tasks: Path | None = typer.Option(
-        None,
-        "--tasks",
-        metavar="FILE",
-        help="Tasks of tau2-bench: their gold actions, replayed on --world, give outcomes.",
-    ),
-    agent: str | None = typer.Option(None, "--agent", metavar="NAME", help="Count every conversation under this name."),
-    jobs: int = typer.Option(
-        1, "--jobs", min=1, metavar="N", help="Worker processes; the results are the same whatever N."
-    ),
-    report: bool = typer.Option(False, "--report", help="Also write report.html."),
-    fail_on: list[FailOn] = typer.Option(
-        [], "--fail-on", help="Exit with 1 where such a finding was made (near_miss: a violation too); repeatable."
-    ),
-    min_severity: Severity = typer.Option(
-        Severity.low, "--min-severity", help="For --fail-on: only under policies at least this severe."
-    ),
-    baseline: Path | None = typer.Option(
-        None, "--baseline", metavar="DIR", help="Folder of an earlier audit: only what is new counts for --fail-on."
-    ),
-    waivers: Path | None = typer.Option(
-        None, "--waivers", metavar="FILE", help="Findings that somebody answers for, with a reason and an expiry."
-    ),
-    sarif: Path | None = typer.Option(None, "--sarif", metavar="FILE", help="Also write the findings as SARIF 2.1.0."),
-    junit: Path | None = typer.Option(None, "--junit", metavar="FILE", help="Also write the calls as JUnit XML."),
-    redact: bool = typer.Option(False, "--redact", help="Write no text of the logs, and pseudonyms for ids."),
-    redact_key: str | None = typer.Option(
-        None,
-        "--redact-key",
-        metavar="TEXT",
-        envvar="BYLAW_REDACT_KEY",
-        help="Pseudonyms that stay the same from run to run; else random.",
-    ),
-) -> None:
+    logs: tuple[Path, ...],
+    pack: str,
+    world: Path | None,
+    without_world: Literal["hindsight", "none"],
+    out: Path,
+    document: Path | None,
+    tasks: Path | None,
+    agent: str | None,
+    jobs: int,
+    report: bool,
+    fail_on: tuple[str, ...],
+    min_severity: str,
+    baseline: Path | None,
+    waivers: Path | None,
+    sarif: Path | None,
+    junit: Path | None,
+    redact: bool,
+    redact_key: str | None,
+) -> int:
     """Audit recorded conversations under a policy pack."""
     key = redaction_key(redact_key) if redact else None
     mark = Pseudonyms(key).mark if key is not None else None
     before = read_baseline(baseline, redacted=mark) if baseline is not None else None
     waived = read_waivers(waivers) if waivers is not None else None
     with open_logs(logs, without=out) as opened:
-        request = Request(opened.files, pack, world, without_world.value, document, tasks, agent, jobs, key)
+        request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key)
         found = audit(request, out, progress=_progress())
         _say(found, opened)
         if key is not None:
@@ -133,7 +145,7 @@ def audit_command(
 
         print(f"Wrote {write_report(out)}")
     counted = comparison.new if comparison is not None else read_findings(out)
-    raise typer.Exit(_status(found, counted, fail_on, min_severity))
+    return _status(found, counted, fail_on, min_severity)
 
 
 def _progress() -> Any:
@@ -158,10 +170,10 @@ def _say(report: Report, logs: Logs) -> None:
     print_summary(report.summary, open_console(), report.out)
 
 
-def _status(report: Report, findings: Iterable[Finding], fail_on: list[FailOn], severity: Severity) -> int:
-    verdicts = {word.value for word in fail_on}
+def _status(report: Report, findings: Iterable[Finding], fail_on: Iterable[str], severity: str) -> int:
+    verdicts = set(fail_on)
     if "near_miss" in verdicts:
         verdicts.add("violation")
-    if verdicts and any(finding.counts(verdicts, severity.value) for finding in findings):
+    if verdicts and any(finding.counts(verdicts, severity) for finding in findings):
         return 1
     return 3 if report.skipped else 0

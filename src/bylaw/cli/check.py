@@ -4,7 +4,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 from rich.console import Console
 from rich.text import Text
 
@@ -17,20 +17,23 @@ from bylaw.policy.folder import find_folder, read_folder
 from bylaw.rule.lint import lint
 
 
-def check_command(
-    pack: str = typer.Argument(..., metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."),
-    document: Path | None = typer.Option(
-        None, "--document", metavar="FILE", help="The policy document, where the pack only names it."
-    ),
-    sentences: bool = typer.Option(False, "--sentences", help="List every sentence with what covers it."),
-) -> None:
+@click.command("check")
+@click.argument("pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw.")
+@click.option(
+    "--document",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The policy document, where the pack only names it.",
+)
+@click.option("--sentences", is_flag=True, help="List every sentence with what covers it.")
+def check_command(pack: str, document: Path | None, sentences: bool) -> int:
     """Check a pack: load it, run every case, report coverage."""
     root = find_folder(pack)
     variants: list[dict[str, Any]] = read_folder(root).manifest.data.get("variants") or []
     names = [root / str(variant["name"]) for variant in variants] if variants else [root]
     console = open_console()
     sound = [_check(load_pack(name, document=document), console, sentences) for name in names]
-    raise typer.Exit(0 if all(sound) else 1)
+    return 0 if all(sound) else 1
 
 
 def _check(pack: Pack, console: Console, sentences: bool) -> bool:

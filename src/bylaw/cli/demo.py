@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 from rich.console import Console
 from rich.padding import Padding
 from rich.rule import Rule
@@ -21,11 +21,15 @@ from bylaw.cli.tables import agents_table
 from bylaw.packs.clinic import story
 
 
-def demo_command(
-    out: Path = typer.Option(
-        Path("bylaw-demo"), "--out", metavar="DIR", help="Folder for the demo's audit and report."
-    ),
-) -> None:
+@click.command("demo")
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default="bylaw-demo",
+    help="Folder for the demo's audit and report.",
+)
+def demo_command(out: Path) -> None:
     """Show what a near-miss is, on the shipped example."""
     console = open_console()
     out.mkdir(parents=True, exist_ok=True)

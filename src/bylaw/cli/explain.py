@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
@@ -28,13 +28,16 @@ EXAMPLE = "(example written by init)"
 """Stands in the definition of a policy that cites a sentence which its guard does not hold anyone to."""
 
 
-def explain_command(
-    out: Path = typer.Argument(..., metavar="OUT", help="The folder an audit wrote."),
-    trajectory: str = typer.Argument(..., metavar="TRAJECTORY", help="The conversation's id, as in calls.jsonl."),
-    step: int | None = typer.Argument(
-        None, metavar="STEP", help="The step of a write call, or one that broke a rule; without it they are listed."
-    ),
-) -> None:
+@click.command("explain")
+@click.argument("out", type=click.Path(path_type=Path), help="The folder an audit wrote.")
+@click.argument("trajectory", help="The conversation's id, as in calls.jsonl.")
+@click.argument(
+    "step",
+    type=int,
+    required=False,
+    help="The step of a write call, or one that broke a rule; without it they are listed.",
+)
+def explain_command(out: Path, trajectory: str, step: int | None) -> None:
     """Explain the verdict on one call, or a broken rule."""
     lines = _lines(out, trajectory)
     console = open_console()

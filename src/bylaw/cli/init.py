@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import msgspec
-import typer
 
-from bylaw.cli.logs import HELP, open_logs
+from bylaw.cli.logs import logs_argument, open_logs
 from bylaw.errors import UsageError
 from bylaw.policy.document import Document
 from bylaw.scan.override import read_effects
@@ -16,12 +16,18 @@ from bylaw.scan.skeleton import Skeleton, skeleton
 _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
 
 
-def init_command(
-    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help=HELP),
-    policy: Path = typer.Option(..., "--policy", metavar="FILE", help="The policy document, Markdown or plain text."),
-    out: Path = typer.Option(Path("pack"), "--out", metavar="DIR", help="Folder for the new pack."),
-    effects: Path | None = typer.Option(None, "--effects", metavar="FILE", help="Effects you corrected after a scan."),
-) -> None:
+@click.command("init")
+@logs_argument
+@click.option(
+    "--policy",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The policy document, Markdown or plain text.",
+)
+@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), default="pack", help="Folder for the new pack.")
+@click.option("--effects", metavar="FILE", type=click.Path(path_type=Path), help="Effects you corrected after a scan.")
+def init_command(logs: tuple[Path, ...], policy: Path, out: Path, effects: Path | None) -> int:
     """Start a pack from logs and a policy document.
 
     Tools, things and observations are taken from the logs; every sentence of the document is listed as unenforced.
@@ -29,16 +35,16 @@ def init_command(
     made = init_pack(logs, policy, out, effects=effects)
     scan = made.scan
     writes = sum(guess.effect == "write" for guess in scan.tools)
-    typer.echo(f"read {scan.trajectories:,} conversations: {len(scan.tools)} tools, {writes} of them writes")
+    print(f"read {scan.trajectories:,} conversations: {len(scan.tools)} tools, {writes} of them writes")
     if scan.unreadable:
         records = "record" if scan.unreadable == 1 else "records"
-        typer.echo(f"{scan.unreadable:,} {records} could not be read, e.g. {scan.faults[0]}")
+        print(f"{scan.unreadable:,} {records} could not be read, e.g. {scan.faults[0]}")
     for path in made.files:
-        typer.echo(f"  wrote {out / path}")
-    typer.echo(f"things: {', '.join(made.things) or 'none that the results show'}")
-    typer.echo(f"sentences: {made.sentences}, all unenforced so far; {_guard(made)}")
-    typer.echo(f"next: correct {out / 'tools.yaml'}, then `bylaw check {out}`")
-    raise typer.Exit(3 if scan.unreadable else 0)
+        print(f"  wrote {out / path}")
+    print(f"things: {', '.join(made.things) or 'none that the results show'}")
+    print(f"sentences: {made.sentences}, all unenforced so far; {_guard(made)}")
+    print(f"next: correct {out / 'tools.yaml'}, then `bylaw check {out}`")
+    return 3 if scan.unreadable else 0
 
 
 def _guard(made: Skeleton) -> str:

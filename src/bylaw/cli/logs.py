@@ -8,12 +8,20 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import click
 from msgspec import Struct
 
 from bylaw.errors import BylawError, FormatError, UsageError
 from bylaw.trace import Identities, Trajectory, read
 
-HELP = "Files or folders of recorded conversations; - is standard input."
+logs_argument = click.argument(
+    "logs",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="LOGS...",
+    help="Files or folders of recorded conversations; - is standard input.",
+)
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0")
 

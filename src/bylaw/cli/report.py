@@ -2,16 +2,24 @@
 
 from pathlib import Path
 
-import typer
+import click
 
 from bylaw.errors import UsageError
 
 
-def report_command(
-    out: Path = typer.Argument(..., metavar="OUT", help="The folder an audit wrote."),
-    target: Path | None = typer.Option(None, "--to", metavar="FILE", help="Where to write it; else OUT/report.html."),
-    opening: str = typer.Option("", "--opening", metavar="ID", help="The finding to open on; else the most telling."),
-) -> None:
+@click.command("report")
+@click.argument("out", type=click.Path(path_type=Path), help="The folder an audit wrote.")
+@click.option(
+    "--to",
+    "target",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Where to write it; else OUT/report.html.",
+)
+@click.option(
+    "--opening", metavar="ID", default="", show_default=False, help="The finding to open on; else the most telling."
+)
+def report_command(out: Path, target: Path | None, opening: str) -> None:
     """Write report.html from an audit's folder."""
     from bylaw.audit.report import write_report
 

@@ -4,7 +4,7 @@ import random
 import sys
 from pathlib import Path
 
-import typer
+import click
 from rich.text import Text
 
 from bylaw.cli.console import open_console
@@ -13,29 +13,40 @@ from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
 from bylaw.rule.formula import atoms
 
-_PACK = typer.Argument(..., metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw.")
-
-rules_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Rules that bind whole conversations.")
+_pack_argument = click.argument("pack", help="A pack's folder, or the name of one that comes with Bylaw.")
 
 
-@rules_app.command("eval")
-def eval_command() -> None:
+class _InOrder(click.Group):
+    """Lists its commands as they stand in this file."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group("rules", cls=_InOrder)
+def rules_command() -> None:
+    """Rules that bind whole conversations."""
+
+
+@rules_command.command("eval")
+def eval_command() -> int:
     """Evaluate formulas on traces, as JSON lines on stdin."""
     from bylaw.rule.lines import eval_lines
 
-    raise typer.Exit(eval_lines(sys.stdin.buffer, sys.stdout.buffer))
+    return eval_lines(sys.stdin.buffer, sys.stdout.buffer)
 
 
-@rules_app.command("margin")
-def margin_command() -> None:
+@rules_command.command("margin")
+def margin_command() -> int:
     """Weigh actions under rules, as JSON lines on stdin."""
     from bylaw.rule.margin import margin_lines
 
-    raise typer.Exit(margin_lines(sys.stdin.buffer, sys.stdout.buffer))
+    return margin_lines(sys.stdin.buffer, sys.stdout.buffer)
 
 
-@rules_app.command("list")
-def list_command(pack: str = _PACK) -> None:
+@rules_command.command("list")
+@_pack_argument
+def list_command(pack: str) -> None:
     """List the rules of a pack with their policies and predicates."""
     loaded = load_pack(pack)
     console = open_console()
@@ -51,12 +62,11 @@ def list_command(pack: str = _PACK) -> None:
             console.print(Text(f"    {name}: {predicate.description or predicate.way}", style="dim"))
 
 
-@rules_app.command("draw")
-def draw_command(
-    pack: str = _PACK,
-    name: str = typer.Argument(..., metavar="NAME", help="A rule (its automaton), or an action (its circuit)."),
-    out: Path | None = typer.Option(None, "--out", metavar="FILE", help="Where to write the SVG; else on stdout."),
-) -> None:
+@rules_command.command("draw")
+@_pack_argument
+@click.argument("name", help="A rule (its automaton), or an action (its circuit).")
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Where to write the SVG; else on stdout.")
+def draw_command(pack: str, name: str, out: Path | None) -> None:
     """Draw a rule's automaton or an action's circuit as SVG."""
     picture = _draw(load_pack(pack), name)
     if out is None:
@@ -85,12 +95,11 @@ def _draw(pack: Pack, name: str) -> str:
     raise UsageError(f"`{name}` is neither a rule nor an action of `{pack.name}`", hint=f"known: {known}")
 
 
-@rules_app.command("simulate")
-def simulate_command(
-    pack: str = _PACK,
-    steps: int = typer.Option(8, "--steps", min=1, metavar="N", help="Acts of the random episode."),
-    seed: int = typer.Option(1, "--seed", metavar="N", help="Another seed gives another episode."),
-) -> None:
+@rules_command.command("simulate")
+@_pack_argument
+@click.option("--steps", metavar="N", type=click.IntRange(min=1), default=8, help="Acts of the random episode.")
+@click.option("--seed", metavar="N", type=int, default=1, help="Another seed gives another episode.")
+def simulate_command(pack: str, steps: int, seed: int) -> None:
     """Walk the rules of a pack through a random episode."""
     from bylaw.rule.monitor import Monitor
 

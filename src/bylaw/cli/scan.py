@@ -4,13 +4,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import click
 import msgspec
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from bylaw.cli.console import open_console
-from bylaw.cli.logs import HELP, open_logs
+from bylaw.cli.logs import logs_argument, open_logs
 from bylaw.errors import UsageError
 from bylaw.scan import Scan, scan
 from bylaw.scan.argument import Argument, Strange
@@ -45,21 +45,33 @@ _LIMITS = (
 )
 
 
+@click.command("scan")
+@logs_argument
+@click.option("--effects", metavar="FILE", type=click.Path(path_type=Path), help="Effects that you corrected.")
+@click.option(
+    "--write-effects",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the guessed effects there, to be corrected.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.option("--agent", metavar="NAME", help="Count every conversation under this name.")
+@click.option(
+    "--examples", metavar="N", type=click.IntRange(min=1), default=20, help="Calls listed per finding in the JSON."
+)
 def scan_command(
-    logs: list[Path] = typer.Argument(..., metavar="LOGS...", help=HELP),
-    effects: Path | None = typer.Option(None, "--effects", metavar="FILE", help="Effects that you corrected."),
-    write_effects: Path | None = typer.Option(
-        None, "--write-effects", metavar="FILE", help="Write the guessed effects there, to be corrected."
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print everything as JSON."),
-    agent: str | None = typer.Option(None, "--agent", metavar="NAME", help="Count every conversation under this name."),
-    examples: int = typer.Option(20, "--examples", min=1, metavar="N", help="Calls listed per finding in the JSON."),
-) -> None:
+    logs: tuple[Path, ...],
+    effects: Path | None,
+    write_effects: Path | None,
+    as_json: bool,
+    agent: str | None,
+    examples: int,
+) -> int:
     """Show what logs tell without a pack, a model or a database."""
     found = scan_logs(
         logs, effects=effects, write_effects=write_effects, as_json=as_json, agent=agent, examples=examples
     )
-    raise typer.Exit(3 if found.unreadable else 0)
+    return 3 if found.unreadable else 0
 
 
 def scan_logs(
