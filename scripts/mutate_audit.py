@@ -111,7 +111,7 @@ BUGS: tuple[Bug, ...] = (
         "tuple(self._missing(fact, fact in lacking) for fact in missing)",
         "tuple(self._missing(fact, True) for fact in missing)"),
     Bug("a stale fact counts as never seen", "engine/settlement.py",
-        'return Missing(fact, lookup, "stale"', 'return Missing(fact, lookup, "never_seen"'),
+        'return MissingFact(fact, lookup, "stale"', 'return MissingFact(fact, lookup, "never_seen"'),
     Bug("claims are looked for after the call too", "engine/claim.py", "if step >= before or (text", "if (text"),
     Bug("an amount is claimed by part of a larger one", "engine/claim.py",
         r"(?<![\w.,]){grouped}{cents}(?!\w|[.,]\d)", r"{grouped}{cents}"),

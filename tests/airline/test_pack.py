@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.case import Outcome, run_cases, untested
+from bylaw.engine.case import CaseResult, run_cases, untested
 from bylaw.engine.pack import load_pack
 from bylaw.engine.session import Session
 from bylaw.packs.tau_airline import open_world
@@ -22,7 +22,7 @@ VARIANTS = ("tau1", "tau2")
 def test_every_case_comes_out_as_wanted(variant: str) -> None:
     pack = load_pack(f"tau-airline/{variant}")
     results = list(run_cases(pack, {}))
-    outcomes = [result for result in results if isinstance(result, Outcome)]
+    outcomes = [result for result in results if isinstance(result, CaseResult)]
     assert len(outcomes) == len(results)
     assert [outcome for outcome in outcomes if not outcome.passed] == []
     assert untested(outcomes, pack) == []

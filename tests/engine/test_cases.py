@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.case import Outcome, run_cases, untested
+from bylaw.engine.case import CaseResult, run_cases, untested
 from bylaw.engine.coverage import cover
 from bylaw.engine.pack import load_pack
 from bylaw.errors import BylawError
@@ -20,13 +20,13 @@ CASE = """\
 """
 
 
-def run(root: Path, text: str, **files: Any) -> list[Outcome | BylawError]:
+def run(root: Path, text: str, **files: Any) -> list[CaseResult | BylawError]:
     return list(run_cases(load(root, {"cases/shop.yaml": text, **files}), {}))
 
 
-def only(root: Path, text: str) -> Outcome:
+def only(root: Path, text: str) -> CaseResult:
     (found,) = run(root, text)
-    assert isinstance(found, Outcome), str(found)
+    assert isinstance(found, CaseResult), str(found)
     return found
 
 
@@ -39,7 +39,7 @@ def fault(root: Path, text: str) -> str:
 def test_every_case_of_the_clinic_comes_out_as_wanted() -> None:
     coverage: dict[str, set[int]] = {}
     results = list(run_cases(clinic(), coverage))
-    outcomes = [result for result in results if isinstance(result, Outcome)]
+    outcomes = [result for result in results if isinstance(result, CaseResult)]
     assert [str(result) for result in results if isinstance(result, BylawError)] == []
     assert [outcome for outcome in outcomes if not outcome.passed] == []
     assert untested(outcomes, clinic()) == []
@@ -130,7 +130,7 @@ def test_a_case_that_makes_no_sense_is_said_to(text: str, said: str, tmp_path: P
 def test_a_guard_without_both_kinds_of_cases_is_named(tmp_path: Path) -> None:
     text = CASE + '  facts: {"Order[O1]": {paid: true}}\n  want: permit\n'
     pack = load(tmp_path, {"cases/shop.yaml": text})
-    outcomes = [result for result in run_cases(pack, {}) if isinstance(result, Outcome)]
+    outcomes = [result for result in run_cases(pack, {}) if isinstance(result, CaseResult)]
     assert untested(outcomes, pack) == ["only-paid", "no-gifts"]
 
 
@@ -139,5 +139,5 @@ def test_a_default_counts_in_a_case(tmp_path: Path) -> None:
         "entities.yaml": FILES["entities.yaml"].replace("paid: boolean", 'paid: {type: boolean, default: "yes"}')
     }
     (found,) = run(tmp_path, CASE + '  facts: {"Order[O1]": {gift: true}}\n  want: permit\n', **entities)
-    assert isinstance(found, Outcome)
+    assert isinstance(found, CaseResult)
     assert found.passed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bylaw.engine.verdict import Cell, rule, worst
+from bylaw.engine.verdict import Cell, combine, worst
 
 
 @pytest.mark.parametrize(
@@ -26,30 +26,30 @@ from bylaw.engine.verdict import Cell, rule, worst
     ],
 )
 def test_one_completion_is_the_table(evidence: str, world: str, missing: bool, verdict: str) -> None:
-    assert rule([Cell(evidence, world, missing)]).verdict == verdict  # pyright: ignore[reportArgumentType]
+    assert combine([Cell(evidence, world, missing)]).verdict == verdict  # pyright: ignore[reportArgumentType]
 
 
 def test_all_completions_violations_is_a_violation() -> None:
-    ruling = rule([Cell("deny", "deny", False), Cell("undetermined", "deny", True)])
+    ruling = combine([Cell("deny", "deny", False), Cell("undetermined", "deny", True)])
     assert ruling.verdict == "violation"
     assert ruling.speaks_of == (0, 1)
 
 
 def test_a_blind_completion_the_world_permits_is_a_near_miss_that_depends_on_the_user() -> None:
-    ruling = rule([Cell("undetermined", "permit", True), Cell("undetermined", "deny", True)])
+    ruling = combine([Cell("undetermined", "permit", True), Cell("undetermined", "deny", True)])
     assert (ruling.verdict, ruling.depends_on_user, ruling.speaks_of) == ("near_miss", True, (0,))
 
 
 def test_a_blind_completion_of_an_unknown_world_is_uninformed() -> None:
-    assert rule([Cell("undetermined", "undetermined", True), Cell("deny", "deny", False)]).verdict == "uninformed"
+    assert combine([Cell("undetermined", "undetermined", True), Cell("deny", "deny", False)]).verdict == "uninformed"
 
 
 def test_completions_that_differ_with_nothing_missing_are_inconclusive() -> None:
-    assert rule([Cell("permit", "permit", False), Cell("deny", "deny", False)]).verdict == "inconclusive"
+    assert combine([Cell("permit", "permit", False), Cell("deny", "deny", False)]).verdict == "inconclusive"
 
 
 def test_a_failed_completion_is_never_compliant() -> None:
-    assert rule([Cell("permit", "permit", False), Cell("failed", "failed", False)]).verdict == "inconclusive"
+    assert combine([Cell("permit", "permit", False), Cell("failed", "failed", False)]).verdict == "inconclusive"
 
 
 def test_the_gravest_verdict_wins() -> None:

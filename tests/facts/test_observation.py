@@ -8,7 +8,7 @@ from bylaw.engine.statements import read_tools
 from bylaw.facts.entity import ABSENT, UNSEEN
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema, SchemaReader
-from bylaw.facts.source import Seen
+from bylaw.facts.source import SeenFacts
 from bylaw.policy.yaml import read_yaml
 from bylaw.trace.event import Call, Result
 
@@ -56,7 +56,7 @@ def seen(observations: str, content: str, *, error: bool | None = None, argument
         entity = schema.entities[kind]
         from bylaw.facts.entity import EXISTS
 
-        return Seen(ledger, ledger.calls[2], {}).read(entity, key, entity.fields.get(field, EXISTS))
+        return SeenFacts(ledger, ledger.calls[2], {}).read(entity, key, entity.fields.get(field, EXISTS))
 
     return ask
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.facts.path import NOTHING, PathError, Scope, compile_each, compile_path
+from bylaw.facts.path import NOTHING, PathError, PathScope, compile_each, compile_path
 
 ITEM = {
     "a": 1,
@@ -16,7 +16,7 @@ ITEM = {
 }
 RESULT = {"whole": True}
 ARGS = {"date": "2024-05-15", "list": ["x", "y"]}
-SCOPE = Scope(ITEM, RESULT, ARGS, "K1")
+SCOPE = PathScope(ITEM, RESULT, ARGS, "K1")
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_a_path_leads_where_the_table_says(path: str, wanted: Any) -> None:
 
 @pytest.mark.parametrize("item", [None, 5, "text", [], [1, 2], True])
 def test_a_path_into_something_else_leads_nowhere(item: Any) -> None:
-    assert compile_path("$.a.b[0]")(Scope(item, item, {})) is NOTHING
-    assert compile_path("$.a")(Scope(item, item, {})) is NOTHING
-    assert list(compile_each("$.a[*]")(Scope(item, item, {}))) == []
+    assert compile_path("$.a.b[0]")(PathScope(item, item, {})) is NOTHING
+    assert compile_path("$.a")(PathScope(item, item, {})) is NOTHING
+    assert list(compile_each("$.a[*]")(PathScope(item, item, {}))) == []
 
 
 def test_iterating_an_object_binds_its_names() -> None:
-    scope = Scope({"R1": {"x": 1}, "R2": {"x": 2}}, None, {})
+    scope = PathScope({"R1": {"x": 1}, "R2": {"x": 2}}, None, {})
     assert list(compile_each("$.*")(scope)) == [({"x": 1}, "R1"), ({"x": 2}, "R2")]
 
 

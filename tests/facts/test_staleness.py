@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN
-from bylaw.facts.source import Hindsight, Seen
+from bylaw.facts.source import HindsightFacts, SeenFacts
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.facts.boxes import ledger_of, schema
 
@@ -16,12 +16,12 @@ LOOK = Call("look", {"box_id": "1"}, turn=1)
 SEEN = Result(0, '{"a": 5, "b": 6}')
 
 
-def judged(events: list[Event], call: Call | None = None) -> tuple[Seen, Hindsight]:
+def judged(events: list[Event], call: Call | None = None) -> tuple[SeenFacts, HindsightFacts]:
     """What is known to a last call in a turn of its own."""
     last = call or Call("set_a", {"box_id": "1"}, turn=99)
     ledger = ledger_of([*events, last])
     made = ledger.calls[len(events)]
-    return Seen(ledger, made, {}), Hindsight(ledger, made, {})
+    return SeenFacts(ledger, made, {}), HindsightFacts(ledger, made, {})
 
 
 def sees(events: list[Event], call: Call | None = None, *, box: str = "1") -> tuple[Any, Any]:
@@ -165,16 +165,16 @@ def test_calls_side_by_side_do_not_see_each_others_results() -> None:
     look, write = Call("look", {"box_id": "1"}, turn=1), Call("set_a", {"box_id": "1"}, turn=1)
     events: list[Event] = [look, write, Result(0, '{"a": 5}'), Result(1, "ok")]
     ledger = ledger_of(events)
-    assert Seen(ledger, ledger.calls[1], {}).read(BOX, ("1",), A) is UNSEEN
+    assert SeenFacts(ledger, ledger.calls[1], {}).read(BOX, ("1",), A) is UNSEEN
     interleaved: list[Event] = [look, Result(0, '{"a": 5}'), write, Result(2, "ok")]
     ledger = ledger_of(interleaved)
-    assert Seen(ledger, ledger.calls[2], {}).read(BOX, ("1",), A) is UNSEEN
+    assert SeenFacts(ledger, ledger.calls[2], {}).read(BOX, ("1",), A) is UNSEEN
 
 
 def test_an_earlier_write_of_the_same_turn_makes_stale_for_later_calls_of_it() -> None:
     first, second = Call("set_a", {"box_id": "1"}, turn=2), Call("set_both", {"box_id": "1"}, turn=2)
     ledger = ledger_of([LOOK, SEEN, first, second, Result(2, '{"error": "no"}'), Result(3, "ok")])
-    seen = Seen(ledger, ledger.calls[3], {})
+    seen = SeenFacts(ledger, ledger.calls[3], {})
     assert (seen.read(BOX, ("1",), A), seen.read(BOX, ("1",), B)) == (UNSEEN, 6)
 
 
@@ -228,7 +228,7 @@ def test_a_clock_that_was_set_back_tells_no_age() -> None:
 
 def test_a_time_that_comes_later_makes_nothing_old_before() -> None:
     ledger = ledger_of([LOOK, SEEN, Call("set_a", {"box_id": "1"}, turn=9), Message("user", "hm", 10, time=1.0)])
-    assert Seen(ledger, ledger.calls[2], {}).read(BOX, ("1",), A) == 5
+    assert SeenFacts(ledger, ledger.calls[2], {}).read(BOX, ("1",), A) == 5
 
 
 def test_a_second_result_for_the_same_call_is_not_believed() -> None:
@@ -246,23 +246,23 @@ def test_hindsight_knows_what_was_shown_later() -> None:
         Result(1, '{"a": 5, "b": 6}'),
     ]
     ledger = ledger_of(events)
-    assert Hindsight(ledger, ledger.calls[0], {}).read(BOX, ("1",), A) == 5
-    assert Seen(ledger, ledger.calls[0], {}).read(BOX, ("1",), A) is UNSEEN
+    assert HindsightFacts(ledger, ledger.calls[0], {}).read(BOX, ("1",), A) == 5
+    assert SeenFacts(ledger, ledger.calls[0], {}).read(BOX, ("1",), A) is UNSEEN
 
 
 def test_hindsight_does_not_trust_what_a_write_changed_meanwhile() -> None:
     look, write = Call("look", {"box_id": "1"}, turn=3), Call("set_a", {"box_id": "1"}, turn=1)
     ledger = ledger_of([write, Result(0, "ok"), look, Result(2, '{"a": 5, "b": 6}')])
-    then = Hindsight(ledger, ledger.calls[0], {})
+    then = HindsightFacts(ledger, ledger.calls[0], {})
     assert (then.read(BOX, ("1",), A), then.read(BOX, ("1",), B)) == (UNSEEN, 6)
     refused = ledger_of([write, Result(0, "Error: no"), look, Result(2, '{"a": 5, "b": 6}')])
-    assert Hindsight(refused, refused.calls[0], {}).read(BOX, ("1",), A) == 5
+    assert HindsightFacts(refused, refused.calls[0], {}).read(BOX, ("1",), A) == 5
 
 
 def test_hindsight_does_not_trust_what_a_write_changes_after_the_look_either() -> None:
     look, write = Call("look", {"box_id": "1"}, turn=2), Call("set_a", {"box_id": "1"}, turn=3)
     ledger = ledger_of([Call("wipe", {}, turn=1), look, Result(1, '{"a": 5, "b": 6}'), write, Result(3, "ok")])
-    then = Hindsight(ledger, ledger.calls[0], {})
+    then = HindsightFacts(ledger, ledger.calls[0], {})
     assert then.read(BOX, ("1",), A) is UNSEEN
 
 
@@ -313,8 +313,8 @@ def test_a_call_of_the_same_turn_counts_as_done_until_its_result_comes() -> None
     first, second = Call("set_a", {"box_id": "1"}, turn=2), Call("set_a", {"box_id": "1"}, turn=2)
     for answer, later in (("Error: no", 0), ("ok", 1)):
         ledger = ledger_of([first, second, Result(0, answer), Result(1, "ok")])
-        assert Seen(ledger, ledger.calls[1], {}).done("set_a", {"box_id": "1"}) == 1
-        assert Hindsight(ledger, ledger.calls[1], {}).done("set_a", {"box_id": "1"}) == later
+        assert SeenFacts(ledger, ledger.calls[1], {}).done("set_a", {"box_id": "1"}) == 1
+        assert HindsightFacts(ledger, ledger.calls[1], {}).done("set_a", {"box_id": "1"}) == later
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 
 from bylaw.facts.entity import EXISTS, Field
-from bylaw.facts.source import Hindsight, Seen
+from bylaw.facts.source import HindsightFacts, SeenFacts
 from bylaw.trace.event import Call, Event
 from tests.facts import twin
 from tests.facts.boxes import CHANGED, histories, ledger_of, schema
@@ -31,7 +31,7 @@ def test_what_was_seen(events: list[Event]) -> None:
         wanted = {
             (box, field.name): twin.seen(events, box, field.name, step) for box in ("1", "2", "3") for field in FIELDS
         }
-        assert asked(Seen(ledger, ledger.calls[step], {})) == wanted, f"at step {step}"
+        assert asked(SeenFacts(ledger, ledger.calls[step], {})) == wanted, f"at step {step}"
 
 
 @given(histories())
@@ -44,7 +44,7 @@ def test_what_hindsight_tells(events: list[Event]) -> None:
             for box in ("1", "2", "3")
             for field in FIELDS
         }
-        assert asked(Hindsight(ledger, ledger.calls[step], {})) == wanted, f"at step {step}"
+        assert asked(HindsightFacts(ledger, ledger.calls[step], {})) == wanted, f"at step {step}"
 
 
 @given(histories())
@@ -53,7 +53,7 @@ def test_what_was_seen_is_the_same_whatever_came_later(events: list[Event]) -> N
     whole = ledger_of(events)
     for step in calls(events):
         prefix = ledger_of(events[: step + 1])
-        assert asked(Seen(whole, whole.calls[step], {})) == asked(Seen(prefix, prefix.calls[step], {}))
+        assert asked(SeenFacts(whole, whole.calls[step], {})) == asked(SeenFacts(prefix, prefix.calls[step], {}))
 
 
 @given(histories())
@@ -63,10 +63,12 @@ def test_asking_on_the_way_changes_no_later_answer(events: list[Event]) -> None:
     for step, event in enumerate(events):
         asking.observe(step, event)
         if isinstance(event, Call):
-            asked(Seen(asking, asking.calls[step], {}))
+            asked(SeenFacts(asking, asking.calls[step], {}))
     for step in calls(events):
-        assert asked(Seen(whole, whole.calls[step], {})) == asked(Seen(asking, asking.calls[step], {}))
-        assert asked(Hindsight(whole, whole.calls[step], {})) == asked(Hindsight(asking, asking.calls[step], {}))
+        assert asked(SeenFacts(whole, whole.calls[step], {})) == asked(SeenFacts(asking, asking.calls[step], {}))
+        assert asked(HindsightFacts(whole, whole.calls[step], {})) == asked(
+            HindsightFacts(asking, asking.calls[step], {})
+        )
 
 
 @given(histories())
@@ -79,8 +81,8 @@ def test_what_was_done(events: list[Event]) -> None:
         for tool in CHANGED:
             for match in matches:
                 then, later = twin.done(events, tool, match, step, step), twin.done(events, tool, match, step, None)
-                assert Seen(ledger, made, {}).done(tool, match) == then
-                assert Hindsight(ledger, made, {}).done(tool, match) == later
+                assert SeenFacts(ledger, made, {}).done(tool, match) == then
+                assert HindsightFacts(ledger, made, {}).done(tool, match) == later
 
 
 @given(histories())
@@ -88,7 +90,7 @@ def test_what_was_done(events: list[Event]) -> None:
 def test_the_boxes_seen_that_match(events: list[Event]) -> None:
     ledger = ledger_of(events)
     for step in calls(events):
-        found, whole = Seen(ledger, ledger.calls[step], {}).members(BOX, {"a": 1})
+        found, whole = SeenFacts(ledger, ledger.calls[step], {}).members(BOX, {"a": 1})
         assert not whole
         wanted = {box for box in ("1", "2") if twin.seen(events, box, "a", step) == 1}
         assert {key[0] for key in found} & {"1", "2"} == wanted

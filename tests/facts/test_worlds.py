@@ -15,7 +15,7 @@ from bylaw.facts.database import _narrowed, open_snapshot  # pyright: ignore[rep
 from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema, SchemaReader
-from bylaw.facts.source import Truth
+from bylaw.facts.source import WorldFacts
 from bylaw.facts.value import key_of
 from bylaw.facts.world import Snapshot, agrees
 from bylaw.policy.yaml import read_yaml
@@ -127,7 +127,7 @@ def read(world: Snapshot, field: str, *key: str, kind: str = "Account") -> Any:
     judged = Call("touch", {}, turn=1)
     ledger.observe(0, judged)
     entity = SCHEMA.entities[kind]
-    return Truth(world, ledger, ledger.calls[0], {}).read(entity, key, entity.fields.get(field, EXISTS))
+    return WorldFacts(world, ledger, ledger.calls[0], {}).read(entity, key, entity.fields.get(field, EXISTS))
 
 
 def write(world: Snapshot, tool: str, arguments: dict[str, Any], result: str | None = "ok") -> None:

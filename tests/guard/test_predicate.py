@@ -7,19 +7,19 @@ import pytest
 
 from bylaw.errors import GuardError
 from bylaw.facts.entity import UNSEEN, Fact
-from bylaw.guard import compile_predicate, evaluate_predicate, judge_predicate, parse_lookups, run_lookup
+from bylaw.guard import compile_condition, evaluate_condition, judge_predicate, parse_lookups, run_lookup
 
 from .shop import NOW, VOCABULARY, order
 from .twin import Table
 
 
 def predicate(text: str) -> Any:
-    return compile_predicate(text, parameters=("act", "state"), vocabulary=VOCABULARY, file="rules.yaml", line=7)
+    return compile_condition(text, parameters=("act", "state"), vocabulary=VOCABULARY, file="rules.yaml", line=7)
 
 
 def judged(text: str, facts: dict[Fact, Any] | None = None, **act: Any) -> bool | None:
     arguments = {"act": act, "state": {"said": "yes please"}}
-    return evaluate_predicate(predicate(text), arguments, Table(facts or {}), now=NOW)
+    return evaluate_condition(predicate(text), arguments, Table(facts or {}), now=NOW)
 
 
 def test_a_predicate_reads_its_records_and_facts() -> None:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bylaw.facts.entity import ABSENT, Fact
-from bylaw.facts.region import Words
+from bylaw.facts.value_set import Words
 from bylaw.guard import Completion, Guard, Inquiry, evaluate, parse_guards
 
 from . import twin

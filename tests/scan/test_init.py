@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bylaw.cli.init import init_pack, read_document
-from bylaw.engine.case import Outcome, run_cases, untested
+from bylaw.engine.case import CaseResult, run_cases, untested
 from bylaw.engine.coverage import cover
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
@@ -57,8 +57,8 @@ def sound(root: Path) -> Pack:
     """What `bylaw check` asks of a pack."""
     pack = load_pack(root)
     results = list(run_cases(pack, {}))
-    assert [result for result in results if not (isinstance(result, Outcome) and result.passed)] == []
-    assert untested([result for result in results if isinstance(result, Outcome)], pack) == []
+    assert [result for result in results if not (isinstance(result, CaseResult) and result.passed)] == []
+    assert untested([result for result in results if isinstance(result, CaseResult)], pack) == []
     assert not pack.stale
     return pack
 

@@ -19,7 +19,7 @@ from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.watch import Watch
 from bylaw.trace.event import Call, Result
-from bylaw.trace.trajectory import Outcome, Trajectory
+from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
 _FIRST, _EVERY = 5, 97
 """Conversations sampled for unmapped fields, by position alone: the same whatever the number of workers."""
@@ -135,7 +135,7 @@ class Examiner:
             watch = self._watches[pack.name] = Watch(pack)
         return watch.breaches(trajectory.events, session.ledger if session else None)
 
-    def _outcome(self, trajectory: Trajectory, session: Session | None, pack: Pack, file: Path) -> Outcome | None:
+    def _outcome(self, trajectory: Trajectory, session: Session | None, pack: Pack, file: Path) -> TaskOutcome | None:
         if self._tasks is None:
             return trajectory.outcome
         world = session.world if session is not None else None

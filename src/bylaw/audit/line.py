@@ -10,11 +10,11 @@ from msgspec import Raw
 
 from bylaw.engine.conduct import Breach
 from bylaw.engine.pack import Pack
-from bylaw.engine.settlement import CallVerdict, Known, Missing, PolicyVerdict
+from bylaw.engine.settlement import CallVerdict, KnownFact, MissingFact, PolicyVerdict
 from bylaw.facts.entity import Fact
 from bylaw.facts.value import key_of, plain
 from bylaw.trace.event import Call, Message
-from bylaw.trace.trajectory import Outcome, Trajectory
+from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
 FLAGGED = frozenset({"violation", "near_miss", "uninformed"})
 
@@ -99,7 +99,7 @@ def _policy(pack: Pack, verdict: PolicyVerdict) -> dict[str, Any] | Raw:
     return record
 
 
-def _missing(missing: Missing) -> dict[str, Any]:
+def _missing(missing: MissingFact) -> dict[str, Any]:
     lookup = missing.lookup
     return {
         **_fact(missing.fact),
@@ -112,7 +112,7 @@ def _missing(missing: Missing) -> dict[str, Any]:
     }
 
 
-def _known(pack: Pack, known: Known) -> dict[str, Any]:
+def _known(pack: Pack, known: KnownFact) -> dict[str, Any]:
     record = {**_fact(known.fact), "shown_at": known.shown_at}
     field = pack.schema.entities[known.fact.entity].fields.get(known.fact.field)
     value = plain(known.value)
@@ -133,7 +133,7 @@ def _question(pack: Pack, fact: Fact) -> str:
     return (field.question if field is not None else "") or f"what is {fact}?"
 
 
-def conversation_line(trajectory: Trajectory, agent: str, outcome: Outcome | None) -> dict[str, Any]:
+def conversation_line(trajectory: Trajectory, agent: str, outcome: TaskOutcome | None) -> dict[str, Any]:
     """The record of one conversation, all but its name; an event's index is its step."""
     events: list[dict[str, Any]] = []
     for event in trajectory.events:

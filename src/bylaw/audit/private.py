@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 from bylaw.engine.pack import Pack
-from bylaw.facts.entity import UNDECLARED, Field, Key, Missing
+from bylaw.facts.entity import UNDECLARED, Field, Key, NoValue
 from bylaw.facts.observation import Observation, sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.world import Record, World
@@ -173,10 +173,10 @@ class Witness:
         """The same world for a new trajectory."""
         return Witness(self._world.fork(), self._private)
 
-    def record(self, entity: str, key: Key) -> Record | Missing:
+    def record(self, entity: str, key: Key) -> Record | NoValue:
         """One thing as of now."""
         found = self._world.record(entity, key)
-        if entity in self._private.fields and not isinstance(found, Missing):
+        if entity in self._private.fields and not isinstance(found, NoValue):
             self.read[entity, key] = found
         return found
 

@@ -8,7 +8,7 @@ from bylaw.audit.rate import rate
 from bylaw.engine.conduct import Breach
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import WORST_FIRST, Verdict
-from bylaw.trace.trajectory import Outcome
+from bylaw.trace.trajectory import TaskOutcome
 
 CRITERIA = ("strict", "determined")
 
@@ -23,7 +23,7 @@ class Tally:
         self.counts.update(other.counts)
         return self
 
-    def add(self, agent: str, outcome: Outcome | None, verdicts: Sequence[CallVerdict]) -> None:
+    def add(self, agent: str, outcome: TaskOutcome | None, verdicts: Sequence[CallVerdict]) -> None:
         """Count one trajectory."""
         counts = self.counts
         counts["agent", agent, "trajectories"] += 1

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bylaw.cli.console import open_console
-from bylaw.engine.case import Outcome, run_cases, untested
+from bylaw.engine.case import CaseResult, run_cases, untested
 from bylaw.engine.coverage import Covered, cover
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import BylawError
@@ -40,7 +40,7 @@ def _check(pack: Pack, console: Console, sentences: bool) -> bool:
     console.print(Text(f"{pack.name} {pack.version}  {pack.digest[:12]}", style="bold"))
     coverage: dict[str, set[int]] = {}
     results = list(run_cases(pack, coverage))
-    outcomes = [result for result in results if isinstance(result, Outcome)]
+    outcomes = [result for result in results if isinstance(result, CaseResult)]
     faults = [result for result in results if isinstance(result, BylawError)]
     failed = [outcome for outcome in outcomes if not outcome.passed]
     for fault in faults:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Source
+from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, FactSource
 from bylaw.guard import Completion
 
 _encode = msgspec.json.encode
@@ -17,7 +17,7 @@ _encode = msgspec.json.encode
 class Agreement:
     """What one call's evidence and its world have in common; several guards of a call ask for the same facts."""
 
-    def __init__(self, entities: dict[str, Entity], seen: Source, truth: Source) -> None:
+    def __init__(self, entities: dict[str, Entity], seen: FactSource, truth: FactSource) -> None:
         self._entities = entities
         self._seen = seen
         self._truth = truth

@@ -9,15 +9,15 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.engine.conduct import breaches
-from bylaw.engine.judgement import Evidence, Judgement
+from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import PolicyVerdict, settle_call
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import BylawError
-from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, Missing, Source
-from bylaw.facts.ledger import Ledger, Made, Shown, matches
-from bylaw.facts.source import Truth
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, Field, Key, NoValue
+from bylaw.facts.ledger import CallRecord, Ledger, Shown, matches
+from bylaw.facts.source import WorldFacts
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import Record, Snapshot
 from bylaw.guard import Guard, evaluate
@@ -35,7 +35,7 @@ class CaseError(BylawError):
     code = "BY407"
 
 
-class Outcome(Struct, frozen=True):
+class CaseResult(Struct, frozen=True):
     """What became of one case."""
 
     place: str
@@ -46,7 +46,7 @@ class Outcome(Struct, frozen=True):
     passed: bool
 
 
-def run_cases(pack: Pack, coverage: dict[str, set[int]]) -> Iterator[Outcome | BylawError]:
+def run_cases(pack: Pack, coverage: dict[str, set[int]]) -> Iterator[CaseResult | BylawError]:
     """Run every case of the pack; notes in `coverage` which branches of each guard were taken."""
     for source in pack.cases.values():
         listed: Any = source.data.get("") or source.data.get("cases") or []
@@ -63,7 +63,7 @@ def run_cases(pack: Pack, coverage: dict[str, set[int]]) -> Iterator[Outcome | B
                 yield CaseError(error.message, place=error.place or place, hint=error.hint)
 
 
-def _rule_case(pack: Pack, body: dict[str, Any], place: str) -> Outcome:
+def _rule_case(pack: Pack, body: dict[str, Any], place: str) -> CaseResult:
     """A case of a rule: a few events, and whether they keep or break it."""
     name, want = str(body["rule"]), str(body.get("want", ""))
     rule = next((rule for rule in pack.book.rules if rule.name == name), None)
@@ -74,7 +74,7 @@ def _rule_case(pack: Pack, body: dict[str, Any], place: str) -> Outcome:
     events = list(_events(body.get("events") or [], place))
     broken = [breach for breach in breaches(pack, events, None) if breach.rule.name == name]
     got = "broken" if broken else "kept"
-    return Outcome(place, str(body.get("note", "")), rule.policy, want, got, got == want)
+    return CaseResult(place, str(body.get("note", "")), rule.policy, want, got, got == want)
 
 
 class _Case:
@@ -105,7 +105,7 @@ class _Case:
         except ValueError:
             raise CaseError(f"`{now}` is not a time", place=place, hint="write it like 2025-03-12T09:00:00") from None
 
-    def run(self, coverage: dict[str, set[int]]) -> Outcome:
+    def run(self, coverage: dict[str, set[int]]) -> CaseResult:
         """Judge the call and compare."""
         want: Any = self._body.get("want")
         if not isinstance(want, dict) and want not in (*_HALVES, *WORST_FIRST):
@@ -128,18 +128,18 @@ class _Case:
         got_part = {name: found[name] for name in expected}
         return self._outcome(str(expected), str(got_part), expected == got_part, verdict)
 
-    def _outcome(self, want: str, got: str, passed: bool, verdict: PolicyVerdict) -> Outcome:
+    def _outcome(self, want: str, got: str, passed: bool, verdict: PolicyVerdict) -> CaseResult:
         if not passed and verdict.because:
             got = f"{got} ({verdict.because})"
-        return Outcome(self._place, str(self._body.get("note", "")), self._policy.id, want, got, passed)
+        return CaseResult(self._place, str(self._body.get("note", "")), self._policy.id, want, got, passed)
 
     def _by_facts(self, taken: set[int]) -> PolicyVerdict:
         seen = _Told(self._things("facts"), self._done())
         true = _Told({**seen.things, **self._things("world", over=seen.things)}, self._done(), whole=True)
         call = Call(self._tool, self._arguments)
-        made = Made(call, 0, 0, self._pack.schema.tools.get(self._tool))
+        made = CallRecord(call, 0, 0, self._pack.schema.tools.get(self._tool))
         found = evaluate(self._guard, self._arguments, seen, tool=self._tool, now=self._now, coverage=taken)
-        judgement = Judgement(made, seen, self._now, (Evidence(self._policy, self._guard, found),))
+        judgement = Judgement(made, seen, self._now, (PolicyEvidence(self._policy, self._guard, found),))
         truth = true if "world" in self._body else None
         if truth is not None:
             self._cover(truth, taken)
@@ -164,12 +164,12 @@ class _Case:
             for made in session.ledger.writes:
                 if made.counts():
                     moved.apply(made.call, made.result)
-            self._cover(Truth(moved, session.ledger, judgement.made, self._body.get("context") or {}), taken)
+            self._cover(WorldFacts(moved, session.ledger, judgement.made, self._body.get("context") or {}), taken)
         session.observe(call)
         verdict = session.settle()[-1]
         return next(p for p in verdict.policies if p.policy.id == self._policy.id)
 
-    def _cover(self, source: Source, taken: set[int]) -> None:
+    def _cover(self, source: FactSource, taken: set[int]) -> None:
         """Note the branches that the guard takes over a source."""
         evaluate(self._guard, self._arguments, source, tool=self._tool, now=self._now, coverage=taken)
 
@@ -223,7 +223,7 @@ class _Told:
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         return _members(self.things, entity.name, match), self._whole
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int | Missing:
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
         """Earlier calls of the case that match, compared as the ledger compares them."""
         found = [matches(args, match) for name, args in self._done if name == tool]
         return UNSEEN if None in found else found.count(True)
@@ -276,7 +276,7 @@ def _events(listed: Any, place: str) -> Iterator[Event]:
         step += 1
 
 
-def untested(outcomes: Sequence[Outcome], pack: Pack) -> list[str]:
+def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:
     """Guards that lack a case that permits or one that denies."""
     wanted: dict[str, set[str]] = {}
     for outcome in outcomes:

@@ -9,12 +9,12 @@ from bylaw.engine.act import Act, acts
 from bylaw.engine.judgement import moment_of
 from bylaw.engine.pack import Pack
 from bylaw.engine.rules import Rules
-from bylaw.facts.ledger import Ledger, Made
-from bylaw.facts.source import Seen
+from bylaw.facts.ledger import CallRecord, Ledger
+from bylaw.facts.source import SeenFacts
 from bylaw.facts.value import key_of, loose, names_several
-from bylaw.guard import evaluate, evaluate_predicate
+from bylaw.guard import evaluate, evaluate_condition
 from bylaw.rule.formula import atoms
-from bylaw.rule.monitor import Family, Report
+from bylaw.rule.monitor import Family, MonitorReport
 from bylaw.rule.monitors import MonitorSet
 from bylaw.rule.rule import Rule
 from bylaw.trace.event import Call, Event
@@ -67,7 +67,7 @@ class Conduct:
     def finish(self) -> list[Breach]:
         """The episode has ended: what rules were still waiting for will not come."""
         reports = zip(self._monitors.rules, self._monitors.finish(), strict=True)
-        ended: list[tuple[Rule, str, Report]] = [(rule, "", report) for rule, report in reports]
+        ended: list[tuple[Rule, str, MonitorReport]] = [(rule, "", report) for rule, report in reports]
         for family in self._families:
             ended.extend((family.rule, self._spelt[str(key)], report) for key, report in family.finish().items())
         return [Breach(self._last, rule, binding, WAITED) for rule, binding, report in ended if report.broke]
@@ -131,7 +131,7 @@ class _Facts:
         seen = self._seen(call, act.step)
         now = self._pack.now or moment_of(call)
         if predicate.code is not None:
-            return evaluate_predicate(predicate.code, {"act": act.record()}, seen, now=now)
+            return evaluate_condition(predicate.code, {"act": act.record()}, seen, now=now)
         guard = self._pack.guards.get(predicate.guard)
         if guard is None or act.tool not in self._pack.policies[predicate.guard].tools:
             return None if guard is None else False
@@ -142,13 +142,13 @@ class _Facts:
         outcomes = {c.outcome for c in evaluate(guard, arguments, seen, tool=call.tool, now=now)}
         return {frozenset({"deny"}): True, frozenset({"permit"}): False}.get(frozenset(outcomes))
 
-    def _seen(self, call: Call, step: int) -> Seen:
+    def _seen(self, call: Call, step: int) -> SeenFacts:
         if self._ledger is None:
             self._ledger = Ledger(self._pack.schema)
             for position, event in enumerate(self._events):
                 self._ledger.observe(position, event)
-        made = self._ledger.calls.get(step) or Made(call, step, step, None)
-        return Seen(self._ledger, made, {})
+        made = self._ledger.calls.get(step) or CallRecord(call, step, step, None)
+        return SeenFacts(self._ledger, made, {})
 
 
 def because(names: tuple[str, ...], values: dict[str, bool | None]) -> str:

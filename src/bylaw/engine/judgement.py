@@ -5,14 +5,14 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from bylaw.facts.entity import Entity, Field, Key, Source
-from bylaw.facts.ledger import Made, Shown
+from bylaw.facts.entity import Entity, FactSource, Field, Key
+from bylaw.facts.ledger import CallRecord, Shown
 from bylaw.guard import Completion, Guard
 from bylaw.policy.statement import Policy
 from bylaw.trace.event import Call
 
 
-class Sight(Source, Protocol):
+class Sight(FactSource, Protocol):
     """What the agent had seen, and when."""
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
@@ -20,7 +20,7 @@ class Sight(Source, Protocol):
         ...
 
 
-class Evidence(Struct, frozen=True):
+class PolicyEvidence(Struct, frozen=True):
     """What one guard says of a call on what was seen: one entry per completion of the user facts."""
 
     policy: Policy
@@ -31,10 +31,10 @@ class Evidence(Struct, frozen=True):
 class Judgement(Struct, frozen=True):
     """The evidence half of a judgement on one call."""
 
-    made: Made
+    made: CallRecord
     seen: Sight
     now: datetime | None
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[PolicyEvidence, ...]
     fault: str = ""
     """Why the call could not be judged at all: unknown tool, arguments not captured."""
 

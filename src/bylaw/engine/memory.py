@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from bylaw.engine.judgement import Evidence
-from bylaw.facts.entity import EXISTS, Entity, Fact, Source
+from bylaw.engine.judgement import PolicyEvidence
+from bylaw.facts.entity import EXISTS, Entity, Fact, FactSource
 from bylaw.guard import Answers, Question
 from bylaw.trace.event import Call
 
@@ -34,7 +34,7 @@ class _Node:
 
     def __init__(self, question: Question) -> None:
         self.question = question
-        self.after: dict[Any, _Node | tuple[Evidence, ...]] = {}
+        self.after: dict[Any, _Node | tuple[PolicyEvidence, ...]] = {}
 
 
 class Memory:
@@ -42,7 +42,7 @@ class Memory:
 
     def __init__(self, entities: Mapping[str, Entity]) -> None:
         self._entities = entities
-        self._roots: dict[Root, _Node | tuple[Evidence, ...]] = {}
+        self._roots: dict[Root, _Node | tuple[PolicyEvidence, ...]] = {}
         self._leaves = 0
         self._asked = 0
         self.hits = 0
@@ -60,7 +60,7 @@ class Memory:
         except (OverflowError, ValueError, TypeError, RecursionError):
             return None
 
-    def recall(self, root: Root, seen: Source) -> tuple[Evidence, ...] | None:
+    def recall(self, root: Root, seen: FactSource) -> tuple[PolicyEvidence, ...] | None:
         """What the guards said of a call like this one, if there was any."""
         node = self._roots.get(root)
         while isinstance(node, _Node):
@@ -72,7 +72,7 @@ class Memory:
             self.hits += 1
         return node
 
-    def keep(self, root: Root, answers: Answers, said: tuple[Evidence, ...]) -> None:
+    def keep(self, root: Root, answers: Answers, said: tuple[PolicyEvidence, ...]) -> None:
         """Remember what the guards said, after what they asked."""
         if not answers.is_whole:
             return
@@ -95,7 +95,7 @@ class Memory:
             node = after
         node.after[_key(trace[-1][1])] = said
 
-    def _ask(self, question: Question, seen: Source) -> Any:
+    def _ask(self, question: Question, seen: FactSource) -> Any:
         if isinstance(question, Fact):
             entity = self._entities[question.entity]
             field = EXISTS if question.field == "exists" else entity.fields[question.field]

@@ -10,8 +10,7 @@ from msgspec import Struct
 from bylaw.engine.act import Act
 from bylaw.errors import BylawError, FormulaError, GuardError
 from bylaw.facts.schema import Schema
-from bylaw.guard import Predicate as Code
-from bylaw.guard import Vocabulary, compile_predicate
+from bylaw.guard import Condition, Vocabulary, compile_condition
 from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
@@ -47,7 +46,7 @@ class Predicate(Struct, frozen=True):
     """One of `WAYS`; empty where nothing finds its value."""
     find: Find | None = None
     """Where the act alone tells."""
-    code: Code | None = None
+    code: Condition | None = None
     """Where facts must be asked."""
     guard: str = ""
     """A policy whose guard must be asked: true where it denies."""
@@ -170,7 +169,7 @@ class RulesReader:
         assert self._source is not None
         file, _, line = self._source.place(*at).rpartition(":")
         try:
-            code = compile_predicate(text, parameters=("act",), vocabulary=vocabulary, file=file, line=int(line))
+            code = compile_condition(text, parameters=("act",), vocabulary=vocabulary, file=file, line=int(line))
         except GuardError as error:
             self.faults.append(error)
             return Predicate(name, description, "code")

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from bylaw.engine.judgement import Evidence, Judgement, moment_of
+from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
 from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict, settle_call
-from bylaw.facts.ledger import Ledger, Made
-from bylaw.facts.source import Hindsight, Seen, Truth
+from bylaw.facts.ledger import CallRecord, Ledger
+from bylaw.facts.source import HindsightFacts, SeenFacts, WorldFacts
 from bylaw.facts.world import World
 from bylaw.guard import Inquiry, evaluate
 from bylaw.policy.tool import Tool
@@ -66,8 +66,8 @@ class Session:
         """The evidence half for a call about to be observed as the next event."""
         start = self.ledger.turn_start if call.turn == self.ledger.turn else self._step
         tool = self.pack.schema.tools.get(call.tool)
-        made = Made(call, self._step, start, tool)
-        seen = Seen(self.ledger, made, self._context)
+        made = CallRecord(call, self._step, start, tool)
+        seen = SeenFacts(self.ledger, made, self._context)
         fault = call.fault
         if tool is None:
             fault = f"unknown tool `{call.tool}`"
@@ -79,18 +79,20 @@ class Session:
         self._judged.append(judgement)
         return judgement
 
-    def _ask_guards(self, call: Call, tool: Tool, source: Seen, now: datetime | None) -> tuple[Evidence, ...]:
+    def _ask_guards(
+        self, call: Call, tool: Tool, source: SeenFacts, now: datetime | None
+    ) -> tuple[PolicyEvidence, ...]:
         arguments = tool.fitted(call.arguments)
         guards = self.pack.by_tool.get(call.tool, ())
         if self._plain:
             said = [evaluate(guard, arguments, source, tool=call.tool, now=now) for _, guard in guards]
-            return tuple([Evidence(*asked, answer) for asked, answer in zip(guards, said, strict=True)])
+            return tuple([PolicyEvidence(*asked, answer) for asked, answer in zip(guards, said, strict=True)])
         memory = self._memory
         root = memory.root(call, now) if memory is not None else None
         if memory is not None and root is not None and (known := memory.recall(root, source)) is not None:
             return known
         inquiry = Inquiry(arguments, source, tool=call.tool, now=now)
-        evidence = tuple([Evidence(policy, guard, inquiry.ask(guard)) for policy, guard in guards])
+        evidence = tuple([PolicyEvidence(policy, guard, inquiry.ask(guard)) for policy, guard in guards])
         if memory is not None and root is not None:
             memory.keep(root, inquiry.answers, evidence)
         return evidence
@@ -111,7 +113,7 @@ class Session:
                 world.apply(made.call, made.result)
         return verdicts
 
-    def _truth(self, made: Made, world: World | None) -> Truth | Hindsight | None:
+    def _truth(self, made: CallRecord, world: World | None) -> WorldFacts | HindsightFacts | None:
         if world is not None:
-            return Truth(world, self.ledger, made, self._context)
-        return Hindsight(self.ledger, made, self._context) if self.mode == "hindsight" else None
+            return WorldFacts(world, self.ledger, made, self._context)
+        return HindsightFacts(self.ledger, made, self._context) if self.mode == "hindsight" else None

@@ -8,25 +8,25 @@ from msgspec.structs import replace
 
 from bylaw.engine.agreement import Agreement
 from bylaw.engine.claim import claim
-from bylaw.engine.judgement import Evidence, Judgement
+from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
-from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, rule, worst
-from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field, Key, Source
-from bylaw.facts.ledger import Ledger, Made
+from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, combine, worst
+from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, FactSource, Field, Key
+from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.facts.value import key_of
 from bylaw.guard import Assumptions, Completion, Guard, Inquiry, evaluate
 from bylaw.policy.statement import Policy
 
-Reason = Literal["never_seen", "stale", "claimed"]
+WhyMissing = Literal["never_seen", "stale", "claimed"]
 
 
-class Missing(Struct, frozen=True):
+class MissingFact(Struct, frozen=True):
     """A system fact the call needed and the agent had not seen."""
 
     fact: Fact
     lookup: tuple[str, dict[str, Any]] | None
     """The read call that would have shown it."""
-    reason: Reason
+    reason: WhyMissing
     claimed_at: int | None
     decisive: bool = False
     """The determined criterion lacks it too."""
@@ -36,7 +36,7 @@ class Missing(Struct, frozen=True):
     """Step of the write that changed it after it was seen; None where it had only grown old."""
 
 
-class Known(Struct, frozen=True):
+class KnownFact(Struct, frozen=True):
     """A system fact the call needed and the agent had seen."""
 
     fact: Fact
@@ -52,9 +52,9 @@ class PolicyVerdict(Struct, frozen=True):
     determined: Verdict
     evidence: Half
     world: Half
-    missing: tuple[Missing, ...] = ()
+    missing: tuple[MissingFact, ...] = ()
     asks: tuple[Fact, ...] = ()
-    known: tuple[Known, ...] = ()
+    known: tuple[KnownFact, ...] = ()
     depends_on_user: bool = False
     because: str = ""
     could_deny: bool = False
@@ -66,7 +66,7 @@ class PolicyVerdict(Struct, frozen=True):
 class CallVerdict(Struct, frozen=True):
     """Every policy's word on a call, and the gravest of them."""
 
-    made: Made
+    made: CallRecord
     strict: Verdict
     determined: Verdict
     policies: tuple[PolicyVerdict, ...]
@@ -74,7 +74,7 @@ class CallVerdict(Struct, frozen=True):
 
 
 def settle_call(
-    pack: Pack, ledger: Ledger, judgement: Judgement, truth: Source | None, *, plain: bool = False
+    pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSource | None, *, plain: bool = False
 ) -> CallVerdict:
     """The verdict on one judged call. `truth` is None where nothing is known of the world.
 
@@ -116,7 +116,7 @@ class _CallCase:
     """One call and all its policies; what they ask for together is found once."""
 
     def __init__(
-        self, pack: Pack, ledger: Ledger, judgement: Judgement, truth: Source | None, plain: bool = False
+        self, pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSource | None, plain: bool = False
     ) -> None:
         self._entities = pack.schema.entities
         self._ledger = ledger
@@ -127,10 +127,10 @@ class _CallCase:
         self._agreement = None if truth is None or plain else Agreement(self._entities, judgement.seen, truth)
         self._inquiry: Inquiry | None = None
         """The guards that are run over the world share what it says."""
-        self._found: dict[Fact, Known | None] = {}
-        self._lost: dict[Fact, Missing] = {}
+        self._found: dict[Fact, KnownFact | None] = {}
+        self._lost: dict[Fact, MissingFact] = {}
 
-    def settle(self, evidence: Evidence) -> PolicyVerdict:
+    def settle(self, evidence: PolicyEvidence) -> PolicyVerdict:
         """Both criteria over every completion."""
         only = evidence.completions[0]
         if only.outcome == "permit" and self._agreement is not None and self._agreement.is_same(only):
@@ -139,8 +139,8 @@ class _CallCase:
         completed = [done for completion in evidence.completions for done in self._complete(evidence.guard, completion)]
         if len(completed) == 1 and completed[0].is_clean():
             return _plain(evidence.policy, completed[0].world, bool(completed[0].reads))
-        determined = rule([Cell(c.evidence.outcome, c.world, self._lacks(c.evidence)) for c in completed])
-        strict = rule(
+        determined = combine([Cell(c.evidence.outcome, c.world, self._lacks(c.evidence)) for c in completed])
+        strict = combine(
             [
                 Cell(
                     "undetermined" if c.missing or self._unrecorded_of(c) else c.evidence.outcome,
@@ -246,16 +246,16 @@ class _CallCase:
         entity = self._entities[fact.entity]
         return entity, EXISTS if fact.field == "exists" else entity.fields[fact.field]
 
-    def _missing(self, fact: Fact, decisive: bool) -> Missing:
+    def _missing(self, fact: Fact, decisive: bool) -> MissingFact:
         missing = self._lost.get(fact)
         if missing is None:
             missing = self._lost[fact] = self._lack(fact)
         return replace(missing, decisive=True) if decisive else missing
 
-    def _lack(self, fact: Fact) -> Missing:
+    def _lack(self, fact: Fact) -> MissingFact:
         entity, field = self._named(fact)
         if fact.key is None:
-            return Missing(fact, None, "never_seen", None)
+            return MissingFact(fact, None, "never_seen", None)
         key = key_of(fact.key)
         made = self._made
         step, words = claim(field, self._value(entity, fact, field), self._ledger.said, made.step) or (None, "")
@@ -263,8 +263,8 @@ class _CallCase:
         lookup = self._look_up(entity, key, fact.field, again=shown is not None)
         if shown is not None:
             by = self._ledger.changed(entity.name, key, fact.field, shown.as_of, made.step, known_at=made.step)
-            return Missing(fact, lookup, "stale", step, claim=words, stale_by=by)
-        return Missing(fact, lookup, "never_seen" if step is None else "claimed", step, claim=words)
+            return MissingFact(fact, lookup, "stale", step, claim=words, stale_by=by)
+        return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, claim=words)
 
     def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
         """The read call to make: the entity's own, unless that was made and did not show the field and another may."""
@@ -284,17 +284,17 @@ class _CallCase:
         except ValueError:
             return UNSEEN
 
-    def _known(self, fact: Fact) -> Known | None:
+    def _known(self, fact: Fact) -> KnownFact | None:
         if fact not in self._found:
             self._found[fact] = self._find(fact)
         return self._found[fact]
 
-    def _find(self, fact: Fact) -> Known | None:
+    def _find(self, fact: Fact) -> KnownFact | None:
         if fact.key is None:
             return None
         entity, field = self._named(fact)
         shown = self._seen.shown_at(entity, fact.key, field)
-        return None if shown is None else Known(fact, shown.delivered, shown.value)
+        return None if shown is None else KnownFact(fact, shown.delivered, shown.value)
 
 
 def _plain(policy: Policy, world: Half, could_deny: bool) -> PolicyVerdict:

@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 from bylaw.errors import BylawError
 from bylaw.policy.document import Document
 from bylaw.policy.pattern import PatternError, compile_pattern
-from bylaw.policy.statement import Citation, Kind, Policy, Severity, Unenforced
+from bylaw.policy.statement import Citation, Policy, PolicyKind, Severity, Unenforced
 from bylaw.policy.tool import Effect, Tool
 from bylaw.policy.yaml import Located
 
@@ -104,8 +104,8 @@ class PolicyReader:
             return None
         record = cast(dict[str, Any], body)
         name, kind, severity = str(record["id"]), record.get("kind", "guard"), record.get("severity", "medium")
-        if kind not in get_args(Kind):
-            self._fault(f"kind `{kind}` of `{name}` is none of {', '.join(get_args(Kind))}", index, "kind")
+        if kind not in get_args(PolicyKind):
+            self._fault(f"kind `{kind}` of `{name}` is none of {', '.join(get_args(PolicyKind))}", index, "kind")
             kind = "knowledge"
         if severity not in get_args(Severity):
             self._fault(f"severity `{severity}` of `{name}` is none of high, medium, low", index, "severity")

@@ -43,7 +43,7 @@ class Ruling(Struct, frozen=True):
     depends_on_user: bool = False
 
 
-def rule(cells: Sequence[Cell]) -> Ruling:
+def combine(cells: Sequence[Cell]) -> Ruling:
     """The verdict over every completion of the user facts."""
     if len(cells) == 1:
         return _rule_of_one(cells[0].evidence, cells[0].world, cells[0].missing)

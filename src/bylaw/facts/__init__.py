@@ -1,5 +1,5 @@
 """Facts about the world: what shows them, what makes them stale, what is true. Start at `entity`, then `ledger`."""
 
-from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, Lookup, Source
+from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, FactSource, Field, Key, ReadTool
 
-__all__ = ["ABSENT", "EXISTS", "UNSEEN", "Entity", "Fact", "Field", "Key", "Lookup", "Source"]
+__all__ = ["ABSENT", "EXISTS", "UNSEEN", "Entity", "Fact", "FactSource", "Field", "Key", "ReadTool"]

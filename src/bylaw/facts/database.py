@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bylaw.errors import WorldError
-from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Key, Missing
+from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Key, NoValue
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import key_of
 from bylaw.facts.world import Record, Snapshot, agrees
@@ -41,7 +41,7 @@ class _Tables:
         self._schema = schema
         self._base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
         self._base.row_factory = sqlite3.Row
-        self._cache: dict[tuple[str, Key], Record | Missing] = {}
+        self._cache: dict[tuple[str, Key], Record | NoValue] = {}
         try:
             found = self._base.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
             self._tables = {str(row[0]) for row in found} & schema.entities.keys()
@@ -58,7 +58,7 @@ class _Tables:
     def _columns(self, table: str) -> set[str]:
         return {str(row[1]) for row in self._base.execute(f'PRAGMA table_info("{table}")')}
 
-    def record(self, entity: str, key: Key) -> Record | Missing:
+    def record(self, entity: str, key: Key) -> Record | NoValue:
         """The row with that key."""
         if entity not in self._tables:
             return UNSEEN
@@ -155,7 +155,7 @@ class _Records:
             if entity is not None:
                 self._index[name] = _indexed(entity, body, path)
 
-    def record(self, entity: str, key: Key) -> Record | Missing:
+    def record(self, entity: str, key: Key) -> Record | NoValue:
         """The record with that key."""
         return self._index[entity].get(key, ABSENT) if entity in self._index else UNSEEN
 

@@ -44,7 +44,7 @@ class Field(Struct, frozen=True):
     """Its values stay out of every output."""
 
 
-class Lookup(Struct, frozen=True):
+class ReadTool(Struct, frozen=True):
     """The read tool that fetches an entity: argument name -> key field."""
 
     tool: str
@@ -57,7 +57,7 @@ class Entity(Struct, frozen=True):
     name: str
     key: tuple[str, ...]
     fields: dict[str, Field]
-    read: Lookup | None = None
+    read: ReadTool | None = None
     fresh_for: float | None = None
     """Seconds a seen fact stays known; None for ever."""
 
@@ -78,7 +78,7 @@ class Fact(NamedTuple):
         return f"{self.entity}[{key}].{self.field}" if self.key != () else f"{self.entity}.{self.field}"
 
 
-class Missing(Enum):
+class NoValue(Enum):
     """Why a source has no value for a fact."""
 
     UNSEEN = "unseen"
@@ -87,11 +87,11 @@ class Missing(Enum):
     """The source knows that there is no such thing."""
 
 
-UNSEEN = Missing.UNSEEN
-ABSENT = Missing.ABSENT
+UNSEEN = NoValue.UNSEEN
+ABSENT = NoValue.ABSENT
 
 
-class Source(Protocol):
+class FactSource(Protocol):
     """Where a guard's facts come from: what the agent has seen, or what is really true."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
@@ -105,7 +105,7 @@ class Source(Protocol):
         """Keys of the things whose fields equal `match`, and whether these are surely all there are."""
         ...
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> "int | Missing":
+    def done(self, tool: str, match: Mapping[str, Any]) -> "int | NoValue":
         """How many earlier calls of `tool` in this conversation were accepted with arguments equal to `match`.
 
         UNSEEN where that is not known: one may have been refused since, or may have had such arguments.

@@ -12,11 +12,11 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.facts.acceptance import accepted
-from bylaw.facts.entity import UNSEEN, Entity, Key, Missing
+from bylaw.facts.entity import UNSEEN, Entity, Key, NoValue
 from bylaw.facts.observation import Sighting, sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.schema import Schema
-from bylaw.facts.stranger import Stranger
+from bylaw.facts.undeclared import UndeclaredCall
 from bylaw.facts.value import is_same, loose, loose_key
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import sounds_harmless
@@ -40,7 +40,7 @@ class Shown(Struct, frozen=True, gc=False):
     time: float | None
 
 
-class Made:
+class CallRecord:
     """One call of the trajectory, its result once that has come, and what it changes."""
 
     __slots__ = ("accepted", "call", "delivered", "result", "start", "step", "tool", "value", "who")
@@ -72,28 +72,28 @@ class Ledger:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.calls: dict[int, Made] = {}
-        self.writes: list[Made] = []
+        self.calls: dict[int, CallRecord] = {}
+        self.writes: list[CallRecord] = []
         """Calls that may change something: of tools that do, and of tools that nobody declared."""
         self.said: list[tuple[int, str]] = []
         self.turn = -1
         """The number of the last turn, and the step at which it began."""
         self.turn_start = 0
-        self._pending: dict[str, list[Made]] = {}
+        self._pending: dict[str, list[CallRecord]] = {}
         self._things: dict[str, dict[Key, Thing]] = {}
-        self._changes: dict[tuple[str, Key | None], list[tuple[Made, frozenset[str] | None]]] = {}
+        self._changes: dict[tuple[str, Key | None], list[tuple[CallRecord, frozenset[str] | None]]] = {}
         """By kind and key, the key in the form that all keys share that may be the same thing's."""
         self._is_whole = True
         """Every result so far was recorded."""
-        self._strangers: list[tuple[Made, Stranger]] = []
+        self._strangers: list[tuple[CallRecord, UndeclaredCall]] = []
         self._times: list[tuple[int, float]] = []
         """Steps that bear a time, with it."""
 
-    def observe(self, step: int, event: Event, made: Made | None = None) -> None:
+    def observe(self, step: int, event: Event, made: CallRecord | None = None) -> None:
         """Take in the next event; `made` is the record of a call that was judged before it was observed."""
         self.observe_all(step, (event,), made)
 
-    def observe_all(self, step: int, events: Iterable[Event], made: Made | None = None) -> None:
+    def observe_all(self, step: int, events: Iterable[Event], made: CallRecord | None = None) -> None:
         """Take in the next events, the first of them at `step`; `made` is its record where it was judged before."""
         tools = self.schema.tools
         for event in events:
@@ -106,7 +106,7 @@ class Ledger:
                     self.turn, self.turn_start = event.turn, step
                 if isinstance(event, Call):
                     if made is None:
-                        made = Made(event, step, self.turn_start, tools.get(event.tool))
+                        made = CallRecord(event, step, self.turn_start, tools.get(event.tool))
                     self.calls[step] = made
                     if made.tool is None or made.tool.effect == "write":
                         self._write(made)
@@ -115,11 +115,11 @@ class Ledger:
             made = None
             step += 1
 
-    def _write(self, made: Made) -> None:
+    def _write(self, made: CallRecord) -> None:
         self.writes.append(made)
         if made.tool is None:
             if not sounds_harmless(made.call.tool):
-                self._strangers.append((made, Stranger(made.call)))
+                self._strangers.append((made, UndeclaredCall(made.call)))
             return
         for change in self.schema.changes[made.call.tool]:
             # Arguments that were not captured may have named any of the kind.
@@ -156,12 +156,12 @@ class Ledger:
         self._absorb(entity.name)
         return self._things.get(entity.name, {})
 
-    def latest(self, entity: Entity, key: Key, field: str, at: Made) -> Shown | None:
+    def latest(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
         """The value visible to the judged call `at` and not stale for it."""
         thing = self.thing(entity.name, key)
         return self.latest_of(thing, entity, key, field, at) if thing is not None else None
 
-    def latest_of(self, thing: "Thing", entity: Entity, key: Key, field: str, at: Made) -> Shown | None:
+    def latest_of(self, thing: "Thing", entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
         """The same, for a thing that has been found already."""
         shown = thing.shown(field)
         if not shown:
@@ -181,7 +181,7 @@ class Ledger:
             newest = max(newest, changed)
         return None
 
-    def ever_visible(self, entity: Entity, key: Key, field: str, at: Made) -> Shown | None:
+    def ever_visible(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
         """The newest value that was visible to the judged call, stale or not."""
         shown = reversed(self.shown(entity, key, field))
         return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
@@ -214,7 +214,7 @@ class Ledger:
                 return made.step
         return None
 
-    def _expired(self, seconds: float, entry: Shown, at: Made) -> bool:
+    def _expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
         """Whether what was shown may be too old for a call. Where nothing so far bears a time, nothing expires."""
         now, since = at.call.time, entry.time
         until = bisect_left(self._times, (at.step,))
@@ -229,21 +229,21 @@ class Ledger:
         latest = max((time for _, time in self._times[first:until]), default=since)
         return now - since > seconds or now < max(latest, since) - SKEW
 
-    def delivered(self, tool: str, at: Made) -> Iterator[tuple[Made, Any]]:
+    def delivered(self, tool: str, at: CallRecord) -> Iterator[tuple[CallRecord, Any]]:
         """The accepted calls of `tool` whose results the judged call's agent had been shown, with those results."""
         for made in self._answered(tool, at):
             result = made.result
             if result is not None and result.captured and accepted(made.tool, result):
                 yield made, result.value()
 
-    def _answered(self, tool: str, at: Made) -> Iterator[Made]:
+    def _answered(self, tool: str, at: CallRecord) -> Iterator[CallRecord]:
         """The calls of `tool` whose results the judged call's agent had been shown."""
         for made in self.calls.values():
             shown = made.delivered is not None and made.delivered < at.start
             if shown and made.call.tool == tool and made.call.by == "agent" and made.call.agent == at.call.agent:
                 yield made
 
-    def may_have_seen(self, entity: Entity, key: Key, field: str, at: Made) -> bool:
+    def may_have_seen(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
         """Whether a result that nobody recorded may have shown the field to the judged call's agent before its turn."""
         if self._is_whole:
             return False
@@ -266,7 +266,7 @@ class Ledger:
                 return list(map(loose, named)) == list(map(loose, wanted))
         return True
 
-    def was_asked(self, tool: str, arguments: Mapping[str, Any], at: Made) -> bool:
+    def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
         """Whether the judged call's agent had made just that call, and been answered, before its turn."""
         return any(
             made.call.arguments == arguments
@@ -276,7 +276,9 @@ class Ledger:
             for made in self._answered(tool, at)
         )
 
-    def done(self, tool: str, match: Mapping[str, Any], at: Made, *, known_at: int | None = None) -> int | Missing:
+    def done(
+        self, tool: str, match: Mapping[str, Any], at: CallRecord, *, known_at: int | None = None
+    ) -> int | NoValue:
         """How many calls of `tool` before `at` took effect with arguments equal to `match`; UNSEEN where unsure."""
         count = 0
         for made in self.writes:
@@ -349,7 +351,7 @@ class Thing:
 
 
 _NONE: list[Shown] = []
-_NO_CHANGES: list[tuple[Made, frozenset[str] | None]] = []
+_NO_CHANGES: list[tuple[CallRecord, frozenset[str] | None]] = []
 
 
 def _content(result: Result) -> str:

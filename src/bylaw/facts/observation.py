@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.facts.entity import UNDECLARED, Entity, Key
-from bylaw.facts.path import NOTHING, Getter, Scope
+from bylaw.facts.path import NOTHING, Getter, PathScope
 from bylaw.facts.value import key_of, names_several
 from bylaw.policy.pattern import Pattern
 
@@ -15,14 +15,14 @@ class Observation(Struct, frozen=True):
     """One way a tool's result shows things of one kind."""
 
     entity: Entity
-    each: Callable[[Scope], Sequence[tuple[Any, Any]]] | None
+    each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...]
     """Per key field the places to look for it, in order."""
     fields: dict[str, Getter]
     """Fields with a path of their own."""
     only: bool
     """Nothing is shown but `fields`."""
-    when: Callable[[Scope], bool] | None = None
+    when: Callable[[PathScope], bool] | None = None
     text: Pattern | None = None
     """Read from any text result that matches, an error included; its named groups are the item."""
     absent: Pattern | None = None
@@ -34,7 +34,7 @@ class Sighting(Struct, frozen=True, gc=False):
 
     key: Key
     observation: Observation
-    scope: Scope
+    scope: PathScope
     exists: bool = True
 
     def show(self, field: str) -> Any:
@@ -65,21 +65,21 @@ def sightings(
 ) -> list[Sighting]:
     """What a call's result shows. `text` is its content where that is text or an error, else None."""
     if text is not None and observation.absent is not None and (match := observation.absent.search(text)):
-        scope = Scope(match.groupdict(), value, args)
+        scope = PathScope(match.groupdict(), value, args)
         key = _key(observation, scope)
         return [] if key is None else [Sighting(key, observation, scope, exists=False)]
     if observation.text is not None:
         match = observation.text.search(text) if text is not None else None
-        return _shown(observation, [Scope(match.groupdict(), value, args)]) if match else []
+        return _shown(observation, [PathScope(match.groupdict(), value, args)]) if match else []
     if not accepted:
         return []
-    whole = Scope(value, value, args)
+    whole = PathScope(value, value, args)
     if observation.each is None:
         return _shown(observation, [whole])
-    return _shown(observation, [Scope(item, value, args, name) for item, name in observation.each(whole)])
+    return _shown(observation, [PathScope(item, value, args, name) for item, name in observation.each(whole)])
 
 
-def _shown(observation: Observation, scopes: Sequence[Scope]) -> list[Sighting]:
+def _shown(observation: Observation, scopes: Sequence[PathScope]) -> list[Sighting]:
     found: list[Sighting] = []
     for scope in scopes:
         if observation.when is not None and not observation.when(scope):
@@ -90,7 +90,7 @@ def _shown(observation: Observation, scopes: Sequence[Scope]) -> list[Sighting]:
     return found
 
 
-def _key(observation: Observation, scope: Scope) -> Key | None:
+def _key(observation: Observation, scope: PathScope) -> Key | None:
     parts: list[Any] = []
     for places in observation.key:
         for place in places:
@@ -107,23 +107,23 @@ class Change(Struct, frozen=True):
     """Fields that an accepted write makes stale."""
 
     entity: str
-    each: Callable[[Scope], Sequence[tuple[Any, Any]]] | None
+    each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...] | None
     """None where the arguments do not say which: then all of the kind."""
     fields: frozenset[str] | None
     """None: all of them, existence included."""
-    misfit: Callable[[Scope], bool] | None = None
+    misfit: Callable[[PathScope], bool] | None = None
     """Whether `each` meets something else than what it runs over: then the arguments do not say which either."""
 
     def touched(self, args: Mapping[str, Any]) -> Iterator[Key | None]:
         """Keys of the things changed; None for all of the kind."""
-        whole = Scope(args, NOTHING, args)
+        whole = PathScope(args, NOTHING, args)
         if self.key is None or (self.misfit is not None and self.misfit(whole)):
             yield None
             return
         items = [(args, NOTHING)] if self.each is None else self.each(whole)
         for item, name in items:
-            scope = Scope(item, NOTHING, args, name)
+            scope = PathScope(item, NOTHING, args, name)
             parts = [
                 next((part for place in places if (part := place(scope)) is not NOTHING and part is not None), NOTHING)
                 for places in self.key

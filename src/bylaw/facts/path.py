@@ -36,7 +36,7 @@ NOTHING: Final[Any] = _Nothing()
 """No value stands at the path."""
 
 
-class Scope(Struct, frozen=True, gc=False):
+class PathScope(Struct, frozen=True, gc=False):
     """What a path may start from."""
 
     item: Any
@@ -45,7 +45,7 @@ class Scope(Struct, frozen=True, gc=False):
     key: Any = NOTHING
 
 
-Getter = Callable[[Scope], Any]
+Getter = Callable[[PathScope], Any]
 
 _START: dict[str, Getter] = {
     "": attrgetter("item"),
@@ -67,7 +67,7 @@ def compile_path(text: str) -> Getter:
     if len(steps) == 1 and isinstance(steps[0], str) and steps[0] != "*":
         name = steps[0]
 
-        def one(scope: Scope) -> Any:
+        def one(scope: PathScope) -> Any:
             base = start(scope)
             return base.get(name, NOTHING) if isinstance(base, dict) else NOTHING  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
@@ -77,19 +77,19 @@ def compile_path(text: str) -> Getter:
     return lambda scope: next((value for value, _ in _walk([(start(scope), scope.key)], steps)), NOTHING)
 
 
-def compile_each(text: str) -> Callable[[Scope], Sequence[tuple[Any, Any]]]:
+def compile_each(text: str) -> Callable[[PathScope], Sequence[tuple[Any, Any]]]:
     """Every item at a path, with the name it stands under where an object is iterated."""
     root, steps = _parse(text)
     start = _START[root]
     return lambda scope: _walk([(start(scope), scope.key)], steps)
 
 
-def compile_misfit(text: str) -> Callable[[Scope], bool]:
+def compile_misfit(text: str) -> Callable[[PathScope], bool]:
     """Whether something stands at a path with `*` that is of another shape than the path runs over."""
     root, steps = _parse(text)
     start = _START[root]
 
-    def is_misfit(scope: Scope) -> bool:
+    def is_misfit(scope: PathScope) -> bool:
         found = [start(scope)]
         for step in steps:
             wanted = list if step is None or isinstance(step, int) else dict

@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 
 from bylaw.trace.event import Event, Message, Result
 
-Kind = Literal["user", "host", "record", "text", "nowhere"]
+OriginKind = Literal["user", "host", "record", "text", "nowhere"]
 
 _LEAVES = 20_000
 _PARSED = 200_000
@@ -40,17 +40,17 @@ _TRIM = ".,;:!?'\"()"
 _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
-class Origin(Struct, frozen=True):
+class ValueOrigin(Struct, frozen=True):
     """The best-founded place a value came from: the user's words, the host, a record, free text, or none."""
 
-    kind: Kind
+    kind: OriginKind
     step: int | None = None
     """The message or result that showed it first; None for the host and for nowhere."""
     tool: str = ""
     """The tool whose result showed it."""
 
 
-NOWHERE = Origin("nowhere")
+NOWHERE = ValueOrigin("nowhere")
 
 
 class Provenance:
@@ -67,7 +67,7 @@ class Provenance:
         self._results: list[int] = []
         self._indexed = 0
 
-    def origin(self, value: Any, *, before: int) -> Origin:
+    def origin(self, value: Any, *, before: int) -> ValueOrigin:
         """Where `value` came from, as of the events before step `before`."""
         spelling = spell(value)
         if spelling is None:
@@ -77,9 +77,9 @@ class Provenance:
             if step >= before:
                 break
             if spelling.said_in(self._words(step)):
-                return Origin("user", step)
+                return ValueOrigin("user", step)
         if _says(self._host, value):
-            return Origin("host")
+            return ValueOrigin("host")
         return self._shown(spelling, before)
 
     def text(self, step: int) -> str:
@@ -109,8 +109,8 @@ class Provenance:
             words = self._folded[step] = fold(event.text)
         return words
 
-    def _shown(self, spelling: "Spelling", before: int) -> Origin:
-        loose: Origin | None = None
+    def _shown(self, spelling: "Spelling", before: int) -> ValueOrigin:
+        loose: ValueOrigin | None = None
         for step in self._results:
             if step >= before:
                 break
@@ -118,8 +118,8 @@ class Provenance:
             if not spelling.stands_in(text):
                 continue
             if spelling.is_field_of(text):
-                return Origin("record", step, self._tool(step))
-            loose = loose or Origin("text", step, self._tool(step))
+                return ValueOrigin("record", step, self._tool(step))
+            loose = loose or ValueOrigin("text", step, self._tool(step))
         return loose or NOWHERE
 
     def _tool(self, step: int) -> str:

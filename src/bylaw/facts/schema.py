@@ -7,9 +7,9 @@ from typing import Any, Protocol, cast, get_args
 from msgspec import Struct, field
 
 from bylaw.errors import BylawError
-from bylaw.facts.entity import UNDECLARED, Entity, Field, FieldType, Key, Lookup, Saying
+from bylaw.facts.entity import UNDECLARED, Entity, Field, FieldType, Key, ReadTool, Saying
 from bylaw.facts.observation import Change, Observation
-from bylaw.facts.path import Getter, PathError, Scope, compile_each, compile_misfit, compile_path
+from bylaw.facts.path import Getter, PathError, PathScope, compile_each, compile_misfit, compile_path
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
@@ -17,7 +17,7 @@ from bylaw.policy.yaml import Located
 _TYPES = frozenset(get_args(FieldType))
 
 
-class History(Protocol):
+class ShownResults(Protocol):
     """The results an agent had been shown."""
 
     def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -25,7 +25,7 @@ class History(Protocol):
         ...
 
 
-Search = Callable[[Key, History], Any]
+Search = Callable[[Key, ShownResults], Any]
 """Finds a field's value in what was shown, or answers UNSEEN."""
 
 
@@ -35,11 +35,11 @@ class SchemaError(BylawError):
     code = "BY404"
 
 
-class Effect(Struct, frozen=True):
+class WorldChange(Struct, frozen=True):
     """How an accepted write moves one thing of a snapshot world."""
 
     entity: str
-    each: Callable[[Scope], Sequence[tuple[Any, Any]]] | None
+    each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...]
     set: dict[str, tuple[str, Getter]]
     """Field -> (`is`, `plus`, `minus`, `append` or `of Entity.field`, value or key)."""
@@ -54,27 +54,27 @@ class Schema(Struct, frozen=True):
     shows: dict[str, dict[str, tuple[Observation, ...]]]
     """Tool -> kind of thing -> how its results show it."""
     changes: dict[str, tuple[Change, ...]]
-    effects: dict[str, tuple[Effect, ...]]
+    effects: dict[str, tuple[WorldChange, ...]]
     searches: dict[tuple[str, str], Search] = field(default_factory=dict[tuple[str, str], Search])
     """Look-up functions by entity and field: asked where no observation shows the field."""
-    ways: dict[tuple[str, str], list[Lookup]] = field(default_factory=dict[tuple[str, str], list[Lookup]])
+    ways: dict[tuple[str, str], list[ReadTool]] = field(default_factory=dict[tuple[str, str], list[ReadTool]])
     """What `ways_to` has found."""
 
-    def ways_to(self, entity: Entity, field: str) -> list[Lookup]:
+    def ways_to(self, entity: Entity, field: str) -> list[ReadTool]:
         """The read calls keyed by the entity's own key that may show the field, its declared `read` first."""
         known = self.ways.get((entity.name, field))
         if known is None:
             known = self.ways[entity.name, field] = self._ways_to(entity, field)
         return known
 
-    def _ways_to(self, entity: Entity, field: str) -> list[Lookup]:
+    def _ways_to(self, entity: Entity, field: str) -> list[ReadTool]:
         ways = [entity.read] if entity.read is not None else []
         for tool, kinds in self.shows.items():
             declared = self.tools[tool]
             if declared.effect != "read" or not entity.key or set(declared.parameters) != set(entity.key):
                 continue
             if any(not seen.only or field in seen.fields for seen in kinds.get(entity.name, ())):
-                ways.append(Lookup(tool, {part: part for part in entity.key}))
+                ways.append(ReadTool(tool, {part: part for part in entity.key}))
         return ways
 
     def arguments(self, tools: Sequence[str]) -> frozenset[str]:
@@ -137,7 +137,7 @@ class SchemaReader:
             fields.setdefault(part, Field(part))
         return Entity(name, key, fields, self._lookup(record.get("read"), key, (*at, "read")), record.get("fresh_for"))
 
-    def _lookup(self, body: Any, key: tuple[str, ...], at: tuple[str | int, ...]) -> Lookup | None:
+    def _lookup(self, body: Any, key: tuple[str, ...], at: tuple[str | int, ...]) -> ReadTool | None:
         if body is None:
             return None
         if isinstance(body, str):
@@ -149,7 +149,7 @@ class SchemaReader:
             self._fault(f"`{tool}` has no argument `{unknown[0]}`", *at)
         for part in sorted(set(map(str, arguments.values())) - set(key)):
             self._fault(f"`{part}` is not a key", *at, hint="arguments are named, then the key field each takes")
-        return Lookup(str(tool), dict(arguments))
+        return ReadTool(str(tool), dict(arguments))
 
     def _field(self, name: str, body: Any, at: tuple[str | int, ...], origin: Any) -> Field:
         record = cast(dict[str, Any], body if isinstance(body, dict) else {} if body is None else {"type": body})
@@ -213,7 +213,7 @@ class SchemaReader:
             self._pattern(record["absent"], at) if "absent" in record else None,
         )
 
-    def _when(self, body: Any, at: tuple[str | int, ...]) -> Callable[[Scope], bool] | None:
+    def _when(self, body: Any, at: tuple[str | int, ...]) -> Callable[[PathScope], bool] | None:
         path = self._value(body.get("path", "$"), at)
         if "is" in body:
             wanted = body["is"]
@@ -266,9 +266,9 @@ class SchemaReader:
     def _argument_key(self, entity: Entity) -> tuple[tuple[Getter, ...], ...]:
         return tuple((compile_path(f"$args['{part}']"),) for part in entity.key)
 
-    def _effects(self, tool: Tool) -> list[Effect]:
+    def _effects(self, tool: Tool) -> list[WorldChange]:
         at = ("tools", tool.name, "effects")
-        found: list[Effect] = []
+        found: list[WorldChange] = []
         for body in tool.effects:
             if body is None:
                 continue
@@ -284,7 +284,7 @@ class SchemaReader:
                 changes[name] = (how, self._value(value, at))
             key = self._key(entity, body.get("key"), at)
             each = self._each(body.get("each"), at)
-            found.append(Effect(entity.name, each, key, changes, bool(body.get("delete", False))))
+            found.append(WorldChange(entity.name, each, key, changes, bool(body.get("delete", False))))
         return found
 
     def _how(self, field: str, value: Any, at: tuple[str | int, ...]) -> tuple[str, Any]:
@@ -314,7 +314,7 @@ class SchemaReader:
             self._fault(error.message, *at, hint=error.hint)
             return lambda scope: None
 
-    def _each(self, path: Any, at: tuple[str | int, ...]) -> Callable[[Scope], Sequence[tuple[Any, Any]]] | None:
+    def _each(self, path: Any, at: tuple[str | int, ...]) -> Callable[[PathScope], Sequence[tuple[Any, Any]]] | None:
         if path is None:
             return None
         try:

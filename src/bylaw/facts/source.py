@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, Missing
-from bylaw.facts.ledger import Ledger, Made, Shown
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, NoValue
+from bylaw.facts.ledger import CallRecord, Ledger, Shown
 from bylaw.facts.path import NOTHING
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
@@ -17,7 +17,7 @@ FOREVER = 1 << 60
 class Testimony:
     """What only the user or the host can say, as of one call; the same for every source."""
 
-    def __init__(self, ledger: Ledger, at: Made, context: Mapping[str, Any]) -> None:
+    def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
         self._at = at
         self._context = context
@@ -40,10 +40,10 @@ class Testimony:
         return UNSEEN
 
 
-class Seen:
+class SeenFacts:
     """What the agent that makes a call has seen before the turn that makes it."""
 
-    def __init__(self, ledger: Ledger, at: Made, context: Mapping[str, Any]) -> None:
+    def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
         self._at = at
         self._testimony = Testimony(ledger, at, context)
@@ -90,7 +90,7 @@ class Seen:
         ]
         return keys, False
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int | Missing:
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
         """Earlier calls that took effect, for all that was known just before this one."""
         return self._ledger.done(tool, match, self._at, known_at=self._at.step)
 
@@ -99,7 +99,7 @@ class _Shown(NamedTuple):
     """The results a look-up function may search: shown to the agent, and the field not changed since."""
 
     ledger: Ledger
-    at: Made
+    at: CallRecord
     entity: str
     key: Key
     field: str
@@ -114,10 +114,10 @@ class _Shown(NamedTuple):
         ]
 
 
-class Hindsight:
+class HindsightFacts:
     """The ledger, and what later results show of fields that no write, from the judged one on, declares changed."""
 
-    def __init__(self, ledger: Ledger, at: Made, context: Mapping[str, Any]) -> None:
+    def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
         self._at = at
         self._testimony = Testimony(ledger, at, context)
@@ -157,20 +157,20 @@ class Hindsight:
         ]
         return keys, False
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int | Missing:
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
         """Earlier calls that took effect."""
         return self._ledger.done(tool, match, self._at)
 
 
-class Truth:
+class WorldFacts:
     """A world, as of one call."""
 
-    def __init__(self, world: World, ledger: Ledger, at: Made, context: Mapping[str, Any]) -> None:
+    def __init__(self, world: World, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._world = world
         self._ledger = ledger
         self._at = at
         self._testimony = Testimony(ledger, at, context)
-        self._records: dict[tuple[str, Key], Mapping[str, Any] | Missing] = {}
+        self._records: dict[tuple[str, Key], Mapping[str, Any] | NoValue] = {}
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """The true value."""
@@ -180,7 +180,7 @@ class Truth:
         record = self._records.get(asked)
         if record is None:
             record = self._records[asked] = self._world.record(*asked)
-        if isinstance(record, Missing):
+        if isinstance(record, NoValue):
             return record if field.name != "exists" else False if record is ABSENT else UNSEEN
         if field.name == "exists":
             return True
@@ -194,7 +194,7 @@ class Truth:
         keys = self._world.members(entity.name, match)
         return ([], False) if keys is None else (keys, True)
 
-    def done(self, tool: str, match: Mapping[str, Any]) -> int | Missing:
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
         """Earlier calls that took effect."""
         return self._ledger.done(tool, match, self._at)
 

@@ -13,12 +13,12 @@ from fractions import Fraction
 from typing import Any, Literal, NoReturn, Protocol, cast
 
 from bylaw.facts.entity import Fact, Field, Origin
-from bylaw.facts.region import (
+from bylaw.facts.value_set import (
     EITHER,
     EVERYWHERE,
     TRUE,
     Order,
-    Region,
+    ValueSet,
     Words,
     meet,
     points,
@@ -26,7 +26,7 @@ from bylaw.facts.region import (
 )
 from bylaw.facts.variable import DAY, Variable, place_of, show
 
-Kind = Literal["number", "time", "duration", "text", "list", "record", "any"]
+ValueKind = Literal["number", "time", "duration", "text", "list", "record", "any"]
 """What an Unknown is comparable with; `any` for what we cannot tell, such as an item of an unknown record."""
 
 LINES = ("number", "time", "duration")
@@ -46,7 +46,7 @@ class Stuck(Exception):
 class Decider(Protocol):
     """Who answers an Unknown boolean when a branch depends on it."""
 
-    def decide(self, truth: "Truth") -> bool: ...
+    def decide(self, truth: "UnknownBool") -> bool: ...
 
 
 class Unknown:
@@ -59,7 +59,7 @@ class Unknown:
         decider: Decider,
         text: str,
         needs: Mapping[Fact, Origin],
-        kind: Kind = "any",
+        kind: ValueKind = "any",
         *,
         step: int | None = None,
         exact: bool = True,
@@ -69,7 +69,7 @@ class Unknown:
         self.decider = decider
         self.text = text = _short(text)
         self.needs = needs
-        self.kind: Kind = kind
+        self.kind: ValueKind = kind
         self.step = step
         self.exact = exact
         self.sign = 1
@@ -87,7 +87,7 @@ class Unknown:
     def __repr__(self) -> str:
         return f"<unknown {self.text}>"
 
-    def moved(self, sign: int, offset: int | Fraction, kind: Kind, text: str) -> "Unknown":
+    def moved(self, sign: int, offset: int | Fraction, kind: ValueKind, text: str) -> "Unknown":
         """The same variable seen through `sign * self + offset`."""
         other = Unknown.__new__(Unknown)
         other.decider, other.needs, other.variable = self.decider, self.needs, self.variable
@@ -142,26 +142,26 @@ class Unknown:
     def __len__(self) -> NoReturn:
         raise Stuck(self)
 
-    def truth(self) -> "Truth":
+    def truth(self) -> "UnknownBool":
         """The Unknown boolean `bool(self)`."""
         if self.kind in ("number", "duration"):
             zero = 0 if self.kind == "number" else timedelta(0)
-            return cast(Truth, compare("!=", self, zero))
+            return cast(UnknownBool, compare("!=", self, zero))
         if self.kind == "text" and self.variable is not None and self.variable.universe == Words(frozenset(), True):
-            return Truth(self.decider, self.variable, Words(frozenset(("",)), True))
+            return UnknownBool(self.decider, self.variable, Words(frozenset(("",)), True))
         if self.kind == "list":
-            return cast(Truth, compare("!=", length(self), 0))
-        return opaque_truth(self.decider, f"bool({self.text})", self.needs)
+            return cast(UnknownBool, compare("!=", length(self), 0))
+        return opaque_bool(self.decider, f"bool({self.text})", self.needs)
 
 
-class Truth(Unknown):
+class UnknownBool(Unknown):
     """An Unknown boolean: true where the variable lies in the region."""
 
     __slots__ = ("_parted", "region")
 
-    def __init__(self, decider: Decider, variable: Variable, region: Region) -> None:
+    def __init__(self, decider: Decider, variable: Variable, region: ValueSet) -> None:
         self.decider, self.variable, self.region = decider, variable, region
-        self._parted: tuple[Region, Region, Region] | None = None
+        self._parted: tuple[ValueSet, ValueSet, ValueSet] | None = None
         self.needs, self.kind, self.step, self.exact, self.sign, self.offset = variable.needs, "any", None, False, 1, 0
 
     @property
@@ -179,21 +179,21 @@ class Truth(Unknown):
     def __eq__(self, other: object) -> Any:
         if isinstance(other, (int, float, Decimal)):
             return self if other == 1 else self.denied() if other == 0 else False
-        if isinstance(other, Truth):
+        if isinstance(other, UnknownBool):
             if other.variable == self.variable:
                 both = meet(self.region, other.region)
                 neither = meet(self.region.rest(), other.region.rest())
                 either_way = meet(both.rest(), neither.rest()).rest()
                 assert self.variable is not None
-                return Truth(self.decider, self.variable, either_way)
+                return UnknownBool(self.decider, self.variable, either_way)
             return _opaque_comparison("==", self, other)
         return compare("==", self, other)
 
     def __ne__(self, other: object) -> Any:
         same = self.__eq__(other)
-        return same.denied() if isinstance(same, Truth) else not same
+        return same.denied() if isinstance(same, UnknownBool) else not same
 
-    def part(self, possible: Region) -> tuple[Region, Region]:
+    def part(self, possible: ValueSet) -> tuple[ValueSet, ValueSet]:
         """Of what is still possible for the variable: where this is true, and where it is not."""
         parted = self._parted
         # Every path begins with the same object: for it the answer is found once.
@@ -201,12 +201,12 @@ class Truth(Unknown):
             parted = self._parted = (possible, meet(possible, self.region), meet(possible, self.region.rest()))
         return parted[1], parted[2]
 
-    def denied(self) -> "Truth":
+    def denied(self) -> "UnknownBool":
         """Its negation."""
         assert self.variable is not None
-        return Truth(self.decider, self.variable, self.region.rest())
+        return UnknownBool(self.decider, self.variable, self.region.rest())
 
-    def truth(self) -> "Truth":
+    def truth(self) -> "UnknownBool":
         return self
 
 
@@ -215,7 +215,7 @@ def unknown_fact(decider: Decider, field: Field, name: str, needs: Mapping[Fact,
     match field.type:
         case "boolean":
             whose = (thing[0], thing[1]) if field.name == "exists" and thing is not None else None
-            return Truth(decider, Variable(name, EITHER, None, needs, "boolean", whose), TRUE)
+            return UnknownBool(decider, Variable(name, EITHER, None, needs, "boolean", whose), TRUE)
         case "enum":
             return Unknown(decider, name, needs, "text", words=frozenset(field.values))
         case "string":
@@ -236,12 +236,12 @@ def unknown_fact(decider: Decider, field: Field, name: str, needs: Mapping[Fact,
             return Unknown(decider, name, needs, "record")
 
 
-def opaque_truth(decider: Decider, text: str, needs: Mapping[Fact, Origin]) -> Truth:
+def opaque_bool(decider: Decider, text: str, needs: Mapping[Fact, Origin]) -> UnknownBool:
     """An Unknown boolean remembered by its expression alone."""
-    return Truth(decider, Variable(_short(text), EITHER, None, needs, "boolean"), TRUE)
+    return UnknownBool(decider, Variable(_short(text), EITHER, None, needs, "boolean"), TRUE)
 
 
-def derive(name: str, parts: Iterable[Any], kind: Kind = "any", *, step: int | None = None) -> Unknown:
+def derive(name: str, parts: Iterable[Any], kind: ValueKind = "any", *, step: int | None = None) -> Unknown:
     """An Unknown made of `parts` by a function; remembered by its expression."""
     parts = tuple(parts)
     unknown = next(part for part in parts if isinstance(part, Unknown))
@@ -274,24 +274,24 @@ def _compare(order: Order, one: Unknown, other: Any) -> Any:
     if other is None:
         if order not in ("==", "!="):
             raise TypeError("nothing is not comparable with a value; test for it first")
-        truth = opaque_truth(one.decider, f"{one.text} == None", one.needs)
+        truth = opaque_bool(one.decider, f"{one.text} == None", one.needs)
         return truth if order == "==" else truth.denied()
     if other.__class__ is bool and one.kind == "number":
         other = int(other)
     kind = kind_of(other)
-    if one.kind == "any" and not isinstance(one, Truth):
+    if one.kind == "any" and not isinstance(one, UnknownBool):
         one = _typed(one, kind)
     if kind == one.kind and kind in LINES:
         return _compare_line(order, one, place_of(other))
     if kind == one.kind == "text":
         if order not in ("==", "!="):
-            return opaque_truth(one.decider, f"{one.text} {order} {other!r}", one.needs)
+            return opaque_bool(one.decider, f"{one.text} {order} {other!r}", one.needs)
         assert one.variable is not None
-        return Truth(one.decider, one.variable, Words(frozenset((other,)), order == "!="))
+        return UnknownBool(one.decider, one.variable, Words(frozenset((other,)), order == "!="))
     if order not in ("==", "!="):
         raise TypeError(f"a {kind} is not comparable with a {one.kind}")
     if kind == one.kind:
-        truth = opaque_truth(one.decider, f"{one.text} == {text_of(other)}", one.needs)
+        truth = opaque_bool(one.decider, f"{one.text} == {text_of(other)}", one.needs)
         return truth if order == "==" else truth.denied()
     return order == "!="
 
@@ -300,25 +300,25 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
     """`one in values`."""
     values = tuple(values)
     if any(isinstance(value, Unknown) for value in values):
-        return opaque_truth(one.decider, f"{one.text} in {text_of(values)}", gathered((one, *values)))
+        return opaque_bool(one.decider, f"{one.text} in {text_of(values)}", gathered((one, *values)))
     if one.kind == "number":
         values = tuple(int(value) if value.__class__ is bool else value for value in values)
     kinds = {kind_of(value) for value in values if value is not None}
-    if isinstance(one, Truth):
-        regions: list[Region] = [one.region] if True in values else []
+    if isinstance(one, UnknownBool):
+        regions: list[ValueSet] = [one.region] if True in values else []
         regions += [one.region.rest()] if False in values else []
         return False if not regions else True if len(regions) == 2 else _truth_in(one, regions[0])
     if len(kinds) == 1 and one.kind == "any":
-        one = _typed(one, cast(Kind, next(iter(kinds))))
+        one = _typed(one, cast(ValueKind, next(iter(kinds))))
     if None in values or one.variable is None:
-        return opaque_truth(one.decider, f"{one.text} in {text_of(values)}", one.needs)
+        return opaque_bool(one.decider, f"{one.text} in {text_of(values)}", one.needs)
     alike = [value for value in values if kind_of(value) == one.kind]
     if not alike:
         return False
     if one.kind == "text":
-        return Truth(one.decider, one.variable, Words(frozenset(alike)))
+        return UnknownBool(one.decider, one.variable, Words(frozenset(alike)))
     places = [(place_of(value) - one.offset) * one.sign for value in alike]
-    return Truth(one.decider, one.variable, points(places, one.step))
+    return UnknownBool(one.decider, one.variable, points(places, one.step))
 
 
 def add(one: Unknown, other: Any) -> Any:
@@ -342,7 +342,7 @@ def subtract(one: Any, other: Any) -> Any:
     return derive("subtract", (one, other), kind)
 
 
-KINDS: Mapping[type, Kind] = {
+KINDS: Mapping[type, ValueKind] = {
     str: "text",
     bool: "any",
     int: "number",
@@ -355,7 +355,7 @@ KINDS: Mapping[type, Kind] = {
 """The kinds of plain values by their class, all of them good as keys."""
 
 
-def kind_of(value: Any) -> Kind:
+def kind_of(value: Any) -> ValueKind:
     """The kind of a value, known or not."""
     kind = KINDS.get(value.__class__)
     if kind is not None:
@@ -399,21 +399,21 @@ def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
     return needs
 
 
-def _truth_in(one: Truth, region: Region) -> Truth:
+def _truth_in(one: UnknownBool, region: ValueSet) -> UnknownBool:
     assert one.variable is not None
-    return Truth(one.decider, one.variable, region)
+    return UnknownBool(one.decider, one.variable, region)
 
 
-def _typed(one: Unknown, kind: Kind) -> Unknown:
+def _typed(one: Unknown, kind: ValueKind) -> Unknown:
     """What an Unknown of no known kind is when it is compared with a value of `kind`: a variable of its own."""
     return Unknown(one.decider, f"{one.text} as {kind}", one.needs, kind)
 
 
-def _compare_line(order: Order, one: Unknown, place: int | Fraction) -> Truth:
+def _compare_line(order: Order, one: Unknown, place: int | Fraction) -> UnknownBool:
     assert one.variable is not None
     at = (place - one.offset) * one.sign
     order = order if one.sign > 0 else FLIPPED[order]
-    return Truth(one.decider, one.variable, span_of(order, at, one.step))
+    return UnknownBool(one.decider, one.variable, span_of(order, at, one.step))
 
 
 def _compare_unknowns(order: Order, one: Unknown, other: Unknown) -> Any:
@@ -457,17 +457,17 @@ def _compare_known(order: Order, one: Any, other: Any) -> bool:
             return one >= other
 
 
-def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> Truth:
+def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBool:
     """Remembered by its expression, written one way round: `a > b` is `b < a`, `a != b` denies `a == b`."""
     needs = gathered((one, other))
     first, second = one.text, other.text
     if order in ("==", "!="):
         first, second = sorted((first, second))
-        truth = opaque_truth(one.decider, f"{first} == {second}", needs)
+        truth = opaque_bool(one.decider, f"{first} == {second}", needs)
         return truth if order == "==" else truth.denied()
     if order in (">", ">="):
         first, second, order = second, first, FLIPPED[order]
-    return opaque_truth(one.decider, f"{first} {order} {second}", needs)
+    return opaque_bool(one.decider, f"{first} {order} {second}", needs)
 
 
 def _is_exact(value: Any) -> bool:
@@ -475,7 +475,7 @@ def _is_exact(value: Any) -> bool:
     return isinstance(value, (int, Decimal, date, timedelta)) and not isinstance(value, bool)
 
 
-def _sum_kind(one: Kind, other: Kind) -> Kind:
+def _sum_kind(one: ValueKind, other: ValueKind) -> ValueKind:
     match one, other:
         case ("number", "number") | ("duration", "duration"):
             return one
@@ -487,7 +487,7 @@ def _sum_kind(one: Kind, other: Kind) -> Kind:
             raise TypeError(f"cannot add a {one} and a {other}")
 
 
-def _difference_kind(one: Kind, other: Kind) -> Kind:
+def _difference_kind(one: ValueKind, other: ValueKind) -> ValueKind:
     match one, other:
         case ("number", "number") | ("duration", "duration"):
             return one

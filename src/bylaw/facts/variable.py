@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from bylaw.facts.entity import Fact, Origin
-from bylaw.facts.region import FALSE, TRUE, Region, Words
+from bylaw.facts.value_set import FALSE, TRUE, ValueSet, Words
 
 DAY = 86_400_000_000
 """Microseconds: the distance of two dates on the line of times."""
@@ -17,7 +17,7 @@ class Variable(NamedTuple):
     """Something that has one value per path: a fact, or an expression remembered by its text."""
 
     name: str
-    universe: Region
+    universe: ValueSet
     step: int | None
     needs: Mapping[Fact, Origin]
     """The facts that are not known, in the order they were met."""
@@ -57,7 +57,7 @@ def value_at(place: Any, kind: str) -> str:
     return str(place) if Fraction(place).denominator == 1 else str(float(place))
 
 
-def show(variable: Variable, region: Region) -> str:
+def show(variable: Variable, region: ValueSet) -> str:
     """A region in words: `Request.reason = weather`, `Patient[P1].age >= 18`."""
     name = variable.name
     if isinstance(region, Words):

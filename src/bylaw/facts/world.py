@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, Missing
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, NoValue
 from bylaw.facts.observation import sightings
-from bylaw.facts.path import NOTHING, Scope
-from bylaw.facts.schema import Effect, Schema
-from bylaw.facts.stranger import Stranger
+from bylaw.facts.path import NOTHING, PathScope
+from bylaw.facts.schema import Schema, WorldChange
+from bylaw.facts.undeclared import UndeclaredCall
 from bylaw.facts.value import coerce, key_of, loose_key, names_several
 from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Result
@@ -22,7 +22,7 @@ class World(Protocol):
         """The same world as it was before any trajectory, for a new one."""
         ...
 
-    def record(self, entity: str, key: Key) -> Record | Missing:
+    def record(self, entity: str, key: Key) -> Record | NoValue:
         """One thing's raw field values as of now; a field it lacks is not known. Else ABSENT or UNSEEN."""
         ...
 
@@ -35,7 +35,7 @@ class World(Protocol):
         ...
 
 
-Reader = Callable[[str, Key], Record | Missing]
+Reader = Callable[[str, Key], Record | NoValue]
 Lister = Callable[[str, Mapping[str, Any]], Sequence[Key] | None]
 
 
@@ -50,17 +50,17 @@ class Snapshot:
         self._schema = schema
         self._reader = reader
         self._lister = lister
-        self._overlay: dict[tuple[str, Key], Record | Missing] = {}
+        self._overlay: dict[tuple[str, Key], Record | NoValue] = {}
         self._forgotten: set[str] = set()
         self._blurred: set[tuple[str, Key]] = set()
         """Written under a key that nothing has: some thing of almost that key may have moved."""
-        self._strangers: list[Stranger] = []
+        self._strangers: list[UndeclaredCall] = []
 
     def fork(self) -> "Snapshot":
         """The untouched world."""
         return Snapshot(self._schema, self._reader, self._lister)
 
-    def record(self, entity: str, key: Key) -> Record | Missing:
+    def record(self, entity: str, key: Key) -> Record | NoValue:
         """One thing as of now."""
         laid = self._overlay.get((entity, key))
         if laid is not None:
@@ -90,13 +90,13 @@ class Snapshot:
 
     def _matches(self, entity: str, key: Key, match: Mapping[str, Any]) -> bool:
         record = self.record(entity, key)
-        return not isinstance(record, Missing) and agrees(self._schema.entities[entity], record, match)
+        return not isinstance(record, NoValue) and agrees(self._schema.entities[entity], record, match)
 
     def apply(self, call: Call, result: Result | None) -> None:
         """Move with an accepted write."""
         if call.tool not in self._schema.tools:
             if not sounds_harmless(call.tool):
-                self._meet(Stranger(call))
+                self._meet(UndeclaredCall(call))
             return
         effects = self._schema.effects.get(call.tool, ())
         value = result.value() if result is not None and result.captured else NOTHING
@@ -123,7 +123,7 @@ class Snapshot:
                         fields = {n: v for n in observation.entity.fields if (v := sighting.show(n)) is not NOTHING}
                         self._lay(observation.entity.name, sighting.key, fields)
 
-    def _meet(self, stranger: Stranger) -> None:
+    def _meet(self, stranger: UndeclaredCall) -> None:
         """A tool that nobody declared may have done anything to what its arguments name."""
         self._strangers.append(stranger)
         for laid in self._overlay:
@@ -132,7 +132,7 @@ class Snapshot:
 
     def _blur(self, entity: str, key: Key) -> None:
         """Before a write to a key: where nothing has it, whatever has almost that key may be meant."""
-        if (entity, key) in self._overlay or not isinstance(self.record(entity, key), Missing):
+        if (entity, key) in self._overlay or not isinstance(self.record(entity, key), NoValue):
             return
         rough = loose_key(key)
         self._blurred.add((entity, rough))
@@ -140,10 +140,10 @@ class Snapshot:
             if kind == entity and loose_key(laid) == rough:
                 self._overlay[kind, laid] = UNSEEN
 
-    def _affect(self, effect: Effect, call: Call, value: Any) -> None:
-        whole = Scope(call.arguments, value, call.arguments)
+    def _affect(self, effect: WorldChange, call: Call, value: Any) -> None:
+        whole = PathScope(call.arguments, value, call.arguments)
         for item, name in [(call.arguments, NOTHING)] if effect.each is None else effect.each(whole):
-            scope = Scope(item, value, call.arguments, name)
+            scope = PathScope(item, value, call.arguments, name)
             parts = [
                 next((p for place in places if (p := place(scope)) is not NOTHING), NOTHING) for places in effect.key
             ]
@@ -158,7 +158,7 @@ class Snapshot:
                 self._overlay[(effect.entity, key)] = ABSENT
                 continue
             before = self.record(effect.entity, key)
-            known: Record = {} if isinstance(before, Missing) else before
+            known: Record = {} if isinstance(before, NoValue) else before
             entity = self._schema.entities[effect.entity]
             after = {
                 name: self._elsewhere(how[3:], get(scope))
@@ -172,11 +172,11 @@ class Snapshot:
         """The value of a field of another thing, e.g. the start of the slot an appointment moves to."""
         entity, _, field = where.partition(".")
         record = self.record(entity, key_of([key]))
-        return NOTHING if isinstance(record, Missing) else record.get(field, NOTHING)
+        return NOTHING if isinstance(record, NoValue) else record.get(field, NOTHING)
 
     def _lay(self, entity: str, key: Key, fields: Record) -> None:
         before = self.record(entity, key)
-        laid = {**({} if isinstance(before, Missing) else before), **fields}
+        laid = {**({} if isinstance(before, NoValue) else before), **fields}
         self._overlay[(entity, key)] = {name: value for name, value in laid.items() if value is not NOTHING}
 
     def _forget(self, entity: str, key: Key | None, fields: frozenset[str] | None) -> None:
@@ -187,7 +187,7 @@ class Snapshot:
                     self._forget(entity, laid, fields)
             return
         before = self.record(entity, key)
-        if isinstance(before, Missing) or fields is None:
+        if isinstance(before, NoValue) or fields is None:
             self._overlay[(entity, key)] = UNSEEN
         else:
             self._overlay[(entity, key)] = {name: value for name, value in before.items() if name not in fields}

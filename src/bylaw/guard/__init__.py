@@ -2,12 +2,12 @@
 
 from bylaw.guard.answers import Answers, Question
 from bylaw.guard.assumption import NOTHING, Assumptions
-from bylaw.guard.evaluate import Completion, Outcome, evaluate
+from bylaw.guard.condition import Condition, compile_condition, evaluate_condition, judge_predicate
+from bylaw.guard.evaluate import Completion, GuardOutcome, evaluate
 from bylaw.guard.inquiry import Inquiry
 from bylaw.guard.language import Vocabulary
-from bylaw.guard.lookup import History, Lookup, parse_lookups, run_lookup
+from bylaw.guard.lookup import LookupFunction, ShownResults, parse_lookups, run_lookup
 from bylaw.guard.parse import Branch, Guard, parse_guards
-from bylaw.guard.predicate import Predicate, compile_predicate, evaluate_predicate, judge_predicate
 
 __all__ = [
     "NOTHING",
@@ -15,17 +15,17 @@ __all__ = [
     "Assumptions",
     "Branch",
     "Completion",
+    "Condition",
     "Guard",
-    "History",
+    "GuardOutcome",
     "Inquiry",
-    "Lookup",
-    "Outcome",
-    "Predicate",
+    "LookupFunction",
     "Question",
+    "ShownResults",
     "Vocabulary",
-    "compile_predicate",
+    "compile_condition",
     "evaluate",
-    "evaluate_predicate",
+    "evaluate_condition",
     "judge_predicate",
     "parse_guards",
     "parse_lookups",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bylaw.facts.entity import Entity, Fact, Field, Key, Source
+from bylaw.facts.entity import Entity, Fact, FactSource, Field, Key
 
 Question = Fact | tuple[str, str, tuple[tuple[str, Any], ...]]
 """A fact, or (`done` or `members`, of what, with what)."""
@@ -16,7 +16,7 @@ class Answers:
 
     __slots__ = ("given", "is_whole", "source")
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: FactSource) -> None:
         self.source = source
         self.given: dict[Question, Any] = {}
         self.is_whole = True

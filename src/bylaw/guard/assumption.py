@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bylaw.facts.region import Region
+from bylaw.facts.value_set import ValueSet
 from bylaw.facts.variable import Variable, show
 
 
@@ -11,10 +11,10 @@ class Assumptions:
 
     __slots__ = ("regions",)
 
-    def __init__(self, regions: Mapping[str, tuple[Variable, Region]] | None = None) -> None:
-        self.regions: Mapping[str, tuple[Variable, Region]] = regions or {}
+    def __init__(self, regions: Mapping[str, tuple[Variable, ValueSet]] | None = None) -> None:
+        self.regions: Mapping[str, tuple[Variable, ValueSet]] = regions or {}
 
-    def narrowed(self, variable: Variable, region: Region) -> "Assumptions":
+    def narrowed(self, variable: Variable, region: ValueSet) -> "Assumptions":
         """The same, and `variable` lies in `region`."""
         return Assumptions({**self.regions, variable.name: (variable, region)})
 
@@ -37,5 +37,5 @@ class Assumptions:
 NOTHING = Assumptions()
 
 
-def _regions(assumptions: Assumptions) -> dict[str, Region]:
+def _regions(assumptions: Assumptions) -> dict[str, ValueSet]:
     return {name: region for name, (_, region) in assumptions.regions.items()}

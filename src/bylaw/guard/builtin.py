@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import cmp_to_key
 from typing import Any
 
-from bylaw.facts.unknown import Stuck, Unknown, derive, gathered, kind_of, length, opaque_truth, text_of
+from bylaw.facts.unknown import Stuck, Unknown, derive, gathered, kind_of, length, opaque_bool, text_of
 from bylaw.facts.variable import DAY
 from bylaw.guard.language import DATE_METHODS, DATE_PARTS, LONGEST, TEXT_METHODS
 from bylaw.guard.operation import MONEY, NUMBERS, TIMES, Operations, admit, fail, name_of, weight
@@ -114,7 +114,7 @@ class BuiltIns(Operations):
         needs = gathered(parts)
         match name:
             case "any" | "all":
-                return opaque_truth(decider, text, needs)
+                return opaque_bool(decider, text, needs)
             case "len" | "count" | "distinct":
                 return Unknown(decider, text, needs, "number", step=1, lowest=0)
             case "sum":

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from bylaw.facts.entity import Fact, Source
+from bylaw.facts.entity import Fact, FactSource
 from bylaw.facts.unknown import Stuck
 from bylaw.guard.answers import Answers
 from bylaw.guard.assumption import NOTHING, Assumptions
@@ -22,7 +22,7 @@ from bylaw.guard.parse import Guard
 from bylaw.guard.run import Hushed, Run, Split
 from bylaw.guard.trial import Absent
 
-Outcome = Literal["permit", "deny", "undetermined", "failed"]
+GuardOutcome = Literal["permit", "deny", "undetermined", "failed"]
 
 
 class Completion(Struct, frozen=True):
@@ -30,7 +30,7 @@ class Completion(Struct, frozen=True):
 
     assume: Assumptions
     """Given back to `evaluate`, it stays inside this completion."""
-    outcome: Outcome
+    outcome: GuardOutcome
     because: str = ""
     """The text of a denial, the reason and line of a failure, the limit that was reached."""
     reads: tuple[Fact, ...] = ()
@@ -48,7 +48,7 @@ class Completion(Struct, frozen=True):
 def evaluate(
     guard: Guard,
     arguments: Mapping[str, Any],
-    source: Source,
+    source: FactSource,
     *,
     tool: str = "",
     now: datetime | None = None,
@@ -125,7 +125,7 @@ def _explore(guard: Guard, function: Callable[..., Any], run: Run, outcome: str,
     for fact, no_such in run.doubtful.items():
         run.lacking.setdefault(fact)
         outcomes.setdefault("deny", no_such)
-    result: Outcome
+    result: GuardOutcome
     if "failed" in outcomes:
         result, because = "failed", outcomes["failed"]
     elif "stuck" in outcomes or len(outcomes) > 1 or limit:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from bylaw.facts.entity import Entity, Fact, Key, Missing, Source
+from bylaw.facts.entity import Entity, Fact, FactSource, Key, NoValue
 from bylaw.guard.answers import UNASKED, Answers
 from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.evaluate import Completion, evaluate
@@ -31,7 +31,7 @@ class Inquiry:
     def __init__(
         self,
         arguments: Mapping[str, Any],
-        source: Source,
+        source: FactSource,
         *,
         tool: str = "",
         now: datetime | None = None,
@@ -95,7 +95,7 @@ class KnownRun(Frame):
         value = self.given.get(fact, UNASKED)
         if value is UNASKED:
             value = self.answers.read(fact, spec.entity, key, spec.field)
-        if value.__class__ is Missing:
+        if value.__class__ is NoValue:
             raise _Open
         if spec.is_system:
             self.reads[fact] = None
@@ -119,7 +119,7 @@ class KnownRun(Frame):
         self.spend(1)
         self.has_listed = True
         count = self.answers.done(tool, match)
-        if isinstance(count, Missing):
+        if isinstance(count, NoValue):
             raise _Open
         return count
 

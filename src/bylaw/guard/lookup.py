@@ -4,11 +4,12 @@ The same language as guards: `def find_<Entity>_<field>(key, history)` returns `
 """
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from bylaw.errors import GuardError
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key
+from bylaw.facts.schema import ShownResults
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.operation import Failure, admit
@@ -16,15 +17,7 @@ from bylaw.guard.parse import functions_of
 from bylaw.guard.statement import Statements
 
 
-class History(Protocol):
-    """The results delivered so far."""
-
-    def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Records `{arguments, value, step}` of the calls of `tool` whose arguments equal `match`, oldest first."""
-        ...
-
-
-class Lookup:
+class LookupFunction:
     """A compiled look-up function for one field."""
 
     __slots__ = ("entity", "field", "file", "function", "line", "name")
@@ -51,7 +44,7 @@ class _Search(BuiltIns):
 
     __slots__ = ("history",)
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: ShownResults) -> None:
         super().__init__()
         self.history = history
 
@@ -79,10 +72,12 @@ class _Function(Statements):
         self.unavailable = frozenset(("now", "done"))
 
 
-def parse_lookups(text: str, *, file: str, vocabulary: Vocabulary) -> tuple[dict[str, Lookup], list[GuardError]]:
+def parse_lookups(
+    text: str, *, file: str, vocabulary: Vocabulary
+) -> tuple[dict[str, LookupFunction], list[GuardError]]:
     """The look-up functions of one file by name, and all its faults."""
     functions, faults = functions_of(text, file=file)
-    lookups: dict[str, Lookup] = {}
+    lookups: dict[str, LookupFunction] = {}
     for node in functions:
         target = _target(node, vocabulary)
         if target is None:
@@ -94,11 +89,11 @@ def parse_lookups(text: str, *, file: str, vocabulary: Vocabulary) -> tuple[dict
         function = made.function(node, ("key", "history"))
         faults.extend(made.faults)
         if function is not None:
-            lookups[node.name] = Lookup(*target, node.name, file, node.lineno, function)
+            lookups[node.name] = LookupFunction(*target, node.name, file, node.lineno, function)
     return lookups, faults
 
 
-def run_lookup(lookup: Lookup, key: Key, history: History) -> Any:
+def run_lookup(lookup: LookupFunction, key: Key, history: ShownResults) -> Any:
     """The value the look-up found, or UNSEEN; a look-up that fails raises ValueError, as a malformed value does."""
     record = dict(zip(lookup.entity.key, key, strict=True))
     try:

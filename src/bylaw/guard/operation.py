@@ -10,18 +10,18 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 from typing import Any, NoReturn
 
-from bylaw.facts.region import Order
 from bylaw.facts.unknown import (
     Stuck,
-    Truth,
     Unknown,
+    UnknownBool,
     among,
     derive,
     gathered,
     kind_of,
-    opaque_truth,
+    opaque_bool,
     text_of,
 )
+from bylaw.facts.value_set import Order
 from bylaw.guard.language import LARGEST, LONGEST, SMALLEST, TICKS
 from bylaw.policy.tool import Misfit
 
@@ -204,10 +204,10 @@ class Operations:
         """`value in container`."""
         if isinstance(container, Unknown):
             text = f"{text_of(value)} in {container.text}"
-            return opaque_truth(container.decider, text, gathered((value, container)))
+            return opaque_bool(container.decider, text, gathered((value, container)))
         if container.__class__ is str:
             if isinstance(value, Unknown):
-                return opaque_truth(value.decider, f"{value.text} in {container!r}", value.needs)
+                return opaque_bool(value.decider, f"{value.text} in {container!r}", value.needs)
             return value in container if value.__class__ is str else fail(f"{name_of(value)} is not part of a text")
         if container.__class__ not in (list, tuple, dict):
             fail(f"`in` needs a list, a record or a text, not {name_of(container)}")
@@ -219,7 +219,7 @@ class Operations:
             if any(not isinstance(item, Unknown) and self.equal(value, item) for item in container):
                 return True
             decider = next(item.decider for item in container if isinstance(item, Unknown))
-            return opaque_truth(decider, f"{text_of(value)} in {text_of(container)}", gathered(parts))
+            return opaque_bool(decider, f"{text_of(value)} in {text_of(container)}", gathered(parts))
         if value.__class__ is str:
             return value in container
         return any(self.equal(value, item) for item in container)
@@ -292,7 +292,7 @@ class Operations:
 
 def negated(truth: Any) -> Any:
     """`not truth` without deciding an Unknown."""
-    return truth.denied() if isinstance(truth, Truth) else not truth
+    return truth.denied() if isinstance(truth, UnknownBool) else not truth
 
 
 def _is_meant(name: str, kinds: tuple[Any, Any]) -> bool:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, Missing, Origin
-from bylaw.facts.region import Region, Spans, Words
-from bylaw.facts.unknown import Truth, Unknown, derive, opaque_truth, text_of, unknown_fact
+from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, NoValue, Origin
+from bylaw.facts.unknown import Unknown, UnknownBool, derive, opaque_bool, text_of, unknown_fact
 from bylaw.facts.value import key_of
+from bylaw.facts.value_set import Spans, ValueSet, Words
 from bylaw.facts.variable import Variable
 from bylaw.guard.answers import Answers
 from bylaw.guard.assumption import Assumptions
@@ -24,7 +24,7 @@ NOW = Fact("context", (), "now")
 class Split(Exception):
     """The path depends on what only the user or the host can say: both ways are looked at separately."""
 
-    def __init__(self, variable: Variable, region: Region, rest: Region) -> None:
+    def __init__(self, variable: Variable, region: ValueSet, rest: ValueSet) -> None:
         self.variable, self.region, self.rest = variable, region, rest
 
 
@@ -99,7 +99,7 @@ class Run(Frame):
         self.has_listed = False
         self.has_decided_existence = False
         self.position = 0
-        self.path: dict[str, Region] = {}
+        self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
 
     # Facts.
@@ -219,7 +219,7 @@ class Run(Frame):
             return self.opaque("count", f"done({tool}, {shown})", unknown)
         self.has_listed = True
         count = self.answers.done(tool, match)
-        return fail(f"whether `{tool}` was done before is not recorded") if isinstance(count, Missing) else count
+        return fail(f"whether `{tool}` was done before is not recorded") if isinstance(count, NoValue) else count
 
     # Things of a kind, seen or there.
 
@@ -240,7 +240,7 @@ class Run(Frame):
         question = f"any({text}) over {text_of(list(match.values()))} {text_of(free)}"
         for value in match.values():
             if isinstance(value, Unknown):
-                return opaque_truth(self, question, value.needs)
+                return opaque_bool(self, question, value.needs)
         self.has_listed = True
         keys, is_complete = self.answers.members(entity, match)
         answer = self.try_members(question, keys, specs, body, weight)
@@ -257,7 +257,7 @@ class Run(Frame):
         if not self.frozen and self.hushed is None:
             self.reads.append(missing)
             self.frozen = True
-        return opaque_truth(self, question, {missing: "system"})
+        return opaque_bool(self, question, {missing: "system"})
 
     def try_members(
         self, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
@@ -321,7 +321,7 @@ class Run(Frame):
 
     # Forks.
 
-    def decide(self, truth: Truth) -> bool:
+    def decide(self, truth: UnknownBool) -> bool:
         """The answer to an Unknown boolean on this path: what the path implies, or else the next decision."""
         variable = truth.variable
         assert variable is not None

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["guard", "rule", "conversation", "knowledge"]
+PolicyKind = Literal["guard", "rule", "conversation", "knowledge"]
 Severity = Literal["high", "medium", "low"]
 
 
@@ -34,7 +34,7 @@ class Policy(Struct, frozen=True):
     """One atomic policy of a pack."""
 
     id: str
-    kind: Kind
+    kind: PolicyKind
     definition: str
     """One sentence of our own wording."""
     tools: tuple[str, ...] = ()

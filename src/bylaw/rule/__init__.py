@@ -1,9 +1,9 @@
 """Rules that reason over time: LTL-f formulas, their monitors, the weighted circuits they form. Start at `monitor`."""
 
 from bylaw.rule.formula import Formula
-from bylaw.rule.monitor import Family, Monitor, Report
+from bylaw.rule.monitor import Family, Monitor, MonitorReport
 from bylaw.rule.monitors import MonitorSet
 from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule, read_rule
 
-__all__ = ["Family", "Formula", "Monitor", "MonitorSet", "Report", "Rule", "parse", "read_rule"]
+__all__ = ["Family", "Formula", "Monitor", "MonitorReport", "MonitorSet", "Rule", "parse", "read_rule"]

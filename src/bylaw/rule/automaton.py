@@ -15,8 +15,8 @@ from bylaw.rule.formula import Formula
 from bylaw.rule.letters import Alphabet
 from bylaw.rule.progression import FALSE, TRUE, Progression, State, TooLargeError
 
-Verdict = Literal["permanently_satisfied", "currently_satisfied", "currently_violated", "permanently_violated"]
-VERDICTS: tuple[Verdict, ...] = (
+StateVerdict = Literal["permanently_satisfied", "currently_satisfied", "currently_violated", "permanently_violated"]
+VERDICTS: tuple[StateVerdict, ...] = (
     "permanently_satisfied",
     "currently_satisfied",
     "currently_violated",

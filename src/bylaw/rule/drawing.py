@@ -11,12 +11,12 @@ from textwrap import wrap
 
 from msgspec import Struct
 
-from bylaw.rule.automaton import VERDICTS, Table, Verdict, automaton
+from bylaw.rule.automaton import VERDICTS, StateVerdict, Table, automaton
 from bylaw.rule.formula import And, Constant, Formula, Not, Or, show
 from bylaw.rule.letters import Alphabet, alphabet
 from bylaw.rule.rule import Rule
 
-COLOURS: dict[Verdict, tuple[str, str]] = {
+COLOURS: dict[StateVerdict, tuple[str, str]] = {
     "permanently_satisfied": ("#b7e4c7", "#2d6a4f"),
     "currently_satisfied": ("#e9f7ef", "#2d6a4f"),
     "currently_violated": ("#fff3cd", "#b8860b"),
@@ -139,7 +139,7 @@ def _ring(count: int) -> list[tuple[int, int]]:
     return [(round(130 + radius * (1 + cos(angle))), round(190 + radius * (1 + sin(angle)))) for angle in angles]
 
 
-def _verdict(table: Table, state: int) -> Verdict:
+def _verdict(table: Table, state: int) -> StateVerdict:
     count = len(table.letters)
     permanent = all(target == state for target in table.after[state * count : (state + 1) * count])
     return VERDICTS[(0 if permanent else 1) if table.accepting[state] else (3 if permanent else 2)]

@@ -6,7 +6,7 @@ from typing import BinaryIO
 import msgspec
 
 from bylaw.errors import BylawError, FormulaError
-from bylaw.rule.automaton import Verdict
+from bylaw.rule.automaton import StateVerdict
 from bylaw.rule.formula import Formula
 from bylaw.rule.monitor import Walk
 from bylaw.rule.parser import parse
@@ -26,7 +26,7 @@ class Answer(msgspec.Struct, frozen=True):
     """One output line; None where the completions of unknown predicates disagree."""
 
     holds: bool | None
-    verdict: Verdict | None
+    verdict: StateVerdict | None
 
 
 class Failure(msgspec.Struct, frozen=True):

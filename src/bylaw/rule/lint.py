@@ -13,7 +13,7 @@ from bylaw.rule.letters import alphabet
 from bylaw.rule.progression import TooLargeError
 from bylaw.rule.rule import Rule
 
-Kind = Literal["contradictory", "trivial", "duplicate", "subsumed", "blocked", "no_value"]
+LintKind = Literal["contradictory", "trivial", "duplicate", "subsumed", "blocked", "no_value"]
 
 SUBSET_CAP = 4
 """Sets of more rules than these are not tried together."""
@@ -21,29 +21,31 @@ TRIES_CAP = 3000
 """How many sets of rules are tried for one action."""
 
 
-class Finding(Struct, frozen=True):
+class LintFinding(Struct, frozen=True):
     """One thing wrong with the rules."""
 
-    kind: Kind
+    kind: LintKind
     rules: tuple[str, ...]
     message: str
     subject: str = ""
     """The action that can never be taken, or the predicate without a value."""
 
 
-def lint(rules: Iterable[Rule], *, actions: Iterable[str] = (), ways: Collection[str] | None = None) -> list[Finding]:
+def lint(
+    rules: Iterable[Rule], *, actions: Iterable[str] = (), ways: Collection[str] | None = None
+) -> list[LintFinding]:
     """Everything found wrong; `ways` are the predicates that have a way to a value (None: not to be checked).
 
     What could not be decided within the caps is not reported.
     """
     every = list(rules)
-    found: list[Finding] = []
+    found: list[LintFinding] = []
     sound: list[Rule] = []
     for rule in every:
         if is_hopeless(rule.formula):
-            found.append(Finding("contradictory", (rule.name,), f"rule `{rule.name}` can never be kept"))
+            found.append(LintFinding("contradictory", (rule.name,), f"rule `{rule.name}` can never be kept"))
         elif is_hopeless(Not(rule.formula)):
-            found.append(Finding("trivial", (rule.name,), f"rule `{rule.name}` can never be broken"))
+            found.append(LintFinding("trivial", (rule.name,), f"rule `{rule.name}` can never be broken"))
         else:
             sound.append(rule)
     found += _pairs(sound)
@@ -64,8 +66,8 @@ def is_hopeless(formula: Formula) -> bool:
         return False
 
 
-def _pairs(rules: Sequence[Rule]) -> list[Finding]:
-    found: list[Finding] = []
+def _pairs(rules: Sequence[Rule]) -> list[LintFinding]:
+    found: list[LintFinding] = []
     names = {rule.name: set(atoms(rule.formula)) for rule in rules}
     for first, second in combinations(rules, 2):
         if first.for_each != second.for_each or not names[first.name] & names[second.name]:
@@ -74,18 +76,20 @@ def _pairs(rules: Sequence[Rule]) -> list[Finding]:
         forth = is_hopeless(And(first.formula, Not(second.formula)))
         back = is_hopeless(And(second.formula, Not(first.formula)))
         if forth and back:
-            found.append(Finding("duplicate", pair, f"rules `{pair[0]}` and `{pair[1]}` say the same"))
+            found.append(LintFinding("duplicate", pair, f"rules `{pair[0]}` and `{pair[1]}` say the same"))
         elif forth or back:
             wide, narrow = pair if forth else pair[::-1]
             found.append(
-                Finding("subsumed", (narrow, wide), f"rule `{narrow}` says nothing that `{wide}` does not say already")
+                LintFinding(
+                    "subsumed", (narrow, wide), f"rule `{narrow}` says nothing that `{wide}` does not say already"
+                )
             )
         elif is_hopeless(And(first.formula, second.formula)):
-            found.append(Finding("contradictory", pair, f"rules `{pair[0]}` and `{pair[1]}` cannot both be kept"))
+            found.append(LintFinding("contradictory", pair, f"rules `{pair[0]}` and `{pair[1]}` cannot both be kept"))
     return found
 
 
-def _blocked(action: str, rules: Sequence[Rule]) -> list[Finding]:
+def _blocked(action: str, rules: Sequence[Rule]) -> list[LintFinding]:
     """The smallest set of rules, not contradictory in itself, under which the action can never be taken."""
     taken = Eventually(Atom(action))
     tries = 0
@@ -99,7 +103,7 @@ def _blocked(action: str, rules: Sequence[Rule]) -> list[Finding]:
                 names = tuple(rule.name for rule in chosen)
                 listed = " and ".join(f"`{name}`" for name in names)
                 message = f"action `{action}` can never be taken: {listed} forbid{'s' if len(names) == 1 else ''} it"
-                return [Finding("blocked", names, message, action)]
+                return [LintFinding("blocked", names, message, action)]
     return []
 
 
@@ -127,13 +131,13 @@ def _conjunction(formulas: Sequence[Formula]) -> Formula:
     return joined
 
 
-def _valueless(rules: Sequence[Rule], ways: Collection[str]) -> list[Finding]:
+def _valueless(rules: Sequence[Rule], ways: Collection[str]) -> list[LintFinding]:
     users: dict[str, list[str]] = {}
     for rule in rules:
         for name in atoms(rule.formula):
             if name not in ways:
                 users.setdefault(name, []).append(rule.name)
     return [
-        Finding("no_value", tuple(names), f"predicate `{name}` has no way to a value", name)
+        LintFinding("no_value", tuple(names), f"predicate `{name}` has no way to a value", name)
         for name, names in users.items()
     ]

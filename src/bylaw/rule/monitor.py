@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from msgspec import Struct
 
-from bylaw.rule.automaton import BROKEN, VERDICTS, Automaton, Verdict
+from bylaw.rule.automaton import BROKEN, VERDICTS, Automaton, StateVerdict
 from bylaw.rule.program import Program, program
 from bylaw.rule.rule import Rule
 from bylaw.rule.table import Table, table_from
@@ -22,18 +22,18 @@ STEP_CAP = 500_000
 """And so is one that would have to take more steps than these for one act: its states times the letters it may be."""
 
 
-class Report(Struct, frozen=True):
+class MonitorReport(Struct, frozen=True):
     """What a rule says after an act, or at the end."""
 
     broke: bool | None
     """Whether this act (or the end) broke the rule; None where that hangs on something unknown."""
-    verdict: Verdict | None
+    verdict: StateVerdict | None
     holds: bool | None
     """Whether the rule holds if the episode ends here."""
 
 
-_KNOWN = tuple(Report(place == BROKEN, verdict, place < 2) for place, verdict in enumerate(VERDICTS))
-_NOTHING = Report(None, None, None)
+_KNOWN = tuple(MonitorReport(place == BROKEN, verdict, place < 2) for place, verdict in enumerate(VERDICTS))
+_NOTHING = MonitorReport(None, None, None)
 
 
 def _same(values: Iterable[bool | None]) -> bool | None:
@@ -50,7 +50,7 @@ class Walk:
         self.states: tuple[int, ...] | None = (face.start,)
         """None once lost."""
 
-    def look(self, values: Values) -> tuple[tuple[int, ...] | None, Report]:
+    def look(self, values: Values) -> tuple[tuple[int, ...] | None, MonitorReport]:
         """The states after a step with these values, and what is then known."""
         letters = self._program.letters(values)
         if self.states is None or not letters or len(self.states) * len(letters) > STEP_CAP:
@@ -74,7 +74,7 @@ class Walk:
             states = {move(state, letter) for state in self.states for letter in letters}
             self.states = tuple(states) if 0 < len(states) <= SET_CAP else None
 
-    def _report(self, reached: set[tuple[int, int | None]]) -> Report:
+    def _report(self, reached: set[tuple[int, int | None]]) -> MonitorReport:
         verdicts = {verdict for _, verdict in reached}
         if len(verdicts) == 1 and (only := verdicts.pop()) is not None:
             return _KNOWN[only]
@@ -82,7 +82,7 @@ class Walk:
         broke = _same(None if verdict is None else verdict == BROKEN for _, verdict in reached)
         if None in verdicts and holds:
             broke = False
-        return Report(broke, None, holds)
+        return MonitorReport(broke, None, holds)
 
     def accepts(self) -> bool | None:
         """Whether the formula holds if the trace ends here."""
@@ -101,7 +101,7 @@ class Monitor:
         self._program = program(rule.formula)
         self._walk = Walk(self._program, self._program.pair.rearming)
 
-    def step(self, values: Values) -> Report:
+    def step(self, values: Values) -> MonitorReport:
         """Read one act."""
         self._walk.states, report = self._walk.look(values)
         return report
@@ -110,7 +110,7 @@ class Monitor:
         """Whether an act with these values would break the rule for good; the monitor does not move."""
         return self._walk.look(values)[1].broke
 
-    def finish(self) -> Report:
+    def finish(self) -> MonitorReport:
         """The end of the episode: what the rule was still waiting for will not come."""
         holds = self._walk.accepts()
         if holds is None:
@@ -175,7 +175,7 @@ class Family:
             self._monitors[binding] = self._others.fork()
         return self._monitors[binding]
 
-    def step(self, values: Mapping[Hashable, Values], others: Values) -> dict[Hashable, Report]:
+    def step(self, values: Mapping[Hashable, Values], others: Values) -> dict[Hashable, MonitorReport]:
         """Read one act: `values` for the bindings it speaks of, `others` for all it does not."""
         for binding in values:
             self.monitor(binding)
@@ -187,6 +187,6 @@ class Family:
         """Whether an act with these values would break the rule for that binding."""
         return self._monitors.get(binding, self._others).would_break(values)
 
-    def finish(self) -> dict[Hashable, Report]:
+    def finish(self) -> dict[Hashable, MonitorReport]:
         """The end of the episode, for every binding met."""
         return {binding: monitor.finish() for binding, monitor in self._monitors.items()}

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from bylaw.rule.automaton import BROKEN, VERDICTS, Verdict
-from bylaw.rule.monitor import Monitor, Report, Values
+from bylaw.rule.automaton import BROKEN, VERDICTS, StateVerdict
+from bylaw.rule.monitor import Monitor, MonitorReport, Values
 from bylaw.rule.rule import Rule
 from bylaw.rule.rulebook import FLAG, Margin, Rulebook, Step, rulebook
 from bylaw.rule.table import Table
@@ -25,7 +25,7 @@ class MonitorSet:
         self._slow = {place: Monitor(self.rules[place]) for place in self._book.slow}
         self._sets: dict[int, frozenset[int]] = {}
         """The states of rules that may be in more than one; their byte means nothing."""
-        self._reports: dict[int, Report] = {}
+        self._reports: dict[int, MonitorReport] = {}
         """What rules said of the last act, where their byte does not tell."""
         self._last: int | None = None
 
@@ -70,9 +70,9 @@ class MonitorSet:
         self._states, found = self._book.leaning(action).act(read)
         return found
 
-    def verdicts(self) -> list[Verdict | None]:
+    def verdicts(self) -> list[StateVerdict | None]:
         """What each rule said of the last act; None before the first, and where completions disagree."""
-        found: list[Verdict | None] = [None] * len(self.rules)
+        found: list[StateVerdict | None] = [None] * len(self.rules)
         if self._last is not None:
             places = self._last.to_bytes(len(self._book.tables), "little")
             for place, table, at in zip(self._book.quick, self._book.verdicts, places, strict=True):
@@ -94,7 +94,7 @@ class MonitorSet:
             found[self.rules[place].name] = tuple(Table(book.names[at], values) for values in dict.fromkeys(kept))
         return found
 
-    def finish(self) -> list[Report]:
+    def finish(self) -> list[MonitorReport]:
         """The end of the episode, by rule."""
         found = {place: monitor.finish() for place, monitor in self._slow.items()}
         for at, place in enumerate(self._book.quick):
@@ -131,7 +131,7 @@ class MonitorSet:
         unsure = [place for place, report in self._reports.items() if report.broke is None]
         return Step(others=tuple(broken), unsure=tuple(sorted(unsure)))
 
-    def _move(self, at: int, states: Iterable[int], values: int, unknown: int) -> Report:
+    def _move(self, at: int, states: Iterable[int], values: int, unknown: int) -> MonitorReport:
         """Move one rule from each of its states by each completion of its predicates."""
         book = self._book
         words = [0]
@@ -146,7 +146,7 @@ class MonitorSet:
         if len(after) > 1:
             self._sets[at] = after
         self._states = self._states & ~(255 << 8 * at) | min(after) << 8 * at
-        return Report(
+        return MonitorReport(
             _agreed({mark == BROKEN for mark in marks}),
             VERDICTS[min(marks)] if len(marks) == 1 else None,
             _agreed({mark < 2 for mark in marks}),

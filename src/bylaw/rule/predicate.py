@@ -15,7 +15,7 @@ from bylaw.rule.inference import Inference
 from bylaw.rule.table import Table
 
 
-class Act(Protocol):
+class AnyAct(Protocol):
     """What a predicate is asked of: one message or one call of the agent."""
 
     @property
@@ -34,7 +34,7 @@ class Act(Protocol):
         ...
 
 
-Finder = Callable[[Act], Value]
+Finder = Callable[[AnyAct], Value]
 """Finds a predicate's value for an act; None where it cannot."""
 
 
@@ -83,7 +83,7 @@ COSTS: dict[type, float] = {Tool: 1.0, Pattern: 2.0, Detector: 3.0, Code: 3.0, G
 """What a way costs where the predicate does not say, in about microseconds."""
 
 
-class Predicate(msgspec.Struct, frozen=True, kw_only=True):
+class CircuitPredicate(msgspec.Struct, frozen=True, kw_only=True):
     """A boolean over an act."""
 
     name: str
@@ -112,14 +112,14 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 
     code: Callable[[str], Finder] | None = None
     """Compiles guard-language code."""
-    guard: Callable[[str], Callable[[Act], Literal["permit", "deny", "undetermined"]]] | None = None
+    guard: Callable[[str], Callable[[AnyAct], Literal["permit", "deny", "undetermined"]]] | None = None
     """A policy's guard, by id."""
-    model: Callable[[str, Act], float] | None = None
+    model: Callable[[str, AnyAct], float] | None = None
     """Answers a yes-or-no question about an act with the probability of yes."""
     detectors: Mapping[str, Finder] = {}
 
 
-def finder(predicate: Predicate, means: Means) -> Finder:
+def finder(predicate: CircuitPredicate, means: Means) -> Finder:
     """The predicate's way, ready to be asked; one that needs what was not passed in finds nothing."""
     way = predicate.way
     match way:
@@ -139,15 +139,15 @@ def finder(predicate: Predicate, means: Means) -> Finder:
             return _nothing
 
 
-def cheapest_first(predicates: Iterable[Predicate]) -> list[Predicate]:
+def cheapest_first(predicates: Iterable[CircuitPredicate]) -> list[CircuitPredicate]:
     """In the order in which to try them."""
     return sorted(predicates, key=lambda each: (each.price, each.name))
 
 
 def settle(
     inference: Inference,
-    act: Act,
-    predicates: Mapping[str, Predicate],
+    act: AnyAct,
+    predicates: Mapping[str, CircuitPredicate],
     means: Means,
     *,
     known: Mapping[str, Value] | None = None,
@@ -169,7 +169,7 @@ def settle(
         evidence[name] = finder(predicates[name], means)(act)
 
 
-def _nothing(act: Act) -> None:
+def _nothing(act: AnyAct) -> None:
     return None
 
 
@@ -197,7 +197,7 @@ def _guard(way: GuardVerdict, means: Means) -> Finder:
         return _nothing
     judge = means.guard(way.policy)
 
-    def find(act: Act) -> bool | None:
+    def find(act: AnyAct) -> bool | None:
         verdict = judge(act)
         return None if verdict == "undetermined" else verdict == way.verdict
 
@@ -209,7 +209,7 @@ def _model(question: str, means: Means) -> Finder:
     if model is None:
         return _nothing
 
-    def find(act: Act) -> float:
+    def find(act: AnyAct) -> float:
         # A model is never certain: an answer of 0 or 1 would count as known and leave the interval unsound.
         return min(max(float(model(question, act)), 1e-6), 1.0 - 1e-6)
 

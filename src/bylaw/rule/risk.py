@@ -14,9 +14,9 @@ from bylaw.rule.automaton import BROKEN, Automaton
 from bylaw.rule.program import Program, program
 from bylaw.rule.rule import Rule
 
-Act = int
+Bits = int
 """The values of the rule's predicates at an act, as bits."""
-Place = tuple[Act, int]
+Place = tuple[Bits, int]
 """An act and the state of the automaton after it."""
 
 
@@ -24,8 +24,8 @@ class Chain(Struct, frozen=True):
     """Which act follows which, and how often an episode ends instead (the rest to one)."""
 
     names: tuple[str, ...]
-    first: dict[Act, float]
-    next: dict[Act, dict[Act, float]]
+    first: dict[Bits, float]
+    next: dict[Bits, dict[Bits, float]]
 
 
 class Risk(Struct, frozen=True):
@@ -42,8 +42,8 @@ class Risk(Struct, frozen=True):
 def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) -> Chain:
     """The chain of what a rule sees of these episodes; empty ones count as nothing."""
     names = program(rule.formula).names
-    first: Counter[Act] = Counter()
-    follows: dict[Act, Counter[Act | None]] = defaultdict(Counter)
+    first: Counter[Bits] = Counter()
+    follows: dict[Bits, Counter[Bits | None]] = defaultdict(Counter)
     for episode in episodes:
         acts = [sum(1 << place for place, name in enumerate(names) if act[name]) for act in episode]
         if acts:
@@ -114,7 +114,7 @@ class Product:
             self.unmet[place] = 0.0 if self._face.accepts(state) else ends
             waiting += kept
 
-    def _split(self, state: int, acts: Mapping[Act, float]) -> tuple[dict[Place, float], dict[Place, float]]:
+    def _split(self, state: int, acts: Mapping[Bits, float]) -> tuple[dict[Place, float], dict[Place, float]]:
         kept: dict[Place, float] = {}
         broken: dict[Place, float] = {}
         for act, chance in acts.items():

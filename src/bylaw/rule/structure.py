@@ -9,7 +9,7 @@ import msgspec
 from bylaw.rule.circuit import WIDTH_CAP, Circuit, WeightedRule
 from bylaw.rule.embedding import Embedder, HashedNgrams, similarity
 from bylaw.rule.formula import atoms
-from bylaw.rule.predicate import Predicate
+from bylaw.rule.predicate import CircuitPredicate
 from bylaw.rule.spectral import spectral_clusters
 
 Structure = Literal["relevance", "paper"]
@@ -31,7 +31,9 @@ class Clusters(msgspec.Struct, frozen=True):
         return list(found.values())
 
 
-def vagueness(predicates: Sequence[Predicate], *, nearest: int = 3, embed: Embedder | None = None) -> dict[str, float]:
+def vagueness(
+    predicates: Sequence[CircuitPredicate], *, nearest: int = 3, embed: Embedder | None = None
+) -> dict[str, float]:
     """Eq. 3: how like its `nearest` neighbours of the same kind each predicate is, on average; 1 says nothing new."""
     found: dict[str, float] = {}
     for kind in ("action", "state"):
@@ -51,7 +53,7 @@ def rule_vagueness(rules: Iterable[WeightedRule], scores: Mapping[str, float]) -
 
 def cluster(
     rules: Sequence[WeightedRule],
-    predicates: Sequence[Predicate],
+    predicates: Sequence[CircuitPredicate],
     *,
     count: int | None = None,
     threshold: float = 0.8,
@@ -80,7 +82,7 @@ def cluster(
 
 def circuits(
     rules: Sequence[WeightedRule],
-    predicates: Sequence[Predicate],
+    predicates: Sequence[CircuitPredicate],
     *,
     structure: Structure = "relevance",
     eps: float = 0.0,
@@ -144,7 +146,7 @@ class Comparison(msgspec.Struct, frozen=True):
     rules: int
 
 
-def compare(rules: Sequence[WeightedRule], predicates: Sequence[Predicate]) -> list[Comparison]:
+def compare(rules: Sequence[WeightedRule], predicates: Sequence[CircuitPredicate]) -> list[Comparison]:
     """Both structures side by side."""
     ours = circuits(rules, predicates)
     clusters = cluster(rules, predicates)

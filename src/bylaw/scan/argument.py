@@ -5,7 +5,7 @@ from collections import Counter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.facts.provenance import Kind, Origin, is_identifier
+from bylaw.facts.provenance import OriginKind, ValueOrigin, is_identifier
 from bylaw.scan.first import Firsts
 from bylaw.scan.habit import Place
 from bylaw.scan.interval import wilson
@@ -63,12 +63,12 @@ class Origins:
     """Counts for one argument of one tool."""
 
     def __init__(self, examples: int) -> None:
-        self.kinds: Counter[Kind] = Counter()
+        self.kinds: Counter[OriginKind] = Counter()
         self._distinct: set[str] = set()
         self._nowhere = Firsts[Strange](examples)
         self._text = Firsts[Strange](examples)
 
-    def add(self, value: str | float, origin: Origin, place: Place) -> None:
+    def add(self, value: str | float, origin: ValueOrigin, place: Place) -> None:
         """Count one value."""
         self.kinds[origin.kind] += 1
         shown = str(value)[:_VALUE]

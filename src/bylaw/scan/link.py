@@ -32,7 +32,7 @@ class Pattern(Struct, frozen=True):
     chained: frozenset[str]
 
 
-class Lookup:
+class EarlierCall:
     """An earlier call with its result, as material for links."""
 
     __slots__ = ("_keys", "arguments", "text", "tool")
@@ -84,10 +84,10 @@ def is_id(path: str) -> bool:
     return last == "id" or last.endswith(("_id", "number", "_no", "code"))
 
 
-def link(arguments: dict[str, object], lookups: Sequence[Lookup]) -> Pattern:
+def link(arguments: dict[str, object], lookups: Sequence[EarlierCall]) -> Pattern:
     """How the look-ups made so far bear on a call with these arguments."""
     covers: set[tuple[str, Cover]] = set()
-    near: dict[int, Lookup] = {}
+    near: dict[int, EarlierCall] = {}
     for path, value in dict.fromkeys(names(arguments)):
         strongest: dict[str, Bond] = {}
         for position, lookup in enumerate(lookups):
@@ -102,7 +102,7 @@ def link(arguments: dict[str, object], lookups: Sequence[Lookup]) -> Pattern:
     return Pattern(frozenset(covers), _chained(near, lookups))
 
 
-def _bond(path: str, value: str, lookup: Lookup) -> Bond | None:
+def _bond(path: str, value: str, lookup: EarlierCall) -> Bond | None:
     if value in lookup.keys:
         return "keyed"
     if not is_identifier(value) and not (value.isdigit() and is_id(path)):
@@ -128,7 +128,7 @@ def stance(value: str, text: str) -> Bond | None:
     return "mentions"
 
 
-def _chained(near: dict[int, Lookup], lookups: Sequence[Lookup]) -> frozenset[str]:
+def _chained(near: dict[int, EarlierCall], lookups: Sequence[EarlierCall]) -> frozenset[str]:
     """Tools whose calls were keyed by something that a near look-up returned."""
     found: set[str] = set()
     for position, lookup in enumerate(lookups):

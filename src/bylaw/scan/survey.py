@@ -12,7 +12,7 @@ from bylaw.policy.tool import Effect
 from bylaw.scan.argument import Argument, Origins
 from bylaw.scan.effect import Behaviour, Evidence, Guess, by_definition, guess, may_write, name_of, says_done
 from bylaw.scan.habit import Habit, Place, Preparation, habits
-from bylaw.scan.link import Lookup, link, names
+from bylaw.scan.link import EarlierCall, link, names
 from bylaw.trace import Call, Message, Result, Trajectory
 
 EXAMPLES = 20
@@ -166,7 +166,7 @@ class Survey:
             if isinstance(event, (Call, Message)):
                 starts.setdefault(event.turn, step)
         called = {event.tool for event in events if isinstance(event, Call)}
-        lookups: dict[int, Lookup] = {}
+        lookups: dict[int, EarlierCall] = {}
         for step in writes:
             call = events[step]
             assert isinstance(call, Call)
@@ -182,10 +182,10 @@ class Survey:
                     origins.add(value, provenance.origin(value, before=start), place)
 
     def _lookups(
-        self, events: Sequence[object], start: int, agent: str, provenance: Provenance, known: dict[int, Lookup]
-    ) -> list[Lookup]:
+        self, events: Sequence[object], start: int, agent: str, provenance: Provenance, known: dict[int, EarlierCall]
+    ) -> list[EarlierCall]:
         """The look-ups whose results the agent had before its turn began."""
-        found: list[Lookup] = []
+        found: list[EarlierCall] = []
         for step in range(start):
             event = events[step]
             if not isinstance(event, Result) or event.call is None or event.agent != agent:
@@ -194,7 +194,7 @@ class Survey:
                 call = events[event.call]
                 if not isinstance(call, Call) or call.by != "agent" or accepted(None, event) is False:
                     continue
-                known[step] = Lookup(call.tool, call.arguments, provenance.text(step))
+                known[step] = EarlierCall(call.tool, call.arguments, provenance.text(step))
             found.append(known[step])
         return found
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from bylaw.trace.event import Call, Event, Message, Party, Result
-from bylaw.trace.trajectory import Outcome, Trajectory
+from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
 if TYPE_CHECKING:
     from bylaw.trace.identity import Identities
@@ -14,9 +14,9 @@ __all__ = [
     "Event",
     "Identities",
     "Message",
-    "Outcome",
     "Party",
     "Result",
+    "TaskOutcome",
     "Trajectory",
     "read",
     "sniff",

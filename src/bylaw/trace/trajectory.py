@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from bylaw.trace.event import Event
 
 
-class Outcome(Struct, frozen=True):
+class TaskOutcome(Struct, frozen=True):
     """Whether the conversation reached its goal, as its source judged it."""
 
     good: bool
@@ -23,7 +23,7 @@ class Trajectory(Struct, frozen=True):
     events: Sequence[Event]
     agent: str = ""
     """The name its runs are counted under, e.g. a model's name."""
-    outcome: Outcome | None = None
+    outcome: TaskOutcome | None = None
     instructions: str = ""
     """The system prompt, where it was recorded."""
     file: str = ""

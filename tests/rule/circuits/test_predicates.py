@@ -13,13 +13,13 @@ from bylaw.rule.explanation import explain
 from bylaw.rule.inference import Inference, assess
 from bylaw.rule.parser import parse
 from bylaw.rule.predicate import (
+    CircuitPredicate,
     Code,
     Detector,
     GuardVerdict,
     Means,
     Model,
     Pattern,
-    Predicate,
     Tool,
     cheapest_first,
     finder,
@@ -51,7 +51,7 @@ def test_each_way_finds_its_value():
     act = Call(arguments={"amount": 5}, text="HELLO")
 
     def value(way):
-        return finder(Predicate(name="x", way=way), means)(act)
+        return finder(CircuitPredicate(name="x", way=way), means)(act)
 
     assert value(Tool("pay")) is True
     assert value(Tool("cancel")) is False
@@ -69,19 +69,19 @@ def test_each_way_finds_its_value():
 
 def test_a_way_whose_means_are_missing_finds_nothing_and_never_false():
     for way in (Code("5"), GuardVerdict("p"), Model("?"), Tool("pay", condition="1")):
-        assert finder(Predicate(name="x", way=way), Means())(Call()) is None
+        assert finder(CircuitPredicate(name="x", way=way), Means())(Call()) is None
     with pytest.raises(CircuitError, match="nobody passed in"):
-        finder(Predicate(name="x", way=Detector("unheard")), Means())
+        finder(CircuitPredicate(name="x", way=Detector("unheard")), Means())
 
 
 def test_a_sure_model_is_still_only_likely():
-    found = finder(Predicate(name="x", way=Model("?")), Means(model=lambda question, act: 1.0))(Call())
+    found = finder(CircuitPredicate(name="x", way=Model("?")), Means(model=lambda question, act: 1.0))(Call())
     assert 0.999 < found < 1.0
 
 
 def test_predicates_are_records_that_read_and_write():
-    predicate = Predicate(name="x", way=Tool("pay"), keywords=("a",))
-    assert msgspec.json.decode(msgspec.json.encode(predicate), type=Predicate) == predicate
+    predicate = CircuitPredicate(name="x", way=Tool("pay"), keywords=("a",))
+    assert msgspec.json.decode(msgspec.json.encode(predicate), type=CircuitPredicate) == predicate
 
 
 def test_cheap_predicates_are_tried_first_and_dear_ones_not_at_all_where_the_answer_is_settled():
@@ -92,8 +92,8 @@ def test_cheap_predicates_are_tried_first_and_dear_ones_not_at_all_where_the_ans
         return 0.5
 
     predicates = {
-        "rude": Predicate(name="rude", way=Model("rude?")),
-        "card": Predicate(name="card", way=Detector("card")),
+        "rude": CircuitPredicate(name="rude", way=Model("rude?")),
+        "card": CircuitPredicate(name="card", way=Detector("card")),
     }
     assert [each.name for each in cheapest_first(predicates.values())] == ["card", "rude"]
     inference = Inference(circuit(("r", "pay IMPLIES NOT card", {"hard": True}), ("s", "pay IMPLIES NOT rude", {})))

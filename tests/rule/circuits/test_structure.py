@@ -7,7 +7,7 @@ import pytest
 from bylaw.rule.circuit import WeightedRule
 from bylaw.rule.embedding import HashedNgrams, similarity
 from bylaw.rule.parser import parse
-from bylaw.rule.predicate import Predicate
+from bylaw.rule.predicate import CircuitPredicate
 from bylaw.rule.spectral import eigenpairs, spectral_clusters
 from bylaw.rule.structure import by_relevance, circuits, cluster, compare, rule_vagueness, vagueness
 
@@ -25,8 +25,8 @@ RULES = [
     rule("secret IMPLIES private", physical=True, hard=True),
 ]
 PREDICATES = [
-    *(Predicate(name=name, kind="action") for name in ("delete", "buy")),
-    *(Predicate(name=name) for name in ("authorised", "red", "private", "secret", "funded", "shown")),
+    *(CircuitPredicate(name=name, kind="action") for name in ("delete", "buy")),
+    *(CircuitPredicate(name=name) for name in ("authorised", "red", "private", "secret", "funded", "shown")),
 ]
 
 
@@ -94,7 +94,7 @@ def test_eigenpairs_satisfy_their_equation():
 
 def test_vagueness_is_the_mean_likeness_to_the_nearest_of_the_same_kind():
     vectors = {"a": [1.0, 0.0], "b": [1.0, 0.0], "c": [0.0, 1.0], "d": [1.0, 0.0]}
-    predicates = [Predicate(name=n) for n in "abc"] + [Predicate(name="d", kind="action")]
+    predicates = [CircuitPredicate(name=n) for n in "abc"] + [CircuitPredicate(name="d", kind="action")]
     scores = vagueness(predicates, nearest=1, embed=lambda texts: [vectors[text.strip()] for text in texts])
     assert scores == {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0}
     assert rule_vagueness([rule("a AND c")], scores) == {"a AND c": 1.0}

@@ -27,20 +27,20 @@ CANDIDATES = 60
 """How many findings of one rank compete for the opening drawing."""
 
 
-class Missing(Struct):
+class MissingGlance(Struct):
     """What a first look needs of a missing fact."""
 
     reason: str | None = None
     decisive: bool | None = None
 
 
-class Judged(Struct):
+class PolicyGlance(Struct):
     """What a first look needs of one policy's judgement."""
 
     strict: str = ""
     determined: str = ""
     severity: str | None = None
-    missing: list[Missing] = []
+    missing: list[MissingGlance] = []
 
 
 class Head(Struct):
@@ -49,7 +49,7 @@ class Head(Struct):
     strict: str = ""
     determined: str = ""
     executed: bool | None = None
-    policies: list[Judged] = []
+    policies: list[PolicyGlance] = []
 
 
 _heads = msgspec.json.Decoder(Head)
@@ -137,13 +137,13 @@ def _head(line: bytes) -> Head | None:
     return Head(text(call.get("strict")), text(call.get("determined")), call.get("executed") is not False, policies)
 
 
-def _judged(policy: Record) -> Judged:
+def _judged(policy: Record) -> PolicyGlance:
     facts = [record(fact) for fact in entries(policy.get("missing"))]
-    return Judged(
+    return PolicyGlance(
         strict=text(policy.get("strict")),
         determined=text(policy.get("determined")),
         severity=text(policy.get("severity")),
-        missing=[Missing(reason=text(fact.get("reason")), decisive=bool(fact.get("decisive"))) for fact in facts],
+        missing=[MissingGlance(reason=text(fact.get("reason")), decisive=bool(fact.get("decisive"))) for fact in facts],
     )
 
 

@@ -1,11 +1,9 @@
 """Finding users, reservations and flights for a tool call, and refusing it where they are missing."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from bylaw.packs.tau_airline.airline import Airline
 from bylaw.packs.tau_airline.database import Record
-
-if TYPE_CHECKING:
-    from bylaw.packs.tau_airline.world import AirlineWorld
 
 
 class Refusal(NamedTuple):
@@ -18,7 +16,7 @@ class Refused(Exception):
     """Raised inside a tool to refuse the call."""
 
 
-def require_user(world: "AirlineWorld", user_id: str) -> Record:
+def require_user(world: Airline, user_id: str) -> Record:
     """The profile, or a refusal that names what is missing."""
     user = world.user(user_id)
     if user is None:
@@ -26,7 +24,7 @@ def require_user(world: "AirlineWorld", user_id: str) -> Record:
     return user
 
 
-def require_reservation(world: "AirlineWorld", reservation_id: str) -> Record:
+def require_reservation(world: Airline, reservation_id: str) -> Record:
     """The reservation, or a refusal that names what is missing."""
     reservation = world.reservation(reservation_id)
     if reservation is None:
@@ -35,7 +33,7 @@ def require_reservation(world: "AirlineWorld", reservation_id: str) -> Record:
     return reservation
 
 
-def require_day(world: "AirlineWorld", number: str, date: str) -> Record:
+def require_day(world: Airline, number: str, date: str) -> Record:
     """The flight on that date, or a refusal that names what is missing."""
     if world.flight(number) is None:
         raise Refused(f"flight {number} not found")
@@ -50,6 +48,6 @@ def only(records: list[Record], fields: tuple[str, ...]) -> list[Record]:
     return [{field: record[field] for field in fields} for record in records]
 
 
-def shown(world: "AirlineWorld", reservation: Record) -> Record:
+def shown(world: Airline, reservation: Record) -> Record:
     """The reservation as its generation prints it."""
     return {"status": None, **reservation} if world.generation == "tau2" else reservation

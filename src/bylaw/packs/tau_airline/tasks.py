@@ -11,7 +11,7 @@ from bylaw.errors import UsageError, WorldError
 from bylaw.packs.tau_airline import tools
 from bylaw.packs.tau_airline.database import Record, content
 from bylaw.packs.tau_airline.world import AirlineWorld, AirlineWorlds
-from bylaw.trace import Outcome, Trajectory
+from bylaw.trace import TaskOutcome, Trajectory
 
 
 class Action(Struct):
@@ -46,12 +46,12 @@ class AirlineTasks:
         self.tasks = tasks
         self._gold: dict[str, AirlineWorld] = {}
 
-    def outcome(self, trajectory: Trajectory, world: AirlineWorld) -> Outcome | None:
+    def outcome(self, trajectory: Trajectory, world: AirlineWorld) -> TaskOutcome | None:
         """Whether `world`, as the conversation left it, equals the gold state; None for a task that is not here."""
         task = str(trajectory.details.get("task_id"))
         if trajectory.format != "tau2" or task not in self.tasks:
             return None
-        return Outcome(same_state(world, self.gold(task, world)), "gold actions")
+        return TaskOutcome(same_state(world, self.gold(task, world)), "gold actions")
 
     def gold(self, task: str, world: AirlineWorld) -> AirlineWorld:
         """The state that the task's gold actions lead to from the first state of `world`."""

@@ -3,8 +3,9 @@
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bylaw.packs.tau_airline.airline import Airline
 from bylaw.packs.tau_airline.database import Record
 from bylaw.packs.tau_airline.lookup import Refusal, Refused, require_day, require_reservation, require_user, shown
 from bylaw.packs.tau_airline.writes import (
@@ -16,9 +17,6 @@ from bylaw.packs.tau_airline.writes import (
     update_reservation_passengers,
 )
 
-if TYPE_CHECKING:
-    from bylaw.packs.tau_airline.world import AirlineWorld
-
 AIRPORTS = {
     "SFO": "San Francisco", "JFK": "New York", "LAX": "Los Angeles", "ORD": "Chicago", "DFW": "Dallas",
     "DEN": "Denver", "SEA": "Seattle", "ATL": "Atlanta", "MIA": "Miami", "BOS": "Boston", "PHX": "Phoenix",
@@ -27,7 +25,7 @@ AIRPORTS = {
 }  # fmt: skip
 
 
-def answer(world: "AirlineWorld", tool: str, arguments: Mapping[str, Any]) -> Any:
+def answer(world: Airline, tool: str, arguments: Mapping[str, Any]) -> Any:
     """What the tool returns, as data or text; a `Refusal` where it does not accept the call. Writes move `world`."""
     work = TOOLS.get(tool)
     if work is None:
@@ -51,12 +49,12 @@ def rename(tool: str, fault: str) -> str:
     return fault.replace(f"{tool}()", published)
 
 
-def get_user_details(world: "AirlineWorld", user_id: str) -> Record:
+def get_user_details(world: Airline, user_id: str) -> Record:
     """The user's profile."""
     return require_user(world, user_id)
 
 
-def get_reservation_details(world: "AirlineWorld", reservation_id: str) -> Record:
+def get_reservation_details(world: Airline, reservation_id: str) -> Record:
     """The reservation."""
     found = world.reservation(reservation_id)
     if found is None and world.generation == "tau1":
@@ -64,14 +62,14 @@ def get_reservation_details(world: "AirlineWorld", reservation_id: str) -> Recor
     return shown(world, require_reservation(world, reservation_id))
 
 
-def list_all_airports(world: "AirlineWorld") -> Any:
+def list_all_airports(world: Airline) -> Any:
     """Airport codes and cities."""
     if world.generation == "tau1":
         return AIRPORTS
     return [{"iata": code, "city": city} for code, city in AIRPORTS.items()]
 
 
-def search_direct_flight(world: "AirlineWorld", origin: str, destination: str, date: str) -> list[Record]:
+def search_direct_flight(world: Airline, origin: str, destination: str, date: str) -> list[Record]:
     """Flights between the two airports that can be booked on that date."""
     found: list[Record] = []
     for number, flight in world.database.flights.items():
@@ -82,7 +80,7 @@ def search_direct_flight(world: "AirlineWorld", origin: str, destination: str, d
     return found
 
 
-def search_onestop_flight(world: "AirlineWorld", origin: str, destination: str, date: str) -> list[list[Record]]:
+def search_onestop_flight(world: Airline, origin: str, destination: str, date: str) -> list[list[Record]]:
     """Pairs of flights with one stop that can be booked on that date; the second may leave on the next day."""
     found: list[list[Record]] = []
     flights = world.database.flights
@@ -104,13 +102,13 @@ def search_onestop_flight(world: "AirlineWorld", origin: str, destination: str, 
     return found
 
 
-def bookable(world: "AirlineWorld", number: str, date: str) -> Record | None:
+def bookable(world: Airline, number: str, date: str) -> Record | None:
     """The flight on that date, if it can be booked."""
     day = world.day(number, date)
     return day if day is not None and day["status"] == "available" else None
 
 
-def offer(world: "AirlineWorld", flight: Record, day: Record, date: str | None) -> Record:
+def offer(world: Airline, flight: Record, day: Record, date: str | None) -> Record:
     """One line of a search result."""
     line = {key: value for key, value in flight.items() if key != "dates"} | day
     if date is not None or world.generation == "tau2":
@@ -118,22 +116,22 @@ def offer(world: "AirlineWorld", flight: Record, day: Record, date: str | None) 
     return line
 
 
-def get_flight_status(world: "AirlineWorld", flight_number: str, date: str) -> str:
+def get_flight_status(world: Airline, flight_number: str, date: str) -> str:
     """The status of one flight on one date (second generation only)."""
     return require_day(world, flight_number, date)["status"]
 
 
-def transfer_to_human_agents(world: "AirlineWorld", summary: str) -> str:
+def transfer_to_human_agents(world: Airline, summary: str) -> str:
     """Hand the conversation over."""
     return "Transfer successful"
 
 
-def think(world: "AirlineWorld", thought: str) -> str:
+def think(world: Airline, thought: str) -> str:
     """A note to self (first generation only)."""
     return ""
 
 
-def calculate(world: "AirlineWorld", expression: str) -> str:
+def calculate(world: Airline, expression: str) -> str:
     """Plain arithmetic, rounded to cents."""
     if not all(char in "0123456789+-*/(). " for char in expression):
         raise Refused("invalid characters in expression")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bylaw.errors import WorldError
-from bylaw.facts.entity import ABSENT, UNSEEN, Missing
+from bylaw.facts.entity import ABSENT, UNSEEN, NoValue
 from bylaw.packs.tau_airline import tools
 from bylaw.packs.tau_airline.database import SHAPE, Database, Generation, Record, generations, open_database, open_file
 from bylaw.packs.tau_airline.lookup import Refusal
@@ -73,7 +73,7 @@ class AirlineWorld:
         left = {**day["available_seats"], cabin: day["available_seats"][cabin] - seats}
         self.days[number, date] = {**day, "available_seats": left}
 
-    def record(self, entity: str, key: tuple[Any, ...]) -> Mapping[str, Any] | Missing:
+    def record(self, entity: str, key: tuple[Any, ...]) -> Mapping[str, Any] | NoValue:
         """What is true of one thing now; `ABSENT` where there is no such thing."""
         match entity:
             case "User":

@@ -4,13 +4,9 @@ The order of the checks and their texts are those of the published tools, quirks
 the new cabin of a reservation and never takes seats.
 """
 
-from typing import TYPE_CHECKING
-
+from bylaw.packs.tau_airline.airline import Airline
 from bylaw.packs.tau_airline.database import Record
 from bylaw.packs.tau_airline.lookup import Refused, only, require_day, require_reservation, require_user, shown
-
-if TYPE_CHECKING:
-    from bylaw.packs.tau_airline.world import AirlineWorld
 
 NOW = "2024-05-15T15:00:00"
 NEW_RESERVATIONS = ("HATHAT", "HATHAU", "HATHAV")
@@ -18,7 +14,7 @@ NEW_CERTIFICATES = ("certificate_3221322", "certificate_3221323", "certificate_3
 
 
 def book_reservation(
-    world: "AirlineWorld",
+    world: Airline,
     user_id: str,
     origin: str,
     destination: str,
@@ -68,7 +64,7 @@ def book_reservation(
     return shown(world, reservation)
 
 
-def book_leg(world: "AirlineWorld", flight: Record, cabin: str, seats: int) -> Record:
+def book_leg(world: Airline, flight: Record, cabin: str, seats: int) -> Record:
     """The flight as a leg of a reservation, priced as of now; refused where it cannot be booked."""
     number, date = flight["flight_number"], flight["date"]
     day = require_day(world, number, date)
@@ -86,7 +82,7 @@ def book_leg(world: "AirlineWorld", flight: Record, cabin: str, seats: int) -> R
     }
 
 
-def pay_for_booking(world: "AirlineWorld", user: Record, user_id: str, payments: list[Record], price: int) -> None:
+def pay_for_booking(world: Airline, user: Record, user_id: str, payments: list[Record], price: int) -> None:
     """Check the payments and take them from the user's gift cards and certificates."""
     methods: dict[str, Record] = user["payment_methods"]
     for payment in payments:
@@ -107,7 +103,7 @@ def pay_for_booking(world: "AirlineWorld", user: Record, user_id: str, payments:
             del methods[key]
 
 
-def cancel_reservation(world: "AirlineWorld", reservation_id: str) -> Record:
+def cancel_reservation(world: Airline, reservation_id: str) -> Record:
     """Cancel the whole trip and pay back every payment."""
     reservation = world.own_reservation(require_reservation(world, reservation_id))
     history: list[Record] = reservation["payment_history"]
@@ -118,7 +114,7 @@ def cancel_reservation(world: "AirlineWorld", reservation_id: str) -> Record:
 
 
 def update_reservation_flights(
-    world: "AirlineWorld", reservation_id: str, cabin: str, flights: list[Record], payment_id: str
+    world: Airline, reservation_id: str, cabin: str, flights: list[Record], payment_id: str
 ) -> Record:
     """Replace the flights, the cabin, or both, and settle the difference in price."""
     reservation = require_reservation(world, reservation_id)
@@ -149,7 +145,7 @@ def update_reservation_flights(
 
 
 def update_reservation_baggages(
-    world: "AirlineWorld", reservation_id: str, total_baggages: int, nonfree_baggages: int, payment_id: str
+    world: Airline, reservation_id: str, total_baggages: int, nonfree_baggages: int, payment_id: str
 ) -> Record:
     """Set the number of bags and take the fee for those that are not free."""
     reservation = require_reservation(world, reservation_id)
@@ -162,7 +158,7 @@ def update_reservation_baggages(
     return shown(world, reservation)
 
 
-def pay_for_update(world: "AirlineWorld", reservation: Record, payment_id: str, price: int) -> list[Record]:
+def pay_for_update(world: Airline, reservation: Record, payment_id: str, price: int) -> list[Record]:
     """Take or give back `price` and return the lines it adds to the payment history."""
     user_id = reservation["user_id"]
     user = require_user(world, user_id)
@@ -178,7 +174,7 @@ def pay_for_update(world: "AirlineWorld", reservation: Record, payment_id: str, 
     return [{"payment_id": payment_id, "amount": price}] if price != 0 else []
 
 
-def update_reservation_passengers(world: "AirlineWorld", reservation_id: str, passengers: list[Record]) -> Record:
+def update_reservation_passengers(world: Airline, reservation_id: str, passengers: list[Record]) -> Record:
     """Replace the passengers' data."""
     reservation = require_reservation(world, reservation_id)
     if len(passengers) != len(reservation["passengers"]):
@@ -189,7 +185,7 @@ def update_reservation_passengers(world: "AirlineWorld", reservation_id: str, pa
     return shown(world, reservation)
 
 
-def send_certificate(world: "AirlineWorld", user_id: str, amount: int) -> str | None:
+def send_certificate(world: Airline, user_id: str, amount: int) -> str | None:
     """Add a certificate to the user's profile."""
     user = world.own_user(require_user(world, user_id), user_id)
     for key in NEW_CERTIFICATES:

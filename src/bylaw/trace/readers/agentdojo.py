@@ -10,7 +10,7 @@ from bylaw.errors import RecordError
 from bylaw.trace.document import Layout, Malformed, Record, decode, records
 from bylaw.trace.readers.chat import Id, text_id
 from bylaw.trace.source import Source
-from bylaw.trace.trajectory import Outcome, Trajectory
+from bylaw.trace.trajectory import TaskOutcome, Trajectory
 from bylaw.trace.transcript import Transcript, plain_text
 
 FORMAT = "agentdojo"
@@ -70,7 +70,7 @@ def _run(source: Source, record: Record) -> Trajectory:
         id=f"{source.name}#{record.index}",
         events=transcript.events,
         agent=source.agent or run.pipeline_name or source.agent_by_name,
-        outcome=None if run.utility is None else Outcome(run.utility, "utility"),
+        outcome=None if run.utility is None else TaskOutcome(run.utility, "utility"),
         instructions="\n\n".join(transcript.instructions),
         file=source.name,
         position=record.position,

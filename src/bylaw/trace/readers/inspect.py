@@ -14,7 +14,7 @@ from bylaw.trace.document import Malformed, Record, decode, find_value, not_json
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
 from bylaw.trace.source import Source
-from bylaw.trace.trajectory import Outcome, Trajectory
+from bylaw.trace.trajectory import TaskOutcome, Trajectory
 from bylaw.trace.transcript import Transcript
 
 FORMAT = "inspect"
@@ -175,11 +175,11 @@ def _attach(messages: list[ChatMessage], attachments: dict[str, str]) -> None:
             message.content = attachments.get(message.content.removeprefix(_ATTACHMENT), message.content)
 
 
-def _outcome(scores: dict[str, Any]) -> Outcome | None:
+def _outcome(scores: dict[str, Any]) -> TaskOutcome | None:
     """The first score that means right or wrong."""
     for name, value in scores.items():
         if value in ("C", "I"):
-            return Outcome(value == "C", f"scores.{name}")
+            return TaskOutcome(value == "C", f"scores.{name}")
         if isinstance(value, bool | int | float):
-            return Outcome(value >= 1, f"scores.{name}")
+            return TaskOutcome(value >= 1, f"scores.{name}")
     return None

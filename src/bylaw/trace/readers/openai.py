@@ -9,7 +9,7 @@ from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import CONVERSATION, MESSAGES, Conversation, follow, text_id
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
-from bylaw.trace.trajectory import Outcome, Trajectory
+from bylaw.trace.trajectory import TaskOutcome, Trajectory
 from bylaw.trace.transcript import Transcript
 
 FORMAT = "openai"
@@ -79,25 +79,25 @@ def _model(talk: Conversation, about: dict[str, Any]) -> str:
     return agent_of_model(talk.model) if talk.model else ""
 
 
-def outcome_of(talk: Conversation) -> Outcome | None:
+def outcome_of(talk: Conversation) -> TaskOutcome | None:
     """How the conversation ended, in the first of `outcome`, `success` and `reward` that says so."""
     match talk.outcome:
         case bool(good):
-            return Outcome(good, "outcome")
+            return TaskOutcome(good, "outcome")
         case str(word) if word.lower() in {"success", "succeeded", "good", "pass", "passed"}:
-            return Outcome(True, "outcome")
+            return TaskOutcome(True, "outcome")
         case str(word) if word.lower() in {"failure", "failed", "bad", "fail"}:
-            return Outcome(False, "outcome")
+            return TaskOutcome(False, "outcome")
         case {"good": bool(good), **rest}:
-            return Outcome(good, str(rest.get("source", "outcome")))
+            return TaskOutcome(good, str(rest.get("source", "outcome")))
         case {"success": bool(good)}:
-            return Outcome(good, "outcome.success")
+            return TaskOutcome(good, "outcome.success")
         case _:
             pass
     if talk.success is not None:
-        return Outcome(talk.success, "success")
+        return TaskOutcome(talk.success, "success")
     if talk.reward is not None:
-        return Outcome(is_full_reward(talk.reward), "reward")
+        return TaskOutcome(is_full_reward(talk.reward), "reward")
     return None
 
 

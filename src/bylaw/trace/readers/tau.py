@@ -15,7 +15,7 @@ from bylaw.trace.readers.react import is_react, told_as_calls
 from bylaw.trace.readers.ticks import Tick, messages_of
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
-from bylaw.trace.trajectory import Outcome, Trajectory
+from bylaw.trace.trajectory import TaskOutcome, Trajectory
 from bylaw.trace.transcript import Transcript
 
 _ABSENT = Raw(b"")
@@ -108,7 +108,7 @@ def _tau1_run(source: Source, record: Record, agent: str) -> Trajectory:
         raise Malformed("neither `traj` nor `messages` in it")
     messages = run.traj or run.messages or ()
     follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
-    outcome = None if run.reward is None else Outcome(is_full_reward(run.reward), "reward")
+    outcome = None if run.reward is None else TaskOutcome(is_full_reward(run.reward), "reward")
     return Trajectory(
         id=f"{source.name}#{record.index}",
         events=transcript.events,
@@ -199,9 +199,9 @@ def _simulation(source: Source, record: Record, info: Info) -> Trajectory:
     db_match = reward_info.db_check.db_match if reward_info.db_check else None
     outcome = None
     if db_match is not None:
-        outcome = Outcome(db_match, "reward_info.db_check.db_match")
+        outcome = TaskOutcome(db_match, "reward_info.db_check.db_match")
     elif reward_info.reward is not None:
-        outcome = Outcome(is_full_reward(reward_info.reward), "reward")
+        outcome = TaskOutcome(is_full_reward(reward_info.reward), "reward")
     model = info.agent_info.llm if info.agent_info else None
     definitions = environment.tool_defs
     return Trajectory(

@@ -20,7 +20,7 @@ from bylaw.packs.clinic.simulator.users import USERS
 from bylaw.packs.clinic.simulator.verdict import CallTruth, Truth
 from bylaw.packs.clinic.simulator.wants import Clinic
 from bylaw.packs.clinic.simulator.world import build
-from bylaw.trace import Call, Outcome, Result, Trajectory
+from bylaw.trace import Call, Result, TaskOutcome, Trajectory
 
 TRIES = 20
 
@@ -71,7 +71,7 @@ def one(place: Clinic, seed: int, number: int) -> Simulated:
             id,
             talk.events,
             agent=agent.name,
-            outcome=Outcome(good, "outcome"),
+            outcome=TaskOutcome(good, "outcome"),
             instructions=talk.messages[0]["content"],
         )
         record = {"id": id, "agent": agent.name, "outcome": good, "messages": talk.messages}

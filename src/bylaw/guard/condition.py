@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import Any
 
 from bylaw.errors import GuardError
-from bylaw.facts.entity import Source
+from bylaw.facts.entity import FactSource
 from bylaw.guard.evaluate import evaluate
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.parse import Guard, parse_text, size_fault
 from bylaw.guard.statement import Statements
 
 
-class Predicate:
+class Condition:
     """A compiled boolean expression over named records and facts."""
 
     __slots__ = ("guard", "parameters", "text")
@@ -42,9 +42,9 @@ class _Expression(Statements):
         self.sure.update(parameters)
 
 
-def compile_predicate(
+def compile_condition(
     text: str, *, parameters: tuple[str, ...], vocabulary: Vocabulary, file: str, line: int = 1
-) -> Predicate:
+) -> Condition:
     """The predicate that `text` says; raises GuardError with the first fault."""
     tree, faults = parse_text(text.strip(), file=file, mode="eval")
     if faults:
@@ -60,11 +60,11 @@ def compile_predicate(
         raise made.faults[0]
     body = ast.If(test, [ast.Return(made.run("permit"))], [ast.Return(made.run("deny", ast.Constant("")))])
     function = made.compiled(tree.body, [ast.copy_location(body, tree.body)])
-    return Predicate(text, parameters, _guard(tree.body, file, line, vocabulary, made, function, parameters))
+    return Condition(text, parameters, _guard(tree.body, file, line, vocabulary, made, function, parameters))
 
 
 def judge_predicate(
-    predicate: Predicate, arguments: Mapping[str, Any], source: Source, *, now: datetime | None = None
+    predicate: Condition, arguments: Mapping[str, Any], source: FactSource, *, now: datetime | None = None
 ) -> tuple[bool | None, str]:
     """Whether the predicate holds, None where that is not known, and then why."""
     completions = evaluate(predicate.guard, arguments, source, now=now)
@@ -79,8 +79,8 @@ def judge_predicate(
     return None, (failed or absent or [f"needs {', '.join(map(str, needed))}"])[0]
 
 
-def evaluate_predicate(
-    predicate: Predicate, arguments: Mapping[str, Any], source: Source, *, now: datetime | None = None
+def evaluate_condition(
+    predicate: Condition, arguments: Mapping[str, Any], source: FactSource, *, now: datetime | None = None
 ) -> bool | None:
     """Whether the predicate holds; None where that is not known or it fails."""
     return judge_predicate(predicate, arguments, source, now=now)[0]

@@ -10,7 +10,7 @@ from bylaw.facts.value import key_of, loose, loose_key
 from bylaw.trace.event import Call
 
 
-class Stranger:
+class UndeclaredCall:
     """What a call names. A write without declared changes touches what it names; so may a tool without declaration."""
 
     __slots__ = ("_text",)

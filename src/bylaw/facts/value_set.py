@@ -72,7 +72,7 @@ class Spans(Struct, frozen=True, gc=False):
         return not self.spans
 
 
-Region = Words | Spans
+ValueSet = Words | Spans
 
 EVERYWHERE = Spans(((LOWEST, HIGHEST),))
 TRUE = Words(frozenset((True,)))
@@ -105,7 +105,7 @@ def points(places: Iterable[Number], step: int | None) -> Spans:
     return Spans(tuple(sorted(spans)))
 
 
-def meet(one: Region, other: Region) -> Region:
+def meet(one: ValueSet, other: ValueSet) -> ValueSet:
     """What is in both; they are of one kind because they speak of one value."""
     if isinstance(one, Words):
         assert isinstance(other, Words)
