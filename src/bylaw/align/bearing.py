@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.act import says_something, turns
 from bylaw.engine.conduct import breaches
-from bylaw.engine.judgement import Evidence, Judgement
+from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field
@@ -138,7 +138,7 @@ class _Look:
         session = Session(pack, mode="none")
         session.observe_all(before)
         self._judged: Judgement = session.judge(replace(call, turn=_APART))
-        self.evidence: tuple[Evidence, ...] = self._judged.evidence
+        self.evidence: tuple[PolicyEvidence, ...] = self._judged.evidence
 
     def moved(self, after: "_Look") -> set[str]:
         """The policies whose evaluation is another one later."""
@@ -187,7 +187,7 @@ class _Look:
             if each.guard.arguments[1] - keys and any(done.reads or done.asked for done in each.completions)
         }
 
-    def lacking(self, evidence: Evidence) -> list[Fact]:
+    def lacking(self, evidence: PolicyEvidence) -> list[Fact]:
         """What a guard reads, or would read next, and the agent has not seen."""
         facts = (fact for done in evidence.completions for fact in (*done.reads, *done.lacking))
         return [fact for fact in dict.fromkeys(facts) if self._value(fact) is UNSEEN]
@@ -326,7 +326,7 @@ def _answered(events: Sequence[Event], span: Span) -> int:
     return at
 
 
-def _signature(evidence: Evidence) -> Any:
+def _signature(evidence: PolicyEvidence) -> Any:
     return [(done.outcome, done.reads, done.lacking, done.asked) for done in evidence.completions]
 
 
