@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from bylaw.facts.acceptance import accepted
-from bylaw.facts.entity import Field
-from bylaw.facts.value import coerce
+from bylaw.facts.entity import Field, FieldType
+from bylaw.facts.value import coerce, is_same, loose
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Result
 
@@ -106,3 +106,47 @@ def test_the_pattern_of_a_tool_decides_alone():
     tool = Tool("pay", "write", refused="declined")
     assert accepted(tool, Result(0, '{"success": false}')) is True
     assert accepted(tool, Result(0, '{"success": true, "note": "declined"}')) is False
+
+
+@pytest.mark.parametrize(
+    "text", ["20,00", "1,23", "4_0", "４０", "٤٠", "1.234,50", "0x10", "1 000", "--4", "$", "", "1,2345"]
+)
+@pytest.mark.parametrize("kind", ["money", "integer", "number"])
+def test_a_number_that_can_be_read_in_two_ways_is_not_read(text: str, kind: FieldType) -> None:
+    with pytest.raises(ValueError):
+        coerce(Field("amount", kind), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [("1,234.50", "1234.50"), ("$20", "20"), ("-3", "-3"), (".5", "0.5"), ("12,345,678", "12345678")],
+)
+def test_an_amount_that_everybody_reads_alike_is_read(text: str, amount: str) -> None:
+    assert coerce(Field("amount", "money"), text) == Decimal(amount)
+
+
+@pytest.mark.parametrize(
+    "odd", ["A05\u200b20", "A0520\x00", "\u2060A0520", "A\u00ad0520", "A0520\ufe0f", "A\u3164 0520"]
+)
+def test_an_id_with_characters_nobody_sees_may_be_the_plain_one(odd: str) -> None:
+    assert loose(odd) == loose("A0520")
+    assert is_same(odd, "A0520") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Error: no such reservation", False),
+        ("error", False),
+        ("Error executing tool cancel: timeout", False),
+        ("[ERROR] no", False),
+        ("Unknown tool cancel_all", False),
+        ("Error: the payment was not successful", False),
+        ("Error corrected in your file: A0520 is cancelled.", None),
+        ("Error: none. Cancelled successfully.", None),
+        ("Errands are done", True),
+        ("Cancelled. No error.", True),
+    ],
+)
+def test_a_text_that_only_begins_with_error_is_not_surely_a_refusal(text: str, told: bool | None) -> None:
+    assert accepted(None, Result(0, text)) is told

@@ -442,7 +442,7 @@ def test_a_database_lists_the_rows_whose_values_as_read_are_the_wanted_ones(affi
         ({"at": datetime(2024, 1, 1, 10)}, ["1", "2"]),
         ({"total": Decimal("10.00")}, ["1", "2", "03"]),
         ({"count": 7}, ["1", "2", "03"]),
-        ({"count": 1000}, ["4"]),
+        ({"count": 1000}, []),
         ({"open": True, "day": date(2024, 1, 1)}, ["1", "2"]),
         ({"kind": "7", "total": Decimal("10.00")}, ["1", "2"]),
         ({"name": "b'x'"}, ["5"]),

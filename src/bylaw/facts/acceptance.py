@@ -1,5 +1,6 @@
 """Whether a tool accepted a call, read off its result."""
 
+import re
 from typing import Any, cast
 
 from bylaw.facts.path import NOTHING
@@ -7,8 +8,15 @@ from bylaw.policy.pattern import compile_pattern
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Result
 
-_REFUSALS = ("error", "unknown action", "unknown tool", "unknown function")
+_REFUSAL = re.compile(
+    r"(?:tool )?errors?(?:\s*[:!(-]|\s*$|\s+(?:executing|calling|invoking|processing|running|while|during)\b)"
+    r"|error (?:occurred|code)\b"
+    r"|\[error\]|unknown (?:action|tool|function)\b",
+    re.IGNORECASE,
+)
 """How frameworks begin the text of a call they did not carry out."""
+_DOUBT = re.compile(r"\berrors?\b", re.IGNORECASE)
+_SUCCESS = re.compile(r"(?<!un)(?<!not )\bsuccess(?:ful|fully)?\b|\bno errors?\b", re.IGNORECASE)
 _SIGNS = ('"error"', '"isError"', '"success"', '"ok"', '"status"')
 """What a record that says so has in it: looking for these is cheaper than reading every record."""
 
@@ -27,13 +35,20 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
     if result.error is False:
         return True
     head = content.lstrip()[:64]
-    if head.lower().startswith(_REFUSALS):
-        return False
+    if head[:1] != "{" and (told := _told(head, content)) is not True:
+        return told
     if head[:1] == "{" and any(sign in content for sign in _SIGNS):
         value = result.value() if value is NOTHING else value
         if isinstance(value, dict):
             return not _is_refusal(cast("dict[str, Any]", value))
     return True
+
+
+def _told(head: str, text: str) -> bool | None:
+    """What plain text tells: a refusal, success, or None where it speaks of an error and may yet tell of success."""
+    if _REFUSAL.match(head):
+        return None if _SUCCESS.search(text) else False
+    return None if _DOUBT.match(head) else True
 
 
 def _is_refusal(record: dict[str, Any]) -> bool:

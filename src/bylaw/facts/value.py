@@ -18,6 +18,11 @@ _DIGITS = 100
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*))?")
+_WRITTEN = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
+_BLANKS = dict.fromkeys(map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"))
+_BLANKS.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
+"""Characters that count as letters or marks and show nothing."""
 
 
 def coerce(field: Field, raw: Any) -> Any:
@@ -71,10 +76,16 @@ def names_several(part: Any) -> bool:
 
 
 def loose(text: str) -> str:
-    """A text without what tools tend not to mind: case, forms of letters, blanks, quotes around it, `7.0` for `7`."""
+    """A text without what tools tend not to mind and people do not see.
+
+    That is case, forms of letters, blanks and invisible characters, quotes around it, `7.0` for `7`.
+    """
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-    text = "".join(text.split()).strip("\"'`#").casefold()
+        text = unicodedata.normalize("NFKC", text).translate(_BLANKS)
+    text = "".join(text.split())
+    if not text.isprintable():
+        text = "".join(filter(str.isprintable, text))
+    text = text.strip("\"'`#").casefold()
     if text[-1:].isdigit() and len(text) <= _DIGITS and (number := _NUMBER.fullmatch(text)):
         sign, whole, part = number.groups()
         fraction = (part or "").rstrip("0")
@@ -103,6 +114,19 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+def written_number(text: str) -> str:
+    """A number as everybody reads it, without commas between thousands; ValueError for any other text.
+
+    `20,00` is twenty to some and two thousand to others; `4_0` and full-width digits are numbers to Python alone.
+    """
+    text = text.strip()
+    if _WRITTEN.fullmatch(text):
+        return text
+    if _GROUPED.fullmatch(text):
+        return text.replace(",", "")
+    raise ValueError(f"`{text[:40]}` is not a number that can be read in one way only")
+
+
 def _integer(raw: Any) -> int:
     if isinstance(raw, bool):
         raise ValueError(f"`{raw}` is not a whole number")
@@ -111,7 +135,7 @@ def _integer(raw: Any) -> int:
     if isinstance(raw, float | Decimal) and math.isfinite(raw) and abs(raw) < _WHOLE and raw == int(raw):
         return int(raw)
     if isinstance(raw, str):
-        return int(raw)
+        return int(written_number(raw))
     raise ValueError(f"`{_text(raw)[:40]}` is not a whole number")
 
 
@@ -120,7 +144,7 @@ def _number(raw: Any) -> int | float:
         raise ValueError(f"`{raw}` is not a number")
     if not isinstance(raw, int | float | str | Decimal):
         raise ValueError(f"`{_text(raw)[:40]}` is not a number")
-    number = raw if isinstance(raw, int | float) else float(raw)
+    number = raw if isinstance(raw, int | float) else float(written_number(raw) if isinstance(raw, str) else raw)
     if isinstance(number, float) and not math.isfinite(number):
         raise ValueError(f"`{_text(raw)[:40]}` is not a number")
     return number
@@ -132,10 +156,10 @@ def _money(raw: Any) -> Decimal:
     if isinstance(raw, Decimal):
         amount = raw
     else:
-        text = str(raw).strip().lstrip("$").replace(",", "")
+        text = str(raw).strip().lstrip("$")
         try:
-            amount = Decimal(text) if len(text) <= _DIGITS else _NO_AMOUNT
-        except InvalidOperation:
+            amount = Decimal(written_number(text)) if len(text) <= _DIGITS else _NO_AMOUNT
+        except (InvalidOperation, ValueError):
             amount = _NO_AMOUNT
     if not amount.is_finite() or abs(amount.adjusted()) > _DIGITS:
         raise ValueError(f"`{_text(raw)[:40]}` is not an amount")

@@ -7,6 +7,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from bylaw.facts.unknown import Stuck, Unknown, derive, gathered, kind_of, length, opaque_bool, text_of
+from bylaw.facts.value import written_number
 from bylaw.facts.variable import DAY
 from bylaw.guard.language import DATE_METHODS, DATE_PARTS, LONGEST, TEXT_METHODS
 from bylaw.guard.operation import MONEY, NUMBERS, TIMES, Operations, admit, fail, name_of, weight
@@ -271,10 +272,8 @@ class BuiltIns(Operations):
             return admit(Decimal(repr(value)) if value.__class__ is float else Decimal(value))
         if value.__class__ is str and len(value) <= 60:
             try:
-                amount = Decimal(value)
-                if amount.is_finite():
-                    return admit(amount)
-            except InvalidOperation:
+                return admit(Decimal(written_number(value)))
+            except (InvalidOperation, ValueError):
                 pass
         return fail(f"{name_of(value)} is no amount of money")
 
