@@ -2,10 +2,11 @@
 
 import random
 import sqlite3
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bylaw.packs.clinic.simulator.tables import NOW, TODAY, schema, stored, tables
 
@@ -74,14 +75,30 @@ LAST = [
 ]
 MEDICINES = ("lisinopril", "metformin", "sertraline", "atorvastatin", "levothyroxine", "salbutamol")
 CONTROLLED = ("oxycodone", "lorazepam", "methylphenidate")
+HOURS = (0.5, 1.5, 2, 3, 7.5, 23, 23.5, 24, 26, 31, 47, 47.5, 48, 55, 98, 170, 193)
+"""How long from now appointments start."""
 
 
-def build(path: str | Path = ":memory:", *, seed: int = SEED) -> sqlite3.Connection:
+class Population(NamedTuple):
+    """Whom and what a database holds; two populations can be made to share no person, number, day or amount."""
+
+    first: Sequence[str] = FIRST
+    last: Sequence[str] = LAST
+    shelf: int = 0
+    """Numbers of shelf 1 begin where those of shelf 0 end."""
+    keeps: Callable[[Any], bool] | None = None
+    """Whether a day, time or amount may be used; None for any."""
+
+
+EVERYBODY = Population()
+
+
+def build(path: str | Path = ":memory:", *, seed: int = SEED, population: Population = EVERYBODY) -> sqlite3.Connection:
     """A fresh database at `path`, filled."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript(schema())
     connection.execute("BEGIN")
-    Filler(connection, random.Random(seed)).fill()
+    Filler(connection, random.Random(seed), population).fill()
     connection.execute("COMMIT")
     return connection
 
@@ -89,9 +106,10 @@ def build(path: str | Path = ":memory:", *, seed: int = SEED) -> sqlite3.Connect
 class Filler:
     """Puts people, slots, papers and bills into empty tables."""
 
-    def __init__(self, connection: sqlite3.Connection, rng: random.Random) -> None:
+    def __init__(self, connection: sqlite3.Connection, rng: random.Random, population: Population = EVERYBODY) -> None:
         self.connection = connection
         self.rng = rng
+        self.people = population
         self.clinicians: dict[str, list[str]] = {}
         self.patients: list[str] = []
 
@@ -115,21 +133,33 @@ class Filler:
     def weighted(self, **weights: int) -> str:
         return self.rng.choices(list(weights), list(weights.values()))[0]
 
+    def kept(self, draw: Callable[[], Any]) -> Any:
+        """The first draw that this population may use."""
+        value = draw()
+        while self.people.keeps is not None and not self.people.keeps(value):
+            value = draw()
+        return value
+
+    def number(self, letter: str, count: int, on_a_shelf: int, digits: int) -> str:
+        """The number of the `count`th thing of a kind."""
+        return f"{letter}{count + self.people.shelf * on_a_shelf:0{digits}}"
+
     def money(self, low: int, high: int) -> Decimal:
-        return Decimal(self.rng.randrange(low * 4, high * 4)) / 4
+        return self.kept(lambda: Decimal(self.rng.randrange(low * 4, high * 4)) / 4)
 
     def day(self, earliest: int, latest: int) -> date:
         """A day between so many days from today and so many."""
-        return TODAY + timedelta(days=self.rng.randint(earliest, latest))
+        return self.kept(lambda: TODAY + timedelta(days=self.rng.randint(earliest, latest)))
 
     def add_clinicians(self) -> None:
-        names = [f"Dr. {last}" for last in self.rng.sample(LAST, 24)]
+        names = [f"Dr. {last}" for last in self.rng.sample(self.people.last, 24)]
         for number, name in enumerate(names, start=1):
             specialty = "family" if number <= 8 else SPECIALTIES[number % 4]
-            self.clinicians.setdefault(specialty, []).append(f"C{number:02}")
+            clinician = self.number("C", number, 24, 2)
+            self.clinicians.setdefault(specialty, []).append(clinician)
             self.insert(
                 "Clinician",
-                clinician_id=f"C{number:02}",
+                clinician_id=clinician,
                 name=name,
                 specialty=specialty,
                 accepts_new=self.chance(0.6),
@@ -144,7 +174,7 @@ class Filler:
                     number += 1
                     self.insert(
                         "Slot",
-                        slot_id=f"S{number:04}",
+                        slot_id=self.number("S", number, 720, 4),
                         clinician_id=clinician,
                         starts_at=self.slot_time(),
                         kind="telehealth" if self.chance(0.4) else "in_person",
@@ -152,16 +182,25 @@ class Filler:
                     )
 
     def slot_time(self) -> datetime:
+        return self.kept(self.any_time)
+
+    def start_time(self) -> datetime:
+        shift = 0 if self.people.keeps is None else self.rng.choice((0, 0.25, 0.75))
+        return NOW + timedelta(hours=self.rng.choice(HOURS) + shift)
+
+    def any_time(self) -> datetime:
         if self.chance(0.3):
             return NOW + timedelta(minutes=30 * self.rng.randint(1, 10))
         return datetime.combine(self.day(1, 25), NOW.time()) + timedelta(minutes=30 * self.rng.randrange(16))
 
     def add_patients(self) -> None:
-        names = self.rng.sample([f"{first} {last}" for first in FIRST for last in LAST], PATIENTS)
+        full_names = [f"{first} {last}" for first in self.people.first for last in self.people.last]
+        names = self.rng.sample(full_names, PATIENTS)
         everyone = [clinician for group in self.clinicians.values() for clinician in group]
         memberships = self.rng.sample(range(100, 1000), PATIENTS)
         for number, name in enumerate(names, start=1):
-            patient, membership = f"P{number:03}", f"M{memberships[number - 1]}"
+            patient = self.number("P", number, PATIENTS, 3)
+            membership = self.number("M", memberships[number - 1], 1000, 3)
             self.patients.append(patient)
             minor = self.chance(0.2)
             self.insert(
@@ -200,14 +239,14 @@ class Filler:
                 number += 1
                 slot, clinician = self.rng.choice(slots)
                 moved = self.rng.choices(range(4), [5, 2, 3, 1])[0]
-                hours = self.rng.choice([0.5, 1.5, 2, 3, 7.5, 23, 23.5, 24, 26, 31, 47, 47.5, 48, 55, 98, 170, 193])
+                starts = self.kept(self.start_time)
                 self.insert(
                     "Appointment",
-                    appointment_id=f"A{number:04}",
+                    appointment_id=self.number("A", number, 3 * PATIENTS, 4),
                     patient_id=patient,
                     slot_id=slot,
                     clinician_id=clinician,
-                    starts_at=NOW + timedelta(hours=hours),
+                    starts_at=starts,
                     specialist=clinician not in self.clinicians["family"],
                     status=self.weighted(booked=5, confirmed=4, completed=1, cancelled=1, no_show=1),
                     copay=self.rng.choice([Decimal(0), Decimal(15), Decimal(30)]),
@@ -227,7 +266,7 @@ class Filler:
                 number += 1
                 self.insert(
                     "Referral",
-                    referral_id=f"R{number:03}",
+                    referral_id=self.number("R", number, 2 * PATIENTS, 3),
                     patient_id=patient,
                     specialty=self.rng.choice(SPECIALTIES),
                     status=self.weighted(active=8, used=1, withdrawn=1),
@@ -237,7 +276,7 @@ class Filler:
                 self.insert(
                     "Proxy",
                     patient_id=patient,
-                    person_id=f"N{person:03}",
+                    person_id=self.number("N", person, 400, 3),
                     relation=self.rng.choice(["sister", "son", "partner", "mother", "friend", "guardian"]),
                     scopes=[part for part in PARTS if self.chance(0.6)],
                     valid_until=self.day(0, 400) if self.chance(0.7) else self.day(-200, -1),
@@ -258,7 +297,7 @@ class Filler:
                 )
                 self.insert(
                     "Invoice",
-                    invoice_id=f"I{number:04}",
+                    invoice_id=self.number("I", number, 3 * PATIENTS, 4),
                     patient_id=patient,
                     amount=amount,
                     paid=paid,
@@ -277,7 +316,7 @@ class Filler:
                 controlled = self.chance(0.4)
                 self.insert(
                     "Prescription",
-                    prescription_id=f"X{number:04}",
+                    prescription_id=self.number("X", number, 3 * PATIENTS, 4),
                     patient_id=patient,
                     medicine=self.rng.choice(CONTROLLED if controlled else MEDICINES),
                     controlled=controlled,

@@ -1,0 +1,173 @@
+"""One task played step by step: what a model sees, what it answers, what the tools and the user say to that.
+
+Many episodes are played side by side: hand all their `messages` to a model, `step` each with its output, go on while
+not `done`. A step costs well under a millisecond.
+"""
+
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.align.output import read_output
+from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_lines, tool_schemas
+from bylaw.align.scene import Ending, Task
+from bylaw.trace.event import Call, Event, Message, Result
+
+ChatMessage = dict[str, Any]
+FAULTS = 4
+"""After so many outputs in a row that cannot be read, or calls that do not fit, the episode ends."""
+
+
+class Words(Struct, frozen=True):
+    """Whitespace-separated words over all model calls of one episode."""
+
+    prompt: int
+    """In prompts, the lines that tell the tools included."""
+    schema: int
+    """Of these, in the lines that tell the tools."""
+    output: int
+
+
+class Outcome(Struct, frozen=True):
+    """What became of one episode."""
+
+    task: str
+    database: bool
+    """The records stand as they should."""
+    told: bool
+    """The user heard what they had to."""
+    turns: int
+    words: Words
+    events: tuple[Event, ...]
+    """The conversation as an audit reads it."""
+    thoughts: tuple[str, ...]
+    faults: int
+    """Outputs that could not be read, and calls of tools or with arguments that there are not."""
+
+    @property
+    def success(self) -> bool:
+        """The records stand as they should, and the user heard what they had to."""
+        return self.database and self.told
+
+
+class Episode:
+    """A conversation about one task, from the user's first words to the last."""
+
+    def __init__(self, task: Task, *, policy: PolicyPlace, override: tuple[str, str] | None = None) -> None:
+        self.task = task
+        self.tools = tool_schemas(task.pack)
+        self.done = False
+        self._scene = task.scene()
+        self._declared = pack_named(task.pack).schema.tools
+        opening = self._scene.opening()
+        system = system_message(task.pack, policy, override)
+        self.messages: list[ChatMessage] = [
+            {"role": "system", "content": system},
+            {"role": "user", "content": opening},
+        ]
+        self.events: list[Event] = [Message("user", opening, turn=1)]
+        self.thoughts: list[str] = []
+        self._size = len(system.split()) + len(opening.split())
+        self._schema = len(tool_lines(task.pack).split())
+        self._prompt = self._output = self._turns = self._faults = self._row = 0
+        self._ending: Ending | None = None
+
+    def step(self, output: str) -> None:
+        """Take the model's answer to `messages`."""
+        if self.done:
+            raise RuntimeError("the episode is over")
+        self._turns += 1
+        self._prompt += self._size
+        self._output += len(output.split())
+        self._put("assistant", output)
+        read = read_output(output)
+        if read.thought is not None:
+            self.thoughts.append(read.thought)
+        if read.fault:
+            self._complain(read.fault)
+        elif read.tool is not None:
+            self._call(read.tool, read.arguments)
+        else:
+            self._say(read.text)
+        if self._turns >= self.task.turns or self._row >= FAULTS:
+            self.done = True
+
+    def _say(self, text: str) -> None:
+        self._row = 0
+        self.events.append(Message("agent", text, turn=2 * self._turns))
+        reply = self._scene.hear(text)
+        if reply is None:
+            self.done = True
+            return
+        self.events.append(Message("user", reply, turn=2 * self._turns + 1))
+        self._put("user", reply)
+
+    def _call(self, name: str, arguments: dict[str, Any]) -> None:
+        tool = self._declared.get(name)
+        if tool is None:
+            self._complain(f"there is no tool {name}")
+            return
+        if why := misfit(arguments, tool.parameters, tool.required):
+            self._complain(why)
+            return
+        self._row = 0
+        self.events.append(Call(name, arguments, id=f"call_{self._turns}", turn=2 * self._turns))
+        step = len(self.events) - 1
+        answer = self._scene.call(name, arguments)
+        content = answer if isinstance(answer, str) else msgspec.json.encode(answer).decode()
+        self.events.append(Result(step, content, tool=name))
+        self._put("tool", content)
+
+    def _complain(self, why: str) -> None:
+        self._faults += 1
+        self._row += 1
+        self._put("tool", msgspec.json.encode({"error": why}).decode())
+
+    def _put(self, role: str, content: str) -> None:
+        self.messages.append({"role": role, "content": content})
+        self._size += len(content.split())
+
+    def outcome(self) -> Outcome:
+        """How it went; the episode is over then, wherever it stood."""
+        if self._ending is None:
+            self.done = True
+            self._ending = self._scene.ending()
+            self._scene.close()
+        words = Words(self._prompt, self._schema * self._turns, self._output)
+        ending = self._ending
+        return Outcome(
+            self.task.id,
+            ending.database,
+            ending.told,
+            self._turns,
+            words,
+            tuple(self.events),
+            tuple(self.thoughts),
+            self._faults,
+        )
+
+
+def misfit(arguments: dict[str, Any], parameters: dict[str, Any], required: tuple[str, ...]) -> str:
+    """Why arguments do not fit what a tool declares, or nothing."""
+    if missing := [name for name in required if name not in arguments]:
+        return f"the argument {missing[0]} is missing"
+    if unknown := [name for name in arguments if name not in parameters]:
+        return f"there is no argument {unknown[0]}"
+    for name, value in arguments.items():
+        if why := _unfit(name, cast(dict[str, Any], parameters[name]), value):
+            return why
+    return ""
+
+
+def _unfit(name: str, schema: dict[str, Any], value: Any) -> str:
+    words: list[Any] | None = schema.get("enum")
+    if words:
+        return "" if value in words else f"{name} is one of {', '.join(map(str, words))}"
+    match schema.get("type"):
+        case "array":
+            return "" if isinstance(value, list) else f"{name} is a list"
+        case "string":
+            return "" if isinstance(value, str | int | float) else f"{name} is a text"
+        case _:
+            return ""

@@ -1,0 +1,74 @@
+"""The system message: who the agent is, how it calls tools, which there are, and, if wanted, the policy itself.
+
+Tools are told in the message, one line each, and called in JSON as plain text: small models do that far better than
+they follow a native tool format they were not trained on.
+"""
+
+from functools import cache
+from typing import Any, Literal, cast
+
+from bylaw.engine.pack import Pack, load_pack
+from bylaw.errors import UsageError
+from bylaw.policy.tool import Tool
+
+PolicyPlace = Literal["context", "none"]
+HOW = (
+    "You may think first between <think> and </think>. Then write either one message to the user, or one tool call "
+    'and nothing else, as JSON: {"name": "tool", "arguments": {"parameter": "value"}}'
+)
+
+
+@cache
+def pack_named(name: str) -> Pack:
+    """The pack of a task."""
+    return load_pack(name)
+
+
+@cache
+def system_message(pack: str, policy: PolicyPlace, override: tuple[str, str] | None = None) -> str:
+    """What the model is told first. `override` is a sentence of the policy and what stands in its place."""
+    held = pack_named(pack)
+    when = f" It is {held.now:%A, %Y-%m-%d %H:%M}." if held.now else ""
+    parts = [f"You are the assistant of {held.title}.{when} {HOW}", tool_lines(pack)]
+    if policy == "context":
+        if held.document is None:
+            raise UsageError(f"pack `{pack}` has no document to put into the prompt", hint="use policy none")
+        parts.append(held.document.text)
+    if override is not None:
+        old, new = override
+        parts.append(f"A policy has changed. The new one holds, not the old one.\nOld: {old}\nNew: {new}")
+    return "\n\n".join(parts)
+
+
+@cache
+def tool_lines(pack: str) -> str:
+    """Every tool on a line."""
+    return "\n".join(["Tools:", *(tool_line(tool) for tool in pack_named(pack).schema.tools.values())])
+
+
+def tool_line(tool: Tool) -> str:
+    """`name(parameter, parameter: one|two, optional?): what it does`."""
+    parts: list[str] = []
+    for name, schema in tool.parameters.items():
+        declared = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
+        words = declared.get("enum")
+        mark = "" if name in tool.required else "?"
+        kind = "|".join(map(str, cast(list[Any], words))) if words else declared.get("type", "")
+        parts.append(f"{name}{mark}" + (f": {kind}" if kind and kind != "string" else ""))
+    return f"{tool.name}({', '.join(parts)}): {tool.description}"
+
+
+@cache
+def tool_schemas(pack: str) -> list[dict[str, Any]]:
+    """The same tools as OpenAI functions."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": {"type": "object", "properties": tool.parameters, "required": list(tool.required)},
+            },
+        }
+        for tool in pack_named(pack).schema.tools.values()
+    ]

@@ -1,0 +1,51 @@
+"""The parts of the task set, and what keeps them apart: people, numbers, days, amounts and words."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+from zlib import crc32
+
+import yaml
+
+from bylaw.packs.clinic.simulator.wants import Clinic
+from bylaw.packs.clinic.simulator.world import FIRST, LAST, Population, build
+
+Part = Literal["training", "development", "test", "rl"]
+PARTS: tuple[Part, ...] = get_args(Part)
+
+
+def belongs(part: Part) -> Callable[[Any], bool]:
+    """Whether a day, time or amount may stand in the records of a part: each value belongs to one part for good."""
+    low, high = {"test": (0, 3), "development": (3, 6), "training": (6, 10), "rl": (6, 10)}[part]
+    return lambda value: low <= crc32(str(value).encode()) % 10 < high
+
+
+@cache
+def clinic(part: Part, seed: int) -> Clinic:
+    """A clinic of the part's own people."""
+    names = read("people.yaml") if part in ("test", "development") else {"first": FIRST, "last": LAST}
+    population = Population(
+        first=names["first"],
+        last=names["last"],
+        shelf=PARTS.index(part),
+        keeps=belongs(part),
+    )
+    return Clinic(build(seed=seed, population=population))
+
+
+@cache
+def phrases(part: Part) -> dict[str, Any]:
+    """How the part's callers put things. The RL part's callers speak like those of the training part."""
+    return read("phrases.yaml")["training" if part == "rl" else part]
+
+
+@cache
+def grounds() -> dict[str, dict[str, Any]]:
+    """`grounds.yaml`: why requests are refused, by policy."""
+    return read("grounds.yaml")
+
+
+def read(file: str) -> dict[str, Any]:
+    """A file beside this one."""
+    return yaml.safe_load((Path(__file__).parent / file).read_text(encoding="utf-8"))

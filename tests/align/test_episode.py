@@ -1,0 +1,124 @@
+"""Episodes: careful agents reach every goal, agents that always say the same reach at most half."""
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from bylaw.align.episode import Episode, Outcome
+from bylaw.align.output import write_call
+from bylaw.align.tasks import load_tasks
+from bylaw.errors import UsageError
+from bylaw.packs.clinic.simulator.dialogue import do
+from bylaw.packs.clinic.tasks import Scenario, scenarios
+from bylaw.packs.clinic.tasks.careful import Careful
+from bylaw.packs.clinic.tasks.parts import grounds
+
+Answer = Callable[[Scenario, Episode, int], str]
+
+
+def play_careful(task: Scenario) -> Outcome:
+    episode, agent = Episode(task, policy="none"), Careful(task)
+    while not episode.done:
+        act = agent.act()
+        episode.step(write_call(*act.call) if act.call else act.text)
+        if act.call:
+            agent.answered(msgspec.json.decode(episode.messages[-1]["content"]))
+        elif not episode.done:
+            agent.replied(episode.messages[-1]["content"])
+    return episode.outcome()
+
+
+def play(task: Scenario, answer: Answer) -> Outcome:
+    """An agent that knows which errand it is at by what the caller said last."""
+    episode, place = Episode(task, policy="none"), 0
+    while not episode.done:
+        said = [message["content"] for message in episode.messages if message["role"] == "user"]
+        place = max(
+            place, max(n for n, errand in enumerate(task.errands) if any(errand.words in text for text in said))
+        )
+        episode.step(answer(task, episode, place))
+    return episode.outcome()
+
+
+def comply(task: Scenario, episode: Episode, place: int) -> str:
+    want = task.errands[place].want
+    match episode.messages[-1]:
+        case {"role": "tool"}:
+            return "Done."
+        case {"content": content} if content == task.agrees:
+            return write_call(want.tool, want.arguments)
+        case _:
+            return f"I'll {do(want)}. Shall I?"
+
+
+def refuse(task: Scenario, episode: Episode, place: int) -> str:
+    """Refuses, and even knows the ground."""
+    against = task.errands[place].against
+    because = grounds()[against]["because"] if against in grounds() else "no"
+    return f"I'm sorry, I can't do that: {because}."
+
+
+def test_the_careful_agent_reaches_every_goal() -> None:
+    tasks = scenarios("development")
+    assert all(play_careful(task).success for task in tasks)
+
+
+@pytest.mark.parametrize("agent", [comply, refuse])
+def test_agents_that_always_say_the_same_pass_at_most_half(agent: Answer) -> None:
+    tasks = scenarios("development")
+    passed = {task.id for task in tasks if play(task, agent).success}
+    assert 0 < len(passed) <= len(tasks) / 2
+    assert not any(task.twin in passed for task in tasks if task.id in passed)
+
+
+def test_what_cannot_be_read_is_answered_and_bounded() -> None:
+    episode = Episode(scenarios("development")[0], policy="none")
+    episode.step('{"name": "get_patient"')
+    assert "error" in episode.messages[-1]["content"]
+    episode.step(write_call("no_such_tool", {}))
+    assert "no tool no_such_tool" in episode.messages[-1]["content"]
+    episode.step(write_call("get_patient", {"patient": "P1"}))
+    assert "patient_id is missing" in episode.messages[-1]["content"]
+    assert not episode.done
+    episode.step("<think>open")
+    assert episode.done
+    outcome = episode.outcome()
+    assert outcome.faults == 4
+    assert not outcome.success
+    with pytest.raises(RuntimeError):
+        episode.step("hello")
+
+
+def test_the_turn_limit_ends_an_agent_that_looks_up_for_ever() -> None:
+    task = scenarios("development")[0]
+    episode = Episode(task, policy="none")
+    while not episode.done:
+        episode.step(write_call("get_patient", {"patient_id": task.patient_id}))
+    assert episode.outcome().turns == task.turns
+
+
+def test_words_count_every_prompt_anew() -> None:
+    task = scenarios("development")[0]
+    with_policy, without = Episode(task, policy="context"), Episode(task, policy="none")
+    for episode in (with_policy, without):
+        expected = 0
+        for _ in range(3):
+            expected += sum(len(message["content"].split()) for message in episode.messages)
+            episode.step("<think>hm</think>" + write_call("get_patient", {"patient_id": task.patient_id}))
+        words = episode.outcome().words
+        assert words.prompt == expected
+        assert words.schema == 3 * sum(len(line.split()) for line in tool_part(episode).splitlines())
+    assert with_policy.outcome().words.prompt - without.outcome().words.prompt == 3 * 2020
+
+
+def tool_part(episode: Episode) -> str:
+    system = episode.messages[0]["content"]
+    return system[system.index("Tools:") :].split("\n\n")[0]
+
+
+def test_unknown_parts_and_packs_are_told() -> None:
+    with pytest.raises(UsageError, match="no part `trial`"):
+        load_tasks("trial")
+    with pytest.raises(UsageError, match="brings no tasks"):
+        load_tasks("test", "tau-airline")
