@@ -4,13 +4,13 @@ The guards of the write that the turn works towards are run over what was seen b
 seen after it: a look-up or a question serves the policies whose evaluation it moves on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.act import says_something, turns
+from bylaw.engine.act import turns
 from bylaw.engine.conduct import breaches
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
@@ -96,16 +96,16 @@ def bearing(
     before, turn = events[: span.start], events[span.start : span.end]
     if serving is None:
         return Bearing(purpose or _by_calls(pack, turn) or "other", None, _ruled(pack, turn))
-    now = _Look(pack, before, serving.call)
+    now = _look(pack, before, serving.call)
     if purpose is None:
         purpose = _purpose(pack, events, span, serving, now)
-    after = _Look(pack, events[: _answered(events, span)], serving.call)
+    after = _look(pack, events[: _answered(events, span)], serving.call)
     served: set[str] = {policy.id for policy in _ruled(pack, turn)}
     match purpose:
         case "look_up":
             served |= now.moved(after) or now.shown_by(turn)
         case "ask":
-            served |= _Look(pack, before, _untold(pack, serving.call)).asking()
+            served |= _look(pack, before, _untold(pack, serving.call)).asking()
         case "refuse":
             served |= now.denying()
         case "announce":
@@ -114,14 +114,30 @@ def bearing(
             served |= now.weighing()
         case "other":
             pass
-    evidence = [each for each in now.evidence if each.policy.id in served]
     last = max((each.end for each in spans(pack, before)), default=0)
+    return _put_together(pack, now, purpose, serving, served, last)
+
+
+def bearing_at(
+    pack: Pack, judged: Judgement, purpose: Purpose, *, required: Collection[str], since: int, is_made: bool = True
+) -> Bearing:
+    """What bears on a turn whose write has been judged already and whose policies are known.
+
+    `since` is the step after the agent's last turn: what was shown from there on is new.
+    """
+    return _put_together(pack, _Look(pack, judged), purpose, Serving(judged.made.call, is_made), set(required), since)
+
+
+def _put_together(
+    pack: Pack, now: "_Look", purpose: Purpose, serving: Serving, served: set[str], since: int
+) -> Bearing:
+    evidence = [each for each in now.evidence if each.policy.id in served]
     seen = now.seen()
     return Bearing(
         purpose,
         serving,
         tuple(policy for policy in pack.policies.values() if policy.id in served),
-        tuple(saw for saw, at in seen if at >= last),
+        tuple(saw for saw, at in seen if at >= since),
         tuple(saw for saw, _ in seen),
         tuple(dict.fromkeys(fact for each in evidence for fact in now.lacking(each))) if purpose == "look_up" else (),
         _questions(pack, served) if purpose == "ask" else (),
@@ -130,15 +146,19 @@ def bearing(
     )
 
 
+def _look(pack: Pack, before: Sequence[Event], call: Call) -> "_Look":
+    session = Session(pack, mode="none")
+    session.observe_all(before)
+    return _Look(pack, session.judge(replace(call, turn=_APART)))
+
+
 class _Look:
     """The guards of a call over what was seen at one point of a conversation."""
 
-    def __init__(self, pack: Pack, before: Sequence[Event], call: Call) -> None:
+    def __init__(self, pack: Pack, judged: Judgement) -> None:
         self._pack = pack
-        session = Session(pack, mode="none")
-        session.observe_all(before)
-        self._judged: Judgement = session.judge(replace(call, turn=_APART))
-        self.evidence: tuple[PolicyEvidence, ...] = self._judged.evidence
+        self._judged = judged
+        self.evidence: tuple[PolicyEvidence, ...] = judged.evidence
 
     def moved(self, after: "_Look") -> set[str]:
         """The policies whose evaluation is another one later."""
@@ -180,11 +200,11 @@ class _Look:
 
     def weighing(self) -> set[str]:
         """The policies that settle a value of the call, one that names no thing: an amount, a tier, a way."""
-        keys = frozenset(name for each in self.evidence for name in each.guard.arguments[0])
+        values = valued(self._pack, self._judged.made.call.tool)
         return {
             each.policy.id
             for each in self.evidence
-            if each.guard.arguments[1] - keys and any(done.reads or done.asked for done in each.completions)
+            if each.guard.arguments[1] & values and any(done.reads or done.asked for done in each.completions)
         }
 
     def lacking(self, evidence: PolicyEvidence) -> list[Fact]:
@@ -218,6 +238,14 @@ class _Look:
         return entity, EXISTS if fact.field == "exists" else entity.fields[fact.field]
 
 
+def valued(pack: Pack, tool: str) -> frozenset[str]:
+    """The arguments of a tool that its guards weigh and that name no thing: an amount, a tier, a way."""
+    guards = [guard for _, guard in pack.by_tool.get(tool, ())]
+    names = frozenset(name for entity in pack.schema.entities.values() for name in entity.key)
+    keys = frozenset(name for guard in guards for name in guard.arguments[0])
+    return frozenset(name for guard in guards for name in guard.arguments[1]) - keys - names
+
+
 def _purpose(pack: Pack, events: Sequence[Event], span: Span, serving: Serving, now: _Look) -> Purpose:
     if called := _by_calls(pack, events[span.start : span.end]):
         return called
@@ -238,7 +266,7 @@ def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
 def _question(pack: Pack, events: Sequence[Event], span: Span, serving: Serving) -> Purpose:
     """Whether the turn asks for what only the user can say, while policies still hang on it."""
     text = " ".join(event.text for event in events[span.start : span.end] if isinstance(event, Message))
-    open_before = _Look(pack, events[: span.start], _untold(pack, serving.call)).asking()
+    open_before = _look(pack, events[: span.start], _untold(pack, serving.call)).asking()
     if "?" not in text or not open_before:
         return "other"
     said = set(_words(text))
@@ -337,8 +365,3 @@ def _frozen(arguments: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
 def _effect(pack: Pack, call: Call) -> str:
     tool = pack.schema.tools.get(call.tool)
     return "unknown" if tool is None else tool.effect
-
-
-def says(turn: Sequence[Event]) -> str:
-    """What a turn says to the user."""
-    return " ".join(event.text for event in turn if isinstance(event, Message) and says_something(event))

@@ -6,13 +6,15 @@ guards' own. The wording varies with the seed; policies are named in words and n
 
 import random
 from collections.abc import Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
-from bylaw.align.bearing import Bearing, Purpose, Serving, Span, bearing
+from bylaw.align.bearing import Bearing, Purpose, Serving, Span, bearing, bearing_at, valued
 from bylaw.align.wording import inner, lacks_in_words, listed, names_in, saw_in_words, stated, wish
+from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack
-from bylaw.trace.event import Call, Event, Result
+from bylaw.trace.event import Call, Event, Message, Result
 
 SOFT = 100
 """Words a thought should keep to."""
@@ -128,14 +130,69 @@ def think(
 ) -> Thought:
     """The verified thought of the turn at `span`, for the write it works towards."""
     found = bearing(pack, events, span, serving, purpose)
-    return Thought(compose(pack, events, span, found, seed), found)
+    before, turn = events[: span.start], events[span.start : span.end]
+    return Thought(compose(pack, found, before, turn, seed=f"{seed}/{span.start}"), found)
 
 
-def compose(pack: Pack, events: Sequence[Event], span: Span, found: Bearing, seed: int | str) -> str:
+class Lesson(Protocol):
+    """One turn to be learned, as far as its thought depends on it."""
+
+    @property
+    def act(self) -> Call | Message: ...
+    @property
+    def write(self) -> Call | None: ...
+    @property
+    def refused(self) -> bool: ...
+    @property
+    def judgement(self) -> Judgement | None: ...
+    @property
+    def fresh(self) -> Sequence[Event]: ...
+    @property
+    def required(self) -> Sequence[str]: ...
+
+
+def verified_thought(lesson: Lesson, pack: Pack, *, seed: int | str = 0) -> str:
+    """The verified thought of a turn to be learned, without the tags."""
+    found = _bearing_of(lesson, pack)
+    at = lesson.judgement.made.step if lesson.judgement is not None else 0
+    return compose(pack, found, lesson.fresh, (lesson.act,), seed=f"{seed}/{at}", has_begun=at > len(lesson.fresh))
+
+
+def _bearing_of(lesson: Lesson, pack: Pack) -> Bearing:
+    purpose: Purpose
+    act, required = lesson.act, set(lesson.required)
+    if isinstance(act, Call):
+        tool = pack.schema.tools.get(act.tool)
+        purpose = (
+            "write" if tool and tool.effect == "write" else "look_up" if tool and tool.effect == "read" else "other"
+        )
+    elif lesson.refused and required:
+        purpose = "refuse"
+    elif required & {rule.policy for rule in pack.book.rules}:
+        purpose = "announce"
+    else:
+        purpose = "ask" if required else "other"
+    if lesson.judgement is None or lesson.write is None:
+        named = tuple(policy for policy in pack.policies.values() if policy.id in required)
+        return Bearing(purpose, None, named)
+    since = lesson.judgement.made.step - len(lesson.fresh)
+    made = not lesson.refused
+    return bearing_at(pack, lesson.judgement, purpose, required=required, since=since, is_made=made)
+
+
+def compose(
+    pack: Pack,
+    found: Bearing,
+    before: Sequence[Event],
+    turn: Sequence[Event],
+    *,
+    seed: int | str,
+    has_begun: bool = False,
+) -> str:
     """The words of a thought; long ones leave out facts first, then the wish."""
     text = ""
     for most in (6, 2, 1, 0):
-        text = _Composer(pack, events, span, found, random.Random(f"{seed}/{span.start}")).text(most)
+        text = _Composer(pack, found, before, turn, has_begun, random.Random(str(seed))).text(most)
         if len(text.split()) <= SOFT:
             break
     return text
@@ -144,10 +201,19 @@ def compose(pack: Pack, events: Sequence[Event], span: Span, found: Bearing, see
 class _Composer:
     """Puts one thought together."""
 
-    def __init__(self, pack: Pack, events: Sequence[Event], span: Span, found: Bearing, rng: random.Random) -> None:
+    def __init__(
+        self,
+        pack: Pack,
+        found: Bearing,
+        before: Sequence[Event],
+        turn: Sequence[Event],
+        has_begun: bool,
+        rng: random.Random,
+    ) -> None:
         self._pack = pack
-        self._before = events[: span.start]
-        self._turn = events[span.start : span.end]
+        self._before = before
+        self._turn = turn
+        self._has_begun = has_begun or any(isinstance(event, Result) for event in before)
         self._found = found
         self._rng = rng
         self._names = names_in(pack)
@@ -159,10 +225,9 @@ class _Composer:
 
     def _wish(self, most: int) -> list[str]:
         serving = self._found.serving
-        has_begun = any(isinstance(event, Result) for event in self._before)
         # Drawn even where it is not used: the rest of the wording must not hang on the length.
         drawn = self._rng.choice(_WISH), self._rng.random()
-        if serving is None or self._found.purpose == "other" or most == 0 or (has_begun and drawn[1] < 0.5):
+        if serving is None or self._found.purpose == "other" or most == 0 or (self._has_begun and drawn[1] < 0.5):
             return []
         return [drawn[0].format(wish=wish(self._pack.schema.tools.get(serving.call.tool), serving.call.tool))]
 
@@ -209,18 +274,19 @@ class _Composer:
         call = next((event for event in self._turn if isinstance(event, Call)), None)
         if call is None:
             return ""
-        guards = [guard for _, guard in self._pack.by_tool.get(call.tool, ())]
-        keys = frozenset(name for guard in guards for name in guard.arguments[0])
-        weighed = frozenset(name for guard in guards for name in guard.arguments[1]) - keys
+        weighed = valued(self._pack, call.tool)
         told = [f"{name.replace('_', ' ')} {value}" for name, value in call.arguments.items() if name in weighed]
         return f" with {listed(told)}" if told else ""
 
     def _reply(self) -> str:
         last = next((event for event in reversed(self._before) if isinstance(event, Result)), None)
         if last is not None and self._before[-1] is last and last.call is not None:
-            call = self._before[last.call]
-            tool = self._pack.schema.tools.get(call.tool) if isinstance(call, Call) else None
+            tool = self._pack.schema.tools.get(last.tool or self._called(last.call))
             if tool is not None and tool.effect == "write":
                 refused = "error" in str(last.value()).lower()[:200]
                 return self._rng.choice(_FAILED if refused else _DONE)
         return self._rng.choice(_OTHER)
+
+    def _called(self, step: int) -> str:
+        call = self._before[step] if step < len(self._before) else None
+        return call.tool if isinstance(call, Call) else ""

@@ -1,0 +1,186 @@
+"""The words of a pack's policies, and how alike a statement is to each of them.
+
+A policy's wordings are its definition, the sentences it cites and the reasons its guard denies with. Words weigh by how
+few policies use them; words of one everyday meaning count as one.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.align.stem import WORDS, Value, stem, stems, values_in
+from bylaw.engine.pack import Pack
+from bylaw.policy.statement import Policy
+
+_CLASS = {stem(word): stem(line.split()[0]) for line in WORDS["same"] for word in line.split()}
+_GLUE = frozenset(stem(word) for word in WORDS["glue"].split())
+_BOUNDS = {
+    "most": re.compile(
+        r"\b(?:at most|no more than|not more than|up to(?: and including)?|maximum of)\W*$", re.IGNORECASE
+    ),
+    "least": re.compile(r"\b(?:at least|no less than|not less than|minimum of)\W*$", re.IGNORECASE),
+}
+FEWEST = 3
+"""Words that a sentence must have to stand for its policy; the definition always does."""
+UNKNOWN = 0.55
+"""Weight of a word that no policy uses, as a share of the heaviest."""
+
+
+class Wording(Struct, frozen=True):
+    """One way a policy is said."""
+
+    words: frozenset[str]
+    total: float
+
+
+class Entry(Struct, frozen=True):
+    """All that is known of how one policy is said."""
+
+    policy: Policy
+    words: frozenset[str]
+    wordings: tuple[Wording, ...]
+    values: frozenset[tuple[str, str]]
+    pairs: Mapping[tuple[str, str], frozenset[str]]
+    """Each value with the words of choice that stand beside it: $15.00 with `silver`."""
+    bounds: Mapping[str, frozenset[str]]
+    """The numbers that it sets as `most` or as `least`."""
+    choices: frozenset[str]
+    """The words that the facts and arguments its guard reads may take."""
+    sentences: tuple[tuple[str, frozenset[str]], ...]
+    """What it says, sentence by sentence, with the words of choice in each."""
+
+
+class Lexicon:
+    """The policies of a pack by their words."""
+
+    def __init__(self, pack: Pack) -> None:
+        choices = {policy.id: _choices(pack, policy) for policy in pack.policies.values()}
+        self._joined = {word: word.replace(" ", "") for each in choices.values() for word in each if " " in word}
+        texts = {policy.id: _texts(pack, policy) for policy in pack.policies.values()}
+        words = {name: frozenset(w for text in said for w in self.words(text)) for name, said in texts.items()}
+        spread = Counter(word for each in words.values() for word in each)
+        count = max(1, len(words))
+        self._weights = {word: math.log(1 + count / times) for word, times in spread.items()}
+        self._unknown = UNKNOWN * max(self._weights.values(), default=1.0)
+        self.entries: dict[str, Entry] = {}
+        for name, said in texts.items():
+            ways = [frozenset(self.words(text)) for text in said]
+            wordings = [
+                Wording(way, self.weight(way)) for place, way in enumerate(ways) if not place or len(way) >= FEWEST
+            ]
+            self.entries[name] = Entry(
+                pack.policies[name],
+                words[name],
+                tuple(wordings),
+                frozenset(value.key for text in said for value in values_in(text)),
+                _pairs(said, choices[name]),
+                _bounds(said),
+                choices[name],
+                tuple((text.lower(), chosen(text, choices[name])) for text in said),
+            )
+
+    def weight(self, words: Iterable[str]) -> float:
+        """What words weigh together."""
+        return sum(self._weights.get(word, self._unknown) for word in words)
+
+    def is_known(self, word: str) -> bool:
+        return word in self._weights
+
+    def alike(self, words: frozenset[str], entry: Entry) -> float:
+        """How alike words are to the best wording of a policy, from 0 to 1."""
+        total = self.weight(words)
+        if not total:
+            return 0.0
+        inside = self.weight(words & entry.words) / total
+        best = max(
+            (self.weight(words & wording.words) / wording.total for wording in entry.wordings if wording.total),
+            default=0.0,
+        )
+        return 2 * inside * best / (inside + best) if inside + best else 0.0
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text that count, those of one meaning as one."""
+        lower = text.lower().replace("-", " ")
+        for phrase, joined in self._joined.items():
+            lower = lower.replace(phrase, joined)
+        return [_CLASS.get(word, word) for word in stems(lower) if word not in _GLUE]
+
+
+def chosen(text: str, choices: frozenset[str]) -> frozenset[str]:
+    """The words of choice that a text uses."""
+    lower = text.lower().replace("-", " ")
+    return frozenset(word for word in choices if re.search(rf"\b{re.escape(word)}(?:s|ly)?\b", lower))
+
+
+def _pairs(said: Sequence[str], choices: frozenset[str]) -> dict[tuple[str, str], frozenset[str]]:
+    pairs: dict[tuple[str, str], set[str]] = {}
+    for text in said:
+        for value, words in beside(text, choices):
+            pairs.setdefault(value.key, set()).update(words)
+    return {key: frozenset(words) for key, words in pairs.items()}
+
+
+def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[str]]]:
+    """Each value of a text with the words of choice in its own clause, or else in the last clause that has some."""
+    found: list[tuple[Value, frozenset[str]]] = []
+    cuts = [
+        match.start() for match in re.finditer(r",(?!\d)|;|:|\band\b|\bor\b|\belse\b|\bwith\b(?= \w+ or more)", text)
+    ]
+    bounds = [0, *cuts, len(text)]
+    values = values_in(text)
+    previous: frozenset[str] = frozenset()
+    for start, end in pairwise(bounds):
+        words = chosen(text[start:end], choices)
+        inside = [value for value in values if start <= value.start < end]
+        found.extend((value, words or previous) for value in inside)
+        previous = words or previous
+    return found
+
+
+def bounds(text: str) -> list[tuple[str, str]]:
+    """The numbers that a text sets as `most` or as `least`."""
+    found: list[tuple[str, str]] = []
+    for value in values_in(text):
+        for way, before in _BOUNDS.items():
+            if before.search(text[: value.start]):
+                found.append((way, value.key[1]))
+    return found
+
+
+def _bounds(said: Sequence[str]) -> dict[str, frozenset[str]]:
+    pairs = [pair for text in said for pair in bounds(text)]
+    return {way: frozenset(number for each, number in pairs if each == way) for way in _BOUNDS}
+
+
+def _choices(pack: Pack, policy: Policy) -> frozenset[str]:
+    """The words that the facts and arguments read by a policy's guard may take: what it tells apart."""
+    guard = pack.guards.get(policy.id)
+    if guard is None:
+        return frozenset()
+    words = [
+        value
+        for entity in pack.schema.entities.values()
+        for field in entity.fields.values()
+        if f"{entity.name}.{field.name}" in guard.facts
+        for value in field.values
+    ]
+    keys, read = guard.arguments
+    for tool in policy.tools:
+        for name, schema in pack.schema.tools[tool].parameters.items():
+            if name in keys | read and isinstance(schema, dict):
+                words += cast(dict[str, Any], schema).get("enum") or ()
+    return frozenset(word for value in words if len(word := str(value).replace("_", " ").lower()) > 2)
+
+
+def _texts(pack: Pack, policy: Policy) -> list[str]:
+    guard = pack.guards.get(policy.id)
+    cited = [each.text for each in policy.citations if each.text]
+    sentences = [part for text in cited for part in re.split(r"(?<=[.;:]) ", text)]
+    denials = [text.replace("...", " ") for text in guard.denials] if guard is not None else []
+    whole = [text for text in cited if len(text.split()) <= 40]
+    return list(dict.fromkeys([policy.definition, *whole, *sentences, *denials]))

@@ -1,0 +1,187 @@
+"""Which policies a thought states, and which rules it makes up: found by words and values, without a model.
+
+A statement of a thought is rule-like if it allows, forbids or sets a condition. It recalls the policy it is most like
+if all its values, and all words it tells cases apart by, are that policy's; it is made up if it is like none, or has
+any of these wrong.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from bylaw.align.lexicon import Entry, Lexicon, beside, bounds, chosen
+from bylaw.align.stem import WORDS, values_in
+from bylaw.engine.pack import Pack
+
+ALIKE = 0.5
+"""How alike a rule-like statement must be to a policy to state it."""
+LONGEST_HEAD = 7
+"""Words of `The policies for this`, which say that rules follow and are none."""
+LEAST = 0.3
+CUT = 0.6
+"""A statement is cut in two where its parts are more like their policies than the whole, by weight of words."""
+
+_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'])|\n+")
+_ITEMS = re.compile(r"(?:[^;:]|[;:](?!\s))+[;:]?")
+_HEAD = re.compile(rf"\b(?:{'|'.join(WORDS['head'])})", re.IGNORECASE)
+_CUTS = re.compile(r",\s+(?:and|but|or)\s+(?:that\s+)?|,\s+|\s+and\s+|\s+but\s+|\s+so\s+(?=\w)")
+_RULE = re.compile(rf"\b(?:{'|'.join(WORDS['rule'])})\b", re.IGNORECASE)
+_FACT = re.compile(rf"^\W*(?:{'|'.join(WORDS['fact'])})", re.IGNORECASE)
+_LOOSE = re.compile(rf"\b(?:{'|'.join(WORDS['loose'])})\b", re.IGNORECASE)
+_ONLY = re.compile(r"\bonly((?:\W+\w+){1,4})", re.IGNORECASE)
+_DENIED = re.compile(r"\b(?:not|no|never|nobody|cannot|without|none|nothing)\b|n't\b", re.IGNORECASE)
+
+
+class Mentions(Struct, frozen=True):
+    """What a thought states: policies (B), and rules that are none (C)."""
+
+    recalled: frozenset[str]
+    made_up: tuple[str, ...]
+
+
+class Reader(Protocol):
+    """Finds what a thought states: the matcher, or a model that judges."""
+
+    def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
+        """B and C of a thought; `known` are values that the conversation showed, which no rule need hold."""
+        ...
+
+
+class Matcher:
+    """Finds them by words and values."""
+
+    def __init__(self, pack: Pack) -> None:
+        self._lexicon = Lexicon(pack)
+        self._entries = list(self._lexicon.entries.values())
+
+    def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
+        """B and C of a thought."""
+        recalled: set[str] = set()
+        made_up: list[str] = []
+        for statement in statements(thought):
+            for part, entry in self._parts(statement):
+                if entry is None:
+                    if self._weighs(part):
+                        made_up.append(part)
+                elif entry.policy.kind == "knowledge":
+                    continue
+                elif self._is_right(part, entry, known):
+                    recalled.add(entry.policy.id)
+                else:
+                    made_up.append(part)
+        return Mentions(frozenset(recalled), tuple(made_up))
+
+    def _parts(self, said: "Statement") -> list[tuple[str, Entry | None]]:
+        """A statement cut where its parts, taken alone, are each more like a policy than together."""
+        statement = said.text
+        if not said.is_announced and (_FACT.match(statement) or not _RULE.search(statement)):
+            return []
+        clauses = _clauses(statement)
+        best: list[tuple[float, list[tuple[str, Entry | None]]]] = [(0.0, [])]
+        for end in range(1, len(clauses) + 1):
+            ways: list[tuple[float, list[tuple[str, Entry | None]]]] = []
+            for start in range(max(0, end - 8), end):
+                run = statement[clauses[start][0] : clauses[end - 1][1]]
+                score, entry = self._closest(run)
+                gain = (
+                    (score - LEAST) * self._lexicon.weight(set(self._lexicon.words(run))) if entry is not None else 0.0
+                )
+                before, parts = best[start]
+                ways.append((before + gain - CUT, [*parts, (run, entry)]))
+            best.append(max(ways, key=lambda way: way[0]))
+        parts = best[-1][1]
+        if all(entry is None for _, entry in parts):
+            return [(statement, None)]
+        return [(run, entry) for run, entry in parts if entry is not None]
+
+    def _closest(self, text: str) -> tuple[float, Entry | None]:
+        words = frozenset(self._lexicon.words(text))
+        if len(words) < 2:
+            return 0.0, None
+        keys = {value.key for value in values_in(text) if value.kind != "count" or len(str(value.value)) > 1}
+        found: Entry | None = None
+        most = 0.0
+        for entry in self._entries:
+            score = self._lexicon.alike(words, entry)
+            if keys & entry.values:
+                score += 0.08
+            if entry.policy.kind == "knowledge":
+                score -= 0.15
+            if score > most:
+                most, found = score, entry
+        return (most, found) if most >= ALIKE else (most, None)
+
+    def _weighs(self, text: str) -> bool:
+        words = self._lexicon.words(text)
+        return len(words) >= 2 and sum(self._lexicon.is_known(word) for word in words) >= 1
+
+    def _is_right(self, text: str, entry: Entry, known: Collection[tuple[str, str]]) -> bool:
+        """Whether nothing that the statement says differs from the policy."""
+        for value, words in beside(text, entry.choices):
+            kind, number = value.key
+            # A number without its unit may be any of the policy's; nothing is $0.00.
+            same = [each for each in entry.values if each == (kind, number)]
+            same = same or [each for each in entry.values if each[1] == number and "count" in (kind, each[0])]
+            if not same:
+                if value.key in known:
+                    continue
+                return False
+            if words and not any(not entry.pairs.get(each) or words & entry.pairs[each] for each in same):
+                return False
+        if chosen(text, entry.choices).difference(*(words for _, words in entry.sentences)):
+            return False
+        for way, number in bounds(text):
+            if entry.bounds[way] and number not in entry.bounds[way] and not _turned(entry, way, number):
+                return False
+        for only in _ONLY.finditer(text):
+            words = self._lexicon.words(only[1])
+            first = words[:1] if not only.start() else words
+            if words and not entry.words & set(first):
+                return False
+        return all(self._is_said(text, loose, entry) for loose in _LOOSE.finditer(text))
+
+    def _is_said(self, text: str, loose: re.Match[str], entry: Entry) -> bool:
+        """Whether the policy, too, lets this through, in the same case."""
+        if loose[0].lower().startswith("any") and _DENIED.search(text[: loose.start()]):
+            return True
+        cases = chosen(text, entry.choices)
+        return any(loose[0].lower() in said and (cases <= words or not words) for said, words in entry.sentences)
+
+
+def _turned(entry: Entry, way: str, number: str) -> bool:
+    """Whether the policy sets the number the other way round, as `up to $150.00` for `more than $150.00`."""
+    return number in entry.bounds["least" if way == "most" else "most"]
+
+
+class Statement(Struct, frozen=True):
+    """A sentence of a thought, or an item of a list in it."""
+
+    text: str
+    is_announced: bool
+    """The words before it say that a rule follows."""
+
+
+def statements(thought: str) -> list[Statement]:
+    """A thought cut into its sentences and the items of its lists."""
+    found: list[Statement] = []
+    for sentence in _SENTENCES.split(thought):
+        is_announced = is_told = False
+        for item in _ITEMS.findall(sentence):
+            text = item.strip(";: ")
+            is_head = _HEAD.search(text) is not None
+            if is_head and len(text.split()) <= LONGEST_HEAD:
+                is_announced = True
+            elif item.endswith(":") and _FACT.match(text):
+                is_told = True
+            elif text and not (is_told and not is_announced):
+                found.append(Statement(text, is_announced or is_head))
+    return found
+
+
+def _clauses(statement: str) -> Sequence[tuple[int, int]]:
+    cuts = [(match.start(), match.end()) for match in _CUTS.finditer(statement)]
+    starts = [0, *(end for _, end in cuts)]
+    ends = [*(start for start, _ in cuts), len(statement)]
+    return [(start, end) for start, end in zip(starts, ends, strict=True) if end > start]
