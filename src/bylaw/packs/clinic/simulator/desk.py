@@ -187,8 +187,8 @@ class Desk:
     def book(self, given: Arguments, *, specialist: bool) -> Any:
         patient = self.need("Patient", given["patient_id"])
         slot = self.open_slot(given["slot_id"])
-        last = self.connection.execute("SELECT max(appointment_id) FROM Appointment").fetchone()[0] or "A0000"
-        number = f"A{int(last[1:]) + 1:04}"
+        numbers = "SELECT max(CAST(substr(appointment_id, 2) AS INTEGER)) FROM Appointment"
+        number = f"A{(self.connection.execute(numbers).fetchone()[0] or 0) + 1:04}"
         self.connection.execute(
             "INSERT INTO Appointment VALUES (?, ?, ?, ?, ?, ?, 'booked', ?, '0.00', 0, 0)",
             [
