@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests import command
 from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record, user
 from tests.docs.walkthrough import run
 
@@ -21,10 +22,7 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def bylaw(shop: Shop, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from bylaw.cli import main; main()", *map(str, arguments)]
-    # A terminal of another width or colour would change what is printed.
-    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
-    return subprocess.run(command, cwd=shop.root, env=environment, capture_output=True, text=True, check=False)
+    return command.bylaw(shop.root, *arguments)
 
 
 def audit(shop: Shop, *arguments: str | Path, world: bool = True) -> subprocess.CompletedProcess[str]:
