@@ -7,15 +7,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import QUICK, THOROUGH
+
 pytest_plugins = ["tests.cpu_time"]
 
 MOST_WORKERS = 4
 """Each worker makes the shared fixtures anew, so that more of them save little."""
 
-_SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+_SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much]}
 # The same examples on every run: what the gate says depends on the change alone.
-settings.register_profile("quick", max_examples=30, derandomize=True, database=None, **_SETTINGS)
-settings.register_profile("thorough", max_examples=500, **_SETTINGS)
+settings.register_profile("quick", max_examples=QUICK, derandomize=True, database=None, **_SETTINGS)
+settings.register_profile("thorough", max_examples=THOROUGH, **_SETTINGS)
 settings.load_profile("quick")
 
 
