@@ -32,7 +32,6 @@ OUTPUTS = ("summary.json", "calls.jsonl", "conversations.jsonl", "findings.jsonl
         '{"messages": [{"role": "user", "content": {"a": 1}}]}',
         "\x00",
         '{"messages": [',
-        '{"messages": [{"role": "user", "content": "a"}]} trailing',
     ],
 )
 def test_a_malformed_record_is_reported_with_its_line_and_never_compliant(line: str, shop: Shop) -> None:
@@ -48,6 +47,15 @@ def test_a_malformed_record_is_reported_with_its_line_and_never_compliant(line: 
     else:
         # Odd, but a conversation: it is counted, and has no call that could pass for compliant.
         assert report.summary["agents"][0]["trajectories"] == 3
+
+
+def test_what_follows_a_record_on_its_line_is_reported_and_the_record_read(shop: Shop) -> None:
+    logs = shop.logs(json.dumps(record(*HASTY, id="a")) + " trailing", record(*WRONG, id="b"))
+    report = shop.audit(logs)
+    assert [found["trajectory"] for found in read_calls(report.out)] == ["a", "b"]
+    (fault,) = report.skipped
+    assert fault.place == f"{logs}:1"
+    assert "trailing" in fault.message
 
 
 def test_not_json_is_always_malformed(shop: Shop) -> None:

@@ -31,6 +31,9 @@ FORMATS = {
     "inspect.json.gz": "inspect",
 }
 
+AGENTS = {"genai.otlp.jsonl": "clinic", "genai-events.otlp.jsonl": "clinic", "langfuse.otlp.jsonl.gz": "clinic_agent"}
+"""Where an agent span names the agent; elsewhere it goes by its model."""
+
 A7 = {"appointment_id": "A7"}
 EXPECTED = [
     ("user", "I am Ana Ruiz, patient P1. Please cancel my appointment A7. Is there a fee?"),
@@ -71,7 +74,7 @@ def test_every_recording_holds_the_same_conversation(name):
     assert found.events[1].turn == found.events[2].turn
     assert found.events[7].turn == found.events[8].turn
     if found.format != "langchain":
-        assert found.agent == "scripted"
+        assert found.agent == AGENTS.get(name, "scripted")
         assert found.instructions.startswith("You are the assistant of a small clinic.")
 
 

@@ -49,9 +49,11 @@ def examined_in(
 
 
 def _examined(examiner: Examiner, trajectory: Trajectory, file: Path) -> Examined | RecordError:
-    """One conversation that trips over a fault of ours must not cost the others: it is reported and counted."""
+    """One conversation that cannot be judged, by a fault of ours or its own, must not cost those after it."""
     try:
         return examiner.examine(trajectory, file)
+    except BylawError as error:
+        return RecordError(error.message, place=error.place or f"{file}#{trajectory.position}", hint=error.hint)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         place = f"{file}#{trajectory.position}"
         return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint="please report it")

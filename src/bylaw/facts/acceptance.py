@@ -20,6 +20,9 @@ _SUCCESS = re.compile(r"(?<!un)(?<!not )\bsuccess(?:ful|fully)?\b|\bno errors?\b
 _SIGNS = ('"error"', '"isError"', '"success"', '"ok"', '"status"')
 """What a record that says so has in it: looking for these is cheaper than reading every record."""
 
+_PRINTED_SIGNS = ("error", "isError", "success", "ok", "status")
+"""The same, in what Python printed of a record."""
+
 
 def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> bool | None:
     """Whether the tool accepted the call: None where its result was not captured. `value` is the result's, if known."""
@@ -31,13 +34,14 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
     if not isinstance(content, str):
         content = bytes(content).decode("utf-8", "replace")
     if tool is not None and tool.refused:
-        return compile_pattern(tool.refused, ignore_case=False).search(content) is None
+        return compile_pattern(tool.refused, 0).search(content) is None
     if result.error is False:
         return True
     head = content.lstrip()[:64]
     if head[:1] != "{" and (told := _told(head, content)) is not True:
         return told
-    if head[:1] == "{" and any(sign in content for sign in _SIGNS):
+    signs = (_SIGNS if head[:1] == "{" else ()) if result.is_json() else _PRINTED_SIGNS
+    if any(sign in content for sign in signs):
         value = result.value() if value is NOTHING else value
         if isinstance(value, dict):
             return not _is_refusal(cast("dict[str, Any]", value))

@@ -314,7 +314,9 @@ class Ledger:
                 if made.tool is not None and made.tool.effect != "write":
                     made.accepted = accepted(made.tool, result, made.value)
             delivered = made.delivered if made.delivered is not None else made.step
-            text = made.value if isinstance(made.value, str) else None if made.accepted else _content(result)
+            # What Python printed is data, and still text to those who search it as such.
+            is_data = not isinstance(made.value, str) and made.accepted and result.is_json()
+            text = None if is_data else made.value if isinstance(made.value, str) else _content(result)
             for observation in self.schema.shows[made.call.tool][entity]:
                 for sighting in sightings(observation, made.call.arguments, made.value, text, made.accepted):
                     thing = things.get(sighting.key)

@@ -1,5 +1,6 @@
 """A pack's entities, observations and changes, compiled once from its YAML."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast, get_args
 
@@ -161,16 +162,14 @@ class SchemaReader:
             self._fault(f"origin `{origin}` is none of system, user, context", *at)
             origin = "system"
         sayings = tuple(
-            Saying(str(s.get("argument", "")), str(s.get("says", "")), s.get("value"), str(s.get("but_not", "")))
+            Saying(str(s.get("argument", "")), str(s.get("says", "")), s.get("value"))
             for s in cast(list[dict[str, Any] | None], record.get("from", []))
             if s is not None
         )
         for saying in sayings:
             if not saying.argument and not saying.says:
                 self._fault("`from` needs `argument` or `says`", *at)
-            if saying.but_not and not saying.says:
-                self._fault("`but_not` means nothing without `says`", *at)
-            self._pattern(saying.says, at, but_not=saying.but_not)
+            self._pattern(saying.says or ".", at)
         claims = tuple(
             (value, tuple(str(phrase) for phrase in phrases))
             for value, phrases in cast(dict[str, list[str] | None], record.get("claims") or {}).items()
@@ -324,9 +323,11 @@ class SchemaReader:
             self._fault(error.message, *at, hint=error.hint)
             return None
 
-    def _pattern(self, text: Any, at: tuple[str | int, ...], *, but_not: str = "") -> Pattern | None:
+    def _pattern(self, text: Any, at: tuple[str | int, ...]) -> Pattern | None:
         try:
-            return compile_pattern(str(text), but_not)
+            return compile_pattern(str(text))
+        except re.error as error:
+            self._fault(f"`{text}` is not a pattern: {error}", *at)
         except PatternError as error:
             self.faults.append(PatternError(error.message, place=self._place(*at), hint=error.hint))
         return None

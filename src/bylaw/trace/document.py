@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
 from bylaw.errors import RecordError
+from bylaw.trace.shape import glimpse, is_messages
 from bylaw.trace.source import Source
 
 Layout = Literal["lines", "document"]
@@ -16,7 +17,9 @@ T = TypeVar("T")
 
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 _SPACE = re.compile(rb"[\s,]*")
+_REMAINS = re.compile(rb"[\s,}]*")
 _list = msgspec.json.Decoder(list[Raw])
+_raw = msgspec.json.Decoder(Raw)
 
 
 class Record(Struct, frozen=True, gc=False):
@@ -39,65 +42,180 @@ class Record(Struct, frozen=True, gc=False):
 
 def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
     """The records of a file of lines, or of a document that is a list or a single record."""
-    if layout == "lines":
-        index = 0
-        for line in source.lines():
-            if isinstance(line, RecordError):
-                yield line
-            else:
-                yield Record(line[1], index, line[0])
-                index += 1
+    if layout == "document":
+        yield from elements(source, *source.document())
         return
-    data, why = source.document()
-    yield from elements(source, data, why)
+    index = 0
+    for line in source.lines():
+        if isinstance(line, RecordError):
+            yield line
+        elif _is_one_record(line[1]):
+            yield Record(line[1], index, line[0])
+            index += 1
+        else:
+            for each in elements(source, line[1], line=line[0], index=index):
+                yield each
+                index += isinstance(each, Record)
 
 
-def elements(source: Source, data: bytes, why: str = "") -> Iterator[Record | RecordError]:
-    """The members of a list, or the one record that `data` is; `why` says what is known to be wrong with it."""
-    if not data.lstrip().startswith(b"["):
-        if not why or _is_json(data):
-            yield Record(data, 0)
-        if why:
-            yield source.fault(0, why)
-        return
+_JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
+
+
+def _is_one_record(line: bytes) -> bool:
+    """Whether a line is, as nearly all are, one record and nothing else; said without decoding it."""
+    if line[:1] == b"[" and not _is_talk(line):
+        return False
+    return line.rstrip()[-1:] in (b"}", b"]") and not any(joint in line for joint in _JOINTS)
+
+
+def _is_talk(data: bytes) -> bool:
+    """Whether a list is one conversation, and not a list of them."""
     try:
-        whole = _list.decode(data)
+        members = _list.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return not members or is_messages([glimpse(bytes(members[0])[: 1 << 16])])
+
+
+def elements(
+    source: Source, data: bytes, why: str = "", *, line: int = 0, index: int = 0
+) -> Iterator[Record | RecordError]:
+    """The members of a list, or the one record that `data` is; `why` says what is known to be wrong with it.
+
+    Where something else stands there too, other documents or what is no record, it is read, or named.
+    """
+    try:
+        if line and data.startswith(b"[") and _is_talk(data):
+            whole = [_raw.decode(data)]
+        else:
+            whole = _list.decode(data) if data.lstrip().startswith(b"[") else [_raw.decode(data)]
     except (msgspec.DecodeError, RecursionError) as error:
-        yield from salvage(source, data, data.index(b"[") + 1, why or not_json(error, data))
+        yield from _scattered(source, data, why or not_json(error, data), line, index)
     else:
-        yield from (Record(raw, index) for index, raw in enumerate(whole))
+        for number, raw in enumerate(whole, index):
+            yield Record(raw, number, line)
         if why:
             yield source.fault(len(whole), why)
 
 
+def objects(source: Source, found: Iterable[Record | RecordError]) -> Iterator[Record | RecordError]:
+    """The records that are objects; what else stands among them is named."""
+    for each in found:
+        raw = b"" if isinstance(each, RecordError) else bytes(each.raw)
+        yield each if isinstance(each, RecordError) or raw[:1] == b"{" else each.fault(source, _stray(raw))
+
+
+def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> Iterator[Record | RecordError]:
+    """The records of all documents in `data`, one after the other, and the place of what is in none of them."""
+    at = 0
+    # One at a time: where a list ends is said by its members, whatever brackets a damaged one lacks.
+    while (piece := next(_cut(data, at), None)) is not None:
+        kind, start, at = piece
+        if kind == "stray":
+            yield _fault(source, line, index, _stray(data[start:at]))
+        elif data[start] in b"[" and not (line and _is_talk(data[start:at])):
+            at, index = yield from _members(source, data, start + 1, why, line, index)
+        elif kind == "value":
+            yield Record(data[start:at], index, line)
+            index += 1
+        else:
+            yield _fault(source, line, index, why)
+
+
+def documents(source: Source, data: bytes) -> list[bytes | RecordError]:
+    """The values that stand one after the other in `data`, with what stands between them named; the last may be cut."""
+    return [
+        source.fault(0, _stray(data[start:end])) if kind == "stray" else data[start:end]
+        for kind, start, end in _cut(data, 0)
+    ]
+
+
+def salvage(source: Source, data: bytes, start: int, why: str) -> Iterator[Record | RecordError]:
+    """The members of the list that begins before `start`, as far as brackets match; then `why`, if no member shows it.
+
+    For a document that is known to be damaged.
+    """
+    is_told = False
+    for each in _members(source, data, start, why, 0, 0):
+        is_told = is_told or isinstance(each, RecordError) or not _is_json(bytes(each.raw))
+        yield each
+    if not is_told:
+        yield source.fault(0, why)
+
+
 def _is_json(data: bytes) -> bool:
     try:
-        msgspec.json.decode(data)
+        _raw.decode(data)
     except (ValueError, RecursionError):
         return False
     return True
 
 
-def salvage(source: Source, data: bytes, start: int, why: str) -> Iterator[Record | RecordError]:
-    """The members of the list that begins before `start`, as far as brackets match; then `why` if it never closes."""
-    depth = index = 0
-    begin = -1
+def _members(
+    source: Source, data: bytes, start: int, why: str, line: int, index: int
+) -> Generator[Record | RecordError, None, tuple[int, int]]:
+    """The members of a list; gives back where it ends, and the index of the next record."""
+    for kind, begin, end in _cut(data, start, inside=True):
+        match kind:
+            case "value":
+                yield Record(data[begin:end], index, line)
+                index += 1
+            case "stray":
+                yield _fault(source, line, index, _stray(data[begin:end]))
+            case "open":
+                break
+            case "end":
+                return end, index
+    yield _fault(source, line, index, why)
+    return len(data), index
+
+
+_Kind = Literal["value", "stray", "open", "end"]
+
+
+def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Kind, int, int]]:
+    """The bracketed values from `start` on, and what stands between them; `inside` a list it ends where that does.
+
+    A value that is never closed is `open`, and the last; the end of the list is told too.
+    """
+    depth, begin, free = 0, -1, start
     for token in _TOKEN.finditer(data, start):
         mark = token[0][0]
         if mark in b"{[":
             if depth == 0:
                 begin = token.start()
+                if _between(data, free, begin, inside):
+                    yield "stray", free, begin
             depth += 1
-        elif mark in b"}]":
-            if depth == 0:
-                if mark in b"]":
-                    return
-                continue
+        elif mark in b"}]" and depth:
             depth -= 1
             if depth == 0:
-                yield Record(data[begin : token.end()], index)
-                index += 1
-    yield source.fault(index, why)
+                yield "value", begin, token.end()
+                free = token.end()
+        elif mark in b"]" and inside:
+            if _between(data, free, token.start(), inside):
+                yield "stray", free, token.start()
+            yield "end", token.start(), token.end()
+            return
+    if depth:
+        yield "open", begin, len(data)
+    elif _between(data, free, len(data), inside):
+        yield "stray", free, len(data)
+
+
+def _between(data: bytes, start: int, end: int, inside: bool) -> bool:
+    """Whether anything but white space and commas stands there; inside a list a damaged member may leave brackets."""
+    found = (_REMAINS if inside else _SPACE).match(data, start, end)
+    return found is None or found.end() < end
+
+
+def _stray(data: bytes) -> str:
+    text = data.strip(b" \t\r\n,").decode("utf-8", "replace")
+    return f"in no record: `{text if len(text) <= 40 else text[:37] + '...'}`"
+
+
+def _fault(source: Source, line: int, index: int, why: str) -> RecordError:
+    return source.fault(line, why, line=True) if line else source.fault(index, why)
 
 
 def find_value(data: bytes, key: bytes) -> bytes | None:

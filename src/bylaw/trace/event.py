@@ -4,7 +4,8 @@ A step is an event's position in its trajectory. Instructions (system prompts) a
 An agent turn that says something and calls two tools is three events that share one `turn`.
 """
 
-from typing import Any, Literal
+import re
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -56,22 +57,69 @@ class Result(Struct, frozen=True, tag="result", gc=False):
     time: float | None = None
 
     def value(self) -> Any:
-        """The content as data: decoded where it is JSON, else the text itself."""
+        """The content as data: decoded where it is JSON or what Python printed, else the text itself."""
         content = self.content
         if isinstance(content, Raw):
             try:
-                return msgspec.json.decode(content)
+                return _unwrapped(msgspec.json.decode(content))
             except RecursionError:
                 return bytes(content).decode("utf-8", "replace")
         return decode_text(content)
 
+    def is_json(self) -> bool:
+        """Whether the content is JSON by its first marks; what Python printed, and prose, can be searched as text."""
+        return isinstance(self.content, Raw) or _JSON.match(self.content) is not None
+
 
 Event = Message | Call | Result
 
+_JSON = re.compile(r"""[\s\[{]*["\d\]}-]|[\s\[]*(?:true|false|null)\b""")
+_PRINTED = re.compile(r"\s*(?:[{\[(]|[A-Za-z_][\w.]*[(=]|None\s*$|True\s*$|False\s*$)")
+_PART = {"type", "text", "annotations", "meta", "_meta"}
+
 
 def decode_text(text: str) -> Any:
-    """`text` as data where it is JSON, else, or where it is nested without end, as it is."""
+    """`text` as data where it is JSON or what Python printed, else, or where it is nested without end, as it is."""
     try:
-        return msgspec.json.decode(text)
+        return _unwrapped(msgspec.json.decode(text))
     except (msgspec.DecodeError, RecursionError):
+        pass
+    if not _PRINTED.match(text):
         return text
+    from bylaw.trace.python_text import NotPython, read_python
+
+    try:
+        return _unwrapped(read_python(text))
+    except NotPython:
+        return text
+
+
+def _unwrapped(value: Any) -> Any:
+    """A tool's own data, out of the text part or the result of MCP that it was passed on in."""
+    if type(value) is list:
+        listed = cast("list[Any]", value)
+        text = _part_text(listed[0]) if len(listed) == 1 else None
+        return listed if text is None else decode_text(text)
+    if type(value) is not dict:
+        return value
+    record = cast("dict[str, Any]", value)
+    if "text" in record:
+        text = _part_text(record)
+        return record if text is None else decode_text(text)
+    parts = record.get("content")
+    if type(parts) is not list or record.get("isError"):
+        return record
+    inner = record.get("structuredContent")
+    if isinstance(inner, dict | list):
+        return cast("dict[str, Any] | list[Any]", inner)
+    text = _part_text(parts[0]) if len(cast("list[Any]", parts)) == 1 and "isError" in record else None
+    return record if text is None else decode_text(text)
+
+
+def _part_text(part: Any) -> str | None:
+    """The text of a text part that says nothing else."""
+    if type(part) is not dict:
+        return None
+    fields = cast("dict[str, Any]", part)
+    text = fields.get("text")
+    return text if fields.get("type") == "text" and type(text) is str and fields.keys() <= _PART else None

@@ -1,26 +1,18 @@
 """Which format a file is in, found by looking at its first bytes and never by its name alone."""
 
-import json
-import re
-from typing import Any, Literal, cast
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
 from bylaw.errors import FormatError
 from bylaw.trace.document import Layout, Malformed, decode
+from bylaw.trace.shape import Format, glimpse, is_messages, shape
 from bylaw.trace.source import Source
-
-Format = Literal["openai", "langchain", "tau1", "tau2", "otlp", "langfuse", "langsmith", "inspect", "agentdojo"]
 
 ZIP = b"PK\x03\x04"
 _HEAD = 1 << 20
 _ANYTHING = msgspec.json.Decoder()
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)
-_CLOSER = {b"{": b"}", b"[": b"]"}
-_DEEPEST = 100
-"""No format tells itself apart below this; brackets without end must not cost time without end."""
-_LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "chat", "generic", "remove"}
 
 
 class Look(Struct, frozen=True):
@@ -122,110 +114,3 @@ def _shape_of_object(data: bytes) -> Format | None:
     except (ValueError, RecursionError):
         return None
     return shape({name: glimpse(bytes(raw)[: 1 << 16]) for name, raw in fields.items()})
-
-
-def shape(value: Any) -> Format | None:
-    """The format of a record, or of a list of records, by the fields it has."""
-    if isinstance(value, list):
-        items = cast(list[Any], value)
-        if is_messages(items):
-            return _messages_shape(items)
-        first = next((item for item in items if item), None)
-        return shape(first) if first is not None else None
-    if not isinstance(value, dict):
-        return None
-    record = cast(dict[str, Any], value)
-    for format, keys in _TELLING:
-        if keys <= record.keys():
-            return format
-    match record.get("info"):
-        # The simulations come last, long after this.
-        case {"agent_info": _} | {"user_info": _} | {"environment_info": _}:
-            return "tau2"
-        case _:
-            pass
-    if "type" in record and ("traceId" in record or "trace_id" in record):
-        return "langfuse"
-    if "observations" in record or "batch" in record or ("sessionId" in record and "input" in record):
-        return "langfuse"
-    if isinstance(record.get("data"), list):
-        return shape(record["data"])
-    messages = record.get("messages")
-    if isinstance(messages, list):
-        listed = cast(list[Any], messages)
-        return _messages_shape(listed) if is_messages(listed) else "openai" if not listed else None
-    return None
-
-
-_TELLING: tuple[tuple[Format, set[str]], ...] = (
-    ("otlp", {"resourceSpans"}),
-    ("otlp", {"resourceLogs"}),
-    ("tau2", {"simulations"}),
-    ("tau2", {"info", "tasks"}),
-    ("tau2", {"messages", "reward_info", "task_id"}),
-    ("tau1", {"traj"}),
-    ("tau1", {"task_id", "reward", "info"}),
-    ("agentdojo", {"suite_name", "user_task_id"}),
-    ("inspect", {"eval", "status"}),
-    ("inspect", {"eval", "version"}),
-    ("langsmith", {"run_type"}),
-    ("langsmith", {"post", "patch"}),
-    ("langsmith", {"runs"}),
-)
-
-
-def is_messages(value: list[Any]) -> bool:
-    """Whether a list is the messages of one conversation."""
-    first = next(iter(value), None)
-    if not isinstance(first, dict):
-        return False
-    message = cast(dict[str, Any], first)
-    if "role" in message or "lc" in message:
-        return True
-    kind = str(message.get("type"))
-    if kind in _LANGCHAIN_TYPES and ("data" in message or "content" in message):
-        return True
-    return kind in {"function_call", "function_call_output"} and "call_id" in message
-
-
-def _messages_shape(messages: list[Any]) -> Format:
-    first: dict[str, Any] = messages[0]
-    if "role" in first and "lc" not in first:
-        return "openai"
-    if str(first.get("type")) in {"function_call", "function_call_output"}:
-        return "openai"
-    return "langchain"
-
-
-def glimpse(head: bytes) -> Any:
-    """As much as the beginning of a document shows of it; None where it shows nothing."""
-    closers: list[bytes] = []
-    before = b""
-    cut, tail = 0, b""
-    for token in _TOKEN.finditer(head):
-        mark = token[0]
-        ended = True
-        if mark == b'"':
-            break
-        if mark in _CLOSER:
-            if len(closers) == _DEEPEST:
-                break
-            closers.append(_CLOSER[mark])
-        elif mark in (b"}", b"]"):
-            if not closers or closers[-1] != mark:
-                break
-            closers.pop()
-        elif mark in (b",", b":"):
-            ended = False
-        else:
-            is_key = bool(closers) and closers[-1] == b"}" and before in (b"{", b",")
-            ended = not is_key and token.end() < len(head)
-        before = mark
-        if ended:
-            cut, tail = token.end(), b"".join(reversed(closers))
-        if not closers:
-            break
-    try:
-        return json.loads(head[:cut] + tail)
-    except (ValueError, RecursionError):
-        return None

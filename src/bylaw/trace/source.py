@@ -3,6 +3,7 @@
 import io
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,11 @@ from bylaw.trace.identity import agent_of_file
 T = TypeVar("T")
 
 CHUNK = 1 << 20
+LONGEST_LINE = 128 << 20
+"""Bytes of one record; a longer one is named and left out, and what follows it is read."""
+LARGEST_UNPACKED = 256 << 20
+UNPACKED_RATIO = 100
+"""A packed document is read up to these bytes, or so many times its packed size: JSON packs 10 to 50 times smaller."""
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 
@@ -81,10 +87,13 @@ class Source(Struct, frozen=True):
         number = 0
         with self.open() as stream:
             try:
-                for number, line in enumerate(stream, 1):
+                for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE), b""), 1):
                     if number == 1 and line.startswith(_BOM):
                         line = line.removeprefix(_BOM)
-                    if not line.isspace():
+                    if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                        _skip_line(stream)
+                        yield self.fault(number, f"longer than {_mebibytes(LONGEST_LINE)}", line=True)
+                    elif not line.isspace():
                         yield number, line
             except (EOFError, OSError, zlib.error) as error:
                 yield self.fault(number + 1, _broken(error), line=True)
@@ -96,11 +105,16 @@ class Source(Struct, frozen=True):
                 return stream.read().removeprefix(_BOM), ""
         pieces: list[bytes] = []
         why = ""
+        left = most = max(LARGEST_UNPACKED, UNPACKED_RATIO * self.path.stat().st_size)
         for chunk in self.chunks():
             if isinstance(chunk, str):
                 why = chunk
-            else:
-                pieces.append(chunk)
+                break
+            pieces.append(chunk[:left])
+            left -= len(chunk)
+            if left < 0:
+                why = f"unpacks to more than {_mebibytes(most)}: if that is meant, unpack it first"
+                break
         return b"".join(pieces).removeprefix(_BOM), why
 
 
@@ -161,6 +175,15 @@ class _Gunzip(io.RawIOBase):
         except zlib.error:
             pass
         return data
+
+
+def _skip_line(stream: "io.BufferedReader[Any]") -> None:
+    while (piece := stream.readline(CHUNK)) and not piece.endswith(b"\n"):
+        pass
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size >> 20:,} MiB"
 
 
 def _broken(error: Exception) -> str:

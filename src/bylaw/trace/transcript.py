@@ -90,6 +90,8 @@ class Transcript:
                 return step
         if id:
             same_id = [step for step, call in waiting.items() if call.id == id and call.by == by]
+            # A result that says another asked for it still answers the call that it names.
+            same_id = same_id or [step for step, call in waiting.items() if call.id == id]
             if same_id:
                 return self._first_of_latest_turn(same_id)
             if id in self._answered:

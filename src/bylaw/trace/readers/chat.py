@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from bylaw.trace.document import Malformed
 from bylaw.trace.event import Message, Party
-from bylaw.trace.transcript import Transcript, plain_text, seconds
+from bylaw.trace.transcript import Transcript, plain_text, read_arguments, seconds
 
 Id = str | int | None
 
@@ -52,6 +52,7 @@ class ChatMessage(Struct, gc=False):
     call_id: Id = None
     arguments: Any = None
     output: Any = None
+    input: Any = None
     time: str | float | None = None
     timestamp: str | float | None = None
     captured: bool = True
@@ -83,9 +84,12 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
                 transcript.say("agent", message.refusal, message.agent or "")
             if message.tool_calls:
                 _call(transcript, message.tool_calls, "agent", message.agent or "")
-            elif (legacy := message.function_call) is not None and legacy.name:
-                transcript.call(legacy.name, legacy.arguments, "", "agent", message.agent or "")
+            if message.function_call is not None:
+                _call_legacy(transcript, message, message.function_call)
+            # An item of the Responses API: calls that follow it are of the same turn.
+            batch = message.type == "message"
         elif role == "user":
+            batch = False
             transcript.turn += 1
             content = message.content
             if type(content) is str:
@@ -109,21 +113,22 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
 
 def _call(transcript: Transcript, calls: Sequence[ToolCall], by: Party, agent: str) -> None:
     for call in calls:
-        function = call.function
-        if isinstance(function, Function):
-            name, arguments = function.name, function.arguments
-        elif function is not None:
-            name, arguments = function, call.arguments if call.args is None else call.args
-        elif call.custom is not None:
-            name, arguments = str(call.custom.get("name", "")), {"input": call.custom.get("input")}
-        else:
-            name, arguments = call.name, call.arguments if call.args is None else call.args
+        name, arguments = name_and_arguments(call)
         if not name:
             raise Malformed("a tool call has no name")
         id = call.id
-        transcript.call(
-            name, arguments, id if type(id) is str else text_id(id), "user" if call.requestor == "user" else by, agent
-        )
+        # Who asks is who the message is from, whatever a call says of its `requestor`.
+        transcript.call(name, arguments, id if type(id) is str else text_id(id), by, agent)
+
+
+def _call_legacy(transcript: Transcript, message: ChatMessage, call: Function) -> None:
+    """A `function_call`; beside `tool_calls` it is mostly one of them told again."""
+    if not call.name:
+        if call.arguments:
+            raise Malformed("a function call has no name")
+        return
+    if not _is_told(message.tool_calls, call.name, call.arguments, ""):
+        transcript.call(call.name, call.arguments, "", "agent", message.agent or "")
 
 
 def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
@@ -159,17 +164,18 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party) -> No
     spoken: list[Any] = []
     for part in parts:
         block = cast("dict[str, Any]", part) if isinstance(part, dict) else {}
-        kind = block.get("type")
-        if kind == "tool_use" and isinstance(block.get("name"), str):
-            if not message.tool_calls:
+        if call := call_in(block):
+            name, arguments, id = call
+            if not _is_told(message.tool_calls, name, arguments, id):
                 transcript.say(by, plain_text(spoken), agent)
                 spoken = []
-                transcript.call(block["name"], block.get("input"), text_id(block.get("id")), by, agent)
-        elif kind == "tool_result":
-            error = block.get("is_error")
+                transcript.call(name, arguments, id, by, agent)
+        elif block.get("type") in _RESULTS:
+            error = block.get("is_error", block.get("isError"))
+            id = next((block[name] for name in _RESULT_IDS if block.get(name) is not None), None)
             transcript.answer(
-                block.get("content"),
-                text_id(block.get("tool_use_id")),
+                next((block[name] for name in ("content", "output", "result") if block.get(name) is not None), None),
+                text_id(id),
                 agent=agent,
                 error=error if isinstance(error, bool) else None,
             )
@@ -178,20 +184,74 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party) -> No
     transcript.say(by, plain_text(spoken), agent)
 
 
+_CALLS = {"tool_use", "server_tool_use", "mcp_tool_use", "function_call", "tool_call", "tool-call"}
+_RESULTS = {"tool_result", "mcp_tool_result", "tool-result"}
+_RESULT_IDS = ("tool_use_id", "tool_call_id", "toolCallId")
+
+
+def call_in(block: dict[str, Any]) -> tuple[str, Any, str] | None:
+    """The call that a part of a message is: its tool, arguments and id."""
+    if block.get("type") not in _CALLS:
+        return None
+    name = block.get("name", block.get("toolName"))
+    if not isinstance(name, str) or not name:
+        raise Malformed("a tool call has no name")
+    arguments = next((block[each] for each in ("input", "args", "arguments") if block.get(each) is not None), None)
+    id = next((block[each] for each in ("call_id", "toolCallId", "id") if block.get(each) is not None), None)
+    return name, arguments, text_id(id)
+
+
+def _is_told(calls: Sequence[ToolCall] | None, name: str, arguments: Any, id: str) -> bool:
+    """Whether a call that is told in a second way is one of `calls`; streams leave the arguments of one of them out."""
+    for call in calls or ():
+        other, given = name_and_arguments(call)
+        if other == name and (not id or id == text_id(call.id)):
+            same = object_of(arguments)
+            if same == object_of(given) or (id and not same):
+                return True
+    return False
+
+
+def name_and_arguments(call: ToolCall) -> tuple[str | None, Any]:
+    """What a call calls, in whichever of its shapes, and with what."""
+    function = call.function
+    if isinstance(function, Function):
+        return function.name, function.arguments
+    given = call.arguments if call.args is None else call.args
+    if function is not None:
+        return function, given
+    if call.custom is not None:
+        return str(call.custom.get("name", "")), {"input": call.custom.get("input")}
+    return call.name, given
+
+
+def object_of(arguments: Any) -> dict[str, Any]:
+    """Arguments as an object; empty where they are none."""
+    return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else read_arguments(arguments)[0]
+
+
 def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool) -> bool:
     """One item of the Responses API: calls that follow each other were made in one turn."""
-    if item.type == "function_call":
-        if not batch:
-            transcript.begin_turn()
-        if not item.name:
-            raise Malformed("a function call has no name")
-        transcript.call(item.name, item.arguments, text_id(item.call_id), "agent", item.agent or "")
-        return True
-    if item.type == "function_call_output":
-        transcript.answer(item.output, text_id(item.call_id), agent=item.agent or "")
-        return False
-    # Reasoning and server-side items neither say nor call anything of ours.
-    return batch
+    match item.type:
+        case "function_call" | "custom_tool_call" | "mcp_call":
+            if not batch:
+                transcript.begin_turn()
+            if not item.name:
+                raise Malformed("a function call has no name")
+            given = {"input": item.input} if item.type == "custom_tool_call" else item.arguments
+            id = text_id(item.id if item.call_id is None else item.call_id)
+            transcript.call(item.name, given, id, "agent", item.agent or "")
+            if item.type == "mcp_call" and (item.output is not None or item.error):
+                error = True if item.error else None
+                shown = item.output if item.output is not None else item.error
+                transcript.answer(shown, id, agent=item.agent or "", error=error)
+            return True
+        case "function_call_output" | "custom_tool_call_output":
+            transcript.answer(item.output, text_id(item.call_id), agent=item.agent or "")
+            return False
+        case _:
+            # Reasoning and server-side items neither say nor call anything of ours.
+            return batch
 
 
 def text_id(id: Any) -> str:

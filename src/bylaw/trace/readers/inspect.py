@@ -4,16 +4,17 @@ import importlib
 import zipfile
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, cast
 
 import msgspec
 from msgspec import Raw, Struct, field
 
 from bylaw.errors import FormatError, RecordError
-from bylaw.trace.document import Malformed, Record, decode, find_value, not_json, salvage, tell
+from bylaw.trace.document import Malformed, Record, decode, documents, find_value, not_json, salvage, tell
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
-from bylaw.trace.source import Source
+from bylaw.trace.source import LONGEST_LINE, Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 from bylaw.trace.transcript import Transcript
 
@@ -76,6 +77,13 @@ def _document(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError
         log = _LOG.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
         why = why or not_json(error, data)
+        parts = documents(source, data)
+        if len(parts) > 1 and isinstance(first := parts[0], bytes) and _is_log(first):
+            log = _LOG.decode(first)
+            rest = [
+                each if isinstance(each, RecordError) else source.fault(0, "a second document") for each in parts[1:]
+            ]
+            return log.eval, chain((Record(raw, index) for index, raw in enumerate(log.samples or ())), rest)
         head = find_value(data, b"eval")
         evaluation = Evaluation()
         if head is not None:
@@ -87,6 +95,14 @@ def _document(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError
         start = data.find(b"[", at) if at >= 0 else -1
         return evaluation, salvage(source, data, start + 1, why) if start >= 0 else iter([source.fault(0, why)])
     return log.eval, (Record(raw, index) for index, raw in enumerate(log.samples or ()))
+
+
+def _is_log(data: bytes) -> bool:
+    try:
+        _LOG.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def _members(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError]]:
@@ -116,6 +132,8 @@ def _members(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError]
 def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     """A member's bytes. Recent logs are packed with zstandard, which Python's `zipfile` learns only in 3.14."""
     info = archive.getinfo(name)
+    if info.file_size > LONGEST_LINE:
+        raise Malformed(f"unpacks to {info.file_size >> 20:,} MiB, more than a sample may have")
     if info.compress_type != _ZSTANDARD:
         try:
             return archive.read(name)
@@ -136,9 +154,12 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     stream.seek(info.header_offset + 30 + int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"))
     packed: bytes = stream.read(info.compress_size)
     try:
-        return zstandard.ZstdDecompressor().decompressobj().decompress(packed)
+        unpacked: bytes = zstandard.ZstdDecompressor().stream_reader(packed).read(LONGEST_LINE + 1)
     except zstandard.ZstdError as error:
         raise Malformed(f"damaged: {tell(error)}") from error
+    if len(unpacked) > LONGEST_LINE:
+        raise Malformed("unpacks to more than a sample may have")
+    return unpacked
 
 
 def _sample(source: Source, record: Record, evaluation: Evaluation) -> Trajectory:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, Record, decode, elements, records, tell
+from bylaw.trace.document import Layout, Malformed, Record, decode, elements, objects, records, tell
 from bylaw.trace.readers.chat import ChatMessage, Function, Id, ToolCall, follow, text_id
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
@@ -30,9 +30,14 @@ _CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "System": "system", "F
 class Talk(Struct):
     """A conversation that says more than its messages."""
 
-    messages: list[dict[str, Any]]
+    messages: list[dict[str, Any]] | None = None
+    values: dict[str, Any] | None = None
+    """A LangGraph state has the messages there, and its thread in `config` or `checkpoint`."""
+    config: dict[str, Any] | None = None
+    checkpoint: dict[str, Any] | None = None
     id: Id = None
     thread_id: Id = None
+    agent: str | None = None
     metadata: dict[str, Any] | None = None
 
 
@@ -65,7 +70,7 @@ def read(source: Source, layout: Layout, *, single: bool = False) -> Iterator[Tr
     broken: list[RecordError] = []
     pieces = records(source, layout)
     if single:
-        parts = list(elements(source, *source.document()))
+        parts = list(objects(source, elements(source, *source.document())))
         broken = [part for part in parts if isinstance(part, RecordError)]
         whole = b",".join(bytes(part.raw) for part in parts if isinstance(part, Record))
         pieces = iter([Record(b"[" + whole + b"]", 0)])
@@ -86,18 +91,48 @@ def _conversation(source: Source, record: Record) -> Trajectory:
     else:
         talk = decode(_TALK, record.raw)
     transcript = Transcript()
-    messages = [chat_message(message) for message in talk.messages]
-    follow(messages, transcript)
+    follow([_message(message) for message in _messages(talk)], transcript)
+    about = talk.metadata or {}
+    named = talk.agent or about.get("agent") or about.get("lc_agent_name") or about.get("agent_name")
     return Trajectory(
-        id=text_id(talk.id) or text_id(talk.thread_id) or f"{source.name}#{record.index}",
+        id=text_id(talk.id) or _thread(talk) or f"{source.name}#{record.index}",
         events=transcript.events,
-        agent=source.agent or source.agent_by_name,
+        agent=source.agent or (named if isinstance(named, str) else "") or source.agent_by_name,
         instructions="\n\n".join(transcript.instructions),
         file=source.name,
         position=record.position,
         format=FORMAT,
         details=talk.metadata or {},
     )
+
+
+def _messages(talk: Talk) -> list[dict[str, Any]]:
+    listed = talk.messages
+    if listed is None and talk.values is not None:
+        try:
+            return msgspec.convert(talk.values.get("messages"), list[dict[str, Any]])
+        except msgspec.ValidationError as error:
+            raise Malformed(f"`values.messages`: {tell(error)}") from error
+    if listed is None:
+        raise Malformed("neither `messages` nor `values.messages` in it")
+    return listed
+
+
+def _thread(talk: Talk) -> str:
+    """The conversation's id where the checkpointer keeps it."""
+    settings: Any = (talk.config or {}).get("configurable")
+    known: Any = cast("dict[str, Any]", settings).get("thread_id") if isinstance(settings, dict) else None
+    return text_id(talk.thread_id) or text_id(known) or text_id((talk.checkpoint or {}).get("thread_id"))
+
+
+def _message(message: dict[str, Any]) -> ChatMessage:
+    """A message of LangChain's, or a plain one that an application put among them."""
+    if is_langchain(message) or "role" not in message:
+        return chat_message(message)
+    try:
+        return msgspec.convert(message, ChatMessage)
+    except msgspec.ValidationError as error:
+        raise Malformed(f"a message is malformed: {tell(error)}") from error
 
 
 def is_langchain(message: dict[str, Any]) -> bool:
@@ -127,10 +162,17 @@ def chat_message(message: dict[str, Any]) -> ChatMessage:
     return ChatMessage(
         role=role,
         content=body.content,
-        tool_calls=[*(body.tool_calls or ()), *(body.invalid_tool_calls or ())] or extra.tool_calls,
+        tool_calls=_calls(body, extra),
         tool_call_id=body.tool_call_id,
         name=body.name if role == "tool" else None,
         is_error=True if body.status == "error" else None,
         function_call=extra.function_call,
         refusal=extra.refusal,
     )
+
+
+def _calls(body: Body, extra: Extra) -> list[ToolCall]:
+    """The calls of a message; the provider's own list tells the same ones again."""
+    calls = [*(body.tool_calls or ()), *(body.invalid_tool_calls or ())]
+    told = {text_id(call.id) for call in calls}
+    return calls + [call for call in extra.tool_calls or () if not calls or text_id(call.id) not in told]

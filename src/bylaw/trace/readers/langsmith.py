@@ -8,7 +8,8 @@ import msgspec
 from bylaw.errors import RecordError
 from bylaw.trace.document import Layout, Malformed, decode, records
 from bylaw.trace.readers.otel import tool_arguments, tool_result
-from bylaw.trace.readers.spans import ODD, Generation, ToolRun, messages_in, oddity, weave
+from bylaw.trace.readers.recorded import messages_in
+from bylaw.trace.readers.spans import ODD, Generation, ToolRun, oddity, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import seconds

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, Record, decode, elements, records
+from bylaw.trace.document import Layout, Malformed, Record, decode, elements, objects, records
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import CONVERSATION, MESSAGES, Conversation, follow, text_id
 from bylaw.trace.source import Source
@@ -30,7 +30,7 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
 def read_single(source: Source) -> Iterator[Trajectory | RecordError]:
     """A document that is one conversation: a list of messages, perhaps cut short."""
     data, why = source.document()
-    messages = list(elements(source, data, why))
+    messages = list(objects(source, elements(source, data, why)))
     whole = [message for message in messages if isinstance(message, Record)]
     text = b"[" + b",".join(bytes(message.raw) for message in whole) + b"]"
     try:

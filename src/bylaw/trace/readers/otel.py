@@ -10,9 +10,11 @@ from msgspec import Struct, field
 from bylaw.errors import RecordError
 from bylaw.trace.document import Layout, Malformed, decode, records
 from bylaw.trace.readers.chat import ChatMessage
-from bylaw.trace.readers.spans import ODD, Generation, ToolRun, messages_in, oddity, weave
+from bylaw.trace.readers.recorded import messages_in
+from bylaw.trace.readers.spans import ODD, Generation, ToolRun, oddity, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.transcript import LATEST
 
 FORMAT = "otlp"
 
@@ -203,7 +205,7 @@ def _generation(known: Known, all_spans: dict[str, Known]) -> Generation:
             output += _event_message(body, "assistant")
     reasons = str(has.get("gen_ai.response.finish_reasons") or has.get("llm.finish_reason") or "")
     return Generation(
-        start=float(known.span.start_time_unix_nano) / 1e9,
+        start=_moment(known.span.start_time_unix_nano),
         history=history,
         output=output,
         session=_inherited(known, all_spans, _SESSION),
@@ -275,8 +277,8 @@ def _run(known: Known, all_spans: dict[str, Known]) -> ToolRun:
     )
     code = (known.span.status or {}).get("code")
     return ToolRun(
-        start=float(known.span.start_time_unix_nano) / 1e9,
-        end=float(known.span.end_time_unix_nano) / 1e9,
+        start=_moment(known.span.start_time_unix_nano),
+        end=_moment(known.span.end_time_unix_nano),
         tool=str(_first(has, "gen_ai.tool.name", "tool.name", "traceloop.entity.name") or known.span.name),
         arguments=tool_arguments(given),
         result=tool_result(result),
@@ -287,6 +289,15 @@ def _run(known: Known, all_spans: dict[str, Known]) -> ToolRun:
         trace=known.span.trace_id,
         agent=_agent(known, all_spans),
     )
+
+
+def _moment(nanoseconds: str | int) -> float:
+    """A time of OTLP as seconds; 0 where there is none."""
+    count = int(nanoseconds)
+    if not 0 <= count < 1 << 64:
+        raise Malformed("its time is no time: OTLP counts nanoseconds in 64 bits")
+    moment = count / 1e9
+    return moment if moment <= LATEST else 0.0
 
 
 def _first(has: dict[str, Any], *names: str) -> Any:

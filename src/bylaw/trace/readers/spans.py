@@ -6,7 +6,7 @@ that continues another one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -15,17 +15,17 @@ from bylaw.errors import RecordError
 from bylaw.trace.document import Malformed, tell
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.identity import agent_of_model
-from bylaw.trace.readers.chat import ChatMessage, follow, text_id
-from bylaw.trace.readers.langchain import chat_message, is_langchain
+from bylaw.trace.readers.chat import ChatMessage, ToolCall, follow, name_and_arguments, object_of, text_id
+from bylaw.trace.readers.recorded import Mark, call_mark, marks
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
 from bylaw.trace.trajectory import Trajectory
-from bylaw.trace.transcript import NOT_CAPTURED, Transcript, plain_text, read_arguments
+from bylaw.trace.transcript import NOT_CAPTURED, Transcript, read_content
 
-Mark = tuple[Any, ...]
-
-
-ODD = (Malformed, msgspec.MsgspecError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+ODD = (
+    *(Malformed, msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError),
+    *(RecursionError, TypeError, ValueError),
+)
 """What reading a span of an unforeseen shape ends in: it is reported, and the others are read."""
 
 
@@ -71,6 +71,8 @@ class Thread(Struct):
     agent: str
     label: str
     seen: list[Mark] = field(default_factory=list[Mark])
+    calls: set[Mark] = field(default_factory=set[Mark])
+    """The calls that are known, each with its id."""
 
 
 class Dialogue(Struct):
@@ -81,8 +83,8 @@ class Dialogue(Struct):
     threads: list[Thread] = field(default_factory=list[Thread])
     waiting: list[ToolRun] = field(default_factory=list[ToolRun])
     """Runs that no history has told of yet."""
-    runs: dict[str, int] = field(default_factory=dict[str, int])
-    """How many runs of each tool have been placed."""
+    placed: set[int] = field(default_factory=set[int])
+    """Steps of the calls whose runs have been placed."""
     generations: int = 0
     bare: int = 0
     """Model calls of which no message was captured."""
@@ -90,41 +92,46 @@ class Dialogue(Struct):
     """Bare model calls that made tool calls, as far as the source says."""
     tools: Sequence[Any] = ()
     model: str = ""
+    agent: str = ""
+    """The agent that spoke first, where its spans name it."""
 
     def add(self, generation: Generation) -> None:
         """Add what a model call's history and output have beyond what is known."""
         self.generations += 1
         self.model = self.model or generation.model
+        self.agent = self.agent or generation.agent
         self.tools = self.tools or generation.tools
         if not generation.history and not generation.output:
             self.bare += 1
             self.hidden_calls += generation.called
             self.place_until(generation.start)
             return
-        told = [mark(message) for message in generation.history if not _is_instruction(message)]
+        history = [message for message in generation.history if not _is_instruction(message)]
+        told = [mark for message in history for mark in marks(message)]
         thread, known = self._thread(generation.agent, told)
-        fresh: list[ChatMessage] = []
+        fresh: list[ChatMessage] = [message for message in generation.history if _is_instruction(message)]
         position = 0
-        for message in generation.history:
-            if _is_instruction(message):
-                fresh.append(message)
-            else:
-                if position >= known:
-                    fresh.append(message)
-                position += 1
+        for message in history:
+            position += len(marks(message))
+            if position > known and (new := self._beyond(message, thread)) is not None:
+                fresh.append(new)
+        seen = told + [mark for message in generation.output for mark in marks(message)]
         for message in (*fresh, *generation.output):
             message.agent = thread.label
+            thread.calls.update((text_id(call.id), call_mark(call)) for call in message.tool_calls or ())
         self.transcript.time = generation.start or None
         # What the history tells of a run comes first: it is what the model saw.
         follow(fresh, self.transcript)
         self.place_until(generation.start)
         self.transcript.time = generation.start or None
         follow(generation.output, self.transcript)
-        thread.seen = told + [mark(message) for message in generation.output]
+        thread.seen = seen
 
     def _thread(self, agent: str, told: list[Mark]) -> tuple[Thread, int]:
         """The thread that a history continues and how much of the history it holds already."""
         same = [thread for thread in self.threads if thread.agent == agent]
+        # An agent that is handed the whole conversation goes on with it.
+        same = same or [each for each in self.threads if 1 < len(each.seen) == _shared(each.seen, told)]
         best = max(same, key=lambda thread: _shared(thread.seen, told), default=None)
         if best is not None:
             shared = _shared(best.seen, told)
@@ -140,6 +147,27 @@ class Dialogue(Struct):
         self.threads.append(thread)
         return thread, 0
 
+    def _beyond(self, message: ChatMessage, thread: Thread) -> ChatMessage | None:
+        """A message of a history without the calls that are known by their ids; None where nothing is left of it."""
+        calls = message.tool_calls
+        if not calls:
+            return message
+        left = [call for call in calls if not self._is_known(call, thread)]
+        if len(left) == len(calls):
+            return message
+        return msgspec.structs.replace(message, content=None, tool_calls=left) if left else None
+
+    def _is_known(self, call: ToolCall, thread: Thread) -> bool:
+        if id := text_id(call.id):
+            return (id, call_mark(call)) in thread.calls
+        # Without an id it is a call that still waits for its answer, told again.
+        name, arguments = name_and_arguments(call)
+        return any(
+            isinstance(event, Call) and event.tool == name and event.arguments == object_of(arguments)
+            for step, event in enumerate(self.transcript.events)
+            if self.transcript.is_open(step)
+        )
+
     def place_until(self, time: float) -> None:
         """Place the runs that had ended by then."""
         for run in [run for run in self.waiting if run.end <= time]:
@@ -149,25 +177,51 @@ class Dialogue(Struct):
 
     def _place(self, run: ToolRun) -> None:
         """Let a tool run answer its call; where the model's side was not captured it stands for the call itself."""
-        events = self.transcript.events
-        count = self.runs.get(run.tool, 0)
-        self.runs[run.tool] = count + 1
-        calls = [
-            (step, event) for step, event in enumerate(events) if isinstance(event, Call) and event.tool == run.tool
-        ]
         label = next((thread.label for thread in self.threads if thread.agent == run.agent), "")
-        if count >= len(calls):
+        step = self._call_of(run)
+        if step is None:
+            step = len(self.transcript.events)
             self.transcript.begin_turn()
             self.transcript.call(run.tool, run.arguments, run.id, agent=label)
-        elif not self.transcript.is_open(calls[count][0]):
+        self.placed.add(step)
+        call = self.transcript.events[step]
+        if self.transcript.is_open(step):
+            id = call.id if isinstance(call, Call) else ""
+            self.transcript.answer(run.result, id, run.tool, agent=label, error=run.error, captured=run.captured)
+        else:
+            self._complete(step, run)
+
+    def _call_of(self, run: ToolRun) -> int | None:
+        """The step of the call that a run carried out: by id, else by arguments, else the first there is."""
+        calls = [
+            (step, event)
+            for step, event in enumerate(self.transcript.events)
+            if isinstance(event, Call) and event.tool == run.tool and step not in self.placed
+        ]
+        given = object_of(run.arguments)
+        for step, call in calls:
+            if run.id and call.id == run.id:
+                return step
+        same = (step for step, call in calls if call.arguments == given)
+        return next(same, calls[0][0] if calls else None)
+
+    def _complete(self, step: int, run: ToolRun) -> None:
+        """What a history told of a run, with what the run itself says better: its data, and that it failed."""
+        events = self.transcript.events
+        at = next((at for at, event in enumerate(events) if isinstance(event, Result) and event.call == step), None)
+        result = events[at] if at is not None else None
+        if at is None or not isinstance(result, Result):
             return
-        self.transcript.answer(
-            run.result, run.id or _id_at(calls, count), run.tool, agent=label, error=run.error, captured=run.captured
-        )
+        own = Result(step, read_content(run.result), captured=run.captured)
+        if run.captured and (not result.captured or (not result.is_json() and _is_data(own))):
+            result = msgspec.structs.replace(result, content=own.content, captured=True)
+        if run.error and not result.error:
+            result = msgspec.structs.replace(result, error=True)
+        events[at] = result
 
 
-def _id_at(calls: list[tuple[int, Call]], index: int) -> str:
-    return calls[index][1].id if index < len(calls) else ""
+def _is_data(result: Result) -> bool:
+    return result.is_json() and isinstance(result.value(), dict | list)
 
 
 def weave(
@@ -200,7 +254,7 @@ def weave(
         if key in faults:
             yield source.fault(position, f"conversation `{key}`: {faults[key]}")
             continue
-        if dialogue.bare and (dialogue.hidden_calls > sum(dialogue.runs.values()) or not dialogue.transcript.events):
+        if dialogue.bare and (dialogue.hidden_calls > len(dialogue.placed) or not dialogue.transcript.events):
             how_many = f"{dialogue.bare} of {dialogue.generations} model calls"
             yield source.fault(position, f"conversation `{key}`: content capture was off for {how_many}")
             if not dialogue.transcript.events:
@@ -210,7 +264,7 @@ def weave(
 
 def _continued(generation: Generation, ends: dict[Mark, str]) -> str:
     """The conversation whose end this history contains; it must have got as far as an answer."""
-    told = tuple(mark(message) for message in generation.history if not _is_instruction(message))
+    told = tuple(mark for message in generation.history if not _is_instruction(message) for mark in marks(message))
     for length in range(len(told) - 1, 1, -1):
         if key := ends.pop(told[:length], ""):
             return key
@@ -225,7 +279,9 @@ def _trajectory(source: Source, dialogue: Dialogue, position: int, format: str) 
     return Trajectory(
         id=dialogue.id or f"{source.name}#{position}",
         events=transcript.events,
-        agent=source.agent or (agent_of_model(dialogue.model) if dialogue.model else source.agent_by_name),
+        agent=source.agent
+        or dialogue.agent
+        or (agent_of_model(dialogue.model) if dialogue.model else source.agent_by_name),
         instructions="\n\n".join(transcript.instructions),
         file=source.name,
         position=position,
@@ -256,89 +312,3 @@ def _shared(seen: list[Mark], told: list[Mark]) -> int:
             break
         count += 1
     return count
-
-
-def mark(message: ChatMessage) -> Mark:
-    """What makes two recordings of a message the same: role, text, and what is called or answered."""
-    calls: list[Any] = []
-    for call in message.tool_calls or ():
-        function = call.function
-        name, arguments = call.name, call.arguments if call.args is None else call.args
-        if isinstance(function, str):
-            name = function
-        elif function is not None:
-            name, arguments = function.name, function.arguments
-        if not isinstance(arguments, dict):
-            arguments, _ = read_arguments(arguments)
-        calls.append((name, msgspec.json.encode(arguments, order="sorted")))
-    if calls:
-        # Some instrumentations leave out, in a history, the text that went with calls.
-        return message.role, tuple(calls)
-    content = message.content
-    if isinstance(content, dict):
-        content = msgspec.json.encode(content, order="sorted").decode()
-    return message.role, plain_text(content), text_id(message.tool_call_id)
-
-
-def messages_in(recorded: Any, role: str) -> list[ChatMessage]:
-    """The messages in whatever a tracer kept as input or output; bare text is said by `role`."""
-    if isinstance(recorded, str):
-        if recorded[:1] in ("[", "{"):
-            try:
-                return messages_in(msgspec.json.decode(recorded), role)
-            except msgspec.DecodeError:
-                pass
-        return [ChatMessage(role=role, content=recorded)] if recorded else []
-    if isinstance(recorded, list):
-        return [message for each in cast(list[Any], recorded) for message in messages_in(each, role)]
-    if not isinstance(recorded, dict):
-        return []
-    value = cast(dict[str, Any], recorded)
-    if choices := value.get("choices"):
-        return messages_in(choices[0], role)
-    if "role" in value and isinstance(value.get("parts"), list):
-        return message_of_parts(value)
-    for name in ("generations", "message", "messages"):
-        if isinstance(value.get(name), list | dict):
-            return messages_in(value[name], role)
-    return _single(value, role)
-
-
-def _single(message: dict[str, Any], role: str) -> list[ChatMessage]:
-    if is_langchain(message):
-        return [chat_message(message)]
-    if "role" in message:
-        try:
-            return [msgspec.convert(message, ChatMessage)]
-        except msgspec.ValidationError as error:
-            raise Malformed(f"a message is malformed: {error}") from error
-    for name in ("input", "output", "content", "prompt"):
-        if name in message:
-            return messages_in(message[name], role)
-    return []
-
-
-def message_of_parts(message: dict[str, Any]) -> list[ChatMessage]:
-    """A message of the GenAI conventions: text, calls and answers are parts of it."""
-    texts: list[str] = []
-    calls: list[dict[str, Any]] = []
-    answers: list[ChatMessage] = []
-    for part in cast(list[dict[str, Any]], message["parts"]):
-        match part.get("type"):
-            case "text":
-                texts.append(str(part.get("content") or ""))
-            case "tool_call" | "function_call":
-                calls.append({"id": part.get("id"), "name": part.get("name"), "arguments": part.get("arguments")})
-            case "tool_call_response":
-                result = part.get("response", part.get("result"))
-                answers.append(ChatMessage(role="tool", content=result, tool_call_id=text_id(part.get("id"))))
-            case _:
-                # Reasoning, images and files say nothing that can be checked.
-                pass
-    if answers or message["role"] == "tool":
-        return answers
-    try:
-        spoken = {"role": message["role"], "content": "\n".join(texts) or None, "tool_calls": calls or None}
-        return [msgspec.convert(spoken, ChatMessage)]
-    except msgspec.ValidationError as error:
-        raise Malformed(f"a message is malformed: {error}") from error

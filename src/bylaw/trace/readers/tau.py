@@ -7,7 +7,18 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from bylaw.errors import BylawError, RecordError
-from bylaw.trace.document import Layout, Malformed, Record, decode, elements, find_value, not_json, records, salvage
+from bylaw.trace.document import (
+    Layout,
+    Malformed,
+    Record,
+    decode,
+    documents,
+    elements,
+    find_value,
+    not_json,
+    records,
+    salvage,
+)
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
 from bylaw.trace.readers.openai import is_full_reward
@@ -124,13 +135,7 @@ def _tau1_run(source: Source, record: Record, agent: str) -> Trajectory:
 
 def read_tau2(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
     """The simulations of a tau2 file, or simulations that stand alone: one a line, a list, or a file each."""
-    info = Info()
-    if layout == "lines":
-        pieces = records(source, layout)
-    else:
-        data, why = source.document()
-        info, pieces = _pieces(source, data, why)
-    for record in source.wanted(pieces):
+    for info, record in source.wanted(_pieces(source, layout)):
         if isinstance(record, RecordError):
             yield record
             continue
@@ -140,25 +145,48 @@ def read_tau2(source: Source, layout: Layout) -> Iterator[Trajectory | RecordErr
             yield record.fault(source, str(error))
 
 
-def _pieces(source: Source, data: bytes, why: str) -> tuple[Info, Iterator[Record | RecordError]]:
+Piece = tuple[Info, Record | RecordError]
+
+
+def _pieces(source: Source, layout: Layout) -> Iterator[Piece]:
+    """The simulations, each with what its file says of all of them."""
+    if layout == "document":
+        yield from _pieces_of(source, *source.document())
+        return
+    for record in records(source, layout):
+        if isinstance(record, Record) and b'"simulations"' in bytes(record.raw):
+            yield from _pieces_of(source, bytes(record.raw), "")
+        else:
+            yield Info(), record
+
+
+def _pieces_of(source: Source, data: bytes, why: str) -> Iterator[Piece]:
     if data.lstrip().startswith(b"["):
-        return _info_beside(source), elements(source, data, why)
+        info = _info_beside(source)
+        yield from ((info, each) for each in elements(source, data, why))
+        return
     try:
         results = _RESULTS.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
-        return _salvage(source, data, why or not_json(error, data))
+        why = why or not_json(error, data)
+        parts = documents(source, data)
+        if len(parts) > 1:
+            for part in parts:
+                yield from [(Info(), part)] if isinstance(part, RecordError) else _pieces_of(source, part, "")
+        else:
+            yield from _salvage(source, data, why)
+        return
     info = results.info or Info()
     if info.environment_info is None and results.domain is not None:
         info = Info(info.agent_info, Environment(results.domain))
     if results.simulations:
-        return info, (Record(raw, index) for index, raw in enumerate(results.simulations))
-    if bytes(results.messages) or bytes(results.ticks):
-        return _info_beside(source), iter([Record(data, 0)])
-    if bytes(results.simulation_index):
-        return info, iter(())
-    if results.simulations is not None:
-        return info, iter([source.fault(0, "`simulations` is empty")])
-    return info, iter([source.fault(0, "neither `simulations` nor `messages` in it")])
+        yield from ((info, Record(raw, index)) for index, raw in enumerate(results.simulations))
+    elif bytes(results.messages) or bytes(results.ticks):
+        yield _info_beside(source), Record(data, 0)
+    elif results.simulations is not None:
+        yield info, source.fault(0, "`simulations` is empty")
+    elif not bytes(results.simulation_index):
+        yield info, source.fault(0, "neither `simulations` nor `messages` in it")
 
 
 def _info_beside(source: Source) -> Info:
@@ -172,7 +200,7 @@ def _info_beside(source: Source) -> Info:
         return Info()
 
 
-def _salvage(source: Source, data: bytes, why: str) -> tuple[Info, Iterator[Record | RecordError]]:
+def _salvage(source: Source, data: bytes, why: str) -> Iterator[Piece]:
     """What is left of a file that is cut short or damaged somewhere."""
     head = find_value(data, b"info")
     info = Info()
@@ -183,9 +211,8 @@ def _salvage(source: Source, data: bytes, why: str) -> tuple[Info, Iterator[Reco
             info = Info()
     at = data.find(b'"simulations"')
     start = data.find(b"[", at) if at >= 0 else -1
-    if start < 0:
-        return info, iter([source.fault(0, why)])
-    return info, salvage(source, data, start + 1, why)
+    pieces = salvage(source, data, start + 1, why) if start >= 0 else [source.fault(0, why)]
+    yield from ((info, each) for each in pieces)
 
 
 def _simulation(source: Source, record: Record, info: Info) -> Trajectory:

@@ -1,0 +1,212 @@
+"""Messages as tracers keep them in spans: whatever the provider took and gave, told as chat messages."""
+
+from typing import Any, cast
+
+import msgspec
+
+from bylaw.trace.document import Malformed, tell
+from bylaw.trace.readers.chat import ChatMessage, ToolCall, call_in, name_and_arguments, object_of, text_id
+from bylaw.trace.readers.langchain import chat_message, is_langchain
+from bylaw.trace.transcript import plain_text
+
+Mark = tuple[Any, ...]
+
+
+def messages_in(recorded: Any, role: str) -> list[ChatMessage]:
+    """The messages in whatever a tracer kept as input or output; bare text is said by `role`.
+
+    What one turn said and called is one message, also where it was kept as several.
+    """
+    return merged([each for message in _messages_in(recorded, role) for each in _spread(message)])
+
+
+def _messages_in(recorded: Any, role: str) -> list[ChatMessage]:
+    if isinstance(recorded, str):
+        if recorded[:1] in ("[", "{"):
+            try:
+                return _messages_in(msgspec.json.decode(recorded), role)
+            except (msgspec.DecodeError, RecursionError):
+                pass
+        return [ChatMessage(role=role, content=recorded)] if recorded else []
+    if isinstance(recorded, list):
+        return [message for each in cast(list[Any], recorded) for message in _messages_in(each, role)]
+    if not isinstance(recorded, dict):
+        return []
+    value = cast(dict[str, Any], recorded)
+    if choices := value.get("choices"):
+        return _messages_in(choices[0], role)
+    if isinstance(value.get("parts"), list) and ("role" in value or "kind" not in value):
+        return message_of_parts(value, role)
+    for name in ("generations", "message", "messages", "contents", "candidates"):
+        if isinstance(value.get(name), list | dict):
+            return _messages_in(value[name], role)
+    return _single(value, role)
+
+
+def _single(message: dict[str, Any], role: str) -> list[ChatMessage]:
+    if is_langchain(message):
+        return [chat_message(message)]
+    if message.get("type") in ITEMS and "role" not in message:
+        return _item(message)
+    if "role" in message:
+        try:
+            return [msgspec.convert(message, ChatMessage)]
+        except msgspec.ValidationError as error:
+            raise Malformed(f"a message is malformed: {tell(error)}") from error
+    for name in ("input", "output", "content", "prompt"):
+        if name in message:
+            return _messages_in(message[name], role)
+    return []
+
+
+ITEMS = {
+    "function_call",
+    "custom_tool_call",
+    "mcp_call",
+    "function_call_output",
+    "custom_tool_call_output",
+    "reasoning",
+}
+
+
+def _item(item: dict[str, Any]) -> list[ChatMessage]:
+    """An item of the Responses API."""
+    match item["type"]:
+        case "function_call" | "mcp_call" | "custom_tool_call":
+            name, given, id = item.get("name"), item.get("arguments"), item.get("call_id", item.get("id"))
+            if not isinstance(name, str):
+                raise Malformed("a function call has no name")
+            if item["type"] == "custom_tool_call":
+                given = {"input": item.get("input")}
+            call = ChatMessage(role="assistant", tool_calls=[ToolCall(id=text_id(id), name=name, arguments=given)])
+            if item["type"] != "mcp_call" or item.get("output") is None:
+                return [call]
+            return [call, ChatMessage(role="tool", content=item["output"], tool_call_id=text_id(id))]
+        case "function_call_output" | "custom_tool_call_output":
+            return [ChatMessage(role="tool", content=item.get("output"), tool_call_id=text_id(item.get("call_id")))]
+        case _:
+            return []
+
+
+def message_of_parts(message: dict[str, Any], role: str = "user") -> list[ChatMessage]:
+    """A message in parts, of the GenAI conventions or of Gemini: text, calls and answers are parts of it."""
+    texts: list[str] = []
+    calls: list[ToolCall] = []
+    answers: list[ChatMessage] = []
+    for part in cast(list[dict[str, Any]], message["parts"]):
+        match part:
+            case {"type": "text"}:
+                texts.append(str(part.get("content") or part.get("text") or ""))
+            case {"type": "tool_call"}:
+                calls.append(ToolCall(text_id(part.get("id")), name=_called(part), arguments=part.get("arguments")))
+            case {"type": "tool_call_response"}:
+                result = part.get("response", part.get("result"))
+                answers.append(ChatMessage(role="tool", content=result, tool_call_id=text_id(part.get("id"))))
+            case {"function_call": dict()} | {"functionCall": dict()}:
+                call: dict[str, Any] = part.get("function_call") or part["functionCall"]
+                calls.append(ToolCall(text_id(call.get("id")), name=_called(call), arguments=call.get("args") or {}))
+            case {"function_response": dict()} | {"functionResponse": dict()}:
+                answers.append(gemini_answer(part.get("function_response") or part["functionResponse"]))
+            case {"text": str(text)} if "type" not in part and not part.get("thought"):
+                texts.append(text)
+            case {"type": "function_call"}:
+                calls.append(ToolCall(text_id(part.get("id")), name=_called(part), arguments=part.get("arguments")))
+            case _:
+                # Reasoning, images and files say nothing that can be checked.
+                pass
+    said = str(message.get("role") or role)
+    if answers or said == "tool":
+        return answers
+    return [ChatMessage("assistant" if said == "model" else said, "\n".join(texts) or None, calls or None)]
+
+
+def _called(part: dict[str, Any]) -> str:
+    name = part.get("name")
+    if not isinstance(name, str) or not name:
+        raise Malformed("a tool call has no name")
+    return name
+
+
+def gemini_answer(answer: dict[str, Any]) -> ChatMessage:
+    """A function's response. What is no object goes under `result` there, and a failure under `error`."""
+    given: Any = answer.get("response")
+    response = cast(dict[str, Any], given) if isinstance(given, dict) else {}
+    content: Any = cast(Any, given)
+    error = None
+    if response.keys() == {"result"}:
+        content = response["result"]
+    elif response.keys() == {"error"}:
+        content, error = response["error"], True
+    name = answer.get("name")
+    return ChatMessage(
+        role="tool",
+        content=content,
+        tool_call_id=text_id(answer.get("id")),
+        name=name if isinstance(name, str) else None,
+        is_error=error,
+        captured=given is not None,
+    )
+
+
+def _spread(message: ChatMessage) -> list[ChatMessage]:
+    """A message whose calls and answers are blocks of its content, with these told apart."""
+    content = message.content
+    if not isinstance(content, list) or message.role not in {"assistant", "user"}:
+        return [message]
+    calls: list[ToolCall] = []
+    answers: list[ChatMessage] = []
+    rest: list[Any] = []
+    for part in cast(list[Any], content):
+        block = cast(dict[str, Any], part) if isinstance(part, dict) else {}
+        if message.role == "assistant" and (call := call_in(block)):
+            calls.append(ToolCall(call[2], name=call[0], arguments=call[1]))
+        elif message.role == "user" and block.get("type") == "tool_result":
+            error = block.get("is_error")
+            answer = ChatMessage(
+                role="tool", content=block.get("content"), tool_call_id=text_id(block.get("tool_use_id"))
+            )
+            answer.is_error = error if isinstance(error, bool) else None
+            answers.append(answer)
+        else:
+            rest.append(part)
+    if not calls and not answers:
+        return [message]
+    told = {text_id(call.id) for call in message.tool_calls or ()}
+    message.tool_calls = [*(message.tool_calls or ()), *(call for call in calls if call.id not in told)] or None
+    message.content = rest or None
+    return [*answers, message] if rest or message.tool_calls else answers
+
+
+def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """The messages, with calls that were made at once in one: some histories repeat each of them by itself."""
+    told: list[ChatMessage] = []
+    for message in messages:
+        last = told[-1] if told else None
+        if last is None or last.role != "assistant" or message.role != "assistant" or not message.tool_calls:
+            told.append(message)
+            continue
+        texts = [text for text in (plain_text(last.content), plain_text(message.content)) if text]
+        last.content = "\n".join(texts) or None
+        last.tool_calls = [*(last.tool_calls or ()), *message.tool_calls]
+    return told
+
+
+def marks(message: ChatMessage) -> list[Mark]:
+    """What makes two recordings of a message the same: what is called, each call by itself, else what is said."""
+    calls: list[Mark] = [call_mark(call) for call in message.tool_calls or ()]
+    if message.function_call is not None and message.function_call.name:
+        call = message.function_call
+        calls.append(("call", call.name, msgspec.json.encode(object_of(call.arguments), order="sorted")))
+    if calls:
+        # Some instrumentations leave out, in a history, the text that went with calls.
+        return calls
+    content = message.content
+    if isinstance(content, dict):
+        content = msgspec.json.encode(content, order="sorted").decode()
+    return [(message.role, plain_text(content), text_id(message.tool_call_id))]
+
+
+def call_mark(call: ToolCall) -> Mark:
+    """What makes two recordings of a call the same, whatever its id."""
+    name, arguments = name_and_arguments(call)
+    return "call", name, msgspec.json.encode(object_of(arguments), order="sorted")
