@@ -1,4 +1,7 @@
-"""The careful agent: looks up what the handbook needs and no more, asks, proposes, acts, and gives its grounds."""
+"""The careful agent: looks up what the handbook needs and no more, asks, proposes, acts, and gives its grounds.
+
+It refuses as soon as what it has seen forbids the change.
+"""
 
 import random
 from typing import Any, Literal, NamedTuple
@@ -79,16 +82,22 @@ class Careful:
         if not self.found:
             person = next(row for row in self.scenario.rows["Patient"] if row["patient_id"] == self.scenario.patient_id)
             return self.made("look_up", call=("find_patient", {"name": person["name"]}))
+        pending: Act | None = None
         for policy in policies_of(want.tool):
             try:
                 permitted = run(policy, want.arguments, self.told | reason_of(want), self.read).permitted
             except Unseen as unseen:
-                return self.made("look_up", call=plain_read(unseen.fact))
+                pending = pending or self.made("look_up", call=plain_read(unseen.fact))
+                continue
             except KeyError:
                 slot = Slot("question", "in_state", (r"\bstate\b",))
-                return self.made("question", text="Will you be in the state during the visit?", slots=(slot,))
+                question = "Will you be in the state during the visit?"
+                pending = pending or self.made("question", text=question, slots=(slot,))
+                continue
             if not permitted and policy.id not in AMOUNTS:
                 return self.refusal(want, policy.id)
+        if pending is not None:
+            return pending
         assert errand.right is not None
         text = self.rng.choice(PROPOSALS).format(do=do(errand.right))
         return self.made("proposal", text=text, slots=(*slots_of(errand.right), Slot("question", "confirm", (r"\?",))))

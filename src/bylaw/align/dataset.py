@@ -1,0 +1,93 @@
+"""The three stages' sets as rows, in the shape that TRL and ms-swift read: `messages`, and `tools` as JSON text.
+
+Assistant messages are what is learned. Stage 1 has the policy in the system message, and answers only; stage 2 has
+thoughts and no policy; `answers` has neither, to tell what the thoughts add; `rl` has turns to be tried and rewarded.
+"""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.align.gold import Gold, Lesson, messages_of
+from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_schemas
+
+SetName = Literal["stage1", "stage2", "answers"]
+Row = dict[str, Any]
+
+
+class Shape(Struct, frozen=True):
+    """What a row of a supervised set shows."""
+
+    policy: PolicyPlace
+    thoughts: bool
+
+
+SHAPES: dict[SetName, Shape] = {
+    "stage1": Shape("context", thoughts=False),
+    "stage2": Shape("none", thoughts=True),
+    "answers": Shape("none", thoughts=False),
+}
+
+
+@cache
+def tools_text(pack: str) -> str:
+    """The tools as JSON text."""
+    return msgspec.json.encode(tool_schemas(pack)).decode()
+
+
+def conversation_row(pack: str, gold: Gold, shape: Shape) -> Row:
+    """A whole conversation, of which the assistant's messages are learned."""
+    system = system_message(pack, shape.policy)
+    messages = messages_of(system, gold.lessons, thoughts=shape.thoughts)
+    return {"messages": messages, "tools": tools_text(pack), "id": gold.task}
+
+
+def turn_row(pack: str, gold: Gold, lesson: Lesson) -> Row:
+    """One turn to be tried: what stands before it, and all that its rewards need."""
+    prompt = messages_of(system_message(pack, "none"), gold.lessons, thoughts=True, upto=lesson.turn)
+    policies = pack_named(pack).policies
+    expected: Row = {"text": lesson.answer}
+    if lesson.call is not None:
+        expected = {"tool": lesson.call[0], "arguments": lesson.call[1]}
+    return {
+        "prompt": prompt,
+        "tools": tools_text(pack),
+        "task": lesson.task,
+        "turn": lesson.turn,
+        "purpose": lesson.purpose,
+        "expected": expected,
+        "required": list(lesson.required),
+        "policies": {id: policies[id].definition for id in lesson.required},
+        "slots": msgspec.to_builtins(lesson.slots),
+        "gold": f"<think>{lesson.thought}</think>\n{lesson.answer}",
+        "events": msgspec.json.encode(lesson.before).decode(),
+    }
+
+
+def turn_rows(pack: str, golds: Sequence[Gold], count: int, *, seed: int = 0) -> list[Row]:
+    """`count` turns drawn from some conversations, in the order they stand."""
+    turns = [(gold, lesson) for gold in golds for lesson in gold.lessons]
+    drawn = sorted(random.Random(seed).sample(range(len(turns)), min(count, len(turns))))
+    return [turn_row(pack, *turns[place]) for place in drawn]
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> int:
+    """Write rows as JSON lines; how many."""
+    count = 0
+    with path.open("wb") as stream:
+        for row in rows:
+            stream.write(msgspec.json.encode(row) + b"\n")
+            count += 1
+    return count
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a file of JSON lines."""
+    with path.open("rb") as stream:
+        for line in stream:
+            yield msgspec.json.decode(line)

@@ -1,0 +1,125 @@
+"""Gold conversations: a task played by the pack's careful agent, every turn with its thought and what bears on it."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.align.bearing import Purpose, Serving, Span
+from bylaw.align.episode import Episode, Outcome
+from bylaw.align.output import write_call
+from bylaw.align.prompt import pack_named
+from bylaw.align.scene import Task
+from bylaw.align.slot import Slot
+from bylaw.align.thought import Thought, think
+from bylaw.packs.clinic.tasks import Scenario
+from bylaw.packs.clinic.tasks.careful import Act, Careful
+from bylaw.trace.event import Call, Event
+
+PURPOSES: dict[str, Purpose] = {
+    "look_up": "look_up",
+    "question": "ask",
+    "proposal": "announce",
+    "write": "write",
+    "report": "other",
+    "refusal": "refuse",
+}
+
+
+class Lesson(Struct, frozen=True):
+    """One turn to be learned."""
+
+    task: str
+    turn: int
+    purpose: Purpose
+    answer: str
+    """The turn as it should be written, without its thought: a text, or a call."""
+    call: tuple[str, dict[str, Any]] | None
+    thought: str
+    required: tuple[str, ...]
+    """The policies that bear on the next write and that this turn serves."""
+    slots: tuple[Slot, ...]
+    """What the text must say."""
+    before: tuple[Event, ...]
+    """The conversation up to this turn, as an audit reads it."""
+    heard: tuple[tuple[str, str], ...]
+    """Role and content of what the agent got since its last turn."""
+
+
+class Gold(Struct, frozen=True):
+    """A whole gold conversation."""
+
+    task: str
+    lessons: tuple[Lesson, ...]
+    outcome: Outcome
+
+
+class Played(Struct, frozen=True):
+    """One turn as it was played: what was done, where its events begin, and what the agent had got before it."""
+
+    act: Act
+    start: int
+    heard: tuple[tuple[str, str], ...]
+
+
+def play_careful(task: Scenario) -> tuple[list[Played], Outcome]:
+    """The careful agent's turns, and how it went."""
+    episode, agent = Episode(task, policy="none"), Careful(task)
+    played: list[Played] = []
+    read = 1
+    while not episode.done:
+        act = agent.act()
+        heard = tuple((message["role"], message["content"]) for message in episode.messages[read:])
+        played.append(Played(act, len(episode.events), heard))
+        episode.step(write_call(*act.call) if act.call else act.text)
+        read = len(episode.messages) - (0 if episode.done and not act.call else 1)
+        if act.call:
+            agent.answered(msgspec.json.decode(episode.messages[-1]["content"]))
+        elif not episode.done:
+            agent.replied(episode.messages[-1]["content"])
+    return played, episode.outcome()
+
+
+def gold(task: Task, *, seed: int = 0) -> Gold:
+    """The gold conversation of a task, with a verified thought for every turn."""
+    assert isinstance(task, Scenario)
+    pack = pack_named(task.pack)
+    played, outcome = play_careful(task)
+    lessons: list[Lesson] = []
+    for turn, one in enumerate(played):
+        act = one.act
+        assert act.write is not None
+        serving = Serving(Call(act.write.tool, act.write.arguments), is_made=not act.refused)
+        span = Span(one.start, one.start + 1)
+        purpose = PURPOSES[act.kind]
+        known = None if purpose == "other" else serving
+        found: Thought = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose)
+        lessons.append(
+            Lesson(
+                task.id,
+                turn,
+                purpose,
+                write_call(*act.call) if act.call else act.text,
+                act.call,
+                found.text,
+                tuple(sorted(found.required)),
+                tuple(Slot(*slot) for slot in act.slots),
+                outcome.events[: one.start],
+                one.heard,
+            )
+        )
+    return Gold(task.id, tuple(lessons), outcome)
+
+
+def messages_of(
+    system: str, lessons: tuple[Lesson, ...], *, thoughts: bool, upto: int | None = None
+) -> list[dict[str, Any]]:
+    """A gold conversation as chat messages; `upto` ends it before that turn."""
+    found = [{"role": "system", "content": system}]
+    for lesson in lessons:
+        found += [{"role": role, "content": content} for role, content in lesson.heard]
+        if lesson.turn == upto:
+            return found
+        thought = f"<think>{lesson.thought}</think>\n" if thoughts else ""
+        found.append({"role": "assistant", "content": thought + lesson.answer})
+    return found

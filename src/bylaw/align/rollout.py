@@ -1,0 +1,58 @@
+"""Playing tasks with an agent: many episodes side by side, a turn of all of them at a time."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from bylaw.align.episode import ChatMessage, Episode, Outcome
+from bylaw.align.prompt import PolicyPlace
+from bylaw.align.scene import Task
+
+Generate = Callable[[Sequence[list[ChatMessage]]], list[str]]
+"""A model: for each conversation, what it writes next."""
+SIDE_BY_SIDE = 500
+
+
+class Agent(Protocol):
+    """Whoever plays: a model behind an endpoint, a local checkpoint, a script."""
+
+    def answer(self, episodes: Sequence[Episode]) -> list[str]:
+        """The next output in each episode."""
+        ...
+
+
+class Model:
+    """An agent that sees the messages and nothing else."""
+
+    def __init__(self, generate: Generate) -> None:
+        self._generate = generate
+
+    def answer(self, episodes: Sequence[Episode]) -> list[str]:
+        """One call for all of them."""
+        return self._generate([episode.messages for episode in episodes])
+
+
+def play(
+    tasks: Sequence[Task],
+    agent: Agent,
+    *,
+    policy: PolicyPlace,
+    overrides: Sequence[tuple[str, str]] | None = None,
+    side_by_side: int = SIDE_BY_SIDE,
+    watch: Callable[[int, int], None] | None = None,
+) -> list[Outcome]:
+    """How each task went, in order. `watch` hears the turn and how many episodes are still on."""
+    outcomes: list[Outcome] = []
+    for start in range(0, len(tasks), side_by_side):
+        batch = [
+            Episode(task, policy=policy, override=overrides[start + place] if overrides else None)
+            for place, task in enumerate(tasks[start : start + side_by_side])
+        ]
+        turn = 0
+        while live := [episode for episode in batch if not episode.done]:
+            turn += 1
+            if watch is not None:
+                watch(turn, len(live))
+            for episode, output in zip(live, agent.answer(live), strict=True):
+                episode.step(output)
+        outcomes += [episode.outcome() for episode in batch]
+    return outcomes
