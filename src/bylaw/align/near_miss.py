@@ -31,7 +31,9 @@ def audit_writes(task: Task, outcome: Outcome) -> Writes:
         if isinstance(event, Call) and pack.schema.tools[event.tool].effect == "write":
             session.judge(event)
         session.observe(event)
-    verdicts = [verdict.determined if pack.criterion == "determined" else verdict.strict for verdict in session.settle()]
+    verdicts = [
+        verdict.determined if pack.criterion == "determined" else verdict.strict for verdict in session.settle()
+    ]
     return Writes(len(verdicts), verdicts.count("near_miss"), verdicts.count("violation"))
 
 

@@ -1,8 +1,13 @@
 """The task sets: which policies tasks turn on, which stand together, and how many there are of each part."""
 
+import gzip
+import hashlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from pathlib import Path
+
+import msgspec
 
 from bylaw.packs.clinic.simulator.truth import POLICIES
 from bylaw.packs.clinic.simulator.wants import Clinic
@@ -51,10 +56,29 @@ def group_of(policy: str) -> str:
     return next(name for name, tools in GROUPS.items() if POLICIES[policy].tools[0] in tools)
 
 
+TEST = Path(__file__).parent / "test.jsonl.gz"
+"""The test part as it was before any model was tested on it; `test.sha256` holds its hash."""
+
+
 @cache
 def scenarios(part: Part) -> tuple[Scenario, ...]:
     """All tasks of a part, twins side by side. Always the same."""
+    if part != "test":
+        return make(part)
+    text = gzip.decompress(TEST.read_bytes())
+    if hashlib.sha256(text).hexdigest() != TEST.with_name("test.sha256").read_text(encoding="ascii").strip():
+        raise AssertionError(f"{TEST.name} is not the test set whose hash was committed")
+    return tuple(msgspec.json.decode(line, type=Scenario) for line in text.splitlines())
+
+
+def make(part: Part) -> tuple[Scenario, ...]:
+    """The tasks of a part, made anew."""
     return tuple(scenario for pair in pairs(part) for scenario in pair)
+
+
+def write(tasks: Iterable[Scenario]) -> bytes:
+    """Tasks as JSON lines."""
+    return b"".join(msgspec.json.encode(task) + b"\n" for task in tasks)
 
 
 def pairs(part: Part) -> Iterator[tuple[Scenario, Scenario]]:

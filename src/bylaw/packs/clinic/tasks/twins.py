@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from bylaw.packs.clinic.simulator.needs import refused
 from bylaw.packs.clinic.simulator.tables import NOW, TODAY, Fact, stored, tables
-from bylaw.packs.clinic.simulator.truth import POLICIES
+from bylaw.packs.clinic.simulator.truth import POLICIES, policies_of
 from bylaw.packs.clinic.simulator.verdict import Run, run
 from bylaw.packs.clinic.simulator.wants import Clinic, Want, correct, propose
 from bylaw.packs.clinic.simulator.world import PARTS as RECORD_PARTS
@@ -96,17 +96,27 @@ def find(
     policy = POLICIES[focus]
     for _ in range(tries):
         want = propose(clinic, rng, rng.choice(policy.tools), patient or rng.choice(clinic.patients))
-        before = clinic.denied_by(want)
-        if before != [] and (before != [focus] or focus in AMOUNTS):
+        if others_deny(clinic, want, focus):
             continue
-        wanted = [focus] if not before else []
         found = run(policy, want.arguments, want.told(), clinic.read)
+        if not found.permitted and focus in AMOUNTS:
+            continue
         for flip in flips(clinic, rng, want, found, keeps):
-            if permits(clinic, focus, want, flip) == bool(before):
+            if permits(clinic, focus, want, flip) != found.permitted:
                 with flipped(clinic, flip):
-                    if clinic.denied_by(asked(want, flip)) == wanted:
+                    if not others_deny(clinic, asked(want, flip), focus):
                         return Twins(want, flip, focus)
     return None
+
+
+def others_deny(clinic: Clinic, want: Want, focus: str) -> bool:
+    """Whether some policy beside one denies a want."""
+    told = want.told()
+    return any(
+        not run(policy, want.arguments, told, clinic.read).permitted
+        for policy in policies_of(want.tool)
+        if policy.id != focus
+    )
 
 
 def permits(clinic: Clinic, focus: str, want: Want, flip: Flip) -> bool:
