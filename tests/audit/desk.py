@@ -4,12 +4,12 @@ import base64
 import html
 import json
 import re
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from tests import command
 
 SECRET = 'Zoë "Zed" <z\\q@secret.example>/7'
 """An e-mail address as awkward as logs hold them: quotes, a backslash, brackets, a letter outside ASCII."""
@@ -214,10 +214,7 @@ def write_logs(path: Path, talks: list[dict[str, Any]]) -> Path:
 
 def bylaw(folder: Path, *arguments: str, status: int | None = 0) -> str:
     """What `bylaw` prints, run in `folder`; errors included."""
-    code = "from bylaw.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
+    done = command.bylaw(folder, *arguments)
     said = done.stdout + done.stderr
     assert status is None or done.returncode == status, said
     return said

@@ -5,8 +5,6 @@ import importlib
 import io
 import pkgutil
 import re
-import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 import bylaw
 from bylaw.errors import BylawError
 from tests.audit.logs import HASTY, record, write_logs
+from tests.command import typed
 from tests.policy.shop import write_pack
 
 PAGES = Path(__file__).parents[2] / "docs" / "errors"
@@ -62,7 +61,7 @@ def test_the_example_of_a_page_is_real(page: Path, tmp_path: Path, monkeypatch: 
         if kind == "console":
             for line in body.splitlines():
                 if line.startswith("$ "):
-                    shown = _run(shlex.split(line.removeprefix("$ bylaw ")), monkeypatch)
+                    shown = " ".join(typed(line.removeprefix("$ "), tmp_path).stdout.split())
                 else:
                     assert " ".join(line.split()) in shown, shown
                     examples += 1
@@ -78,14 +77,3 @@ def test_the_example_of_a_page_is_real(page: Path, tmp_path: Path, monkeypatch: 
             examples += 1
     assert examples, "the page shows no example"
     assert page.stem in text.partition("\n")[2]
-
-
-def _run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
-    """What a command prints, white space made single spaces."""
-    from bylaw.cli.app import run
-
-    monkeypatch.setattr(sys, "argv", ["bylaw", *arguments])
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output), contextlib.suppress(SystemExit):
-        run()
-    return " ".join(output.getvalue().split())

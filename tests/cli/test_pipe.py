@@ -2,14 +2,15 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.audit.logs import HASTY, Shop, record
+from tests.command import PROCESS
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "command",
     [
@@ -31,7 +32,7 @@ def test_a_closed_pipe_ends_quietly_and_not_with_the_status_of_a_finding(
     os.close(reading)
     arguments = [each.format(pack=shop.pack) for each in command]
     ran = subprocess.run(
-        [sys.executable, "-c", "from bylaw.cli import main; main()", *arguments],
+        [*PROCESS, *arguments],
         cwd=shop.root,
         stdout=writing,
         stderr=subprocess.PIPE,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests import command
 from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record, user
-from tests.docs.walkthrough import run
 
 
 @pytest.fixture
@@ -21,10 +21,7 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def bylaw(shop: Shop, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from bylaw.cli import main; main()", *map(str, arguments)]
-    # A terminal of another width or colour would change what is printed.
-    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
-    return subprocess.run(command, cwd=shop.root, env=environment, capture_output=True, text=True, check=False)
+    return command.bylaw(shop.root, *arguments)
 
 
 def audit(shop: Shop, *arguments: str | Path, world: bool = True) -> subprocess.CompletedProcess[str]:
@@ -242,17 +239,31 @@ def test_scan_and_init_say_by_status_3_that_records_could_not_be_read(command: t
     assert "cut off" in " ".join(ran.stdout.split())
 
 
-@pytest.mark.parametrize("source", ["-", "/dev/stdin"])
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_logs_may_come_through_a_pipe(source: str, jobs: int, shop: Shop) -> None:
-    logs = shop.logs(record(*HASTY), "{")
-    command = f"cat {logs} | bylaw audit {source} --pack {shop.pack} --world {shop.world} --jobs {jobs}"
-    ran = run(command, shop.root)
+@pytest.mark.parametrize(("source", "jobs"), [("-", 1), ("/dev/stdin", 1), ("-", 2)])
+def test_logs_may_come_by_standard_input(source: str, jobs: int, shop: Shop) -> None:
+    logs = shop.logs(record(*HASTY), "{").read_bytes()
+    options = ("--pack", shop.pack, "--world", shop.world, "--jobs", str(jobs))
+    ran = command.bylaw(shop.root, "audit", source, *options, stdin=logs)
     assert ran.returncode == 3
-    assert "bylaw: BY102 stdin:2: not JSON" in ran.stdout
+    assert "bylaw: BY102 stdin:2: not JSON" in ran.stderr
     assert json.loads((shop.root / "out" / "summary.json").read_text())["verdicts"]["strict"] == {"near_miss": 1}
-    assert run(f"bylaw scan <(cat {logs})", shop.root).returncode == 3
-    assert run(f"mkfifo f; (cat {logs} > f &); bylaw scan f", shop.root).returncode == 3
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat logs.jsonl | bylaw scan -",
+        "cat logs.jsonl | bylaw scan /dev/stdin",
+        "bylaw scan <(cat logs.jsonl)",
+        "mkfifo f; (cat logs.jsonl > f &); bylaw scan f",
+    ],
+)
+def test_logs_may_come_through_a_pipe(line: str, shop: Shop) -> None:
+    shop.logs(record(*HASTY), "{")
+    ran = command.shell(line, shop.root)
+    assert ran.returncode == 3
+    assert "1 record could not be read" in ran.stdout
 
 
 def test_what_can_be_read_neither_as_a_file_nor_as_a_pipe_is_usage(shop: Shop) -> None:
@@ -264,17 +275,25 @@ def test_what_can_be_read_neither_as_a_file_nor_as_a_pipe_is_usage(shop: Shop) -
     assert (ran.returncode, ran.stderr) == (2, "bylaw: BY001 s: neither a file nor a pipe; give a file\n")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_interrupt_is_one_line_and_130_and_leaves_an_earlier_audit_whole(jobs: str, shop: Shop) -> None:
     assert audit(shop, shop.logs(record(*CAREFUL))).returncode == 0
     before = {path.name: path.read_bytes() for path in (shop.root / "out").iterdir()}
     logs = shop.logs(*[record(*HASTY)] * 30_000)
-    command = [sys.executable, "-c", "from bylaw.cli import main; main()", "audit", str(logs)]
-    command += ["--pack", str(shop.pack), "--jobs", jobs]
+    # Where the tests run in the background, Ctrl-C is ignored, and so it would be here.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from bylaw.cli import main; main()"
+    options = ["audit", str(logs), "--pack", str(shop.pack), "--jobs", jobs]
     started = subprocess.Popen(
-        command, cwd=shop.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", code, *options],
+        cwd=shop.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     while not list((shop.root / "out").glob(".audit-*/calls.jsonl")):
+        assert started.poll() is None, started.communicate()
         time.sleep(0.02)
     time.sleep(0.2)
     os.killpg(started.pid, signal.SIGINT)

@@ -6,13 +6,13 @@
 <!-- not run -->                the next block is not run (another machine, another project)
 """
 
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.command import typed
 
 ROOT = Path(__file__).parent.parent.parent
 _FENCE = re.compile(r"^```(\w*)\s*$")
@@ -80,20 +80,5 @@ def _run(block: Block, path: Path, folder: Path) -> int:
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command line with this environment's `bylaw` first on the path; errors are output too, as on a terminal."""
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "COLUMNS": "80",
-    }
-    command = re.sub(r"^pip install uv && uv run ", "", command)
-    return subprocess.run(
-        ["bash", "-c", command],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    """Run a command line as a reader of the document would; errors are output too, as on a terminal."""
+    return typed(re.sub(r"^pip install uv && uv run ", "", command), folder)

@@ -1,12 +1,13 @@
 """Laws of a judgement, over simulated conversations of the clinic."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.trace import Call, Result
+from tests.examples import examples
 
 from .clinic import conversations, inserted, judge, look_up, pack, removed, world
 
@@ -18,7 +19,7 @@ def evidence(verdict: CallVerdict) -> list[tuple[str, str, str, list[str]]]:
 
 
 @given(picks, picks)
-@settings(max_examples=150, deadline=None)
+@examples(100)
 def test_no_later_event_changes_the_evidence_half(which: int, where: int) -> None:
     events = conversations()[which % len(conversations())].events
     whole = Session(pack())
@@ -47,7 +48,7 @@ def test_no_later_event_changes_the_evidence_half(which: int, where: int) -> Non
 
 
 @given(picks)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_what_comes_after_a_call_changes_no_missing_fact(which: int) -> None:
     events = conversations()[which % len(conversations())].events
     for verdict in judge(events):
@@ -61,7 +62,7 @@ def test_what_comes_after_a_call_changes_no_missing_fact(which: int) -> None:
 
 
 @given(picks, picks)
-@settings(max_examples=150, deadline=None)
+@examples(100)
 def test_adding_a_truthful_look_up_never_makes_a_near_miss(which: int, where: int) -> None:
     events = conversations()[which % len(conversations())].events
     before = judge(events)[0]
@@ -106,7 +107,6 @@ def test_removing_the_only_look_up_of_a_needed_fact_turns_compliant_into_near_mi
 
 
 @given(picks)
-@settings(max_examples=60, deadline=None)
 def test_the_order_of_policies_does_not_matter(which: int) -> None:
     import msgspec
 

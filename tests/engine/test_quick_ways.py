@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.audit.shelf import Shelf
@@ -21,6 +21,7 @@ from bylaw.facts.entity import ABSENT, UNSEEN
 from bylaw.facts.world import World
 from bylaw.rule.rule import read_rule
 from bylaw.trace import Call, Event, Message, Result, Trajectory, read
+from tests.examples import examples
 
 from .clinic import conversations, pack, world
 
@@ -131,7 +132,7 @@ talks = st.integers(0, 9).flatmap(lambda size: st.tuples(*[happening(turn) for t
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(others=st.sets(st.sampled_from(FORMULAS), max_size=2), talk=talks)
 def test_any_rules_are_followed_the_same_in_any_conversation(
     formula: str, others: set[str], talk: tuple[list[Event], ...]

@@ -18,10 +18,10 @@ MONEY, NUMBER, WHOLE = Field("fee", "money"), Field("size", "number"), Field("co
     "raw", ["1e-999999999", "1e999999999", "0e-999999999", "9" * 10_000, "NaN", "Infinity", "sNaN"]
 )
 def test_an_amount_that_exact_arithmetic_would_choke_on_is_none(raw):
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(ValueError, match="not an amount"):
         coerce(MONEY, raw)
-    assert time.perf_counter() - begun < 0.2
+    assert time.process_time() - begun < 0.2
 
 
 def test_amounts_people_write_are_read():

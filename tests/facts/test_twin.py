@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from bylaw.facts.entity import EXISTS, Field
 from bylaw.facts.source import HindsightFacts, SeenFacts
 from bylaw.trace.event import Call, Event
+from tests.examples import examples
 from tests.facts import twin
 from tests.facts.boxes import CHANGED, histories, ledger_of, schema
 
@@ -24,7 +25,7 @@ def asked(source: Any) -> dict[tuple[str, str], Any]:
 
 
 @given(histories())
-@settings(max_examples=150, deadline=None)
+@examples(100)
 def test_what_was_seen(events: list[Event]) -> None:
     ledger = ledger_of(events)
     for step in calls(events):
@@ -35,7 +36,7 @@ def test_what_was_seen(events: list[Event]) -> None:
 
 
 @given(histories())
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_what_hindsight_tells(events: list[Event]) -> None:
     ledger = ledger_of(events)
     for step in calls(events):
@@ -48,7 +49,6 @@ def test_what_hindsight_tells(events: list[Event]) -> None:
 
 
 @given(histories())
-@settings(max_examples=50, deadline=None)
 def test_what_was_seen_is_the_same_whatever_came_later(events: list[Event]) -> None:
     whole = ledger_of(events)
     for step in calls(events):
@@ -57,7 +57,6 @@ def test_what_was_seen_is_the_same_whatever_came_later(events: list[Event]) -> N
 
 
 @given(histories())
-@settings(max_examples=50, deadline=None)
 def test_asking_on_the_way_changes_no_later_answer(events: list[Event]) -> None:
     whole, asking = ledger_of(events), ledger_of([])
     for step, event in enumerate(events):
@@ -72,7 +71,6 @@ def test_asking_on_the_way_changes_no_later_answer(events: list[Event]) -> None:
 
 
 @given(histories())
-@settings(max_examples=50, deadline=None)
 def test_what_was_done(events: list[Event]) -> None:
     ledger = ledger_of(events)
     matches: list[dict[str, Any]] = [{}, {"box_id": "1"}, {"to": 2}, {"box_id": "2", "to": 1}]
@@ -86,7 +84,6 @@ def test_what_was_done(events: list[Event]) -> None:
 
 
 @given(histories())
-@settings(max_examples=50, deadline=None)
 def test_the_boxes_seen_that_match(events: list[Event]) -> None:
     ledger = ledger_of(events)
     for step in calls(events):

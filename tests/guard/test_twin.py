@@ -4,7 +4,7 @@ import random as plain_random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.facts.entity import ABSENT, Fact
@@ -137,16 +137,11 @@ def test_evaluate_never_decides_where_brute_force_does_not(part: int) -> None:
     assert sum(check(random, simple=False) for _ in range(100)) > 30
 
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@QUICK
 @given(st.randoms(use_true_random=False))
 def test_hypothesis_finds_no_guard_that_simple_exploration_gets_wrong(random: Any) -> None:
     check(random, simple=True, times=2)
 
 
-@QUICK
 @given(st.randoms(use_true_random=False))
 def test_hypothesis_finds_no_guard_that_is_decided_too_early(random: Any) -> None:
     check(random, simple=False, times=2)

@@ -1,4 +1,4 @@
-"""Patterns of packs: those that could take for ever are refused, and the others do not."""
+"""Patterns of packs: what Python finds RE2 finds, in time that grows with the text alone."""
 
 import re
 import time
@@ -12,100 +12,104 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bylaw
-from bylaw.policy.pattern import LONGEST, SHORTEST, PatternError, compile_pattern
+from bylaw.policy.pattern import LONGEST, PatternError, compile_pattern
+
+HOSTILE = (
+    "(a+)+$",
+    "(a|aa)+$",
+    r"(\w+\s?)*$",
+    r"(?:\d{1,3},?)*x",
+    "(x+x+)+y",
+    "(?:yes |yes )*!",
+    "^(([a-z])+.)+[A-Z]([a-z])+$",
+    ".*a.*b.*c",
+    r"\border.*refund.*please",
+    "(?:(?:x|y)?(?:x|z)?)*w",
+    r"[\w.+-]+@[\w-]+\.[\w.]+",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_keeps_a_pattern_busy(text: str) -> None:
+    pattern = compile_pattern(text)
+    begun = time.process_time()
+    for unit in ("a", "x", "1", "yes ", "ab", "order refund ", "aé"):
+        pattern.search(unit * LONGEST)
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "said"),
     [
-        "(a+)+$",
-        "(a*)*b",
-        "(a|a)*b",
-        "(a|aa)+$",
-        r"(\w+\s?)*$",
-        r"(?:\d{1,3},?)*x",
-        "(.*a){10,}",
-        "(x+x+)+y",
-        "(?:a?){12,}b",
-        "^(([a-z])+.)+[A-Z]([a-z])+$",
-        "(?=(a+)+b)",
-        r"(?:\s*\w+\s*)*;",
-        "((ab)*)*c",
-        "(a+|b+)*c",
-        "(?:a|b|ab)*c",
-        r"(?:[^\n]+|\w)*x",
-        "(a{1,30}){1,30}b",
-        "(?:(?:x|y)?(?:x|z)?)*w",
-        "(?>(?:a|aa)+b)",
-        "(?:(?:a+)+b)?+",
-        "(?i:(?:Ab|aB)*)c",
-        "(?s:(?:.*\n)*)x",
+        (r"my name is (\w+)", "Hello, my name is José Ñandú."),
+        (r"\W+(\w+)$", "das ist schön"),
+        (r"order\s+(\d+)", "Order\u00a0\u0664\u0662"),
+        (r"not found$", "reservation not found\n"),
+        (r"not found\Z", "reservation not found\n"),
+        (r"[^\]\s]+\]", "a ]bc]"),
+        (r"x{,3}y", "xxxxy x{,3}y"),
+        ("caf\\u00e9|na[\\u00ef]ve", "NAÏVE CAFÉ"),
+        (r"[]x]$", "a]"),
+        (r"[a[]$|[$]", "b[ $"),
+        (r"(?m)^b$", "a\nb\nc"),
+        (r"flight (?P<flight_number>\S+) not found on date (?P<date>\S+)", "Flight HAT1 not found on date 2024-05-01"),
+        (r"\d{1,3}(?:,\d{3})*(?:\.\d\d)?", "it is 1,200.00 in all"),
+        (r"\$(\d+)", "that costs $40"),
+        (r"(?s)a.b", "a\nb"),
+        ("straße|ΣΑΣ", "STRASSE Straße σας"),
     ],
 )
-def test_what_doubles_with_every_letter_is_refused(text: str) -> None:
-    with pytest.raises(PatternError, match="read in more than one way"):
-        compile_pattern(text)
+def test_a_pattern_finds_what_python_finds(text: str, said: str) -> None:
+    theirs, ours = list(re.finditer(text, said, re.IGNORECASE)), list(compile_pattern(text).finditer(said))
+    assert len(theirs) == len(ours)
+    for expected, found in zip(theirs, ours, strict=True):
+        assert expected[0].rstrip("\n") == (found[0] or "").rstrip("\n")
+        assert expected.groupdict() == found.groupdict()
+        assert (expected.lastindex or 0) == (found.lastindex or 0)
+        assert expected[expected.lastindex or 0] == found[found.lastindex or 0] or not expected.lastindex
 
 
-@pytest.mark.parametrize("text", [".*a.*b.*c", "<.*>.*</.*>", r"(?:\w+,?){3}x", "a+a+a+a+b", "(?:a{0,9}b?){0,9}c"])
-def test_repeats_in_a_row_that_can_hand_letters_to_each_other_are_refused(text: str) -> None:
-    with pytest.raises(PatternError, match="hand letters to each other"):
-        compile_pattern(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "^Error",
-        r"patient \S+ not found",
-        "(user|reservation) .*not found",
-        r"flight (?P<f>\S+) not found on date (?P<d>\S+)",
-        r"\b(?:yes|yeah|go ahead)\b",
-        "(?:cancel|cancelled|cancelling)",
-        r"(?:\w+,\s*)*\w+",
-        r"(?:, \w+)*end",
-        r"\d{1,3}(?:,\d{3})*(?:\.\d\d)?",
-        "order.{0,80}cancel.{0,80}please",
-        r"[\w.+-]+@[\w-]+\.[\w.]+",
-        r"my (?:name|id) is (\w+(?: \w+){0,3})",
-        r"(?:not|n't|never) (?:\w+ ){0,3}(?:confirm|agree)",
-        r"^(?:.*\n)*x",
-        "(?>a+)+b",
-        "(?:a++)+b",
-        r"(\w|\d)+!",
-        "(a|b)*c",
-    ],
-)
-def test_what_packs_say_is_taken(text: str) -> None:
-    assert compile_pattern(text).search("nothing of the kind, 1,200.00") is not False
-
-
-_LETTER = st.sampled_from(["a", "b", "[ab]", "."])
-_REPEAT = st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,3}", "{0,12}", "*?"])
+_LETTER = st.sampled_from(["a", "b", "é", "[aé]", r"[\wß]", ".", r"\w", r"\W", r"\s", r"\d", r"\.", " "])
+_REPEAT = st.sampled_from(["", "", "*", "+", "?", "{2}", "{,2}", "{1,3}", "*?"])
 _PATTERN = st.recursive(
     st.builds("".join, st.lists(st.builds("{}{}".format, _LETTER, _REPEAT), min_size=1, max_size=3)),
     lambda inner: st.one_of(
-        st.builds("(?:{}){}".format, inner, _REPEAT),
-        st.builds("(?:{}|{}){}".format, inner, inner, _REPEAT),
-        st.builds("{}{}".format, inner, inner),
+        st.builds("(?:{}){}".format, inner, st.sampled_from(["", "?"])),
+        st.builds("({}|{})".format, inner, inner),
+        st.builds("^{}".format, inner),
+        st.builds("{}$".format, inner),
     ),
     max_leaves=4,
 )
-_PUMPED = [unit * 40 + end for unit in ("a", "b", "ab", "aab", "ba") for end in ("", "\n", "c")]
 
 
-@given(_PATTERN)
+@given(_PATTERN, st.text(alphabet="abé B7٣._\n\u00a0ß", max_size=12))
 @settings(max_examples=300, deadline=None)
-def test_no_pattern_that_is_taken_hangs(text: str) -> None:
-    try:
-        pattern = compile_pattern(text + "!")
-    except PatternError:
-        return
-    begun = time.perf_counter()
-    for each in _PUMPED:
-        pattern.search(each)
-    assert time.perf_counter() - begun < 5
+def test_any_pattern_matches_the_texts_that_python_says_it_matches(text: str, said: str) -> None:
+    expected = re.search(text, said, re.IGNORECASE)
+    found = compile_pattern(text).search(said)
+    assert (expected is None) == (found is None)
+    if expected is not None and found is not None:
+        assert expected[0].rstrip("\n") == (found[0] or "").rstrip("\n")
+
+
+def test_case_counts_where_it_is_asked_for() -> None:
+    assert compile_pattern("^Sorry").search("sorry, no")
+    assert not compile_pattern("^Sorry", ignore_case=False).search("sorry, no")
+
+
+def test_but_not_anywhere_in_the_text_undoes_a_match() -> None:
+    pattern = compile_pattern(r"\byes\b", r"\byes,? but\b")
+    assert pattern.search("Yes, please.")
+    assert not pattern.search("yes, but not today")
+    assert not pattern.search("Well, yes. I mean: yes but later")
+    assert list(pattern.finditer("yes but yes")) == []
+
+
+def test_half_a_character_in_a_text_does_no_harm() -> None:
+    found = compile_pattern(r"yes (\w+)").search("\ud83d yes José")
+    assert found is not None
+    assert found[1] == "José"
 
 
 def test_only_the_beginning_of_a_text_is_searched() -> None:
@@ -115,70 +119,32 @@ def test_only_the_beginning_of_a_text_is_searched() -> None:
     assert len(list(pattern.finditer("needle" * LONGEST))) == LONGEST // 6
 
 
-@pytest.mark.parametrize("text", ["(", "a{2,1}", "[z-a]", r"(?P<n>a)(?P<n>b)"])
-def test_what_is_no_pattern_is_said_by_re_itself(text: str) -> None:
-    with pytest.raises(re.error):
-        compile_pattern(text)
-
-
-def test_a_pattern_that_is_taken_is_fast_on_a_long_text() -> None:
-    begun = time.perf_counter()
-    compile_pattern("(user|reservation) .*not found").search("user n" * 10_000)
-    assert time.perf_counter() - begun < 5
-
-
-def test_a_list_of_many_words_is_looked_at_soon() -> None:
-    begun = time.perf_counter()
-    words = "|".join(f"{chr(97 + n % 26)}x{n}y{n}" for n in range(500))
-    compile_pattern(words)
-    with pytest.raises(PatternError, match="too many parts"):
-        compile_pattern(f"(?:{words})*z")
-    assert time.perf_counter() - begun < 5
-
-
 @pytest.mark.parametrize(
-    ("text", "unit", "end"),
+    ("text", "why"),
     [
-        (r"\w+[.-]?\w+@\w+", "a", ""),
-        (r"\d+,?\d+ ?EUR", "1", ""),
-        (r"[\d ]*\d+ EUR", "1", ""),
-        (r"\s*\s*x", " ", ""),
-        (r"\border.*refund.*please", "order refund ", ""),
-        (r"\b.*a.*b", "a ", ""),
-        ("(?:(?=a*b)a)*c", "a", "b"),
-        ("(?:(?!a*c)a)*d", "a", ""),
-        ("(?>a*b?)*c", "a", ""),
-        ("^.*a.*b.*c", "ab", ""),
+        ("(", "`(` is not a pattern: missing )"),
+        ("a{2,1}", "invalid repetition size"),
+        ("[z-a]", "invalid character class range"),
+        ("yes(?! but)", "write what must not stand in the text under `but_not`"),
+        ("(?<!not )proceed", "write what must not stand in the text under `but_not`"),
+        (r"(a)\1", "nothing refers back to a group"),
+        ("(?x) a b", "of several patterns make a list"),
+        ("(?:a++)+b", "nothing is tried twice here"),
+        (r"\b(yes|sí)\b", r"`\b` knows the letters a to z only, not `í`"),
+        (r"(\w+ ?){1,900}!", "pattern too large"),
     ],
 )
-def test_what_costs_more_than_the_square_of_a_text_searches_less_of_it(text: str, unit: str, end: str) -> None:
-    pattern = compile_pattern(text)
-    assert SHORTEST <= pattern.longest < 2_500
-    begun = time.perf_counter()
-    pattern.search((unit * LONGEST)[: pattern.longest - len(end)] + end)
-    pattern.search((unit * LONGEST)[: LONGEST - len(end)] + end)
-    assert time.perf_counter() - begun < 10
-
-
-def test_a_word_boundary_is_no_anchor() -> None:
-    assert compile_pattern(r"\border.*refund.*please").longest == compile_pattern("order.*refund.*please").longest
-    assert compile_pattern("^order.*refund").longest == compile_pattern(r"\Aorder.*refund").longest
-    assert compile_pattern("(?m)^.*a.*b").longest < compile_pattern("^.*a.*b").longest
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["(user|reservation) .*not found", r"flight (?P<f>\S+) not found on (?P<d>\S+)", "order.{0,80}cancel.{0,80}please"],
-)
-def test_common_patterns_search_all_of_a_long_text(text: str) -> None:
-    assert compile_pattern(text).longest == LONGEST
-    assert compile_pattern(r"[\w.+-]+@[\w-]+\.[\w.]+").longest > 5_000
+def test_what_cannot_be_searched_for_is_refused_with_the_cure(text: str, why: str) -> None:
+    with pytest.raises(PatternError, match=re.escape(why)):
+        compile_pattern(text)
+    with pytest.raises(PatternError, match=re.escape(why)):
+        compile_pattern("yes", text)
 
 
 def _patterns(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for name, item in value.items():
-            if name in ("says", "text", "absent", "refused", "pattern") and isinstance(item, str):
+            if name in ("says", "text", "absent", "refused", "pattern", "but_not") and isinstance(item, str):
                 yield item
             yield from _patterns(item)
     elif isinstance(value, list):
@@ -186,8 +152,17 @@ def _patterns(value: Any) -> Iterator[str]:
             yield from _patterns(item)
 
 
-def test_the_patterns_of_shipped_packs_search_all_of_a_long_text() -> None:
-    files = (Path(bylaw.__file__).parent / "packs").rglob("*.yaml")
-    found = {text for file in files for text in _patterns(yaml.safe_load(file.read_text()))}
+def test_the_patterns_of_shipped_packs_find_what_python_finds() -> None:
+    files = list((Path(bylaw.__file__).parent / "packs").rglob("*.yaml"))
+    found = {text for file in files for text in _patterns(yaml.safe_load(file.read_text(encoding="utf-8")))}
     assert len(found) > 10
-    assert [text for text in found if compile_pattern(text).longest < LONGEST] == []
+    texts = [
+        "user sara_doe_496 not found",
+        "Error: flight HAT001 not found on date 2024-05-20",
+        "Yes, but I’d like to know the price first. How do we proceed?",
+        "I am out-of-state; that's correct, please confirm if it is free",
+        "Patient P-7 not found",
+    ]
+    for text in found:
+        for said in texts:
+            assert (re.search(text, said, re.IGNORECASE) is None) == (compile_pattern(text).search(said) is None)

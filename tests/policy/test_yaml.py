@@ -1,7 +1,7 @@
 """YAML as authors expect it: no surprises, every value with its line."""
 
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -101,10 +101,10 @@ def test_a_binary_file_is_not_text(content: bytes, tmp_path: Path) -> None:
 
 
 def test_ten_megabytes_are_refused_at_once() -> None:
-    started = perf_counter()
+    started = process_time()
     with pytest.raises(YamlError, match="keep it under 1,000,000; split it"):
         read_yaml("- {note: a long case}\n" * 500_000, file="a.yaml")
-    assert perf_counter() - started < 1
+    assert process_time() - started < 1
 
 
 def test_laughs_are_not_a_billion() -> None:

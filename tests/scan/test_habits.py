@@ -4,13 +4,14 @@ import random
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.errors import RecordError
 from bylaw.scan import Scan, scan
 from bylaw.scan.interval import wilson
 from bylaw.trace import Trajectory
+from tests.examples import examples
 
 from .library import Talk, loan, member, visit, visits
 
@@ -120,7 +121,7 @@ def test_a_look_up_needed_in_some_cases_stands_out_by_being_rare_elsewhere() -> 
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_the_order_of_conversations_changes_nothing(order: random.Random) -> None:
     logs = [visit(number, skip=("get_loan", "get_member", "")[min(2, number % 7)]) for number in range(30)]
     shuffled = logs.copy()

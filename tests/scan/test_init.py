@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.cli.init import init_pack, read_document
@@ -167,7 +167,6 @@ values = st.recursive(
     st.lists(st.tuples(names.filter(bool), st.dictionaries(names, values, max_size=3), values), min_size=1, max_size=4),
     st.text(st.sampled_from("ab .:\n-#|'\"?!&*"), min_size=3),
 )
-@settings(max_examples=60, deadline=None)
 def test_whatever_the_logs_hold_the_pack_loads(
     tmp_path_factory: pytest.TempPathFactory, calls: list[tuple[str, dict[str, object], object]], policy: str
 ) -> None:

@@ -3,11 +3,12 @@
 import json
 import tracemalloc
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from bylaw.trace import Call, Event, Message, Result, Trajectory, read
 from bylaw.trace.transcript import Transcript
+from tests.examples import examples
 
 texts = some.text(some.characters(codec="utf-8"), min_size=1, max_size=12)
 values = some.recursive(
@@ -69,7 +70,7 @@ def to_chat(events: list[Event], *, strings: bool) -> list[dict]:
     return messages
 
 
-@settings(max_examples=150, deadline=None)
+@examples(100)
 @given(some.lists(conversations(), min_size=1, max_size=3), some.booleans(), some.booleans())
 def test_reading_what_was_written_gives_the_same_events(tmp_path_factory, talks, strings, ascii_only):
     path = tmp_path_factory.mktemp("law") / "logs.jsonl"
@@ -104,7 +105,7 @@ def pair_slowly(calls: list[tuple[str, int]], results: list[str]) -> list[int | 
 ids = some.sampled_from(["", "1", "2", "3"])
 
 
-@settings(max_examples=300, deadline=None)
+@examples(200)
 @given(some.lists(some.lists(ids, max_size=3), max_size=4), some.lists(ids, max_size=8))
 def test_results_pair_with_calls_by_id_then_by_order(turns, results):
     transcript = Transcript()

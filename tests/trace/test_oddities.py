@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from bylaw.errors import BylawError, RecordError
 from bylaw.trace import Trajectory, read
+from tests.examples import examples
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "traces"
 CHAT = [
@@ -90,7 +91,7 @@ def spoil(value: Any, data: Any) -> Any:
     return data.draw(oddities)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(200)
 @given(some.sampled_from(sorted(DOCUMENTS)), some.data())
 def test_no_oddity_stops_the_reading(tmp_path_factory, name, data):
     records = list(DOCUMENTS[name])
@@ -106,7 +107,7 @@ def test_no_oddity_stops_the_reading(tmp_path_factory, name, data):
         pass
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60)
 @given(some.sampled_from(sorted(DOCUMENTS)), some.data(), some.booleans())
 def test_no_damaged_byte_stops_the_reading(tmp_path_factory, name, data, packed):
     content = bytearray("".join(json.dumps(record) + "\n" for record in DOCUMENTS[name]).encode())

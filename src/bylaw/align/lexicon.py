@@ -7,7 +7,7 @@ few policies use them; words of one everyday meaning count as one.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
@@ -66,6 +66,10 @@ class Lexicon:
         spread = Counter(word for each in words.values() for word in each)
         count = max(1, len(words))
         self._weights = {word: math.log(1 + count / times) for word, times in spread.items()}
+        self._users: dict[str, list[str]] = {}
+        for name, used in words.items():
+            for word in used:
+                self._users.setdefault(word, []).append(name)
         self._unknown = UNKNOWN * max(self._weights.values(), default=1.0)
         self.entries: dict[str, Entry] = {}
         for name, said in texts.items():
@@ -91,17 +95,23 @@ class Lexicon:
     def is_known(self, word: str) -> bool:
         return word in self._weights
 
-    def alike(self, words: frozenset[str], entry: Entry) -> float:
-        """How alike words are to the best wording of a policy, from 0 to 1."""
+    def closest(self, words: frozenset[str], least: float) -> Iterator[tuple[float, Entry]]:
+        """The policies that words are alike to, each with how much, from 0 to 1, if it may be `least` or more."""
         total = self.weight(words)
-        if not total:
-            return 0.0
-        inside = self.weight(words & entry.words) / total
-        best = max(
-            (self.weight(words & wording.words) / wording.total for wording in entry.wordings if wording.total),
-            default=0.0,
-        )
-        return 2 * inside * best / (inside + best) if inside + best else 0.0
+        shared: dict[str, float] = {}
+        for word in words:
+            weight = self._weights.get(word, 0.0)
+            for name in self._users.get(word, ()):
+                shared[name] = shared.get(name, 0.0) + weight
+        # How alike two are is the harmonic mean of two shares: where one is small, the other cannot make up for it.
+        enough = total * least / (2 - least)
+        for name, weight in shared.items():
+            if weight >= enough:
+                entry = self.entries[name]
+                inside = weight / total
+                best = max(self.weight(words & way.words) / way.total for way in entry.wordings if way.total)
+                if best:
+                    yield 2 * inside * best / (inside + best), entry
 
     def words(self, text: str) -> list[str]:
         """The words of a text that count, those of one meaning as one."""
@@ -162,11 +172,12 @@ def _choices(pack: Pack, policy: Policy) -> frozenset[str]:
     guard = pack.guards.get(policy.id)
     if guard is None:
         return frozenset()
+    facts = guard.facts
     words = [
         value
         for entity in pack.schema.entities.values()
         for field in entity.fields.values()
-        if f"{entity.name}.{field.name}" in guard.facts
+        if f"{entity.name}.{field.name}" in facts
         for value in field.values
     ]
     keys, read = guard.arguments

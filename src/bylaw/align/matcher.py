@@ -7,6 +7,7 @@ any of these wrong.
 
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 from msgspec import Struct
@@ -17,8 +18,14 @@ from bylaw.engine.pack import Pack
 
 ALIKE = 0.5
 """How alike a rule-like statement must be to a policy to state it."""
+SHARED = 0.08
+"""What a value that a policy has too adds."""
+KNOWLEDGE = 0.15
+"""What a policy lacks that only says how to read the others."""
 LONGEST_HEAD = 7
 """Words of `The policies for this`, which say that rules follow and are none."""
+REMEMBERED = 20_000
+"""Statements whose reading is kept: thoughts of one model say the same again and again."""
 LEAST = 0.3
 CUT = 0.6
 """A statement is cut in two where its parts are more like their policies than the whole, by weight of words."""
@@ -54,24 +61,31 @@ class Matcher:
 
     def __init__(self, pack: Pack) -> None:
         self._lexicon = Lexicon(pack)
-        self._entries = list(self._lexicon.entries.values())
+        self._read = lru_cache(maxsize=REMEMBERED)(self._read_statement)
 
     def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
         """B and C of a thought."""
         recalled: set[str] = set()
         made_up: list[str] = []
         for statement in statements(thought):
-            for part, entry in self._parts(statement):
-                if entry is None:
-                    if self._weighs(part):
-                        made_up.append(part)
-                elif entry.policy.kind == "knowledge":
-                    continue
-                elif self._is_right(part, entry, known):
-                    recalled.add(entry.policy.id)
+            here = frozenset(value.key for value in values_in(statement.text) if value.key in known)
+            for part, policy in self._read(statement, here):
+                if policy:
+                    recalled.add(policy)
                 else:
                     made_up.append(part)
         return Mentions(frozenset(recalled), tuple(made_up))
+
+    def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> list[tuple[str, str]]:
+        """The parts of a statement that state something, each with its policy; with none where it is made up."""
+        found: list[tuple[str, str]] = []
+        for part, entry in self._parts(statement):
+            if entry is None:
+                if self._weighs(part):
+                    found.append((part, ""))
+            elif entry.policy.kind != "knowledge":
+                found.append((part, entry.policy.id if self._is_right(part, entry, known) else ""))
+        return found
 
     def _parts(self, said: "Statement") -> list[tuple[str, Entry | None]]:
         """A statement cut where its parts, taken alone, are each more like a policy than together."""
@@ -103,12 +117,11 @@ class Matcher:
         keys = {value.key for value in values_in(text) if value.kind != "count" or len(str(value.value)) > 1}
         found: Entry | None = None
         most = 0.0
-        for entry in self._entries:
-            score = self._lexicon.alike(words, entry)
+        for score, entry in self._lexicon.closest(words, ALIKE - SHARED):
             if keys & entry.values:
-                score += 0.08
+                score += SHARED
             if entry.policy.kind == "knowledge":
-                score -= 0.15
+                score -= KNOWLEDGE
             if score > most:
                 most, found = score, entry
         return (most, found) if most >= ALIKE else (most, None)

@@ -1,6 +1,5 @@
 """A pack's `rules.yaml`, compiled: its predicates, each with a way to a value, and its rules."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
@@ -19,6 +18,9 @@ from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule, read_rule
 
 WAYS = ("tool", "effect", "message", "turn", "pattern", "said", "returned", "code", "detector", "guard", "question")
+
+_BESIDE = {"tool": ("when",), **dict.fromkeys(("pattern", "said", "returned"), ("but_not",))}
+"""What may stand beside a way, apart from a description."""
 
 Find = Callable[[Act], bool | None]
 
@@ -105,7 +107,7 @@ class RulesReader:
             return Predicate(name, description, "")
         way = ways[0]
         value = body[way]
-        known = {way, "description", *(("when",) if way == "tool" else ())}
+        known = {way, "description", *_BESIDE.get(way, ())}
         for key in sorted(body.keys() - known):
             self._fault(f"`{key}` means nothing here", *at, key, hint=f"known beside `{way}`: {_listed(known - {way})}")
         match way:
@@ -130,7 +132,7 @@ class RulesReader:
                     self._fault(f"`{value}` is nothing a turn can be", *at, hint=f"known: {', '.join(TURNS)}")
                 return Predicate(name, description, way, find)
             case "pattern" | "said" | "returned":
-                return Predicate(name, description, way, self._search(way, str(value), at))
+                return Predicate(name, description, way, self._search(way, value, str(body.get("but_not", "")), at))
             case "code":
                 return self._code(name, description, str(value), at)
             case "detector":
@@ -145,21 +147,29 @@ class RulesReader:
             case _:
                 return Predicate(name, description, way)
 
-    def _search(self, way: str, pattern: str, at: tuple[str, ...]) -> Find | None:
-        try:
-            search = compile_pattern(pattern).search
-        except re.error as error:
-            self._fault(f"`{pattern}` is not a pattern: {error}", *at)
+    def _search(self, way: str, value: Any, but_not: str, at: tuple[str, ...]) -> Find | None:
+        """Whether a text matches: one of the patterns, and neither its own `but_not` nor that of all."""
+        entries = cast(list[Any], value) if isinstance(value, list) else [value]
+        records: list[dict[str, Any]] = [each if isinstance(each, dict) else {"pattern": each} for each in entries]
+        if not all(each.get("pattern") for each in records):
+            self._fault(f"`{at[-1]}` has an entry without a `pattern`", *at)
             return None
+        try:
+            patterns = [compile_pattern(str(each["pattern"]), str(each.get("but_not", ""))) for each in records]
+            never = compile_pattern(but_not) if but_not else None
         except PatternError as error:
             place = self._source.place(*at) if self._source is not None else ""
             self.faults.append(PatternError(error.message, place=place, hint=error.hint))
             return None
+
+        def found(text: str) -> bool:
+            return any(each.search(text) for each in patterns) and (never is None or never.search(text) is None)
+
         if way == "said":
-            return lambda act: any(search(text) is not None for text in act.sayings if text)
+            return lambda act: any(found(text) for text in act.sayings if text)
         if way == "returned":
-            return lambda act: any(search(text) is not None for text in act.returns() if text)
-        return lambda act: search(act.text) is not None
+            return lambda act: any(found(text) for text in act.returns() if text)
+        return lambda act: found(act.text)
 
     def _code(self, name: str, description: str, text: str, at: tuple[str, ...]) -> Predicate:
         schema = self._schema

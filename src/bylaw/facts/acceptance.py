@@ -34,7 +34,7 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
     if not isinstance(content, str):
         content = bytes(content).decode("utf-8", "replace")
     if tool is not None and tool.refused:
-        return compile_pattern(tool.refused, 0).search(content) is None
+        return compile_pattern(tool.refused, ignore_case=False).search(content) is None
     if result.error is False:
         return True
     head = content.lstrip()[:64]

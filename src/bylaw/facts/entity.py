@@ -22,6 +22,8 @@ class Saying(Struct, frozen=True):
     argument: str = ""
     says: str = ""
     value: Any = None
+    but_not: str = ""
+    """A message with this in it says nothing of the kind."""
 
 
 class Field(Struct, frozen=True):

@@ -1,6 +1,5 @@
 """A pack's entities, observations and changes, compiled once from its YAML."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast, get_args
 
@@ -162,14 +161,16 @@ class SchemaReader:
             self._fault(f"origin `{origin}` is none of system, user, context", *at)
             origin = "system"
         sayings = tuple(
-            Saying(str(s.get("argument", "")), str(s.get("says", "")), s.get("value"))
+            Saying(str(s.get("argument", "")), str(s.get("says", "")), s.get("value"), str(s.get("but_not", "")))
             for s in cast(list[dict[str, Any] | None], record.get("from", []))
             if s is not None
         )
         for saying in sayings:
             if not saying.argument and not saying.says:
                 self._fault("`from` needs `argument` or `says`", *at)
-            self._pattern(saying.says or ".", at)
+            if saying.but_not and not saying.says:
+                self._fault("`but_not` means nothing without `says`", *at)
+            self._pattern(saying.says, at, but_not=saying.but_not)
         claims = tuple(
             (value, tuple(str(phrase) for phrase in phrases))
             for value, phrases in cast(dict[str, list[str] | None], record.get("claims") or {}).items()
@@ -323,11 +324,9 @@ class SchemaReader:
             self._fault(error.message, *at, hint=error.hint)
             return None
 
-    def _pattern(self, text: Any, at: tuple[str | int, ...]) -> Pattern | None:
+    def _pattern(self, text: Any, at: tuple[str | int, ...], *, but_not: str = "") -> Pattern | None:
         try:
-            return compile_pattern(str(text))
-        except re.error as error:
-            self._fault(f"`{text}` is not a pattern: {error}", *at)
+            return compile_pattern(str(text), but_not)
         except PatternError as error:
             self.faults.append(PatternError(error.message, place=self._place(*at), hint=error.hint))
         return None

@@ -30,7 +30,7 @@ class Testimony:
             value = self._at.call.arguments.get(saying.argument) if saying.argument else None
             if value is not None:
                 return coerce(field, value)
-        patterns = [(compile_pattern(saying.says), saying.value) for saying in field.sayings if saying.says]
+        patterns = [(compile_pattern(each.says, each.but_not), each.value) for each in field.sayings if each.says]
         for step, text in reversed(self._ledger.said) if patterns else ():
             if step >= self._at.step:
                 continue

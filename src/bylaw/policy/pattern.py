@@ -1,102 +1,113 @@
-"""Regular expressions that a pack brings along: refused where one text could keep them busy for ever.
+"""Regular expressions that a pack brings along, searched by RE2: in time that grows no faster than the text.
 
-Python's engine goes back and tries again. Under a repeat, a text that can be read in two ways costs twice as much with
-every round: that is refused when the pack loads. Repeats in a row that can hand letters to each other cost their
-product: such a pattern searches only as much of a text as surely takes no more than a second or two.
+Patterns are written as Python's are. RE2 looks neither back nor ahead, which `but_not` makes up for: a text matches
+where the pattern is found in it and `but_not` is not.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any, Protocol, cast
+
+import re2  # pyright: ignore[reportMissingTypeStubs]
 
 from bylaw.errors import BylawError
-from bylaw.policy.ambiguity import Automaton, Letters, Node, parse
-from bylaw.policy.effort import Effort
 
 LONGEST = 20_000
 """How many characters of a text are searched, at most."""
-SHORTEST = 500
-"""A pattern that cannot search so many in time is refused."""
-MOST_NANOSECONDS = 2 * 10**9
-"""What a search may take at worst, on a text made for that."""
+_RE2: Any = re2
 
 
 class PatternError(BylawError):
-    """A pattern of a pack could take for ever on some text."""
+    """A pattern of a pack cannot be searched for."""
 
     code = "BY409"
 
 
+class Match(Protocol):
+    """What was found: the part of `re.Match` that is used."""
+
+    @property
+    def lastindex(self) -> int | None: ...
+    def __getitem__(self, group: int | str, /) -> str | None: ...
+    def groupdict(self) -> dict[str, str | None]: ...
+
+
 class Pattern:
-    """A pattern that was looked at; it searches the first characters of a text."""
+    """A pattern, and what must not stand in the same text."""
 
-    __slots__ = ("_compiled", "longest")
+    __slots__ = ("_but_not", "_pattern")
 
-    def __init__(self, compiled: re.Pattern[str], longest: int) -> None:
-        self._compiled = compiled
-        self.longest = longest
-        """How many characters: fewer than LONGEST where its repeats can hand letters to each other."""
+    def __init__(self, text: str, but_not: str, *, ignore_case: bool) -> None:
+        self._pattern = _compile(text, ignore_case)
+        self._but_not = _compile(but_not, ignore_case) if but_not else None
 
-    def search(self, text: str) -> re.Match[str] | None:
+    def search(self, text: str) -> Match | None:
         """The first match, or None."""
-        return self._compiled.search(text, 0, self.longest)
+        return next(self.finditer(text), None)
 
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+    def finditer(self, text: str) -> Iterator[Match]:
         """Every match, one after the other."""
-        return self._compiled.finditer(text, 0, self.longest)
+        text = text[:LONGEST]
+        if not text.isascii():
+            # Half of a character, as a log may hold it, is not UTF-8; a question mark stands in for it.
+            text = text.encode("utf-8", "replace").decode("utf-8")
+        if self._but_not is not None and self._but_not.search(text) is not None:
+            return iter(())
+        return cast(Iterator[Match], self._pattern.finditer(text))
 
 
 @lru_cache(maxsize=1024)
-def compile_pattern(text: str, flags: int = re.IGNORECASE) -> Pattern:
-    """The pattern, ready to search; `re.error` where it is none, PatternError where it could take for ever."""
-    compiled = re.compile(text, flags)
-    tree = parse(text, flags)
-    dot_is_all = bool(compiled.flags & re.DOTALL) or _DOTS.search(text) is not None
-    letters = Letters(tree, dot_is_all=dot_is_all)
-    fault = _fault(tree, letters)
-    longest = _longest(tree, letters, compiled.flags) if fault is None else 0
-    if fault is None and longest < SHORTEST:
-        fault = "its repeats can hand letters to each other", "bound them, as in `.{0,80}`"
-    if fault is not None:
-        raise PatternError(f"`{text[:200]}` could take for ever on some text: {fault[0]}", hint=fault[1])
-    return Pattern(compiled, longest)
+def compile_pattern(text: str, but_not: str = "", *, ignore_case: bool = True) -> Pattern:
+    """The pattern, ready to search; PatternError where it cannot be."""
+    return Pattern(text, but_not, ignore_case=ignore_case)
 
 
-_DOTS = re.compile(r"\(\?[a-zA-Z]*s")
-"""Sets a flag for a part of a pattern by which a dot takes line breaks too."""
+def _compile(text: str, ignore_case: bool) -> Any:
+    options = _RE2.Options()
+    options.case_sensitive = not ignore_case
+    options.log_errors = False
+    if "\\b" in text and (letter := next((c for c in text if c.isalnum() and not c.isascii()), None)):
+        hint = r"for a word's end write `(?:\P{L}|$)`, for its beginning `(?:^|\P{L})`"
+        raise PatternError(rf"`{_short(text)}`: `\b` knows the letters a to z only, not `{letter}`", hint=hint)
+    try:
+        return _RE2.compile(_translated(text), options)
+    except _RE2.error as error:
+        reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        hint = next((cure for sign, cure in _CURES if sign.search(text)), "")
+        raise PatternError(f"`{_short(text)}` is not a pattern: {reason}", hint=hint) from None
 
 
-def _fault(tree: Sequence[Node], letters: Letters) -> tuple[str, str] | None:
-    """What is wrong with a pattern, and what to do about it."""
-    waiting: list[Sequence[Node]] = [tree]
-    while waiting:
-        part = waiting.pop()
-        automaton = Automaton(letters, part)
-        if not automaton.is_too_large and automaton.is_ambiguous():
-            return (
-                "under a repeat, the same letters can be read in more than one way",
-                "let nothing under a repeat vary so that the next round could take it over",
-            )
-        if automaton.is_too_large:
-            return "it has too many parts to tell", "split it into several patterns"
-        waiting.extend(automaton.inner)
-    return None
+_CURES = (
+    (re.compile(r"\(\?<?[=!]"), "nothing looks ahead or back: write what must not stand in the text under `but_not`"),
+    (re.compile(r"\(\?[a-zA-Z]*x"), "write it without blanks and comments; of several patterns make a list"),
+    (re.compile(r"\\[1-9]|\(\?P="), "nothing refers back to a group: write out what may stand there"),
+    (re.compile(r"[*+?}]\+|\(\?>"), "leave out the second `+`, or `?>`: nothing is tried twice here"),
+)
+"""What Python's patterns have and RE2's do not, and what to write instead."""
+
+_PARTS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\u[0-9a-fA-F]{4}|\\.|\{,(?=\d+\})|\$", re.DOTALL)
+_IN_CLASS = re.compile(r"\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)
+_LETTERS = {r"\w": r"\p{L}\p{N}_", r"\d": r"\p{Nd}", r"\s": r"\s\x{85}\p{Z}"}
 
 
-def _longest(tree: Sequence[Node], letters: Letters, flags: int) -> int:
-    """How many characters can be searched in time; 0 where these are too few."""
-    begins = str(tree[0][1]) if tree and tree[0][0] == "AT" else ""
-    is_anchored = begins == "AT_BEGINNING_STRING" or (begins == "AT_BEGINNING" and not flags & re.MULTILINE)
+def _translated(text: str) -> str:
+    """The pattern as RE2 reads it: letters and digits of all alphabets, `$` before a last line break too."""
+    end = "$" if re.search(r"\(\?[a-zA-Z]*m", text) else r"(?:\n?\z)"
 
-    def is_in_time(length: int) -> bool:
-        return Effort(letters, tree, length).nanoseconds(is_anchored=is_anchored) <= MOST_NANOSECONDS
+    def translate(part: re.Match[str]) -> str:
+        if part[0][0] == "[":
+            return _IN_CLASS.sub(lambda each: _LETTERS.get(each[0]) or _escape(each[0]), part[0])
+        if letters := _LETTERS.get(part[0].lower()):
+            return f"[{letters}]" if part[0].islower() else f"[^{letters}]"
+        return {"{,": "{0,", "$": end, r"\Z": r"\z"}.get(part[0]) or _escape(part[0])
 
-    if is_in_time(LONGEST):
-        return LONGEST
-    if not is_in_time(SHORTEST):
-        return 0
-    enough, too_many = SHORTEST, LONGEST
-    while too_many - enough > enough // 20:
-        middle = (enough + too_many) // 2
-        enough, too_many = (middle, too_many) if is_in_time(middle) else (enough, middle)
-    return enough
+    return _PARTS.sub(translate, text)
+
+
+def _escape(text: str) -> str:
+    return rf"\x{{{text[2:]}}}" if text[:2] == r"\u" and len(text) == 6 else text
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}..."

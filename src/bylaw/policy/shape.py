@@ -90,7 +90,7 @@ _FIELD = Record(
     {
         **dict.fromkeys(("type", "origin", "question", "description"), SCALAR),
         "values": Many(SCALAR),
-        "from": Many(Record({"argument": SCALAR, "says": SCALAR, "value": ANY})),
+        "from": Many(Record({"argument": SCALAR, "says": SCALAR, "but_not": SCALAR, "value": ANY})),
         "claims": Named(Many(SCALAR)),
         "default": ANY,
         "private": FLAG,
@@ -124,7 +124,17 @@ _POLICY = Record(
     }
 )
 _RULE = Record({"id": SCALAR, "policy": SCALAR, "formula": SCALAR, "weight": NUMBER, "hard": FLAG}, open=True)
-_PREDICATE = Record({"tool": _NAMES, "description": SCALAR, "when": SCALAR}, open=True)
+_PATTERNS = Either((SCALAR, Many(Either((SCALAR, Record({"pattern": SCALAR, "but_not": SCALAR}))))))
+_PREDICATE = Record(
+    {
+        "tool": _NAMES,
+        "description": SCALAR,
+        "when": SCALAR,
+        **dict.fromkeys(("pattern", "said", "returned"), _PATTERNS),
+        "but_not": SCALAR,
+    },
+    open=True,
+)
 _EVENT = Record(
     {"user": SCALAR, "agent": SCALAR, "call": SCALAR, "args": _ANYTHING, "result": ANY, "error": FLAG, "turn": WHOLE}
 )

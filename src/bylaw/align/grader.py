@@ -1,0 +1,177 @@
+"""The reward of what a model wrote at a turn: all that `reward` needs, found from the text and the gold turn."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Literal, cast
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.align.matcher import Matcher, Reader
+from bylaw.align.output import Output, read_output
+from bylaw.align.reward import PAPER, Judged, Reward, Switches, Text, ToolCall, Turn, score
+from bylaw.align.slot import Slot, f1
+from bylaw.align.stem import values_in
+from bylaw.engine.pack import Pack
+from bylaw.engine.session import Session
+from bylaw.engine.verdict import Verdict, worst
+from bylaw.trace.event import Call, Event, Message, Result
+
+Term = Literal["format", "turn", "policy_recall", "hallucination", "length", "compliance"]
+TERMS: tuple[Term, ...] = ("format", "turn", "policy_recall", "hallucination", "length", "compliance")
+_TAKEN_OFF = frozenset(("hallucination", "length", "compliance"))
+
+Judge = Callable[[str, str], float]
+"""Marks a reply from 0 to 10 beside the gold reply (the paper's way, with a model)."""
+
+
+class Said(Struct, frozen=True):
+    """The reply that was due."""
+
+    text: str
+
+
+class Gold(Struct, frozen=True):
+    """One turn as it should be: a row of the data for reinforcement learning, as far as the reward needs it."""
+
+    required: tuple[str, ...]
+    expected: dict[str, Any]
+    """`{"tool": ..., "arguments": {...}}` or `{"text": ...}`."""
+    slots: tuple[Slot, ...] = ()
+    prompt: tuple[dict[str, Any], ...] = ()
+    """The messages before the turn: values shown in them are no policy's, and the guards look at them."""
+
+    def due(self) -> ToolCall | Said:
+        """What was due."""
+        return msgspec.convert(self.expected, ToolCall if "tool" in self.expected else Said)
+
+
+class Grader:
+    """Grades outputs against gold turns under one pack."""
+
+    def __init__(
+        self,
+        pack: Pack,
+        *,
+        reader: Reader | None = None,
+        judge: Judge | None = None,
+        switches: Switches = PAPER,
+        terms: Collection[Term] = TERMS,
+    ) -> None:
+        self._pack = pack
+        self._reader = reader or Matcher(pack)
+        self._judge = judge
+        self._switches = switches
+        self._terms = frozenset(terms)
+
+    def grade(self, output: str, gold: Gold) -> Reward:
+        """The reward of one output."""
+        read = read_output(output)
+        thought = _thought(read, output)
+        found = self._reader.mentions(thought, _shown(gold.prompt))
+        predicted = ToolCall(read.tool, read.arguments) if read.tool is not None else Text(read.text or read.rest)
+        due = gold.due()
+        expected = due if isinstance(due, ToolCall) else Judged(self._mark(predicted, due, gold.slots))
+        verdict = self._verdict(predicted, gold.prompt) if self._switches.compliance else None
+        turn = Turn(
+            frozenset(gold.required),
+            found.recalled,
+            len(found.made_up),
+            len(thought.split()),
+            read.is_formatted,
+            expected,
+            predicted,
+            verdict,
+        )
+        return score(turn, self._switches)
+
+    def total(self, output: str, gold: Gold) -> float:
+        """The sum of the terms that are in use."""
+        found = self.grade(output, gold)
+        return sum(
+            (-value if term in _TAKEN_OFF else value)
+            for term in TERMS
+            if term in self._terms and (value := getattr(found, term)) is not None
+        )
+
+    def totals(self, outputs: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[float]:
+        """The rewards of many outputs, each with its row of the data."""
+        return [self.total(output, gold_of(row)) for output, row in zip(outputs, rows, strict=True)]
+
+    def _mark(self, predicted: ToolCall | Text, due: Said, slots: Sequence[Slot]) -> float:
+        if isinstance(predicted, ToolCall) or not predicted.text:
+            return 0.0
+        if self._judge is not None:
+            return min(10.0, max(0.0, self._judge(due.text, predicted.text)))
+        return 10 * f1(slots, predicted.text, gold=due.text)
+
+    def _verdict(self, predicted: ToolCall | Text, prompt: Sequence[Mapping[str, Any]]) -> Verdict | None:
+        """What the guards say of a write on what was seen; None where nothing is written."""
+        if isinstance(predicted, Text):
+            return None
+        tool = self._pack.schema.tools.get(predicted.tool)
+        if tool is not None and tool.effect != "write":
+            return None
+        session = Session(self._pack, mode="none")
+        session.observe_all(events_of(prompt))
+        session.judge(Call(predicted.tool, predicted.arguments, turn=len(prompt) + 1))
+        return worst([verdict.determined for verdict in session.settle()[-1:]])
+
+
+def gold_of(row: Mapping[str, Any]) -> Gold:
+    """The gold turn of a row of data; a field may hold JSON text, as some trainers keep only texts."""
+    known = {name: row[name] for name in ("required", "expected", "slots", "prompt") if row.get(name) is not None}
+    parsed = {
+        name: msgspec.json.decode(value) if isinstance(value, str) and name != "prompt" else value
+        for name, value in known.items()
+    }
+    return msgspec.convert(parsed, Gold)
+
+
+def events_of(messages: Sequence[Mapping[str, Any]]) -> list[Event]:
+    """A conversation as it stands in a prompt: outputs in `content`, each result after the call it answers."""
+    events: list[Event] = []
+    last: int | None = None
+    for turn, message in enumerate(messages):
+        content = str(message.get("content") or "")
+        match message.get("role"):
+            case "user":
+                events.append(Message("user", content, turn=turn))
+            case "assistant":
+                read = read_output(content)
+                if read.tool is not None:
+                    last = len(events)
+                    events.append(Call(read.tool, read.arguments, turn=turn))
+                else:
+                    events.append(Message("agent", read.text or read.rest, turn=turn))
+                last = _native_calls(message, events, turn) if message.get("tool_calls") else last
+            case "tool":
+                events.append(Result(last, content))
+            case _:
+                pass
+    return events
+
+
+def _native_calls(message: Mapping[str, Any], events: list[Event], turn: int) -> int | None:
+    """Calls that stand beside the content, as in the OpenAI format."""
+    last: int | None = None
+    for call in cast(list[dict[str, Any]], message["tool_calls"]):
+        function = cast(dict[str, Any], call.get("function", call))
+        arguments: Any = function.get("arguments") or "{}"
+        last = len(events)
+        decoded: dict[str, Any] = msgspec.json.decode(arguments) if isinstance(arguments, str) else arguments
+        events.append(Call(str(function.get("name")), decoded, turn=turn))
+    return last
+
+
+def _thought(read: Output, output: str) -> str:
+    """The thought; one that is never closed is a thought to its end, and costs what it is long."""
+    if read.thought is not None:
+        return read.thought
+    _, opened, rest = output.partition("<think>")
+    return rest if opened else ""
+
+
+def _shown(prompt: Sequence[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
+    """The values that users and tools gave."""
+    texts = [str(message.get("content") or "") for message in prompt if message.get("role") in ("user", "tool")]
+    return frozenset(value.key for text in texts for value in values_in(text))

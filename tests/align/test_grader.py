@@ -1,0 +1,99 @@
+"""The reward of what a model wrote, from the text to the total."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from bylaw import load_pack
+from bylaw.align.grader import Gold, Grader, gold_of
+from bylaw.align.reward import Switches
+
+PACK = load_pack("clinic")
+GRADER = Grader(PACK)
+READ = '{"name": "get_patient", "arguments": {"patient_id": "P001"}}'
+RULE = "Records, contact details and proxies need a checked identity."
+LOOK = Gold(("identity-checked",), {"tool": "get_patient", "arguments": {"patient_id": "P001"}})
+ROW: dict[str, Any] = {
+    "required": ["confirm-before-change", "upgrade-balance"],
+    "expected": {"text": "I will change it to Silver for $0.00. Shall I?"},
+    "slots": [{"kind": "amount", "value": "0.00"}, {"kind": "question", "value": "confirm", "says": [r"\?"]}],
+    "prompt": [
+        {"role": "user", "content": "I want to be Silver."},
+        {"role": "assistant", "content": f"<think>a</think>{READ}"},
+        {"role": "tool", "content": '{"patient_id": "P001", "balance_due": "12.00", "membership_id": "M1"}'},
+    ],
+}
+
+
+def test_a_perfect_look_up_has_all_there_is() -> None:
+    assert GRADER.grade(f"<think>{RULE} I look it up.</think>{READ}", LOOK).total == 5
+
+
+def test_each_fault_costs_its_own_term() -> None:
+    bare = GRADER.grade(READ, LOOK)
+    assert (bare.format, bare.policy_recall, bare.turn) == (0, 0, 3)
+    wrong = GRADER.grade(f"<think>{RULE} Every visit costs at most $3.00.</think>{READ}", LOOK)
+    assert (wrong.policy_recall, wrong.hallucination) == (1, 0.5)
+    long = GRADER.grade(f"<think>{RULE} {'so ' * 400}</think>{READ}", LOOK)
+    assert (long.length, long.total) == (1, 4)
+    talk = GRADER.grade(f"<think>{RULE}</think>One moment.", LOOK)
+    assert (talk.turn, talk.total) == (0, 2)
+    floor = Grader(PACK, switches=Switches(mismatch="floor")).grade(f"<think>{RULE}</think>One moment.", LOOK)
+    assert floor.turn == -3
+
+
+def test_a_thought_that_is_never_closed_costs_its_length() -> None:
+    found = GRADER.grade("<think>" + "so " * 400, LOOK)
+    assert (found.format, found.length) == (0, 1)
+
+
+def test_a_reply_is_marked_by_its_slots_or_by_a_judge() -> None:
+    gold = gold_of(ROW)
+    both = GRADER.grade("<think></think>I will change it for $0.00. Shall I?", gold)
+    assert both.turn == 3
+    one = GRADER.grade("<think></think>I will change it. Shall I?", gold)
+    assert one.turn == pytest.approx(6 * (2 / 3) - 3)
+    judged = Grader(PACK, judge=lambda due, said: 7).grade("<think></think>Whatever.", gold)
+    assert judged.turn == pytest.approx(1.2)
+
+
+def test_the_compliance_term_is_the_guards_word_on_what_was_seen() -> None:
+    grader = Grader(PACK, switches=Switches(compliance=1))
+    gold = gold_of(ROW)
+
+    def fault(tool: str, **arguments: str) -> float | None:
+        call = json.dumps({"name": tool, "arguments": arguments})
+        return grader.grade(f"<think></think>{call}", gold).compliance
+
+    member = {"patient_id": "P001", "membership_id": "M1"}
+    assert fault("change_membership", **member, new_tier="silver") == 1  # a balance is owed, and was seen
+    assert fault("change_membership", **member, new_tier="standard") == 0
+    assert fault("update_contact", patient_id="P001", email="a@example.com") == 1  # identity never looked at
+    assert fault("get_patient", patient_id="P001") == 0
+    assert fault("fly_to_the_moon") == 0.5
+    assert grader.grade("<think></think>Hello.", gold).compliance == 0
+
+
+def test_terms_are_added_one_after_the_other() -> None:
+    output = f"<think>{RULE} Every visit costs at most $3.00.</think>{READ}"
+    totals = [
+        Grader(PACK, terms=terms).total(output, LOOK)
+        for terms in (("format",), ("format", "turn"), ("format", "turn", "policy_recall"))
+    ]
+    assert totals == [1, 4, 5]
+    assert Grader(PACK).total(output, LOOK) == GRADER.grade(output, LOOK).total == 4.5
+
+
+def test_rows_may_hold_json_text() -> None:
+    texts = {**ROW, "expected": json.dumps(ROW["expected"]), "slots": json.dumps(ROW["slots"])}
+    assert gold_of(texts) == gold_of(ROW)
+
+
+def test_many_outputs_are_graded_quickly() -> None:
+    outputs = [f"<think>{RULE} I saw ${n}.00 there. {'so ' * (n % 50)}</think>{READ}" for n in range(512)]
+    rows = [{**ROW, "expected": {"tool": "get_patient", "arguments": {"patient_id": "P001"}}}] * 512
+    start = time.process_time()
+    assert len(GRADER.totals(outputs, rows)) == 512
+    assert time.process_time() - start < 2
