@@ -3,10 +3,12 @@
 import os
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.command import bylaw
 from tests.examples import QUICK, THOROUGH
 
 pytest_plugins = ["tests.cpu_time"]
@@ -37,3 +39,19 @@ def _keep_bytecode() -> None:
 
 
 _keep_bytecode()
+
+
+class Demo(NamedTuple):
+    """What `bylaw demo` left and said."""
+
+    folder: Path
+    shown: str
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """`bylaw demo`, run once for all who only read what it wrote."""
+    folder = tmp_path_factory.mktemp("demo")
+    ran = bylaw(folder, "demo")
+    assert ran.returncode == 0, ran.stderr
+    return Demo(folder, ran.stdout)

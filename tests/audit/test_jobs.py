@@ -29,14 +29,24 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("jobs", [2, 3, 5])
-def test_any_number_of_workers_writes_the_same_bytes(logs: Path, tmp_path: Path, jobs: int) -> None:
+def audited(logs: Path, out: Path, jobs: int) -> dict[str, bytes]:
     files = (logs / "whole.jsonl", logs / "broken.jsonl.gz")
-    for number in (1, jobs):
-        audit(Request(files, "clinic", world=logs / "clinic.sqlite", jobs=number), tmp_path / str(number))
-    for name in WRITTEN:
-        assert (tmp_path / str(jobs) / name).read_bytes() == (tmp_path / "1" / name).read_bytes(), name
-    assert b'~2"' in (tmp_path / "1" / "calls.jsonl").read_bytes()
+    audit(Request(files, "clinic", world=logs / "clinic.sqlite", jobs=jobs), out)
+    return {name: (out / name).read_bytes() for name in WRITTEN}
+
+
+@pytest.fixture(scope="module")
+def alone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a single worker writes."""
+    return audited(logs, tmp_path_factory.mktemp("alone"), 1)
+
+
+@pytest.mark.parametrize("jobs", [2, 3, 5])
+def test_any_number_of_workers_writes_the_same_bytes(
+    logs: Path, alone: dict[str, bytes], tmp_path: Path, jobs: int
+) -> None:
+    assert audited(logs, tmp_path, jobs) == alone
+    assert b'~2"' in alone["calls.jsonl"]
 
 
 def test_an_audit_whose_worker_is_ended_from_outside_says_so(logs: Path, tmp_path: Path) -> None:

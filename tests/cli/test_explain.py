@@ -10,6 +10,7 @@ from rich.console import Console
 from bylaw.cli.explain import explain
 from bylaw.scan.example import MARK
 from tests.audit.logs import CAREFUL, Shop, record
+from tests.conftest import Demo
 from tests.docs.walkthrough import run
 
 Record = dict[str, Any]
@@ -112,13 +113,12 @@ def test_a_step_that_only_broke_a_rule_can_be_explained(tmp_path: Path) -> None:
     assert "what can be explained is at 4" in run("bylaw explain out t1 1", tmp_path).stdout
 
 
-def test_a_private_argument_stays_private_where_it_is_read_from_the_log_again(tmp_path: Path) -> None:
-    run("bylaw demo", tmp_path)
-    out = tmp_path / "bylaw-demo"
+def test_a_private_argument_stays_private_where_it_is_read_from_the_log_again(demo: Demo) -> None:
+    out = demo.folder / "bylaw-demo"
     kept = {json.loads(line)["trajectory"] for line in (out / "conversations.jsonl").read_text().splitlines()}
     calls = [json.loads(line) for line in (out / "calls.jsonl").read_text().splitlines()]
     call_ = next(line for line in calls if line["tool"] == "update_contact" and line["trajectory"] not in kept)
-    shown = run(f"bylaw explain bylaw-demo {call_['trajectory']} {call_['step']}", tmp_path).stdout
+    shown = run(f"bylaw explain bylaw-demo {call_['trajectory']} {call_['step']}", demo.folder).stdout
     assert '"patient_id": "P' in shown
     assert "[Patient." in shown
     assert "@" not in shown
@@ -190,11 +190,11 @@ def test_an_example_written_by_init_says_so_beside_the_sentence_it_cites() -> No
     assert f"{MARK} The patient was looked up." in out.getvalue()
 
 
-def test_piped_lines_end_in_no_blanks(tmp_path: Path) -> None:
+def test_piped_lines_end_in_no_blanks(tmp_path: Path, demo: Demo) -> None:
     shop = Shop(tmp_path)
     shop.logs(record(*CAREFUL, id="t1"))
     (tmp_path / "logs.jsonl").open("a").write("{broken\n")
     audited = run(f"bylaw audit logs.jsonl --pack {shop.pack}", tmp_path).stdout
     assert "1 record could not be read: see `skipped` in out/summary.json." in audited
-    for text in (audited, run("bylaw explain out t1 3", tmp_path).stdout, run("bylaw demo", tmp_path).stdout):
+    for text in (audited, run("bylaw explain out t1 3", tmp_path).stdout, demo.shown):
         assert text.splitlines() == [line.rstrip() for line in text.splitlines()]

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from .walkthrough import ROOT, run, walk
+from tests.conftest import Demo
+
+from .walkthrough import ROOT, walk
 
 REFERENCE = ROOT / "docs" / "reference"
 DOCUMENTS = [
@@ -53,10 +55,9 @@ def test_the_reference_shows_the_help_of_every_command() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_reference_names_every_key_that_an_audit_writes(tmp_path: Path) -> None:
+def test_the_reference_names_every_key_that_an_audit_writes(demo: Demo) -> None:
     page = (REFERENCE / "cli.md").read_text(encoding="utf-8")
-    assert run("bylaw demo", tmp_path).returncode == 0
-    out = tmp_path / "bylaw-demo"
+    out = demo.folder / "bylaw-demo"
     records: list[Any] = [json.loads((out / "summary.json").read_bytes())]
     for name in ("calls.jsonl", "findings.jsonl"):
         lines = (out / name).read_bytes().splitlines()

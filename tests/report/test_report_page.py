@@ -16,6 +16,7 @@ from bylaw.audit.report import write_report
 from bylaw.audit.report.finding import Words, details, row
 from bylaw.errors import UsageError
 from bylaw.scan.example import MARK
+from tests.conftest import Demo
 from tests.docs.walkthrough import run
 
 
@@ -378,16 +379,16 @@ def test_the_page_opens_on_the_finding_that_was_asked_for(tmp_path: Path) -> Non
         write_report(out, opening="nothing")
 
 
-def test_the_demo_and_its_report_tell_the_same_story(tmp_path: Path) -> None:
-    shown = " ".join(run("bylaw demo", tmp_path).stdout.split())
-    opening = data(tmp_path / "bylaw-demo" / "report.html")["opening"]
+def test_the_demo_and_its_report_tell_the_same_story(demo: Demo) -> None:
+    shown = " ".join(demo.shown.split())
+    opening = data(demo.folder / "bylaw-demo" / "report.html")["opening"]
     (missing,) = (fact for policy in opening["finding"]["policies"] for fact in policy.get("missing", ()))
     assert opening["finding"]["trajectory"] == "honest"
     assert f"never looked up {missing['entity']}[{missing['key'][0]}].{missing['field']}" in shown
     assert "I'm Gold" in opening["conversation"]["events"][missing["claimed_at"]]["text"]
     place = re.search(r"(bylaw-demo/policy\.md):(\d+), (.*?) \.\.\.", shown)
     assert place is not None
-    cited = (tmp_path / place[1]).read_text().splitlines()[int(place[2]) - 1]
+    cited = (demo.folder / place[1]).read_text().splitlines()[int(place[2]) - 1]
     assert "Gold members are let off" in cited
-    liar = run("bylaw explain bylaw-demo liar 7", tmp_path).stdout
+    liar = run("bylaw explain bylaw-demo liar 7", demo.folder).stdout
     assert "the fee is $40.00, not $0.00" in liar
