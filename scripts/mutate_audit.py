@@ -33,10 +33,12 @@ TESTS = (
     "tests/facts/test_twin.py",
     "tests/engine/test_laws.py",
     "tests/engine/test_attacks.py",
+    "tests/engine/test_context.py",
+    "tests/audit/test_rule_facts.py",
     "tests/engine/test_quick_ways.py",
 )
 TRUTH = ("benchmarks/clinic_truth.py", "--seeds", "1", "--count", "120", "--show", "1")
-LIMIT = 300
+LIMIT = 900
 SURVIVES = "NOT CAUGHT"
 
 
@@ -96,6 +98,17 @@ BUGS: tuple[Bug, ...] = (
         "return coerce(field, before or 0) + coerce(field, value)", "return coerce(field, value)"),
     Bug("a world keeps what a write without effects declares changed", "facts/world.py",
         "                self._forget(change.entity, key, change.fields)\n", "                pass\n"),
+    Bug("the host's word is withheld from the world", "engine/session.py",
+        "return WorldFacts(world, self.ledger, made, self._context)",
+        "return WorldFacts(world, self.ledger, made, {})"),
+    Bug("the host's word is withheld from hindsight", "engine/session.py",
+        "return HindsightFacts(self.ledger, made, self._context)", "return HindsightFacts(self.ledger, made, {})"),
+    # The rules.
+    Bug("predicates see the whole conversation's facts", "engine/conduct.py",
+        "made = self._ledger.calls.get(step) or CallRecord(call, step, step, None)",
+        "made = CallRecord(call, 10**9, 10**9, None)"),
+    Bug("predicates of messages see the whole conversation's facts", "engine/conduct.py",
+        "or CallRecord(call, step, step, None)", "or CallRecord(call, 10**9, 10**9, None)"),
     # The verdict.
     Bug("blind and lucky is compliant", "engine/verdict.py",
         '"near_miss" if lucky else "uninformed"', '"compliant" if lucky else "uninformed"'),
@@ -147,6 +160,8 @@ BUGS: tuple[Bug, ...] = (
         "            if not known:\n                return False\n", ""),
     Bug("a call is remembered whatever was shown", "engine/memory.py",
         "    return kind, answer\n", "    return kind\n"),
+    Bug("a call is remembered whatever its time", "engine/memory.py",
+        "else (call.tool, encoded, now)", "else (call.tool, encoded, None)"),
     Bug("members decided on one path are decided on all", "guard/run.py",
         "if tried is None or self.has_decided_existence or not self.path.keys().isdisjoint(tried.open):",
         "if tried is None:"),
@@ -195,7 +210,7 @@ def _caught(source: Path, folder: Path) -> str:
     environment = {
         **os.environ,
         "PYTHONPATH": f"{source}{os.pathsep}{ROOT}",
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
         "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"),
     }
 
