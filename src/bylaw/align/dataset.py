@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bylaw.align.gold import Gold, Lesson, messages_of
+from bylaw.align.lesson import Conversation, Lesson, messages_of
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_schemas
 
 SetName = Literal["stage1", "stage2", "answers"]
@@ -40,16 +40,16 @@ def tools_text(pack: str) -> str:
     return msgspec.json.encode(tool_schemas(pack)).decode()
 
 
-def conversation_row(pack: str, gold: Gold, shape: Shape) -> Row:
+def conversation_row(pack: str, talk: Conversation, shape: Shape) -> Row:
     """A whole conversation, of which the assistant's messages are learned."""
     system = system_message(pack, shape.policy)
-    messages = messages_of(system, gold.lessons, thoughts=shape.thoughts)
-    return {"messages": messages, "tools": tools_text(pack), "id": gold.task}
+    messages = messages_of(system, talk.lessons, thoughts=shape.thoughts)
+    return {"messages": messages, "tools": tools_text(pack), "id": talk.id}
 
 
-def turn_row(pack: str, gold: Gold, lesson: Lesson) -> Row:
+def turn_row(pack: str, talk: Conversation, lesson: Lesson) -> Row:
     """One turn to be tried: what stands before it, and all that its rewards need."""
-    prompt = messages_of(system_message(pack, "none"), gold.lessons, thoughts=True, upto=lesson.turn)
+    prompt = messages_of(system_message(pack, "none"), talk.lessons, thoughts=True, upto=lesson.turn)
     policies = pack_named(pack).policies
     expected: Row = {"text": lesson.answer}
     if lesson.call is not None:
@@ -57,7 +57,7 @@ def turn_row(pack: str, gold: Gold, lesson: Lesson) -> Row:
     return {
         "prompt": prompt,
         "tools": tools_text(pack),
-        "task": lesson.task,
+        "task": talk.id,
         "turn": lesson.turn,
         "purpose": lesson.purpose,
         "expected": expected,
@@ -69,9 +69,9 @@ def turn_row(pack: str, gold: Gold, lesson: Lesson) -> Row:
     }
 
 
-def turn_rows(pack: str, golds: Sequence[Gold], count: int, *, seed: int = 0) -> list[Row]:
+def turn_rows(pack: str, talks: Sequence[Conversation], count: int, *, seed: int = 0) -> list[Row]:
     """`count` turns drawn from some conversations, in the order they stand."""
-    turns = [(gold, lesson) for gold in golds for lesson in gold.lessons]
+    turns = [(talk, lesson) for talk in talks for lesson in talk.lessons]
     drawn = sorted(random.Random(seed).sample(range(len(turns)), min(count, len(turns))))
     return [turn_row(pack, *turns[place]) for place in drawn]
 

@@ -1,20 +1,20 @@
 """Gold conversations: a task played by the pack's careful agent, every turn with its thought and what bears on it."""
 
-from typing import Any
-
 import msgspec
 from msgspec import Struct
 
 from bylaw.align.bearing import Purpose, Serving, Span
 from bylaw.align.episode import Episode, Outcome
+from bylaw.align.lesson import Conversation, Lesson
 from bylaw.align.output import write_call
 from bylaw.align.prompt import pack_named
 from bylaw.align.scene import Task
 from bylaw.align.slot import Slot
-from bylaw.align.thought import Thought, think
+from bylaw.align.thought import think
+from bylaw.errors import UsageError
 from bylaw.packs.clinic.tasks import Scenario
 from bylaw.packs.clinic.tasks.careful import Act, Careful
-from bylaw.trace.event import Call, Event
+from bylaw.trace.event import Call
 
 PURPOSES: dict[str, Purpose] = {
     "look_up": "look_up",
@@ -24,34 +24,6 @@ PURPOSES: dict[str, Purpose] = {
     "report": "other",
     "refusal": "refuse",
 }
-
-
-class Lesson(Struct, frozen=True):
-    """One turn to be learned."""
-
-    task: str
-    turn: int
-    purpose: Purpose
-    answer: str
-    """The turn as it should be written, without its thought: a text, or a call."""
-    call: tuple[str, dict[str, Any]] | None
-    thought: str
-    required: tuple[str, ...]
-    """The policies that bear on the next write and that this turn serves."""
-    slots: tuple[Slot, ...]
-    """What the text must say."""
-    before: tuple[Event, ...]
-    """The conversation up to this turn, as an audit reads it."""
-    heard: tuple[tuple[str, str], ...]
-    """Role and content of what the agent got since its last turn."""
-
-
-class Gold(Struct, frozen=True):
-    """A whole gold conversation."""
-
-    task: str
-    lessons: tuple[Lesson, ...]
-    outcome: Outcome
 
 
 class Played(Struct, frozen=True):
@@ -80,11 +52,13 @@ def play_careful(task: Scenario) -> tuple[list[Played], Outcome]:
     return played, episode.outcome()
 
 
-def gold(task: Task, *, seed: int = 0) -> Gold:
+def gold(task: Task, *, seed: int = 0) -> Conversation:
     """The gold conversation of a task, with a verified thought for every turn."""
-    assert isinstance(task, Scenario)
+    if not isinstance(task, Scenario):
+        raise UsageError(f"task `{task.id}` has no careful agent to play it", hint="the clinic's tasks have one")
     pack = pack_named(task.pack)
     played, outcome = play_careful(task)
+    assert outcome.success, task.id
     lessons: list[Lesson] = []
     for turn, one in enumerate(played):
         act = one.act
@@ -93,10 +67,9 @@ def gold(task: Task, *, seed: int = 0) -> Gold:
         span = Span(one.start, one.start + 1)
         purpose = PURPOSES[act.kind]
         known = None if purpose == "other" else serving
-        found: Thought = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose)
+        found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose)
         lessons.append(
             Lesson(
-                task.id,
                 turn,
                 purpose,
                 write_call(*act.call) if act.call else act.text,
@@ -108,18 +81,4 @@ def gold(task: Task, *, seed: int = 0) -> Gold:
                 one.heard,
             )
         )
-    return Gold(task.id, tuple(lessons), outcome)
-
-
-def messages_of(
-    system: str, lessons: tuple[Lesson, ...], *, thoughts: bool, upto: int | None = None
-) -> list[dict[str, Any]]:
-    """A gold conversation as chat messages; `upto` ends it before that turn."""
-    found = [{"role": "system", "content": system}]
-    for lesson in lessons:
-        found += [{"role": role, "content": content} for role, content in lesson.heard]
-        if lesson.turn == upto:
-            return found
-        thought = f"<think>{lesson.thought}</think>\n" if thoughts else ""
-        found.append({"role": "assistant", "content": thought + lesson.answer})
-    return found
+    return Conversation(task.id, tuple(lessons))

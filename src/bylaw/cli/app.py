@@ -19,6 +19,7 @@ COMMANDS = {
     "scan": "Show what logs tell without a pack, a model or a database.",
     "init": "Start a pack from logs and a policy document.",
     "rules": "Rules that bind whole conversations.",
+    "align": "Teach a model to recall the right policy, and measure it.",
 }
 """Each is `NAME_command` in the module of its name, and says this of itself: the list needs none of them imported."""
 

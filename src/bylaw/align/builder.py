@@ -1,0 +1,93 @@
+"""Builds the three stages' sets, from a pack's own tasks or from recorded conversations."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from bylaw.align.card import Source, write_card
+from bylaw.align.dataset import SHAPES, conversation_row, turn_rows, write_rows
+from bylaw.align.filters import unfit
+from bylaw.align.gold import gold
+from bylaw.align.lesson import Conversation
+from bylaw.align.logged import lessons_of
+from bylaw.align.prompt import pack_named
+from bylaw.align.tasks import load_tasks
+from bylaw.errors import BylawError, UsageError
+from bylaw.trace.trajectory import Trajectory
+
+HELD_OUT = 0.1
+"""Share of recorded conversations kept apart for the RL turns."""
+Watch = Callable[[str, int, int], None]
+"""Hears what is being made, how many are done, and of how many."""
+
+
+def build_from_tasks(
+    pack: str, out: Path, *, turns: int = 900, seed: int = 0, command: str = "", watch: Watch | None = None
+) -> Path:
+    """Sets from the gold conversations of a pack's tasks; returns the data card's path."""
+    talks: dict[str, list[Conversation]] = {}
+    for part in ("training", "rl"):
+        tasks = load_tasks(part, pack)
+        talks[part] = []
+        for done, task in enumerate(tasks, start=1):
+            talks[part].append(gold(task, seed=seed))
+            if watch is not None:
+                watch(part, done, len(tasks))
+    source = Source("Gold conversations of the pack's own training tasks, played by its careful agent.", command, {})
+    return write_sets(pack, out, talks["training"], talks["rl"], turns=turns, seed=seed, source=source)
+
+
+def build_from_logs(
+    pack: str,
+    out: Path,
+    logs: Iterable[Trajectory | BylawError],
+    *,
+    turns: int = 900,
+    seed: int = 0,
+    command: str = "",
+    keep_all: bool = False,
+) -> Path:
+    """Sets from recorded conversations that are fit to learn from; returns the data card's path."""
+    held = pack_named(pack)
+    dropped: Counter[str] = Counter()
+    kept: list[Conversation] = []
+    for each in logs:
+        if isinstance(each, BylawError):
+            dropped["unreadable"] += 1
+        elif (why := unfit(held, each)) is not None and not (keep_all and why in ("failed", "flagged")):
+            dropped[why] += 1
+        else:
+            kept.append(lessons_of(held, each, seed=seed))
+    if len(kept) < 2:
+        counts = ", ".join(f"{why} {count}" for why, count in dropped.items()) or "there were none"
+        hint = (
+            "--keep-all keeps what failed or was flagged"
+            if not keep_all
+            else "see what the logs hold with `bylaw scan`"
+        )
+        raise UsageError(f"no conversations left to learn from ({counts})", hint=hint)
+    random.Random(seed).shuffle(kept)
+    apart = max(1, round(HELD_OUT * len(kept)))
+    source = Source("Recorded conversations.", command, dropped)
+    return write_sets(pack, out, kept[apart:], kept[:apart], turns=turns, seed=seed, source=source)
+
+
+def write_sets(
+    pack: str,
+    out: Path,
+    training: Sequence[Conversation],
+    apart: Sequence[Conversation],
+    *,
+    turns: int,
+    seed: int,
+    source: Source,
+) -> Path:
+    """Write the sets and the card. A pack without its document has no stage 1."""
+    out.mkdir(parents=True, exist_ok=True)
+    held = pack_named(pack)
+    for name, shape in SHAPES.items():
+        if shape.policy == "none" or held.document is not None:
+            write_rows(out / f"{name}.jsonl", (conversation_row(pack, talk, shape) for talk in training))
+    write_rows(out / "rl.jsonl", turn_rows(pack, apart, turns, seed=seed))
+    return write_card(out, held, source)

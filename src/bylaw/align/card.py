@@ -1,0 +1,77 @@
+"""The data card: what a folder of sets holds, counted from the rows themselves."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.align.dataset import read_rows
+from bylaw.engine.pack import Pack
+
+WHAT = {
+    "stage1": "tool calling with the policy in the system message; answers only",
+    "stage2": "the same conversations without the policy; every turn begins with a thought in `<think>`",
+    "answers": "the same conversations without policy and without thoughts",
+    "rl": "turns held out from the other sets, to be tried and rewarded",
+}
+
+
+SHAPE = """\
+Rows are JSON lines: `messages` as chat messages, `tools` as JSON text. Tools are told in the system message, and a call
+is the assistant's text, so train on assistant messages only (TRL: `assistant_only_loss`; ms-swift: its default). Rows
+of `rl` hold `prompt`, what was `expected`, the policies `required`, the `slots` that a text must fill, the `gold` turn,
+and the `events` before it.
+
+Thoughts are put together from what the guards found at each turn; no model wrote them."""
+
+
+class Source(Struct, frozen=True):
+    """Where the conversations came from."""
+
+    what: str
+    """In a sentence."""
+    command: str
+    dropped: Mapping[str, int]
+    """Conversations left out, by why."""
+
+
+def write_card(out: Path, pack: Pack, source: Source) -> Path:
+    """`README.md` beside the sets."""
+    files = [name for name in WHAT if (out / f"{name}.jsonl").exists()]
+    configs = "\n".join(f"  - config_name: {name}\n    data_files: {name}.jsonl" for name in files)
+    dropped = "\n".join(f"| {why} | {count} |" for why, count in sorted(source.dropped.items()))
+    parts = [
+        f"---\nconfigs:\n{configs}\n---",
+        f"# Learning the policies of {pack.title}",
+        f"{source.what} Made by `{source.command}` with pack `{pack.name}` {pack.version} (`{pack.digest[:16]}`).",
+        "| set | rows | turns | words a row | thought words a turn | what it is |\n|---|---|---|---|---|---|",
+    ]
+    parts[-1] += "".join(f"\n{_line(name, list(read_rows(out / f'{name}.jsonl')))}" for name in files)
+    if (out / "rl.jsonl").exists():
+        parts.append(_policies(list(read_rows(out / "rl.jsonl"))))
+    if dropped:
+        parts.append(f"Conversations left out:\n\n| why | conversations |\n|---|---|\n{dropped}")
+    parts.append(SHAPE)
+    path = out / "README.md"
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return path
+
+
+def _line(name: str, rows: Sequence[dict[str, Any]]) -> str:
+    messages = [message for row in rows for message in row.get("messages") or row["prompt"]]
+    written = [message["content"] for message in messages if message["role"] == "assistant"]
+    words = sum(len(message["content"].split()) for message in messages)
+    thought = [len(text.split("</think>")[0].split()) for text in written if text.startswith("<think>")]
+    turns = len(rows) if name == "rl" else len(written)
+    mean = f"{sum(thought) / len(thought):.0f}" if thought else ""
+    return f"| `{name}` | {len(rows)} | {turns} | {words / max(1, len(rows)):.0f} | {mean} | {WHAT[name]} |"
+
+
+def _policies(rows: Sequence[dict[str, Any]]) -> str:
+    counts = Counter(policy for row in rows for policy in row["required"])
+    kinds = Counter(row["purpose"] for row in rows)
+    listed = "\n".join(f"| {policy} | {count} |" for policy, count in counts.most_common())
+    told = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+    return f"What the turns of `rl` are for: {told}.\n\n| policy | turns of `rl` that need it |\n|---|---|\n{listed}"
