@@ -10,12 +10,14 @@ import msgspec
 import pytest
 
 from bylaw.packs.clinic.simulator import claims, dialogue
-from bylaw.packs.clinic.simulator.coverage import Coverage
+from bylaw.packs.clinic.simulator.coverage import POLICIES, QUOTA, REASON_QUOTA, Coverage
 from bylaw.packs.clinic.simulator.desk import WRITES
 from bylaw.packs.clinic.simulator.generate import Simulated, clinic, simulate, simulated, write
 from bylaw.packs.clinic.simulator.tables import tables
 from bylaw.packs.clinic.simulator.tasks import make
 from bylaw.trace import Call, Message, Result, Trajectory, read
+
+COUNTED = ("violation", "near_miss")
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +181,17 @@ def shape(event: Message | Call | Result) -> tuple[object, ...]:
             return "call", event.tool, event.id, {} if event.fault else event.arguments, bool(event.fault)
         case Result():
             return "result", event.call, str(event.content)
+
+
+def test_few_conversations_are_on_their_way_to_every_quota(some: list[Simulated]):
+    coverage = Coverage(made.truth for made in some)
+    cells = {(id, verdict): coverage.cells[id, "strict", "snapshot", verdict] for id in POLICIES for verdict in COUNTED}
+    assert [cell for cell, count in cells.items() if not count] in ([], [("waive-limit", "violation")])
+    assert sum(cells.values()) > len(cells) * QUOTA * len(some) / 5000
+    for reason in ("never_seen", "stale", "claimed"):
+        assert coverage.near_miss_reasons[reason] >= REASON_QUOTA * len(some) / 5000
+    short = {line.partition(":")[0] for line in coverage.short()}
+    assert short - {"never_seen", "stale", "claimed"} == {id for (id, _), count in cells.items() if count < QUOTA}
 
 
 @pytest.mark.slow
