@@ -39,6 +39,9 @@ def init_command(logs: tuple[Path, ...], policy: Path, out: Path, effects: Path 
     if scan.unreadable:
         records = "record" if scan.unreadable == 1 else "records"
         print(f"{scan.unreadable:,} {records} could not be read, e.g. {scan.faults[0]}")
+    for each in scan.evidence:
+        if each.cures:
+            print(f"{each.tool}: of {each.results:,} results {each.readable:,} can be read; {each.cures[0]}")
     for path in made.files:
         print(f"  wrote {out / path}")
     print(f"things: {', '.join(made.things) or 'none that the results show'}")

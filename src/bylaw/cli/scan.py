@@ -12,6 +12,7 @@ from rich.text import Text
 from bylaw.cli.console import open_console
 from bylaw.cli.logs import logs_argument, open_logs
 from bylaw.errors import UsageError
+from bylaw.facts.evidence import LookupEvidence
 from bylaw.scan import Scan, scan
 from bylaw.scan.argument import Argument, Strange
 from bylaw.scan.effect import Guess
@@ -106,6 +107,7 @@ def show(found: Scan, console: Console) -> None:
     if not found.trajectories:
         return
     _tools(found.tools, console)
+    show_evidence(found.evidence, console)
     _habits(found, console)
     _origins(found, console)
     console.print()
@@ -134,6 +136,23 @@ def _tools(guesses: Iterable[Guess], console: Console) -> None:
     for guess in guesses:
         head = f"{guess.effect:<6} {guess.sure:>5.0%} {guess.calls:>8,} {guess.refused:>7,}  "
         _say(console, f"{clean(guess.tool, 60)}: {'; '.join(clean(why, 90) for why in guess.why)}", head=head)
+
+
+def show_evidence(evidence: Sequence[LookupEvidence], console: Console) -> None:
+    """Say what became of the results of look-ups; what could not be used, with what to do about it."""
+    lacking = [each for each in evidence if each.cures]
+    console.print()
+    _say(console, "What the look-ups showed, as far as it was recorded and can be read", style="bold")
+    for each in lacking:
+        numbers = f"{each.results:,} results, {each.captured:,} captured, {each.readable:,} readable"
+        _say(console, f"{clean(each.tool, 60)}: {numbers}", head="  ", style="yellow")
+        for cure in each.cures:
+            _say(console, cure, head="      ")
+    whole = sum(each.results for each in evidence if not each.cures)
+    if whole:
+        _say(console, f"{'the other' if lacking else 'all'} {_count(whole, 'result')}: whole", head="  ")
+    elif not lacking:
+        _say(console, "no result of a look-up was found", head="  ")
 
 
 def _habits(found: Scan, console: Console) -> None:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from bylaw.errors import BylawError
 from bylaw.facts.acceptance import accepted
+from bylaw.facts.evidence import EvidenceCount, LookupEvidence
 from bylaw.facts.provenance import Provenance, atoms, occurs, text_of
 from bylaw.policy.tool import Effect
 from bylaw.scan.argument import Argument, Origins
@@ -40,6 +41,8 @@ class Scan(Struct, frozen=True):
     writes: tuple[Write, ...]
     faults: tuple[str, ...] = ()
     """The first few reasons why records could not be read."""
+    evidence: tuple[LookupEvidence, ...] = ()
+    """Per look-up tool, how many results were captured and readable."""
 
 
 def scan(
@@ -62,6 +65,7 @@ class Survey:
         self._known: dict[str, Effect] = dict(effects) if effects else {}
         self._examples = examples
         self._trajectories = 0
+        self._evidence = EvidenceCount()
         self._unreadable = 0
         self._faults: set[str] = set()
         self._agents: Counter[str] = Counter()
@@ -83,6 +87,7 @@ class Survey:
         for name, evidence in definitions.items():
             if name:
                 self._behaviour[name].definitions.add(evidence)
+        self._evidence.add(trajectory.events)
         writes = self._behave(trajectory.events, definitions)
         if writes:
             self._prepare(trajectory, writes)
@@ -108,6 +113,7 @@ class Survey:
             tuple(order),
             tuple(writes),
             tuple(sorted(self._faults)),
+            tuple(each for each in self._evidence.found() if guesses[each.tool].effect == "read"),
         )
 
     def _behave(self, events: Sequence[object], definitions: Mapping[str, tuple[Evidence, ...]]) -> list[int]:

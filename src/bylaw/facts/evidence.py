@@ -1,0 +1,146 @@
+"""What became of the results of look-ups: captured, readable, and showing what the entities map, or else why not.
+
+A fact that nobody could read is a fault of the log or of the pack, never of the agent; this is where it is counted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+
+from bylaw.facts.acceptance import accepted
+from bylaw.facts.observation import Observation, Sighting, sightings
+from bylaw.facts.path import NOTHING
+from bylaw.facts.schema import Schema
+from bylaw.policy.tool import Tool
+from bylaw.trace.event import Call, Event, Result
+
+Grade = Literal["shown", "readable", "empty", "unmapped", "unreadable", "uncaptured", "refused"]
+"""`shown`: something that the entities map. `readable`: data, where no pack says what it shows. `empty`: data with
+nothing in it. `unmapped`: data in which no observation finds its thing. `unreadable`: text that nothing reads."""
+
+CURES: Final[dict[Grade, str]] = {
+    "uncaptured": "results were not recorded: switch content capture on",
+    "unreadable": "results are text that is neither JSON nor what Python prints: have the tool return JSON, or give its"
+    " observation a `text` pattern",
+    "unmapped": "results are data in which no observation finds a thing with its key: correct the tool's observations",
+}
+"""What to do about each fault; how to record is on the page docs/guides/get-your-logs-out.md."""
+
+
+class LookupEvidence(Struct, frozen=True, omit_defaults=True):
+    """The results of one look-up tool, by what could be made of them."""
+
+    tool: str
+    results: int
+    """Answers that came to calls of the tool, its refusals included."""
+    captured: int
+    """Of these, with a content."""
+    readable: int
+    """Of these, as data, by a pattern of the pack, or as a refusal."""
+    shown: int | None = None
+    """Of these, something that the entities map; None without a pack, or where the pack maps nothing of the tool."""
+    refused: int = 0
+    empty: int = 0
+    cures: tuple[str, ...] = ()
+    """What to do, the commonest fault first; none where every result could be used."""
+
+
+class EvidenceCount:
+    """Counts over conversations; counts of parts can be added up."""
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        self._schema = schema
+        self._graded: dict[str, Counter[Grade]] = {}
+
+    def add(self, events: Sequence[Event]) -> None:
+        """Count the results of one conversation's look-ups; without a pack, of all its tools."""
+        for result in events:
+            if not isinstance(result, Result) or result.call is None:
+                continue
+            call = events[result.call]
+            if isinstance(call, Call) and call.by == "agent" and self._is_lookup(call.tool):
+                self._graded.setdefault(call.tool, Counter())[self.grade(call, result)] += 1
+
+    def grade(self, call: Call, result: Result) -> Grade:
+        """What could be made of one result."""
+        schema = self._schema
+        if schema is None:
+            return grade(call, result)
+        observations = [each for found in schema.shows.get(call.tool, {}).values() for each in found]
+        return grade(call, result, schema.tools.get(call.tool), observations or None)
+
+    def update(self, other: "EvidenceCount") -> None:
+        """Add what another counted."""
+        for tool, graded in other._graded.items():
+            self._graded.setdefault(tool, Counter()).update(graded)
+
+    def found(self) -> tuple[LookupEvidence, ...]:
+        """What was counted, by tool, the most answered first."""
+        listed = [_evidence(tool, graded, self._maps(tool)) for tool, graded in self._graded.items()]
+        return tuple(sorted(listed, key=lambda each: (-each.results, each.tool)))
+
+    def _is_lookup(self, tool: str) -> bool:
+        if self._schema is None:
+            return True
+        declared = self._schema.tools.get(tool)
+        return declared is not None and declared.effect == "read"
+
+    def _maps(self, tool: str) -> bool:
+        return self._schema is not None and bool(self._schema.shows.get(tool))
+
+
+def grade(
+    call: Call, result: Result, tool: Tool | None = None, observations: Iterable[Observation] | None = None
+) -> Grade:
+    """What could be made of one result; `observations` are those of its tool, None where nothing is declared."""
+    if not result.captured:
+        return "uncaptured"
+    value = result.value()
+    is_accepted = accepted(tool, result, value)
+    text = searched_text(result, value, is_accepted)
+    for observation in observations or ():
+        if any(map(_tells, sightings(observation, call.arguments, value, text, is_accepted))):
+            return "shown"
+    if is_accepted is False:
+        return "refused"
+    if value is None or value == "" or value == [] or value == {}:
+        return "empty"
+    if isinstance(value, str):
+        return "unreadable"
+    return "readable" if observations is None else "unmapped"
+
+
+def _tells(sighting: Sighting) -> bool:
+    """Whether a sighting tells more than the key that was asked for."""
+    if not sighting.exists:
+        return True
+    entity = sighting.observation.entity
+    fields = [name for name in entity.fields if name not in entity.key]
+    return not fields or any(sighting.show(name) is not NOTHING for name in fields)
+
+
+def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str | None:
+    """A result's text as patterns search it: what is not JSON, and every refusal; None for other data."""
+    if isinstance(value, str):
+        return value
+    if is_accepted and result.is_json():
+        return None
+    content = result.content
+    return content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
+
+
+def _evidence(tool: str, graded: Counter[Grade], maps: bool) -> LookupEvidence:
+    captured = graded.total() - graded["uncaptured"]
+    faults: list[Grade] = sorted((each for each in CURES if graded[each]), key=lambda each: -graded[each])
+    return LookupEvidence(
+        tool,
+        graded.total(),
+        captured,
+        captured - graded["unreadable"],
+        graded["shown"] if maps else None,
+        graded["refused"],
+        graded["empty"],
+        tuple(CURES[each] for each in faults),
+    )
