@@ -54,6 +54,7 @@ def audit(folder: Path, tools: dict[str, str], **inputs: str) -> subprocess.Comp
     )  # fmt: skip
 
 
+@pytest.mark.process
 def test_the_action_fails_on_new_findings_only(tmp_path: Path, tools: dict[str, str]) -> None:
     bad = talk("new", "Close C1.", ("close_account", {"customer_id": "C2"}, "ok"))
     write_desk(tmp_path, [careless("known")])
@@ -80,6 +81,7 @@ def test_the_action_fails_on_new_findings_only(tmp_path: Path, tools: dict[str, 
     }
 
 
+@pytest.mark.process
 def test_the_action_takes_no_order_from_a_file_name(tmp_path: Path, tools: dict[str, str]) -> None:
     write_desk(tmp_path, [])
     audit(tmp_path, tools, logs="logs.jsonl; touch owned", pack="$(touch owned)")
@@ -98,6 +100,7 @@ def test_the_workflow_calls_the_action_with_inputs_it_has() -> None:
     assert upload["with"]["sarif_file"] == "${{ inputs.out }}/bylaw.sarif"
 
 
+@pytest.mark.process
 def test_the_workflow_makes_the_audit_the_next_baseline(tmp_path: Path, tools: dict[str, str]) -> None:
     steps = yaml.safe_load((EXAMPLES / "github-action/workflow.yml").read_text())["jobs"]["audit"]["steps"]
     write_desk(tmp_path, [careless("known")])
@@ -108,6 +111,7 @@ def test_the_workflow_makes_the_audit_the_next_baseline(tmp_path: Path, tools: d
     assert audit(tmp_path, tools, logs="logs.jsonl", pack="pack", fail_on="near_miss rule").returncode == 0
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not there")
 def test_the_hook_lets_only_sound_packs_pass(tmp_path: Path, tools: dict[str, str]) -> None:
     pytest.importorskip("pre_commit")

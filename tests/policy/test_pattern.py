@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bylaw
 from bylaw.policy.pattern import LONGEST, PatternError, compile_pattern
+from tests.examples import examples
 
 HOSTILE = (
     "(a+)+$",
@@ -84,7 +85,7 @@ _PATTERN = st.recursive(
 
 
 @given(_PATTERN, st.text(alphabet="abé B7٣._\n\u00a0ß", max_size=12))
-@settings(max_examples=300, deadline=None)
+@examples(200)
 def test_any_pattern_matches_the_texts_that_python_says_it_matches(text: str, said: str) -> None:
     expected = re.search(text, said, re.IGNORECASE)
     found = compile_pattern(text).search(said)

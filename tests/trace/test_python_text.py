@@ -11,11 +11,12 @@ import time
 import uuid
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from bylaw.trace.event import Result, decode_text
 from bylaw.trace.python_text import LONGEST, NotPython, read_python
+from tests.examples import examples
 
 keys = some.text(max_size=8) | some.integers(-99, 99) | some.booleans() | some.none()
 values = some.recursive(
@@ -30,13 +31,13 @@ def plain(value):
     return json.loads(json.dumps(value).encode("utf-8", "surrogatepass"))
 
 
-@settings(max_examples=400, deadline=None)
+@examples(200)
 @given(some.lists(values, max_size=3) | some.dictionaries(keys, values, max_size=4))
 def test_what_python_prints_is_read_as_the_json_it_should_have_been(value):
     assert decode_text(repr(value)) == plain(value)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(200)
 @given(some.text(some.sampled_from("{}[]()'\"\\=,:. aN1<>None"), max_size=40))
 def test_no_text_stops_the_reading_and_what_is_read_is_data(text):
     try:
