@@ -220,7 +220,10 @@ def paid_only(tmp_path: Path) -> Pack:
     [
         ("1", Result(0, "", captured=False), "inconclusive"),
         ("2", Result(0, "", captured=False), "near_miss"),
-        ("1", Result(0, "no answer"), "near_miss"),
+        ("1", Result(0, "no answer"), "inconclusive"),
+        ("1", Result(0, '{"state": "paid"}'), "inconclusive"),
+        ("2", Result(0, "no answer"), "near_miss"),
+        ("1", Result(0, "Error: try again later"), "near_miss"),
         ("1", Result(0, '{"paid": true}'), "compliant"),
     ],
 )

@@ -139,9 +139,10 @@ def test_only_what_decides_is_decisive() -> None:
     patient = look_up("get_patient", {"patient_id": "P001"})
     booking = Call("book_visit", {"patient_id": "P001", "slot_id": "S0001", "copay": "30.00"}, turn=3)
     found: dict[str, list[tuple[str, bool]]] = {}
-    for shown in ('{"payment_plan": true}', '{"payment_plan": false}', patient):
+    listed = [f'{{"patients": [{{"patient_id": "P001", "payment_plan": {plan}}}]}}' for plan in ("true", "false")]
+    for tool, shown in (*(("find_patient", each) for each in listed), ("get_patient", patient)):
         session = Session(pack(), world=world())
-        session.observe(Call("get_patient", {"patient_id": "P001"}, turn=1))
+        session.observe(Call(tool, {"patient_id": "P001"}, turn=1))
         session.observe(Result(0, shown))
         session.judge(booking)
         (verdict,) = session.settle()

@@ -11,13 +11,14 @@ from bylaw.engine.claim import claim
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
 from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, combine, worst
-from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, FactSource, Field, Key
+from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
 from bylaw.facts.ledger import CallRecord, Ledger
+from bylaw.facts.observation import Unread
 from bylaw.facts.value import key_of
 from bylaw.guard import Assumptions, Completion, Guard, Inquiry, evaluate
 from bylaw.policy.statement import Policy
 
-WhyMissing = Literal["never_seen", "stale", "claimed"]
+WhyMissing = Literal["never_seen", "stale", "pending", "claimed"]
 
 
 class MissingFact(Struct, frozen=True):
@@ -143,7 +144,7 @@ class _CallCase:
         strict = combine(
             [
                 Cell(
-                    "undetermined" if c.missing or self._unrecorded_of(c) else c.evidence.outcome,
+                    "undetermined" if c.missing or self._unread_of(c) else c.evidence.outcome,
                     c.world,
                     bool(c.missing),
                 )
@@ -166,20 +167,23 @@ class _CallCase:
             _unique(fact for c in completed for fact in c.asked),
             tuple(known for fact in reads if (known := self._known(fact)) is not None),
             strict.depends_on_user or determined.depends_on_user,
-            _because(strict, completed, missing, first) or self._why_unrecorded(strict, completed),
+            _because(strict, completed, missing, first) or self._why_unread(strict, completed),
             any(c.reads or c.asked or "deny" in (c.evidence.outcome, c.world) for c in completed),
         )
 
-    def _why_unrecorded(self, strict: Ruling, completed: Sequence[_Completed]) -> str:
+    def _why_unread(self, strict: Ruling, completed: Sequence[_Completed]) -> str:
         if strict.verdict != "inconclusive":
             return ""
-        lost = _unique(fact for c in completed for fact in self._unrecorded_of(c))
-        return "looked up, but the result was not recorded: " + ", ".join(map(str, lost)) if lost else ""
+        lost = _unique(fact for c in completed for fact in self._unread_of(c))
+        gone = [str(fact) for fact in lost if self._unread(fact) == "not_captured"]
+        odd = [str(fact) for fact in lost if self._unread(fact) != "not_captured"]
+        told = (("result was not recorded", gone), ("answer could not be read", odd))
+        return "; ".join(f"looked up, but the {what}: {', '.join(facts)}" for what, facts in told if facts)
 
-    def _unrecorded_of(self, completed: _Completed) -> list[Fact]:
-        """The facts of a completion that the agent may have seen in results that nobody recorded."""
+    def _unread_of(self, completed: _Completed) -> list[Fact]:
+        """The facts of a completion that the agent looked up, in answers that we cannot read."""
         facts = (*completed.reads, *completed.evidence.lacking)
-        return [fact for fact in facts if not self._is_seen(fact) and self._is_unrecorded(fact)]
+        return [fact for fact in facts if not self._is_seen(fact) and self._is_unread(fact)]
 
     def _complete(self, guard: Guard, completion: Completion) -> list[_Completed]:
         if self._truth is None or completion.outcome == "failed":
@@ -221,24 +225,27 @@ class _CallCase:
 
     def _lacks(self, evidence: Completion) -> bool:
         """Whether something is lacking that the agent did not look up."""
-        return any(not self._is_unrecorded(fact) for fact in evidence.lacking)
+        return any(not self._is_unread(fact) for fact in evidence.lacking)
 
     def _is_missing(self, fact: Fact) -> bool:
-        return not self._is_seen(fact) and not self._is_unrecorded(fact)
+        return not self._is_seen(fact) and not self._is_unread(fact)
 
-    def _is_unrecorded(self, fact: Fact) -> bool:
-        """Whether the agent may have seen the fact in a result that nobody recorded."""
+    def _is_unread(self, fact: Fact) -> bool:
+        """Whether the agent looked the fact up and was answered, in a way that was not recorded or cannot be read."""
+        return self._unread(fact) is not None
+
+    def _unread(self, fact: Fact) -> Unread | None:
         if fact.key is None:
-            return False
+            return None
         entity, _ = self._named(fact)
-        return self._ledger.may_have_seen(entity, key_of(fact.key), fact.field, self._made)
+        return self._ledger.unread(entity, key_of(fact.key), fact.field, self._made)
 
     def _is_seen(self, fact: Fact) -> bool:
         if fact.key is None:
             return False
         entity, field = self._named(fact)
         try:
-            return self._seen.read(entity, fact.key, field) is not UNSEEN
+            return is_known(self._seen.read(entity, fact.key, field))
         except ValueError:
             return True
 
@@ -263,7 +270,8 @@ class _CallCase:
         lookup = self._look_up(entity, key, fact.field, again=shown is not None)
         if shown is not None:
             by = self._ledger.changed(entity.name, key, fact.field, shown.as_of, made.step, known_at=made.step)
-            return MissingFact(fact, lookup, "stale", step, claim=words, stale_by=by)
+            is_pending = by is not None and self._ledger.calls[by].start == made.start
+            return MissingFact(fact, lookup, "pending" if is_pending else "stale", step, claim=words, stale_by=by)
         return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, claim=words)
 
     def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:

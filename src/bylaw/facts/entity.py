@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 from msgspec import UNSET, Struct
 
 FieldType = Literal["string", "integer", "number", "money", "boolean", "date", "datetime", "enum", "list", "object"]
-Origin = Literal["system", "user", "context"]
+Origin = Literal["system", "user", "context", "conversation"]
+"""Who knows a fact: the tools, only the user, the host, or nobody but the conversation that made it."""
 
 UNDECLARED: Any = UNSET
 """A field's default where the pack declares none."""
@@ -62,6 +63,10 @@ class Entity(Struct, frozen=True):
     read: ReadTool | None = None
     fresh_for: float | None = None
     """Seconds a seen fact stays known; None for ever."""
+    origin: Origin = "system"
+    """`conversation` where only a conversation makes such things: what it showed is what is true."""
+    complete: bool = False
+    """What was not shown is surely not there, as long as every result that may show it was read."""
 
 
 EXISTS = Field("exists", type="boolean")
@@ -93,11 +98,26 @@ UNSEEN = NoValue.UNSEEN
 ABSENT = NoValue.ABSENT
 
 
+class OneOf(Struct, frozen=True):
+    """A value that writes of the same turn leave open: the old one, or what they make of it."""
+
+    values: tuple[Any, ...]
+
+
+NOT_KNOWN = frozenset((NoValue, OneOf))
+"""Classes of answers that are no value."""
+
+
+def is_known(answer: Any) -> bool:
+    """Whether a source has the fact: a value, or that there is no such thing."""
+    return answer is not UNSEEN and answer.__class__ is not OneOf
+
+
 class FactSource(Protocol):
     """Where a guard's facts come from: what the agent has seen, or what is really true."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The value, already of the field's type; `UNSEEN`; or `ABSENT` where no such thing exists.
+        """The value, already of the field's type; `UNSEEN`; `OneOf` some; or `ABSENT` where no such thing exists.
 
         For `EXISTS` the answer is True, False or UNSEEN. A value that is not of its type raises ValueError.
         """

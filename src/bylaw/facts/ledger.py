@@ -7,13 +7,13 @@ never depends on what came after it.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.entity import UNSEEN, Entity, Key, NoValue
-from bylaw.facts.observation import Sighting, sightings
+from bylaw.facts.observation import Sighting, Unread, sightings, unreadable
 from bylaw.facts.path import NOTHING
 from bylaw.facts.schema import Schema
 from bylaw.facts.undeclared import UndeclaredCall
@@ -67,6 +67,25 @@ class CallRecord:
         return self.accepted is not False
 
 
+class Touch(NamedTuple):
+    """A write that may change fields of one thing, or of any of its kind."""
+
+    record: CallRecord
+    fields: frozenset[str] | None
+    """None for all of them."""
+    by_result: bool = False
+    """It holds only while nobody can tell which thing: once the result does, the thing has a touch of its own."""
+
+    def counts(self, known_at: int | None) -> bool:
+        """Whether, for all that is known just before a step, or now, the write may have changed them."""
+        record = self.record
+        if self.by_result and record.result is not None and record.result.captured:
+            delivered = record.delivered
+            if known_at is None or (delivered is not None and delivered < known_at):
+                return False
+        return record.counts() if known_at is None else record.counts_at(known_at)
+
+
 class Ledger:
     """The facts shown in one trajectory."""
 
@@ -81,10 +100,8 @@ class Ledger:
         self.turn_start = 0
         self._pending: dict[str, list[CallRecord]] = {}
         self._things: dict[str, dict[Key, Thing]] = {}
-        self._changes: dict[tuple[str, Key | None], list[tuple[CallRecord, frozenset[str] | None]]] = {}
+        self._changes: dict[tuple[str, Key | None], list[Touch]] = {}
         """By kind and key, the key in the form that all keys share that may be the same thing's."""
-        self._is_whole = True
-        """Every result so far was recorded."""
         self._strangers: list[tuple[CallRecord, UndeclaredCall]] = []
         self._times: list[tuple[int, float]] = []
         """Steps that bear a time, with it."""
@@ -122,20 +139,33 @@ class Ledger:
                 self._strangers.append((made, UndeclaredCall(made.call)))
             return
         for change in self.schema.changes[made.call.tool]:
+            if change.by_result:
+                self._touch(change.entity, None, Touch(made, change.fields, by_result=True))
+                continue
             # Arguments that were not captured may have named any of the kind.
             for key in (None,) if made.call.fault else change.touched(made.call.arguments):
-                index = (change.entity, None if key is None else loose_key(key))
-                self._changes.setdefault(index, []).append((made, change.fields))
+                self._touch(change.entity, key, Touch(made, change.fields))
+
+    def _touch(self, entity: str, key: Key | None, touch: "Touch") -> None:
+        touches = self._changes.setdefault((entity, None if key is None else loose_key(key)), [])
+        # A result may come after other writes: the order of the calls is kept.
+        place = len(touches)
+        while place and touches[place - 1].record.step > touch.record.step:
+            place -= 1
+        touches.insert(place, touch)
 
     def _result(self, step: int, result: Result) -> None:
         made = self.calls.get(result.call) if result.call is not None else None
         if made is None or made.result is not None:
             return
         made.result, made.delivered = result, step
-        self._is_whole = self._is_whole and result.captured
         tool = made.tool
         if tool is None or tool.effect == "write":
             made.accepted = accepted(tool, result)
+            for change in self.schema.changes.get(made.call.tool, ()) if made.accepted and result.captured else ():
+                if change.by_result:
+                    for key in change.touched(made.call.arguments, result.value()):
+                        self._touch(change.entity, key, Touch(made, change.fields))
         for entity in self.schema.shows.get(made.call.tool, ()):
             self._pending.setdefault(entity, []).append(made)
 
@@ -161,8 +191,11 @@ class Ledger:
         thing = self.thing(entity.name, key)
         return self.latest_of(thing, entity, key, field, at) if thing is not None else None
 
-    def latest_of(self, thing: "Thing", entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
-        """The same, for a thing that has been found already."""
+    def latest_of(
+        self, thing: "Thing", entity: Entity, key: Key, field: str, at: CallRecord, *, before: int | None = None
+    ) -> Shown | None:
+        """The same, for a thing that has been found already; or as if no write from step `before` on had been made."""
+        before = at.step if before is None else before
         shown = thing.shown(field)
         if not shown:
             return None
@@ -175,7 +208,7 @@ class Ledger:
                 return None
             if entry.agent != who:
                 continue
-            changed = self.changed(entity.name, key, field, entry.as_of, at.step, known_at=at.step)
+            changed = self.changed(entity.name, key, field, entry.as_of, before, known_at=at.step)
             if changed is None:
                 return None if entity.fresh_for is not None and self._expired(entity.fresh_for, entry, at) else entry
             newest = max(newest, changed)
@@ -196,15 +229,28 @@ class Ledger:
         if not self._changes:
             return last
         for index in ((entity, loose_key(key)), (entity, None)):
-            for made, fields in reversed(self._changes.get(index, _NO_CHANGES)):
-                if made.step <= after:
+            for touch in reversed(self._changes.get(index, _NO_CHANGES)):
+                step = touch.record.step
+                if step <= after:
                     break
-                if made.step >= before or (fields is not None and field not in fields):
-                    continue
-                if made.counts() if known_at is None else made.counts_at(known_at):
-                    last = made.step if last is None else max(last, made.step)
+                if step < before and (touch.fields is None or field in touch.fields) and touch.counts(known_at):
+                    last = step if last is None else max(last, step)
                     break
         return last
+
+    def writes_of_turn(self, entity: str, key: Key, field: str, at: CallRecord) -> list[CallRecord]:
+        """The earlier writes of the judged call's own turn that may change the field, in order."""
+        if self._strangers and self._touched(key, at.start - 1, at.step, at.step) is not None:
+            return [record for record, _ in self._strangers if at.start <= record.step < at.step]
+        found = [
+            touch.record
+            for index in ((entity, loose_key(key)), (entity, None))
+            for touch in self._changes.get(index, _NO_CHANGES)
+            if at.start <= touch.record.step < at.step
+            and (touch.fields is None or field in touch.fields)
+            and touch.counts(at.step)
+        ]
+        return sorted(dict.fromkeys(found), key=lambda record: record.step)
 
     def _touched(self, key: Key, after: int, before: int, known_at: int | None) -> int | None:
         """Step of the last call between two steps of a tool that nobody declared and that names the thing."""
@@ -243,27 +289,59 @@ class Ledger:
             if shown and made.call.tool == tool and made.call.by == "agent" and made.call.agent == at.call.agent:
                 yield made
 
-    def may_have_seen(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-        """Whether a result that nobody recorded may have shown the field to the judged call's agent before its turn."""
-        if self._is_whole:
-            return False
-        shows = self.schema.shows
-        for made in self.calls.values():
-            result, delivered = made.result, made.delivered
-            # A call that nothing at all answered showed nothing.
-            if result is None or result.captured or delivered is None or delivered >= at.start or made.who != at.who:
-                continue
-            if entity.name in shows.get(made.call.tool, ()) and self._may_show(made.call, entity, key, field):
-                return self.changed(entity.name, key, field, made.step, at.step, known_at=at.step) is None
-        return False
+    def unread(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Unread | None:
+        """Why the field is not known although the judged call's agent looked it up and was answered before its turn.
 
-    def _may_show(self, call: Call, entity: Entity, key: Key, field: str) -> bool:
-        """Whether a call's result may be about a thing: a look-up by key is about that of its key."""
+        A refusal is an answer that was read; a look-up that nothing answered showed nothing.
+        """
+        self._absorb(entity.name)
+        for record in self.calls.values():
+            delivered = record.delivered
+            if delivered is None or delivered >= at.start or record.who != at.who:
+                continue
+            if entity.name in self.schema.shows.get(record.call.tool, ()):
+                why = self._unread(record, entity, key, field)
+                if why and self.changed(entity.name, key, field, record.step, at.step, known_at=at.step) is None:
+                    return why
+        return None
+
+    def _unread(self, record: CallRecord, entity: Entity, key: Key, field: str) -> Unread | None:
+        """Why a result does not tell the field, where it may be that it should."""
+        is_about = self._is_about(record.call, entity, key, field)
+        if is_about is False or record.result is None:
+            return None
+        if not record.result.captured:
+            return "not_captured"
+        if record.accepted is False:
+            return None
+        if is_about is None:
+            return unreadable(self.schema.shows[record.call.tool][entity.name], record.call.arguments, record.value)
+        thing = self._things[entity.name].get(key)
+        if thing is not None and any(shown.as_of == record.step for shown in thing.shown(field)):
+            return None
+        return "not_readable" if isinstance(record.value, str) else "not_mapped"
+
+    def _is_about(self, call: Call, entity: Entity, key: Key, field: str) -> bool | None:
+        """Whether a look-up asks for the thing by its key; None for one that lists things or lost its arguments."""
         for way in self.schema.ways_to(entity, field):
             if way.tool == call.tool and not call.fault:
                 named = [str(call.arguments.get(argument)) for argument in way.arguments]
                 wanted = [key[entity.key.index(part)] for part in way.arguments.values() if part in entity.key]
                 return list(map(loose, named)) == list(map(loose, wanted))
+        return None
+
+    def is_read_whole(self, entity: Entity, at: CallRecord) -> bool:
+        """Whether every result that may have shown the judged call's agent such things could be read."""
+        self._absorb(entity.name)
+        for record in self.calls.values():
+            observations = self.schema.shows.get(record.call.tool, {}).get(entity.name)
+            result, delivered = record.result, record.delivered
+            if not observations or result is None or delivered is None or delivered >= at.start or record.who != at.who:
+                continue
+            if not result.captured:
+                return False
+            if record.accepted is not False and unreadable(observations, record.call.arguments, record.value):
+                return False
         return True
 
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
@@ -353,7 +431,7 @@ class Thing:
 
 
 _NONE: list[Shown] = []
-_NO_CHANGES: list[tuple[CallRecord, frozenset[str] | None]] = []
+_NO_CHANGES: list[Touch] = []
 
 
 def _content(result: Result) -> str:

@@ -1,7 +1,7 @@
 """How a tool's arguments and result become facts, and what a write makes stale."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, cast
 
 from msgspec import Struct
 
@@ -103,6 +103,31 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
     return key_of(parts)
 
 
+Unread = Literal["not_captured", "not_readable", "not_mapped"]
+"""Why a result that came tells nothing: nobody recorded it, it is no data, or no observation fits it."""
+
+
+def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], value: Any) -> Unread | None:
+    """Why a captured result shows nothing of a kind, where that is no answer in itself, as an empty list is."""
+    text = value if isinstance(value, str) else None
+    if any(observation.when is not None for observation in observations):
+        return None if text is None else "not_readable"
+    if any(sightings(observation, args, value, text, True) for observation in observations):
+        return None
+    if text is not None:
+        return "not_readable" if text.strip() else None
+    return "not_mapped" if _holds_something(value) else None
+
+
+def _holds_something(value: Any) -> bool:
+    """Whether there is anything in a result beside empty lists and records, as of a search that found nothing."""
+    if isinstance(value, dict):
+        return any(map(_holds_something, cast("dict[str, Any]", value).values()))
+    if isinstance(value, list):
+        return bool(cast("list[Any]", value))
+    return value is not None
+
+
 class Change(Struct, frozen=True):
     """Fields that an accepted write makes stale."""
 
@@ -114,16 +139,18 @@ class Change(Struct, frozen=True):
     """None: all of them, existence included."""
     misfit: Callable[[PathScope], bool] | None = None
     """Whether `each` meets something else than what it runs over: then the arguments do not say which either."""
+    by_result: bool = False
+    """The result says which things: until it is there, any of the kind."""
 
-    def touched(self, args: Mapping[str, Any]) -> Iterator[Key | None]:
+    def touched(self, args: Mapping[str, Any], result: Any = NOTHING) -> Iterator[Key | None]:
         """Keys of the things changed; None for all of the kind."""
-        whole = PathScope(args, NOTHING, args)
+        whole = PathScope(args, result, args)
         if self.key is None or (self.misfit is not None and self.misfit(whole)):
             yield None
             return
         items = [(args, NOTHING)] if self.each is None else self.each(whole)
         for item, name in items:
-            scope = PathScope(item, NOTHING, args, name)
+            scope = PathScope(item, result, args, name)
             parts = [
                 next((part for place in places if (part := place(scope)) is not NOTHING and part is not None), NOTHING)
                 for places in self.key

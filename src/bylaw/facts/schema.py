@@ -6,9 +6,10 @@ from typing import Any, Protocol, cast, get_args
 from msgspec import Struct, field
 
 from bylaw.errors import BylawError
-from bylaw.facts.entity import UNDECLARED, Entity, Field, FieldType, Key, ReadTool, Saying
+from bylaw.facts.entity import UNDECLARED, Entity, Field, FieldType, Key, Origin, ReadTool, Saying
 from bylaw.facts.observation import Change, Observation
 from bylaw.facts.path import Getter, PathError, PathScope, compile_each, compile_misfit, compile_path
+from bylaw.facts.world_change import WorldChange
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
@@ -32,17 +33,6 @@ class SchemaError(BylawError):
     """Entities, observations or changes of a pack do not fit together."""
 
     code = "BY404"
-
-
-class WorldChange(Struct, frozen=True):
-    """How an accepted write moves one thing of a snapshot world."""
-
-    entity: str
-    each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
-    key: tuple[tuple[Getter, ...], ...]
-    set: dict[str, tuple[str, Getter]]
-    """Field -> (`is`, `plus`, `minus`, `append` or `of Entity.field`, value or key)."""
-    delete: bool = False
 
 
 class Schema(Struct, frozen=True):
@@ -131,10 +121,18 @@ class SchemaReader:
         record = cast(dict[str, Any], body or {})
         key = _names(record.get("key", []))
         raw: Any = record.get("fields") or {}
-        fields = {field: self._field(field, spec, (*at, "fields", field), "system") for field, spec in raw.items()}
+        origin: Any = record.get("origin", "system")
+        if origin not in ("system", "conversation"):
+            self._fault(f"origin `{origin}` is neither system nor conversation", *at)
+        fields = {field: self._field(field, spec, (*at, "fields", field), origin) for field, spec in raw.items()}
         for part in key:
             fields.setdefault(part, Field(part))
-        return Entity(name, key, fields, self._lookup(record.get("read"), key, (*at, "read")), record.get("fresh_for"))
+        complete = bool(record.get("complete", False))
+        if complete and origin != "conversation":
+            hint = "a tool may know of others; give it `origin: conversation` if only conversations make such things"
+            self._fault(f"`{name}` cannot be complete", *at, hint=hint)
+        read = self._lookup(record.get("read"), key, (*at, "read"))
+        return Entity(name, key, fields, read, record.get("fresh_for"), origin, complete)
 
     def _lookup(self, body: Any, key: tuple[str, ...], at: tuple[str | int, ...]) -> ReadTool | None:
         if body is None:
@@ -157,8 +155,8 @@ class SchemaReader:
             self._fault(f"`{type_}` is not a type", *at, hint=f"types are {', '.join(sorted(_TYPES))}")
             type_ = "string"
         origin = record.get("origin", origin)
-        if origin not in ("system", "user", "context"):
-            self._fault(f"origin `{origin}` is none of system, user, context", *at)
+        if origin not in get_args(Origin):
+            self._fault(f"origin `{origin}` is none of {', '.join(get_args(Origin))}", *at)
             origin = "system"
         sayings = tuple(
             Saying(str(s.get("argument", "")), str(s.get("says", "")), s.get("value"), str(s.get("but_not", "")))
@@ -261,7 +259,9 @@ class SchemaReader:
                 key = self._argument_key(entity) if set(entity.key) <= set(tool.parameters) else None
             each = self._each(record.get("each"), at)
             misfit = compile_misfit(str(record["each"])) if each is not None else None
-            found.append(Change(entity.name, each, key, None if "*" in fields else frozenset(fields), misfit))
+            changed = None if "*" in fields else frozenset(fields)
+            by_result = "$result" in f"{record.get('each')} {record.get('key')}"
+            found.append(Change(entity.name, each, key, changed, misfit, by_result))
         return found
 
     def _argument_key(self, entity: Entity) -> tuple[tuple[Getter, ...], ...]:

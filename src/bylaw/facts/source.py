@@ -1,15 +1,18 @@
 """The three places a guard's facts come from: what the agent has seen, hindsight, and a world."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, NoValue
-from bylaw.facts.ledger import CallRecord, Ledger, Shown
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, Field, Key, NoValue, is_known
+from bylaw.facts.ledger import CallRecord, Ledger, Shown, Thing
 from bylaw.facts.path import NOTHING
+from bylaw.facts.pending import pending_value
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 from bylaw.policy.pattern import compile_pattern
 
+SPOKEN = ("user", "context")
+"""Origins of facts that no tool shows."""
 FOREVER = 1 << 60
 """A step after every step."""
 
@@ -47,7 +50,7 @@ class SeenFacts:
         self._ledger = ledger
         self._at = at
         self._testimony = Testimony(ledger, at, context)
-        self._read: dict[tuple[str, Key, str], Any] = {}
+        self._read: dict[tuple[Any, ...], Any] = {}
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """The value seen; ABSENT; or UNSEEN where it never was or is stale."""
@@ -59,7 +62,7 @@ class SeenFacts:
         return found
 
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
-        if field.origin != "system":
+        if field.origin in SPOKEN:
             return self._testimony.read(field)
         key = key_of(key)
         thing = self._ledger.thing(entity.name, key)
@@ -69,30 +72,78 @@ class SeenFacts:
             existence = self._ledger.latest_of(thing, entity, key, "exists", self._at)
             if existence is not None and existence.value is False and (found is None or found.as_of < existence.as_of):
                 return ABSENT
-        if found is None:
-            search = self._ledger.schema.searches.get((entity.name, field.name))
-            return (
-                UNSEEN if search is None else search(key, _Shown(self._ledger, self._at, entity.name, key, field.name))
-            )
-        return coerce(field, found.value)
+        return self._look_further(thing, entity, key, field) if found is None else coerce(field, found.value)
+
+    def _look_further(self, thing: Thing | None, entity: Entity, key: Key, field: Field) -> Any:
+        """What is known of a field that nothing shows, or that is stale."""
+        ledger, at = self._ledger, self._at
+        if thing is not None and (pending := pending_value(ledger, thing, entity, key, field, at)) is not UNSEEN:
+            return pending
+        if entity.complete and ledger.ever_visible(entity, key, "exists", at) is None and self._is_whole(entity):
+            return False if field.name == "exists" else ABSENT
+        search = ledger.schema.searches.get((entity.name, field.name))
+        return UNSEEN if search is None else search(key, _Shown(ledger, at, entity.name, key, field.name))
+
+    def _is_whole(self, entity: Entity) -> bool:
+        """Whether all that the conversation showed of a kind was read."""
+        whole = self._read.get((entity.name,))
+        if whole is None:
+            whole = self._read[(entity.name,)] = self._ledger.is_read_whole(entity, self._at)
+        return whole
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
         """The sighting that `read` answers from."""
         return self._ledger.latest(entity, key_of(key), field.name, self._at)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """The things seen whose seen fields equal `match`; there may be others."""
-        wanted = [(entity.fields[name], value) for name, value in match.items()]
-        keys = [
-            key
-            for key in list(self._ledger.keys(entity))
-            if all(self.read(entity, key, field) == value for field, value in wanted)
-        ]
-        return keys, False
+        """The things seen whose seen fields equal `match`; there may be others, unless the kind is complete."""
+        keys, is_sure = matching(self._ledger.keys(entity), self, entity, match)
+        return keys, is_sure and (bool(keys and match.keys() >= set(entity.key)) or self._holds_all(entity))
+
+    def _holds_all(self, entity: Entity) -> bool:
+        return entity.complete and self._is_whole(entity)
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
         """Earlier calls that took effect, for all that was known just before this one."""
         return self._ledger.done(tool, match, self._at, known_at=self._at.step)
+
+
+class Told:
+    """What no database knows, as of one call: the user's and the host's facts, and what only the conversation makes.
+
+    True is what was said and shown before the call: an identity that is established later was not established then.
+    """
+
+    def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
+        self._seen = SeenFacts(ledger, at, context)
+
+    def read(self, entity: Entity, key: Key, field: Field) -> Any:
+        """The value, or UNSEEN."""
+        found = self._seen.read(entity, key, field)
+        return found if is_known(found) else UNSEEN
+
+    def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
+        """The things that match, and whether these are all."""
+        return self._seen.members(entity, match)
+
+
+def matching(
+    keys: Iterable[Key], source: FactSource, entity: Entity, match: Mapping[str, Any]
+) -> tuple[list[Key], bool]:
+    """The things whose fields a source knows to equal `match`, and whether it surely does not of any other of them."""
+    parts = {name: key_of((value,))[0] for name, value in match.items() if name in entity.key}
+    wanted = [(entity.fields[name], value) for name, value in match.items() if name not in parts]
+    found: list[Key] = []
+    is_sure = True
+    for key in list(keys):
+        if any(key[entity.key.index(name)] != part for name, part in parts.items()):
+            continue
+        values = [(source.read(entity, key, field), value) for field, value in wanted]
+        if all(known == value for known, value in values):
+            found.append(key)
+        elif not any(is_known(known) and known != value for known, value in values):
+            is_sure = False
+    return found, is_sure
 
 
 class _Shown(NamedTuple):
@@ -120,12 +171,12 @@ class HindsightFacts:
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
         self._at = at
-        self._testimony = Testimony(ledger, at, context)
+        self._told = Told(ledger, at, context)
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """The value as far as the whole trajectory tells."""
-        if field.origin != "system":
-            return self._testimony.read(field)
+        if field.origin != "system" or entity.origin == "conversation":
+            return self._told.read(entity, key, field)
         key = key_of(key)
         found = self._value(entity, key, field.name)
         if field.name == "exists" or found is not NOTHING:
@@ -149,13 +200,10 @@ class HindsightFacts:
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         """The things shown anywhere in the trajectory; there may be others."""
-        wanted = [(entity.fields[name], value) for name, value in match.items()]
-        keys = [
-            key
-            for key in list(self._ledger.keys(entity))
-            if all(self.read(entity, key, field) == value for field, value in wanted)
-        ]
-        return keys, False
+        if entity.origin == "conversation":
+            return self._told.members(entity, match)
+        keys, is_sure = matching(self._ledger.keys(entity), self, entity, match)
+        return keys, is_sure and bool(keys and match.keys() >= set(entity.key))
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
         """Earlier calls that took effect."""
@@ -163,36 +211,43 @@ class HindsightFacts:
 
 
 class WorldFacts:
-    """A world, as of one call."""
+    """A world, as of one call; where it does not know, what the conversation tells, as without a world."""
 
     def __init__(self, world: World, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
+        self._hindsight = HindsightFacts(ledger, at, context)
         self._world = world
         self._ledger = ledger
         self._at = at
-        self._testimony = Testimony(ledger, at, context)
+        self._told = Told(ledger, at, context)
         self._records: dict[tuple[str, Key], Mapping[str, Any] | NoValue] = {}
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """The true value."""
-        if field.origin != "system":
-            return self._testimony.read(field)
+        if field.origin != "system" or entity.origin == "conversation":
+            return self._told.read(entity, key, field)
         asked = (entity.name, key_of(key))
         record = self._records.get(asked)
         if record is None:
             record = self._records[asked] = self._world.record(*asked)
+        if record is UNSEEN:
+            return self._hindsight.read(entity, key, field)
         if isinstance(record, NoValue):
-            return record if field.name != "exists" else False if record is ABSENT else UNSEEN
+            return record if field.name != "exists" else False
         if field.name == "exists":
             return True
         value = record.get(field.name, NOTHING)
-        if value is NOTHING:
-            return UNSEEN if field.default is UNDECLARED else coerce(field, field.default)
-        return coerce(field, value)
+        if value is not NOTHING:
+            return coerce(field, value)
+        if field.default is not UNDECLARED:
+            return coerce(field, field.default)
+        return self._hindsight.read(entity, key, field)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         """All things that match."""
+        if entity.origin == "conversation":
+            return self._told.members(entity, match)
         keys = self._world.members(entity.name, match)
-        return ([], False) if keys is None else (keys, True)
+        return self._hindsight.members(entity, match) if keys is None else (keys, True)
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
         """Earlier calls that took effect."""

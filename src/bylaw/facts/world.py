@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Field, Key, NoValue
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Key, NoValue
 from bylaw.facts.observation import sightings
-from bylaw.facts.path import NOTHING, PathScope
-from bylaw.facts.schema import Schema, WorldChange
+from bylaw.facts.path import NOTHING
+from bylaw.facts.schema import Schema
 from bylaw.facts.undeclared import UndeclaredCall
-from bylaw.facts.value import coerce, key_of, loose_key, names_several
+from bylaw.facts.value import coerce, key_of, loose_key
+from bylaw.facts.world_change import WorldChange, moved
 from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Result
 
@@ -112,7 +113,7 @@ class Snapshot:
                 self._affect(effect, call, value)
             return
         for change in self._schema.changes.get(call.tool, ()):
-            for key in change.touched(call.arguments):
+            for key in change.touched(call.arguments, value):
                 if key is not None:
                     self._blur(change.entity, key)
                 self._forget(change.entity, key, change.fields)
@@ -141,18 +142,13 @@ class Snapshot:
                 self._overlay[kind, laid] = UNSEEN
 
     def _affect(self, effect: WorldChange, call: Call, value: Any) -> None:
-        whole = PathScope(call.arguments, value, call.arguments)
-        for item, name in [(call.arguments, NOTHING)] if effect.each is None else effect.each(whole):
-            scope = PathScope(item, value, call.arguments, name)
-            parts = [
-                next((p for place in places if (p := place(scope)) is not NOTHING), NOTHING) for places in effect.key
-            ]
-            if any(map(names_several, parts)):
+        for scope in effect.scopes(call.arguments, value):
+            key = effect.key_in(scope)
+            if key is None:
                 self._forget(effect.entity, None, None)
                 continue
-            if NOTHING in parts:
+            if NOTHING in key:
                 continue
-            key = key_of(parts)
             self._blur(effect.entity, key)
             if effect.delete:
                 self._overlay[(effect.entity, key)] = ABSENT
@@ -163,7 +159,7 @@ class Snapshot:
             after = {
                 name: self._elsewhere(how[3:], get(scope))
                 if how.startswith("of ")
-                else _moved(entity.fields[name], known.get(name, NOTHING), how, get(scope))
+                else moved(entity.fields[name], known.get(name, NOTHING), how, get(scope))
                 for name, (how, get) in effect.set.items()
             }
             self._lay(effect.entity, key, {**dict(zip(entity.key, key, strict=True)), **after})
@@ -207,23 +203,3 @@ def agrees(entity: Entity, record: Record, match: Mapping[str, Any]) -> bool:
     except (ValueError, TypeError, ArithmeticError):
         return False
     return True
-
-
-def _moved(field: Field, before: Any, how: str, value: Any) -> Any:
-    """The value after an effect; NOTHING where what it was, or what moves it, is not known."""
-    if how == "is":
-        return value
-    if before is NOTHING and field.default is not UNDECLARED:
-        before = field.default
-    if before is NOTHING or value is NOTHING:
-        return NOTHING
-    try:
-        match how:
-            case "plus":
-                return coerce(field, before or 0) + coerce(field, value)
-            case "minus":
-                return coerce(field, before or 0) - coerce(field, value)
-            case _:
-                return [*coerce(field, before or []), value]
-    except (ValueError, TypeError, ArithmeticError):
-        return NOTHING

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from bylaw.facts.entity import Entity, Fact, FactSource, Key, NoValue
+from bylaw.facts.entity import NOT_KNOWN, Entity, Fact, FactSource, Key, NoValue
 from bylaw.guard.answers import UNASKED, Answers
 from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.evaluate import Completion, evaluate
@@ -95,7 +95,7 @@ class KnownRun(Frame):
         value = self.given.get(fact, UNASKED)
         if value is UNASKED:
             value = self.answers.read(fact, spec.entity, key, spec.field)
-        if value.__class__ is NoValue:
+        if value.__class__ in NOT_KNOWN:
             raise _Open
         if spec.is_system:
             self.reads[fact] = None

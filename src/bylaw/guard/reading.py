@@ -17,7 +17,10 @@ class Spec:
         self.field = field
         self.entity_name = entity.name
         self.field_name = field.name
-        self.origin: Origin = "context" if entity.name == "context" else field.origin
+        # What only a conversation makes is shown by its tools, as what a system knows is.
+        self.origin: Origin = (
+            "context" if entity.name == "context" else "system" if field.origin == "conversation" else field.origin
+        )
         self.is_system = self.origin == "system"
 
 

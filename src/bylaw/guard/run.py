@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, NoValue, Origin
+from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, NoValue, OneOf, Origin
 from bylaw.facts.unknown import Unknown, UnknownBool, derive, opaque_bool, text_of, unknown_fact
 from bylaw.facts.value import key_of
 from bylaw.facts.value_set import Spans, ValueSet, Words
@@ -144,12 +144,14 @@ class Run(Frame):
             value = self.missing(spec, key, fact)
         elif value is ABSENT:
             raise Absent(_no_such(spec.entity_name, key))
+        elif value.__class__ is OneOf:
+            value = self.missing(spec, key, fact, value.values)
         else:
             value = admit(value)
         memo[fact] = value
         return value
 
-    def missing(self, spec: Spec, key: Key, fact: Fact) -> Unknown:
+    def missing(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...] = ()) -> Unknown:
         self.spend(UNKNOWN_TICKS)
         if spec.is_system and self.hushed is None:
             self.frozen = True
@@ -158,6 +160,8 @@ class Run(Frame):
         if found is None:
             name = _name(*thing, spec.field_name)
             unknown = unknown_fact(self, spec.field, name, {fact: spec.origin}, thing)
+            if possible:
+                unknown.confine(possible)
             is_shaky = spec.is_system and spec.field_name != "exists" and not self.is_shown_to_exist(spec, key)
             found = self.unknowns[fact] = (unknown, is_shaky)
         if spec.field_name != "exists":

@@ -1,0 +1,41 @@
+"""Writes of the same turn: their results are not in yet, so a field has its old value or what they make of it."""
+
+from typing import Any
+
+from bylaw.facts.entity import UNSEEN, Entity, Field, Key, OneOf
+from bylaw.facts.ledger import CallRecord, Ledger, Thing
+from bylaw.facts.path import NOTHING
+from bylaw.facts.value import coerce
+from bylaw.facts.world_change import effect_on
+
+
+def pending_value(ledger: Ledger, thing: Thing, entity: Entity, key: Key, field: Field, at: CallRecord) -> Any:
+    """The value where all that the turn's writes may leave is the same; `OneOf` several; UNSEEN where any is possible.
+
+    Called where the field is not known for the judged call, but may have been known when its turn began.
+    """
+    writes = ledger.writes_of_turn(entity.name, key, field.name, at)
+    shown = ledger.latest_of(thing, entity, key, field.name, at, before=at.start) if writes else None
+    if shown is None:
+        return UNSEEN
+    try:
+        possible = [coerce(field, shown.value)]
+        for write in writes:
+            effects = () if write.call.fault else ledger.schema.effects.get(write.call.tool, ())
+            for value in tuple(possible):
+                made = effect_on(effects, write.call.arguments, entity, key, field, value)
+                if made is NOTHING:
+                    return UNSEEN
+                if (new := coerce(field, made)) not in possible:
+                    possible.append(new)
+        return possible[0] if len(possible) == 1 else _one_of(possible)
+    except ValueError:
+        return UNSEEN
+
+
+def _one_of(possible: list[Any]) -> Any:
+    try:
+        hash(tuple(possible))
+    except TypeError:
+        return UNSEEN
+    return OneOf(tuple(possible))
