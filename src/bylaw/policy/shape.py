@@ -102,6 +102,8 @@ _ENTITY = Record(
         "read": Either((SCALAR, Record({"tool": SCALAR, "arguments": Named(SCALAR)}))),
         "fields": Named(Either((SCALAR, _FIELD))),
         "fresh_for": NUMBER,
+        "origin": SCALAR,
+        "complete": FLAG,
         "description": SCALAR,
     }
 )
