@@ -327,7 +327,10 @@ class Ledger:
             if way.tool == call.tool and not call.fault:
                 named = [str(call.arguments.get(argument)) for argument in way.arguments]
                 wanted = [key[entity.key.index(part)] for part in way.arguments.values() if part in entity.key]
-                return list(map(loose, named)) == list(map(loose, wanted))
+                if list(map(loose, named)) != list(map(loose, wanted)):
+                    return False
+                # A search by a part of the key, such as a day, may be about others.
+                return True if set(way.arguments.values()) >= set(entity.key) else None
         return None
 
     def is_read_whole(self, entity: Entity, at: CallRecord) -> bool:
