@@ -10,6 +10,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from bylaw.cli.align import COMMANDS as ALIGN
 from bylaw.cli.app import COMMANDS, app
 from bylaw.cli.rules import rules_command
 
@@ -18,9 +19,10 @@ _BLOCK = re.compile(r"(<!-- help: ([\w ]+) -->\n```text\n)(.*?)(```\n)", re.DOTA
 
 
 def commands() -> Iterator[str]:
-    """Every command, those of `rules` as `rules NAME`."""
-    yield from (name for name in COMMANDS if name != "rules")
-    yield from (f"rules {name}" for name in rules_command.commands)
+    """Every command, those of a group as `GROUP NAME`."""
+    groups = {"rules": list(rules_command.commands), "align": list(ALIGN)}
+    yield from (name for name in COMMANDS if name not in groups)
+    yield from (f"{group} {name}" for group, names in groups.items() for name in names)
 
 
 def help_of(command: str) -> str:

@@ -71,7 +71,7 @@ def _side(found: dict[str, Any], name: str, words: str, kind: type[_Words]) -> T
 
 def _plain(error: Exception) -> str:
     why = str(error)
-    return why[:1].lower() + why[1:]
+    return why[:1].lower() + why[1:] if why[1:2].islower() else why
 
 
 def score_lines(

@@ -5,7 +5,9 @@ import importlib
 import click
 
 COMMANDS = {
+    "thoughts": "What to think before each turn, from the guards or from a model.",
     "data": "Build the three stages' sets, with a data card.",
+    "score": "Score turns by the paper's rewards, as JSON lines on stdin.",
     "eval": "Play tasks with an agent: pass@1, words, near-misses.",
 }
 """Each is `NAME_command` in the module of its name, imported when it is asked for."""

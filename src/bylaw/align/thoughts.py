@@ -1,0 +1,101 @@
+"""`bylaw align thoughts`: a thought for every turn of recorded conversations, verified or written by a model."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+
+from bylaw.align.bearing import Bearing, next_write, spans
+from bylaw.align.check import Checked, check
+from bylaw.align.matcher import Matcher
+from bylaw.align.telling import conversation_text, policy_text
+from bylaw.align.thought import think
+from bylaw.align.written import ROUNDS, THRESHOLDS, Rubric, Turn, requests_for, write_thoughts
+from bylaw.engine.pack import Pack
+from bylaw.llm.meter import estimate
+from bylaw.llm.source import open_chat
+from bylaw.trace import Trajectory
+from bylaw.trace.event import Event
+
+
+class Options(Struct, frozen=True):
+    """What is asked for."""
+
+    seed: int = 1
+    limit: int | None = None
+    written: bool = False
+    llm: str = ""
+    kept: Path | None = None
+    thresholds: dict[Rubric, int] = field(default_factory=lambda: dict(THRESHOLDS))
+    rounds: int = ROUNDS
+    whole_policy: bool = False
+    dry_run: bool = False
+
+
+class _Place(Struct, frozen=True):
+    """A turn, with its verified thought and what that rests on."""
+
+    id: str
+    before: tuple[Event, ...]
+    turn: tuple[Event, ...]
+    thought: str
+    bearing: Bearing
+
+
+def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Options) -> Iterator[bytes]:
+    """One JSON line for every turn."""
+    places = _limited(_places(pack, trajectories, options.seed), options.limit)
+    if not options.written:
+        for place in places:
+            yield _line(place, {"thought": place.thought})
+        return
+    found = list(places)
+    policy = policy_text(pack, whole=options.whole_policy)
+    turns = [Turn(place.id, policy, conversation_text(place.before), conversation_text(place.turn)) for place in found]
+    if options.dry_run:
+        taken = estimate(requests_for(turns))
+        told = {"turns": len(turns), "first_step": str(taken), "requests_at_most": _most(turns, options.rounds)}
+        yield msgspec.json.encode(told) + b"\n"
+        return
+    reader = Matcher(pack)
+    by_id = {place.id: place for place in found}
+
+    def checked(name: str, thought: str) -> Checked:
+        place = by_id[name]
+        return check(pack, thought, place.bearing, reader, conversation_text((*place.before, *place.turn)))
+
+    chat = open_chat(options.llm, kept=options.kept)
+    results = write_thoughts(turns, chat, thresholds=options.thresholds, rounds=options.rounds, check=checked)
+    for place, result in zip(found, results, strict=True):
+        yield _line(place, {"thought": result.thought, "rounds": result.rounds, "why": result.why})
+
+
+def _most(turns: list[Turn], rounds: int) -> int:
+    """Requests where every turn takes every round: a draft and four reviews, each time after the first a summary."""
+    return len(turns) * (5 + 6 * rounds)
+
+
+def _places(pack: Pack, trajectories: Iterable[Trajectory], seed: int) -> Iterator[_Place]:
+    for trajectory in trajectories:
+        events = tuple(trajectory.events)
+        for span in spans(pack, events):
+            serving = next_write(pack, events, span.start)
+            thought = think(pack, events, span, serving, seed=f"{seed}/{trajectory.id}")
+            turn = events[span.start : span.end]
+            yield _Place(f"{trajectory.id}@{span.start}", events[: span.start], turn, thought.text, thought.bearing)
+
+
+def _limited(places: Iterator[_Place], limit: int | None) -> Iterator[_Place]:
+    for number, place in enumerate(places):
+        if limit is not None and number >= limit:
+            return
+        yield place
+
+
+def _line(place: _Place, more: dict[str, object]) -> bytes:
+    found = place.bearing
+    return (
+        msgspec.json.encode({"turn": place.id, "purpose": found.purpose, "required": sorted(found.required), **more})
+        + b"\n"
+    )

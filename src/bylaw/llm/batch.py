@@ -1,0 +1,43 @@
+"""A folder in the place of a model: pending requests are written there as OpenAI Batch JSONL, answers are picked up.
+
+Whoever can answer such lines may: a batch API, a model without a network, a person.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bylaw.llm.chat import Answer, Pending, Request
+from bylaw.llm.exchange import request_line
+from bylaw.llm.recorded import Recordings
+
+REQUESTS = "requests"
+
+
+class Batch:
+    """Requests go to `DIR/requests/NNN.jsonl`; answers are read from `DIR/*.jsonl`."""
+
+    def __init__(self, folder: Path, *, model: str = "batch") -> None:
+        self._folder = folder
+        self._model = model
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        """The answers; what is not answered yet is written down, and `Pending` says so."""
+        answers = Recordings(self._folder)
+        found = {request.key: answers.find(request) for request in requests}
+        waiting = {request.key: request for request in requests if found[request.key] is None}
+        if waiting:
+            place = self._write(waiting)
+            raise Pending(len(waiting), str(place))
+        return [answer for request in requests if (answer := found[request.key]) is not None]
+
+    def _write(self, waiting: dict[str, Request]) -> Path:
+        """Write the requests into a file of their own, named by what it holds: written again it is the same file."""
+        folder = self._folder / REQUESTS
+        folder.mkdir(parents=True, exist_ok=True)
+        text = b"".join(request_line(request, self._model) for request in waiting.values())
+        same = (file for file in sorted(folder.glob("*.jsonl")) if file.read_bytes() == text)
+        if (known := next(same, None)) is not None:
+            return known
+        file = folder / f"{len(list(folder.glob('*.jsonl'))) + 1:03}.jsonl"
+        file.write_bytes(text)
+        return file

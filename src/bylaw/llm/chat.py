@@ -1,0 +1,155 @@
+"""What is asked of a language model, and what it answers. Nothing else in Bylaw knows how an answer comes about."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.errors import BylawError
+
+Role = Literal["system", "user", "assistant"]
+Fault = Literal["", "refused", "truncated", "malformed", "failed"]
+Shape = TypeVar("Shape")
+
+
+class ChatError(BylawError):
+    """A model cannot be asked, or what came back for it cannot be read."""
+
+    code = "BY801"
+
+
+class Pending(ChatError):
+    """Requests were written down and wait for their answers; asked again once they are there, the work goes on."""
+
+    def __init__(self, count: int, place: str) -> None:
+        self.count = count
+        hint = "put the answers beside them, then run the same command again"
+        super().__init__(f"{count} request{'s wait' if count != 1 else ' waits'} for an answer", place=place, hint=hint)
+
+
+class Message(Struct, frozen=True):
+    """One message of a request."""
+
+    role: Role
+    content: str
+
+
+class Request(Struct, frozen=True):
+    """One question, with all that its answer may depend on."""
+
+    messages: tuple[Message, ...]
+    schema: dict[str, Any] | None = None
+    """JSON schema that the answer must have; None for plain text."""
+    name: str = "answer"
+    """What the answer is, for people and for the endpoint; no part of the question."""
+    attempt: int = 1
+    """Asked once more, the same question is another one."""
+    max_tokens: int = 1024
+    """Where an answer is cut; no part of the question."""
+
+    @property
+    def key(self) -> str:
+        """The question's content hash, with the attempt: what an answer is kept by."""
+        asked = {"messages": [msgspec.to_builtins(message) for message in self.messages], "schema": self.schema}
+        return f"{hashlib.sha256(msgspec.json.encode(asked, order='sorted')).hexdigest()[:32]}-{self.attempt}"
+
+    def body(self, model: str) -> dict[str, Any]:
+        """As a chat completion of the OpenAI API."""
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": msgspec.to_builtins(self.messages),
+            "max_tokens": self.max_tokens,
+        }
+        if self.schema is not None:
+            wrapped = {"name": self.name, "schema": self.schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": wrapped}
+        return body
+
+
+class Usage(Struct, frozen=True):
+    """Tokens that went in and came out."""
+
+    asked: int = 0
+    answered: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(self.asked + other.asked, self.answered + other.answered)
+
+
+class Answer(Struct, frozen=True):
+    """What came back. A refusal, a cut or malformed answer is a value too: what to do is the asker's choice."""
+
+    text: str
+    fault: Fault = ""
+    why: str = ""
+    usage: Usage = Usage()
+
+    def read(self, shape: type[Shape]) -> "Shape | None":
+        """The answer as data of a shape; None where it is not."""
+        if self.fault:
+            return None
+        try:
+            return msgspec.json.decode(bare_json(self.text), type=shape, strict=False)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+
+
+class Chat(Protocol):
+    """Whoever answers."""
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        """The answers, in the order of the requests. `Pending` where some have yet to come."""
+        ...
+
+
+def bare_json(text: str) -> str:
+    """JSON without the fence that models like to put around it."""
+    text = text.strip()
+    if text.startswith("```"):
+        text = text.split("\n", 1)[-1].removesuffix("```").strip()
+    return text
+
+
+def checked(answer: Answer, request: Request) -> Answer:
+    """The answer, marked as malformed where JSON was asked for and it is none."""
+    if answer.fault or request.schema is None:
+        return answer
+    try:
+        msgspec.json.decode(bare_json(answer.text))
+    except (msgspec.DecodeError, RecursionError) as error:
+        return msgspec.structs.replace(answer, fault="malformed", why=f"not JSON: {error}")
+    return answer
+
+
+def schema_of(shape: type) -> dict[str, Any]:
+    """The JSON schema of a shape, flat and closed, as endpoints with strict schemas want it."""
+    (schema,), parts = msgspec.json.schema_components((shape,), ref_template="{name}")
+    return _closed(schema, parts)
+
+
+_LEFT_OUT = frozenset(("title", "description", "default"))
+"""What says nothing to a model, and would make another question of it whenever we word it anew."""
+
+
+def _closed(schema: Any, parts: dict[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_closed(item, parts) for item in _items(schema)]
+    if not isinstance(schema, dict):
+        return schema
+    found = _fields(schema)
+    if "$ref" in found:
+        return _closed(parts[found["$ref"]], parts)
+    kept = {name: _closed(value, parts) for name, value in found.items() if name not in _LEFT_OUT}
+    if kept.get("type") == "object" and "properties" in kept:
+        kept = {**kept, "additionalProperties": False, "required": list(kept["properties"])}
+    return kept
+
+
+def _items(value: Any) -> list[Any]:
+    return value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return value

@@ -1,0 +1,162 @@
+"""Any OpenAI-compatible endpoint, through the openai SDK: many requests at once, patient where it is busy.
+
+What a network does wrong is tried again (too many requests, time-outs, lost connections, faults of the server); what a
+model does wrong is an answer, and nothing is asked twice on the quiet.
+"""
+
+import importlib
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.llm.chat import Answer, ChatError, Request, Usage, checked
+from bylaw.llm.exchange import completion_answer
+from bylaw.llm.recorded import Recordings
+
+Progress = Callable[[int, int], None]
+"""Told how many of how many are answered."""
+
+
+class Settings(Struct, frozen=True):
+    """How an endpoint is asked."""
+
+    model: str
+    base_url: str = ""
+    """Empty: what OPENAI_BASE_URL says, else OpenAI itself."""
+    concurrency: int = 4
+    tries: int = 6
+    timeout: float = 120.0
+    """Seconds for one answer."""
+    pause: float = 1.0
+    """Seconds before the second try; doubled before each further one, and never over a minute."""
+    stream: bool = False
+    temperature: float | None = None
+
+
+class Endpoint:
+    """A model behind an OpenAI-compatible API. `usage` counts what was asked of it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        recordings: Recordings | None = None,
+        progress: Progress | None = None,
+        key: str | None = None,
+    ) -> None:
+        try:
+            self._openai: Any = importlib.import_module("openai")
+        except ImportError:
+            raise ChatError("asking a model needs the openai SDK", hint="pip install 'bylaw[compile]'") from None
+        self._settings = settings
+        self._recordings = recordings
+        self._progress = progress
+        self._lock = threading.Lock()
+        self.usage = Usage()
+        self.calls = 0
+        """Requests sent, tries included."""
+        try:
+            self._client: Any = self._openai.OpenAI(
+                base_url=settings.base_url or None, api_key=key, timeout=settings.timeout, max_retries=0
+            )
+        except self._openai.OpenAIError as error:
+            raise ChatError(str(error).splitlines()[0].lower(), hint="set OPENAI_API_KEY and OPENAI_BASE_URL") from None
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        """The answers, in order. Each is kept as soon as it is there, so an interrupted run loses none."""
+        answers: list[Answer | None] = [None] * len(requests)
+        done = 0
+
+        def work(place: int) -> None:
+            nonlocal done
+            answer = checked(self._ask(requests[place]), requests[place])
+            with self._lock:
+                answers[place] = answer
+                self.usage += answer.usage
+                done += 1
+                if self._recordings is not None:
+                    self._recordings.keep(requests[place], answer, self._settings.model)
+                if self._progress is not None:
+                    self._progress(done, len(requests))
+
+        with ThreadPoolExecutor(max_workers=max(1, self._settings.concurrency)) as pool:
+            jobs = [pool.submit(work, place) for place in range(len(requests))]
+            finished, _ = wait(jobs, return_when=FIRST_EXCEPTION)
+            for job in jobs:
+                job.cancel()
+            for job in finished:
+                job.result()
+        return [answer for answer in answers if answer is not None]
+
+    def _ask(self, request: Request) -> Answer:
+        """One answer, with as many tries as the settings allow."""
+        settings = self._settings
+        pause = settings.pause
+        why = ""
+        for attempt in range(settings.tries):
+            if attempt:
+                time.sleep(min(60.0, pause) * (0.5 + random.random() / 2))
+                pause *= 2
+            with self._lock:
+                self.calls += 1
+            try:
+                return self._send(request)
+            except self._openai.RateLimitError as error:
+                why = f"too many requests: {error}"
+                pause = max(pause, _asked_to_wait(error))
+            except (self._openai.APITimeoutError, self._openai.APIConnectionError) as error:
+                why = str(error) or type(error).__name__
+            except self._openai.APIStatusError as error:
+                why = f"status {error.status_code}: {error}"
+                if error.status_code < 500 and error.status_code != 408:
+                    raise ChatError(_short(why), hint="look at the model's name, the key and the endpoint") from None
+            except self._openai.APIError as error:
+                why = str(error)
+        return Answer("", "failed", f"gave up after {settings.tries} tries: {_short(why)}")
+
+    def _send(self, request: Request) -> Answer:
+        body = request.body(self._settings.model)
+        if self._settings.temperature is not None:
+            body["temperature"] = self._settings.temperature
+        if self._settings.stream:
+            return self._stream(body)
+        made = self._client.chat.completions.create(**body)
+        if not getattr(made, "choices", None):
+            return Answer("", "failed", "the endpoint sent no choice")
+        return completion_answer(made.model_dump())
+
+    def _stream(self, body: dict[str, Any]) -> Answer:
+        """The same answer, put together from its pieces."""
+        texts: list[str] = []
+        refusals: list[str] = []
+        finish: str | None = None
+        used: dict[str, Any] = {}
+        stream = self._client.chat.completions.create(**body, stream=True, stream_options={"include_usage": True})
+        for chunk in stream:
+            if chunk.usage is not None:
+                used = chunk.usage.model_dump()
+            for choice in chunk.choices[:1]:
+                texts.append(choice.delta.content or "")
+                refusals.append(getattr(choice.delta, "refusal", None) or "")
+                finish = choice.finish_reason or finish
+        message = {"content": "".join(texts), "refusal": "".join(refusals) or None}
+        # A stream that ends without saying why was cut on the way.
+        choice = {"message": message, "finish_reason": finish or "length"}
+        return completion_answer({"choices": [choice], "usage": used})
+
+
+def _asked_to_wait(error: Any) -> float:
+    """Seconds that the endpoint asks for before the next try."""
+    try:
+        return min(60.0, float(error.response.headers.get("retry-after") or 0))
+    except (AttributeError, ValueError):
+        return 0.0
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:300]

@@ -1,0 +1,62 @@
+"""Answers kept by content hash: work that was interrupted goes on, and work that is repeated costs nothing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bylaw.llm.chat import Answer, Chat, ChatError, Request, checked
+from bylaw.llm.exchange import answer_line, read_answers
+
+
+class Recordings:
+    """The answers in the `*.jsonl` files of a folder; new ones are added to one file of their own."""
+
+    def __init__(self, folder: Path, *, file: str = "answers.jsonl") -> None:
+        self.folder = folder
+        self._file = folder / file
+        self._answers: dict[str, Answer] = {}
+        for each in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
+            for key, answer in read_answers(each).items():
+                self._answers.setdefault(key, answer)
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def keys(self) -> frozenset[str]:
+        """What has been answered."""
+        return frozenset(self._answers)
+
+    def find(self, request: Request) -> Answer | None:
+        """The answer to a request, where there is one."""
+        found = self._answers.get(request.key)
+        return None if found is None else checked(found, request)
+
+    def keep(self, request: Request, answer: Answer, model: str) -> None:
+        """Add an answer, at once and for good. One that failed on the way is no answer."""
+        if answer.fault == "failed":
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self._file.open("ab") as out:
+            out.write(answer_line(request, answer, model))
+        self._answers[request.key] = answer
+
+
+class Recorded:
+    """Answers from recordings; what is not there is asked of `chat`, or is an error where there is none."""
+
+    def __init__(self, recordings: Recordings, chat: Chat | None = None) -> None:
+        self.recordings = recordings
+        self._chat = chat
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        """The answers, each question asked once."""
+        found = {request.key: self.recordings.find(request) for request in requests}
+        missing = {request.key: request for request in requests if found[request.key] is None}
+        if missing and self._chat is None:
+            first = next(iter(missing.values()))
+            hint = "the prompts have changed since; ask a model with --llm"
+            message = f"{len(missing)} of {len(found)} requests have no recorded answer, the first `{first.key}`"
+            raise ChatError(message, place=str(self.recordings.folder), hint=hint)
+        if missing and self._chat is not None:
+            asked = list(missing.values())
+            found.update(zip(missing, self._chat.ask(asked), strict=True))
+        return [answer for request in requests if (answer := found[request.key]) is not None]

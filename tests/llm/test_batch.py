@@ -1,0 +1,157 @@
+"""A folder in the place of a model, recordings by content hash, and what asking would take."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import Struct
+
+from bylaw.llm import Message, Pending, Request
+from bylaw.llm.batch import Batch
+from bylaw.llm.chat import ChatError, schema_of
+from bylaw.llm.exchange import read_answers
+from bylaw.llm.meter import Price, estimate
+from bylaw.llm.recorded import Recorded, Recordings
+from bylaw.llm.source import open_chat
+
+SCHEMA = {"type": "object", "properties": {"open": {"type": "boolean"}}}
+
+
+def _question(text: str, **more: Any) -> Request:
+    return Request((Message("user", text),), **more)
+
+
+def _output(request: Request, text: str, finish: str = "stop") -> str:
+    message = {"role": "assistant", "content": text}
+    body = {"choices": [{"message": message, "finish_reason": finish}], "usage": {"prompt_tokens": 5}}
+    return json.dumps({"custom_id": request.key, "response": {"status_code": 200, "body": body}, "error": None})
+
+
+def test_a_batch_writes_what_waits_stops_and_goes_on_with_the_answers(tmp_path: Path) -> None:
+    questions = [_question("one"), _question("two", schema=SCHEMA)]
+    batch = Batch(tmp_path)
+    with pytest.raises(Pending) as waits:
+        batch.ask(questions)
+    assert waits.value.count == 2
+    lines = [json.loads(line) for line in (tmp_path / "requests" / "001.jsonl").read_text().splitlines()]
+    assert [line["custom_id"] for line in lines] == [question.key for question in questions]
+    assert lines[0]["url"] == "/v1/chat/completions"
+    assert lines[1]["body"]["response_format"]["json_schema"]["schema"] == SCHEMA
+    (tmp_path / "some-name.jsonl").write_text(_output(questions[1], '{"open": true}') + "\n")
+    with pytest.raises(Pending) as waits:
+        batch.ask(questions)
+    assert waits.value.count == 1
+    (tmp_path / "by-hand.jsonl").write_text(json.dumps({"custom_id": questions[0].key, "text": "eins"}))
+    assert [answer.text for answer in batch.ask(questions)] == ["eins", '{"open": true}']
+
+
+def test_the_same_requests_are_written_once(tmp_path: Path) -> None:
+    for _ in range(3):
+        with pytest.raises(Pending):
+            Batch(tmp_path).ask([_question("one")])
+    assert len(list((tmp_path / "requests").iterdir())) == 1
+    with pytest.raises(Pending):
+        Batch(tmp_path).ask([_question("two")])
+    assert len(list((tmp_path / "requests").iterdir())) == 2
+
+
+def test_a_question_is_known_by_what_is_asked_and_by_nothing_else() -> None:
+    one = _question("one")
+    assert one.key == _question("one", name="other", max_tokens=9).key
+    assert one.key != _question("One").key
+    assert one.key != _question("one", schema=SCHEMA).key
+    assert one.key != _question("one", attempt=2).key
+    assert one.key != Request((Message("system", "one"),)).key
+    assert one.key.endswith("-1")
+
+
+def test_refusals_cuts_and_failures_come_through_a_batch(tmp_path: Path) -> None:
+    questions = [_question(name, schema=SCHEMA) for name in "abcd"]
+    lines = [
+        _output(questions[0], "", "content_filter"),
+        _output(questions[1], '{"op', "length"),
+        _output(questions[2], "open"),
+        json.dumps({"custom_id": questions[3].key, "response": None, "error": {"code": "expired"}}),
+    ]
+    (tmp_path / "answers.jsonl").write_text("\n".join(lines))
+    faults = [answer.fault for answer in Batch(tmp_path).ask(questions)]
+    assert faults == ["refused", "truncated", "malformed", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{", "answers.jsonl:2: not JSON"),
+        ("[]", "answers.jsonl:2: a line needs a `custom_id`"),
+        ('{"custom_id": 3}', "answers.jsonl:2: a line needs a `custom_id`"),
+        ('{"custom_id": "x", "response": {"status_code": 200, "body": {}}}', "answers.jsonl:2: not a chat completion"),
+        ('{"custom_id": "first", "text": "b"}', "answers.jsonl:2: `first` is answered twice"),
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_named_with_its_place(tmp_path: Path, line: str, why: str) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text('{"custom_id": "first", "text": "a"}\n' + line)
+    with pytest.raises(ChatError) as error:
+        read_answers(file)
+    assert why in str(error.value)
+
+
+def test_recordings_answer_for_free_and_say_when_a_prompt_has_changed(tmp_path: Path) -> None:
+    known, new = _question("known"), _question("new")
+    (tmp_path / "r.jsonl").write_text(_output(known, "yes"))
+    assert Recorded(Recordings(tmp_path)).ask([known, known])[1].text == "yes"
+    with pytest.raises(ChatError, match="1 of 2 requests have no recorded answer"):
+        Recorded(Recordings(tmp_path)).ask([known, new])
+
+
+def test_one_question_asked_twice_at_once_goes_out_once(tmp_path: Path) -> None:
+    with pytest.raises(Pending) as waits:
+        Recorded(Recordings(tmp_path / "kept"), Batch(tmp_path)).ask([_question("a"), _question("a"), _question("b")])
+    assert waits.value.count == 2
+
+
+def test_a_word_says_which_model_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_MODEL", raising=False)
+    assert isinstance(open_chat(f"batch:{tmp_path}"), Batch)
+    assert isinstance(open_chat("recorded", kept=tmp_path), Recorded)
+    with pytest.raises(ChatError, match="no model is named"):
+        open_chat("")
+
+
+def test_an_estimate_asks_nothing() -> None:
+    found = estimate([_question("x" * 400, max_tokens=200)] * 10, Price(asked=2.0, answered=8.0))
+    assert (found.requests, found.usage.asked, found.usage.answered) == (10, 1000, 1000)
+    assert found.cost == pytest.approx(0.01)
+    assert str(found) == "10 requests, about 1,000 tokens in and 1,000 out, about $0.01"
+
+
+class Inner(Struct):
+    """A part."""
+
+    why: str
+    grave: int = 3
+
+
+class Outer(Struct):
+    """The whole."""
+
+    errors: list[Inner]
+    good: str = ""
+
+
+def test_schemas_are_flat_and_closed_as_strict_endpoints_want_them() -> None:
+    inner = {
+        "type": "object",
+        "properties": {"why": {"type": "string"}, "grave": {"type": "integer"}},
+        "required": ["why", "grave"],
+        "additionalProperties": False,
+    }
+    assert schema_of(Outer) == {
+        "type": "object",
+        "properties": {"errors": {"type": "array", "items": inner}, "good": {"type": "string"}},
+        "required": ["errors", "good"],
+        "additionalProperties": False,
+    }
+    assert msgspec.json.encode(schema_of(Outer))
