@@ -1,0 +1,160 @@
+"""What a model knows of a policy: yes/no questions whose answers are found by running the guards.
+
+After the paper's QA test (5.2), which asks questions its authors wrote and answered by hand. Half of the questions on each
+policy are answered with yes, so a model that always says the same, or that guesses by policy, scores 50 %.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import yaml
+from msgspec import Struct
+
+from bylaw.align.episode import ChatMessage
+from bylaw.align.prompt import PolicyPlace, pack_named
+from bylaw.engine.pack import Pack
+from bylaw.errors import UsageError
+from bylaw.facts.entity import UNSEEN, Entity, Field, Key, NoValue
+from bylaw.facts.value import coerce
+from bylaw.guard import evaluate
+
+IDS = {"patient_id": "P1", "slot_id": "S1", "referral_id": "R1", "appointment_id": "A1", "invoice_id": "I1"}
+IDS |= {"prescription_id": "X1", "membership_id": "M1", "kind": "telehealth", "email": "new@example.com"}
+DEFAULTS = {"person_id": "P1", "part": "visits", "delivery": "counter", "valid_until": "2026-01-01"}
+Judge = Callable[[Sequence[list[ChatMessage]]], list[float]]
+"""For each conversation the log-probability of `Yes` less that of `No` as the next word."""
+
+
+class Question(Struct, frozen=True):
+    """One question and its answer."""
+
+    policy: str
+    text: str
+    answer: bool
+
+
+class Known(Struct, frozen=True):
+    """How a model did."""
+
+    questions: int
+    accuracy: float
+    """Over all questions, at the threshold 0."""
+    yes_rate: float
+    balanced: float
+    """At the threshold that is the median over all questions: what it knows, whatever its leaning to yes or no."""
+    by_policy: dict[str, float]
+
+
+class _Facts:
+    """The facts of one question, whichever thing they are asked of."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def read(self, entity: Entity, key: Key, field: Field) -> Any:
+        if field.name == "exists":
+            return True
+        raw = self._values.get(f"{entity.name}.{field.name}", UNSEEN)
+        return raw if raw is UNSEEN else coerce(field, raw)
+
+    def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
+        return (), False
+
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
+        return UNSEEN
+
+
+@cache
+def questions(pack: str = "clinic", *, each: int = 250, seed: int = 0) -> tuple[Question, ...]:
+    """`each` questions answered with yes and as many with no; on every policy as many of the one as of the other."""
+    held = pack_named(pack)
+    rng = random.Random(seed)
+    stock: list[tuple[list[Question], list[Question]]] = []
+    for policy, body in _read(held).items():
+        asked = list(dict.fromkeys(_ask(held, policy, body)))
+        rng.shuffle(asked)
+        yes = [question for question in asked if question.answer]
+        no = [question for question in asked if not question.answer]
+        stock.append((yes, no))
+    chosen: list[Question] = []
+    while len(chosen) < 2 * each:
+        stock = [(yes, no) for yes, no in stock if yes and no]
+        if not stock:
+            raise UsageError(f"pack `{pack}` has only {len(chosen) // 2} questions of each answer")
+        for yes, no in stock:
+            if len(chosen) < 2 * each:
+                chosen += [yes.pop(), no.pop()]
+    rng.shuffle(chosen)
+    return tuple(chosen)
+
+
+def _read(pack: Pack) -> dict[str, Any]:
+    path = pack.root / "tasks" / "questions.yaml"
+    if not Path(path).is_file():
+        raise UsageError(f"pack `{pack.name}` brings no questions", hint="`clinic` does")
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def _ask(pack: Pack, policy: str, body: dict[str, Any]) -> Iterator[Question]:
+    """Every question that the lists of one policy give; what the guard leaves open is none."""
+    assert pack.now is not None
+    lists: dict[str, list[Any]] = {**body.get("arguments", {}), **body.get("facts", {})}
+    moved = {**dict.fromkeys(body.get("hours", {}), "hours"), **dict.fromkeys(body.get("days", {}), "days")}
+    lists |= {**body.get("hours", {}), **body.get("days", {})}
+    for drawn in product(*lists.values()):
+        chosen = dict(zip(lists, drawn, strict=True))
+        facts = {name: value for name, value in chosen.items() if "." in name}
+        words = {name: value for name, value in chosen.items() if name not in moved}
+        for name, unit in moved.items():
+            words[unit] = chosen[name]
+            at = pack.now + (timedelta(hours=chosen[name]) if unit == "hours" else -timedelta(days=chosen[name]))
+            facts[name] = at.isoformat() if unit == "hours" else at.date().isoformat()
+        given = {name: value for name, value in chosen.items() if "." not in name}
+        tool = pack.schema.tools[body["tool"]]
+        arguments = {name: value for name, value in {**IDS, **DEFAULTS, **given}.items() if name in tool.parameters}
+        done = evaluate(pack.guards[policy], arguments, _Facts(facts), tool=tool.name, now=pack.now)
+        outcomes = {each.outcome for each in done}
+        if outcomes in ({"permit"}, {"deny"}):
+            for form in body["ask"]:
+                yield Question(policy, _put(form, words, body.get("says", {})), outcomes == {"permit"})
+
+
+def _put(form: str, words: Mapping[str, Any], says: Mapping[str, Mapping[Any, str]]) -> str:
+    for name, value in words.items():
+        short = name.split(".")[-1]
+        spelt = " ".join(value) if isinstance(value, list) else value
+        told = says.get(name) or says.get(short) or {}
+        text = str(told.get(spelt, spelt)).replace("_", " ")
+        form = form.replace(f"{{{name}}}", text).replace(f"{{{short}}}", text)
+    return form[0].upper() + form[1:]
+
+
+def prompt(pack: str, question: Question, policy: PolicyPlace) -> list[ChatMessage]:
+    """A question as a model gets it."""
+    held = pack_named(pack)
+    about = f"You know the handbook of {held.title}. Answer with Yes or No."
+    if policy == "context" and held.document is not None:
+        about += f"\n\n{held.document.text}"
+    return [{"role": "system", "content": about}, {"role": "user", "content": question.text}]
+
+
+def examine(asked: Sequence[Question], leaning: Sequence[float]) -> Known:
+    """How a model did, from how much it leans to yes at each question."""
+    right = [(value > 0) == question.answer for question, value in zip(asked, leaning, strict=True)]
+    middle = sorted(leaning)[len(leaning) // 2]
+    settled = [(value >= middle) == question.answer for question, value in zip(asked, leaning, strict=True)]
+    by_policy: dict[str, list[bool]] = {}
+    for question, value in zip(asked, right, strict=True):
+        by_policy.setdefault(question.policy, []).append(value)
+    return Known(
+        len(asked),
+        sum(right) / len(right),
+        sum(value > 0 for value in leaning) / len(leaning),
+        sum(settled) / len(settled),
+        {policy: sum(values) / len(values) for policy, values in sorted(by_policy.items())},
+    )
