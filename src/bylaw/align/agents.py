@@ -1,23 +1,71 @@
 """From what a user names to an agent: an OpenAI-compatible endpoint, a local checkpoint, or a script."""
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, Protocol, cast, get_args, runtime_checkable
 
-from bylaw.align.rollout import Agent
+from bylaw.align.episode import ChatMessage
+from bylaw.align.rollout import Agent, Model
 from bylaw.align.scripted import Script, Scripted
 from bylaw.errors import UsageError
 
 
+@runtime_checkable
+class Weighing(Protocol):
+    """An agent that can say how likely it is to begin with each of some words."""
+
+    def chances(self, conversations: Sequence[list[ChatMessage]], choices: Sequence[str]) -> list[list[float]]:
+        """Log-probabilities, for each conversation one for each choice."""
+        ...
+
+
 def open_agent(said: str, model: str = "") -> Agent:
-    """`https://...` with a model's name, a folder with a checkpoint, or the name of a script."""
+    """`http://...` with a model's name, a folder with a checkpoint, or the name of a script."""
     if said in get_args(Script):
         return Scripted(cast(Script, said))
+    if said.startswith(("http://", "https://")):
+        if not model:
+            raise UsageError("which model at the endpoint?", hint="name it with --model")
+        return Model(endpoint(said, model))
     if Path(said).is_dir():
-        try:
-            opened: Any = import_module("bylaw.align.training.checkpoint")
-        except ModuleNotFoundError as error:
-            raise UsageError(f"a checkpoint needs `{error.name}`", hint="install `bylaw[train]`") from None
-        return opened.open_checkpoint(Path(said))
-    hint = f"a folder, or one of {', '.join(get_args(Script))}"
-    raise UsageError(f"`{said}` is no agent", hint=hint)
+        return _training("checkpoint").open_checkpoint(Path(said))
+    raise UsageError(
+        f"`{said}` is no agent", hint=f"an http address, a folder, or one of {', '.join(get_args(Script))}"
+    )
+
+
+def endpoint(address: str, model: str) -> Any:
+    """A model behind an OpenAI-compatible API, asked for many conversations at once, greedily."""
+    asking: Any = import_module("bylaw.llm.chat")
+    far: Any = import_module("bylaw.llm.endpoint")
+    chat = far.Endpoint(far.Settings(model, base_url=address, temperature=0.0, concurrency=16))
+
+    def generate(conversations: Sequence[list[ChatMessage]]) -> list[str]:
+        requests = [asking.Request(tuple(asking.Message(*told(one)) for one in messages)) for messages in conversations]
+        return [answer.text for answer in chat.ask(requests)]
+
+    return generate
+
+
+def told(message: ChatMessage) -> tuple[Any, str]:
+    """A message's role and content; what a tool answered is told by the user, as calls are plain text here."""
+    if message["role"] == "tool":
+        return "user", f"<tool_response>\n{message['content']}\n</tool_response>"
+    return message["role"], message["content"]
+
+
+def leanings(agent: Agent, asked: Sequence[list[ChatMessage]]) -> list[float]:
+    """How much an agent leans to yes: by log-probability, or, where it has none to show, by what it writes."""
+    if isinstance(agent, Weighing):
+        return [yes - no for yes, no in agent.chances(asked, ("Yes", "No"))]
+    if isinstance(agent, Model):
+        return [1.0 if text.strip().lower().startswith("yes") else -1.0 for text in agent.generate(asked)]
+    raise UsageError("a script answers no questions", hint="name an endpoint or a checkpoint")
+
+
+def _training(module: str) -> Any:
+    try:
+        return import_module(f"bylaw.align.training.{module}")
+    except ModuleNotFoundError as error:
+        raise UsageError(f"a checkpoint needs `{error.name}`", hint="install `bylaw[train]`") from None

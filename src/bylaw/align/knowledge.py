@@ -1,7 +1,7 @@
 """What a model knows of a policy: yes/no questions whose answers are found by running the guards.
 
-After the paper's QA test (5.2), which asks questions its authors wrote and answered by hand. Half of the questions on each
-policy are answered with yes, so a model that always says the same, or that guesses by policy, scores 50 %.
+After the paper's QA test (5.2), which asks questions its authors wrote and answered by hand. Half of the questions on
+each policy are answered with yes, so a model that always says the same, or that guesses by policy, scores 50 %.
 """
 
 import random
@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from msgspec import Struct
@@ -23,9 +23,22 @@ from bylaw.facts.entity import UNSEEN, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce
 from bylaw.guard import evaluate
 
-IDS = {"patient_id": "P1", "slot_id": "S1", "referral_id": "R1", "appointment_id": "A1", "invoice_id": "I1"}
-IDS |= {"prescription_id": "X1", "membership_id": "M1", "kind": "telehealth", "email": "new@example.com"}
-DEFAULTS = {"person_id": "P1", "part": "visits", "delivery": "counter", "valid_until": "2026-01-01"}
+ARGUMENTS = {
+    "patient_id": "P1",
+    "slot_id": "S1",
+    "referral_id": "R1",
+    "appointment_id": "A1",
+    "invoice_id": "I1",
+    "prescription_id": "X1",
+    "membership_id": "M1",
+    "kind": "telehealth",
+    "email": "new@example.com",
+    "person_id": "P1",
+    "part": "visits",
+    "delivery": "counter",
+    "valid_until": "2026-01-01",
+}
+"""What a call has beside what a question tells."""
 Judge = Callable[[Sequence[list[ChatMessage]]], list[float]]
 """For each conversation the log-probability of `Yes` less that of `No` as the next word."""
 
@@ -116,7 +129,7 @@ def _ask(pack: Pack, policy: str, body: dict[str, Any]) -> Iterator[Question]:
             facts[name] = at.isoformat() if unit == "hours" else at.date().isoformat()
         given = {name: value for name, value in chosen.items() if "." not in name}
         tool = pack.schema.tools[body["tool"]]
-        arguments = {name: value for name, value in {**IDS, **DEFAULTS, **given}.items() if name in tool.parameters}
+        arguments = {name: value for name, value in {**ARGUMENTS, **given}.items() if name in tool.parameters}
         done = evaluate(pack.guards[policy], arguments, _Facts(facts), tool=tool.name, now=pack.now)
         outcomes = {each.outcome for each in done}
         if outcomes in ({"permit"}, {"deny"}):
@@ -127,7 +140,7 @@ def _ask(pack: Pack, policy: str, body: dict[str, Any]) -> Iterator[Question]:
 def _put(form: str, words: Mapping[str, Any], says: Mapping[str, Mapping[Any, str]]) -> str:
     for name, value in words.items():
         short = name.split(".")[-1]
-        spelt = " ".join(value) if isinstance(value, list) else value
+        spelt = " ".join(cast(list[str], value)) if isinstance(value, list) else value
         told = says.get(name) or says.get(short) or {}
         text = str(told.get(spelt, spelt)).replace("_", " ")
         form = form.replace(f"{{{name}}}", text).replace(f"{{{short}}}", text)

@@ -24,11 +24,11 @@ class Model:
     """An agent that sees the messages and nothing else."""
 
     def __init__(self, generate: Generate) -> None:
-        self._generate = generate
+        self.generate = generate
 
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
         """One call for all of them."""
-        return self._generate([episode.messages for episode in episodes])
+        return self.generate([episode.messages for episode in episodes])
 
 
 def play(

@@ -6,8 +6,6 @@ from typing import Any
 import click
 import msgspec
 
-from bylaw.errors import UsageError
-
 
 @click.command("eval")
 @click.option(
@@ -17,6 +15,13 @@ from bylaw.errors import UsageError
 @click.option("--policy", type=click.Choice(["context", "none"]), default="none", help="Whether the prompt holds it.")
 @click.option("--pack", default="clinic", metavar="PACK", help="The pack whose tasks are played.")
 @click.option("--part", default="development", metavar="PART", help="The tasks to play: development or test.")
+@click.option(
+    "--test",
+    "measure",
+    type=click.Choice(["tasks", "knowledge", "override"]),
+    default="tasks",
+    help="Play tasks, ask questions about the policy, or play under changed policies.",
+)
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Play only the first N tasks.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write a line per task there.")
 @click.option("--name", default="eval", metavar="NAME", help="What to call the files there.")
@@ -26,24 +31,27 @@ def eval_command(
     policy: Any,
     pack: str,
     part: str,
+    measure: str,
     limit: int | None,
     out: Path | None,
     name: str,
 ) -> int:
-    """Play a pack's tasks with an agent: pass@1, words, and what the audit says of its writes."""
+    """Measure an agent on a pack's tasks: pass@1, words, near-misses; what it knows; whether it follows a change."""
     from bylaw.align.agents import open_agent
-    from bylaw.align.evaluation import evaluate, score, write_results
-    from bylaw.align.rollout import play
-    from bylaw.align.tasks import load_tasks
+    from bylaw.align.measure import know, obey, perform
 
-    tasks = load_tasks(part, pack)[:limit]
-    if not tasks:
-        raise UsageError("there is nothing to play")
-    outcomes = play(tasks, open_agent(agent, model), policy=policy, watch=_say)
-    scores = [score(task, outcome) for task, outcome in zip(tasks, outcomes, strict=True)]
-    summary = evaluate(tasks, scores)
+    played = open_agent(agent, model)
+    match measure:
+        case "knowledge":
+            lines, summary = know(played, pack, policy, limit=limit)
+        case "override":
+            lines, summary = obey(played, pack, policy, limit=limit, watch=_say)
+        case _:
+            lines, summary = perform(played, pack, part, policy, limit=limit, watch=_say)
     if out is not None:
-        write_results(out, name, scores, summary)
+        out.mkdir(parents=True, exist_ok=True)
+        (out / f"{name}.jsonl").write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+        (out / f"{name}.json").write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n")
     print(msgspec.json.format(msgspec.json.encode(summary), indent=1).decode())
     return 0
 

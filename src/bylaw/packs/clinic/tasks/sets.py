@@ -11,6 +11,7 @@ import msgspec
 
 from bylaw.packs.clinic.simulator.truth import POLICIES
 from bylaw.packs.clinic.simulator.wants import Clinic
+from bylaw.packs.clinic.tasks.contraries import OPPOSED
 from bylaw.packs.clinic.tasks.parts import PARTS, Part, belongs, clinic
 from bylaw.packs.clinic.tasks.scenario import Scenario, write_up
 from bylaw.packs.clinic.tasks.twins import Right, Twins, find, rights
@@ -43,9 +44,16 @@ SIZES: dict[Part, tuple[int, int, int]] = {
     "development": (60, 20, 20),
     "test": (110, 40, 100),
     "rl": (60, 30, 0),
+    "override": (156, 0, 0),
 }
 """Pairs of twins: with one errand, with two, and with two of groups never seen together."""
-SEEDS: dict[Part, tuple[int, ...]] = {"training": (11, 12, 13, 14), "development": (21,), "test": (31, 32), "rl": (41,)}
+SEEDS: dict[Part, tuple[int, ...]] = {
+    "training": (11, 12, 13, 14),
+    "development": (21,),
+    "test": (31, 32),
+    "rl": (41,),
+    "override": (51,),
+}
 """Databases that a part's callers come from."""
 DOUBLE = ("late-cancel-fee", "visit-copay", "specialist-copay")
 """Policies with many ways to come out, which get twice as many tasks."""
@@ -104,7 +112,7 @@ def foci(part: Part) -> Iterator[str]:
     """Policies in turn, so that each is what a fair share of tasks turns on."""
     rng = random.Random(f"{part}/focus")
     while True:
-        round = [*POLICIES, *DOUBLE]
+        round = list(OPPOSED) if part == "override" else [*POLICIES, *DOUBLE]
         rng.shuffle(round)
         yield from round
 
