@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any, Protocol, cast, get_args, runtime_checkable
 
 from bylaw.align.episode import ChatMessage
-from bylaw.align.rollout import Agent, Model
+from bylaw.align.rollout import Agent, Generate, Model
 from bylaw.align.scripted import Script, Scripted
 from bylaw.errors import UsageError
+from bylaw.llm import Message, Request
+from bylaw.llm.endpoint import Endpoint, Settings
 
 
 @runtime_checkable
@@ -35,14 +37,12 @@ def open_agent(said: str, model: str = "") -> Agent:
     )
 
 
-def endpoint(address: str, model: str) -> Any:
+def endpoint(address: str, model: str) -> Generate:
     """A model behind an OpenAI-compatible API, asked for many conversations at once, greedily."""
-    asking: Any = import_module("bylaw.llm.chat")
-    far: Any = import_module("bylaw.llm.endpoint")
-    chat = far.Endpoint(far.Settings(model, base_url=address, temperature=0.0, concurrency=16))
+    chat = Endpoint(Settings(model, base_url=address, temperature=0.0, concurrency=16))
 
     def generate(conversations: Sequence[list[ChatMessage]]) -> list[str]:
-        requests = [asking.Request(tuple(asking.Message(*told(one)) for one in messages)) for messages in conversations]
+        requests = [Request(tuple(Message(*told(one)) for one in messages)) for messages in conversations]
         return [answer.text for answer in chat.ask(requests)]
 
     return generate
