@@ -67,6 +67,10 @@ GENERATED = {
     "a null byte": BODY + "    x = 1\0\n" + END,
     "a lone surrogate": BODY + "    x = '\ud800'\n" + END,
     "a form feed": BODY + "    \x0c x = 1 1\n" + END,
+    "loops in loops": BODY
+    + "".join(f"{'    ' * (n + 1)}for x{n} in call.codes:\n" for n in range(21))
+    + f"{'    ' * 22}pass\n"
+    + END,
     "nested comprehensions": f"{BODY}    x = {'any(' * 30}1{' for a in call.codes)' * 30}\n{END}",
     "nested f-strings": BODY + '    return deny(f"{f\'{f"{1}"}\'}")\n',
 }

@@ -69,11 +69,11 @@ def test_keys_are_text() -> None:
     [
         ("a: 1\nb: 2\na: 3\n", "a.yaml:3: `a` stands twice"),
         ("a:\n  b: 1\n  b: 2\n", "a.yaml:3: `b` stands twice"),
-        ("a: &x 1\nb: *x\n", "a.yaml: aliases (`*name`) are not read here; write it out"),
+        ("a: &x 1\nb: *x\n", "a.yaml:2: aliases (`*name`) are not read here; write it out"),
         ("? [a, b]\n: 1\n", "a.yaml:1: a key must be a plain word"),
         ("a:\n\tb: 1\n", "a.yaml:2: found character that cannot start any token"),
         ("a: [1, 2\n", "a.yaml:2: did not find expected ',' or ']'"),
-        ("a: 1\n---\nb: 2\n", "a.yaml:2: but found another document"),
+        ("a: 1\n---\nb: 2\n", "a.yaml:2: a second document begins here; make a file of each"),
         ("[" * 5000, "a.yaml:"),
         ("[" * 5000 + "]" * 5000, "a.yaml:1: nested too deeply"),
         ("a: \x07\n", "a.yaml: not YAML: ReaderError"),

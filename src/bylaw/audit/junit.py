@@ -1,10 +1,10 @@
 """Judged calls as JUnit XML, which every build server reads: one suite per agent, one case per write call."""
 
+import html
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
-from xml.sax.saxutils import escape, quoteattr
 
 from msgspec import Struct
 
@@ -98,7 +98,7 @@ def _case(finding: Finding, standings: Standings) -> str:
     )
     if outcome == "skipped":
         return f'{case}"0"><skipped message={_attribute(message)}/></testcase>\n'
-    body = escape(_clean(f"{told}\nfinding {finding.id}"))
+    body = html.escape(_clean(f"{told}\nfinding {finding.id}"))
     return f'{case}"0"><failure type="{finding.verdict}" message={_attribute(message)}>{body}</failure></testcase>\n'
 
 
@@ -125,7 +125,8 @@ def _outcome(finding: Finding, standings: Standings) -> tuple[str, str]:
 
 def _attribute(text: str) -> str:
     # Line breaks in an attribute would come back as spaces.
-    return quoteattr(_clean(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+    escaped = html.escape(_clean(text))
+    return '"' + escaped.replace("\n", "&#10;").replace("\r", "&#13;").replace("\t", "&#9;") + '"'
 
 
 def _clean(text: str) -> str:

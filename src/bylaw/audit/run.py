@@ -13,7 +13,6 @@ from msgspec import Struct
 from bylaw.audit.examine import Examined, Examiner
 from bylaw.audit.line import finding_id, named
 from bylaw.audit.output import written_aside
-from bylaw.audit.parallel import examine_in_parts
 from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request, examined_in, open_examiner
 from bylaw.audit.summary import policies_record, summarise
@@ -75,7 +74,12 @@ def _examine(
 ) -> tuple[Identities, list[RecordError]]:
     """Examine every conversation and write the lines about it, in order."""
     skipped: list[RecordError] = []
-    parts = examine_in_parts(request, examiner) if request.jobs > 1 else examined_in(request, examiner)
+    if request.jobs > 1:
+        from bylaw.audit.parallel import examine_in_parts
+
+        parts = examine_in_parts(request, examiner)
+    else:
+        parts = examined_in(request, examiner)
     identities = Identities()
     with (
         (out / "calls.jsonl").open("wb") as calls,

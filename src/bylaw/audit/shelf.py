@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from bylaw.engine.pack import Pack, load_pack
+from bylaw.engine.pack import Pack, compile_pack, load_pack
 from bylaw.errors import FormatError, PackError, UsageError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import World
@@ -24,7 +24,7 @@ class Shelf:
 
     def __init__(self, name: str, *, world: Path | None = None, document: Path | None = None) -> None:
         root = find_folder(name)
-        folder = read_folder(root)
+        folder = read_folder(root, cases=False)
         manifest = folder.manifest
         variants: list[dict[str, Any]] = manifest.data.get("variants") or []
         if variants and folder.faults:
@@ -35,7 +35,7 @@ class Shelf:
             (variant.get("when") or {}, pack) for variant, pack in zip(variants, packs, strict=True)
         ]
         self._about: dict[str, Any] = manifest.data.get("about") or {}
-        self._only = None if variants else load_pack(root, document=document)
+        self._only = None if variants else compile_pack(folder, document=document)
         self._world_path = world
         self.opened: Any = None if world is None else _open(self.packs[0], world)
         self._worlds: dict[tuple[str, str], tuple[str, World | None]] = {}
@@ -94,11 +94,14 @@ class Shelf:
 
 def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
     """The variants of a pack. A document is that of the variants whose sentences it holds best, and of no other."""
-    packs = [load_pack(root, document=document) for root in roots]
+    packs = [load_pack(root, document=document, cases=False) for root in roots]
     if document is None or not packs:
         return packs
     best = min(len(pack.stale) for pack in packs)
-    return [pack if len(pack.stale) == best else load_pack(root) for root, pack in zip(roots, packs, strict=True)]
+    return [
+        pack if len(pack.stale) == best else load_pack(root, cases=False)
+        for root, pack in zip(roots, packs, strict=True)
+    ]
 
 
 def open_tasks(shelf: Shelf, path: Path) -> Any:

@@ -10,13 +10,10 @@ import click
 from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import compare, read_baseline, write_comparison
 from bylaw.audit.finding import Finding, read_findings
-from bylaw.audit.junit import write_junit
 from bylaw.audit.redaction import Pseudonyms, redaction_key
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, audit
-from bylaw.audit.sarif import write_sarif
 from bylaw.audit.waiver import read_waivers
-from bylaw.cli.comparison import print_comparison
 from bylaw.cli.console import open_console
 from bylaw.cli.logs import Logs, logs_argument, open_logs
 from bylaw.cli.tables import print_summary
@@ -133,12 +130,18 @@ def audit_command(
         comparison = None
         if before is not None or waived is not None:
             comparison = compare(out, found.names, baseline=before, waivers=waived)
+            from bylaw.cli.comparison import print_comparison
+
             print_comparison(comparison, open_console())
             print(f"Wrote {write_comparison(comparison, out)}")
         standings = comparison.standings() if comparison is not None else None
         if sarif is not None:
+            from bylaw.audit.sarif import write_sarif
+
             print(f"Wrote {write_sarif(out, sarif, files=opened.files, standings=standings)}")
     if junit is not None:
+        from bylaw.audit.junit import write_junit
+
         print(f"Wrote {write_junit(out, junit, standings=standings)}")
     if report:
         from bylaw.audit.report import write_report

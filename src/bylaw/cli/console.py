@@ -10,8 +10,16 @@ from rich.console import Console
 def open_console() -> Console:
     """A console on what stdout is now."""
     if sys.stdout.isatty():
-        return Console(highlight=False)
-    return Console(highlight=False, width=80, file=cast(TextIO, _Trimmed(sys.stdout)))
+        return Console(highlight=False, emoji=False)
+    return Console(highlight=False, emoji=False, width=80, file=cast(TextIO, _Trimmed(sys.stdout)))
+
+
+def clean(text: str, most: int) -> str:
+    """Text of a log made safe for a terminal: one line, printable, of bounded length."""
+    plain = "".join(
+        character if character.isprintable() else f"\\u{ord(character):04x}" for character in text[: most + 1]
+    )
+    return plain if len(plain) <= most else plain[: most - 3] + "..."
 
 
 class _Trimmed(io.TextIOBase):

@@ -9,7 +9,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from bylaw.cli.console import open_console
+from bylaw.cli.console import clean, open_console
 from bylaw.cli.logs import logs_argument, open_logs
 from bylaw.errors import UsageError
 from bylaw.facts.evidence import LookupEvidence
@@ -254,11 +254,3 @@ def _say(console: Console, text: str, *, head: str = "", style: str = "") -> Non
     for number, line in enumerate(lines):
         line.rstrip()
         console.print(Text(head if number == 0 else " " * len(head)) + line, soft_wrap=True)
-
-
-def clean(text: str, most: int) -> str:
-    """Text of a log made safe for a terminal: one line, printable, of bounded length."""
-    plain = "".join(
-        character if character.isprintable() else f"\\u{ord(character):04x}" for character in text[: most + 1]
-    )
-    return plain if len(plain) <= most else plain[: most - 3] + "..."

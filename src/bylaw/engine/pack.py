@@ -61,10 +61,10 @@ class Pack(Struct, frozen=True):
         return () if len(changed) == len(self.digests) else changed
 
 
-def load_pack(name: str | Path, *, document: Path | None = None) -> Pack:
-    """Load the pack at a path or of a name; PackError lists every fault found."""
+def load_pack(name: str | Path, *, document: Path | None = None, cases: bool = True) -> Pack:
+    """Load the pack at a path or of a name, without its cases where nobody runs them; PackError lists every fault."""
     root = find_folder(str(name))
-    folder = read_folder(root)
+    folder = read_folder(root, cases=cases)
     if variants := folder.manifest.data.get("variants"):
         if folder.faults:
             raise PackError(folder.faults, place=root.name)

@@ -25,6 +25,8 @@ NODES = 4_000
 """Parts of one function."""
 DEPTH = 40
 """Nesting of one function."""
+LOOPS = 12
+"""Loops inside one another; Python itself stops at twenty blocks."""
 UNKNOWN_TICKS = 4
 """What reading or deciding something unknown costs: it takes about that much longer."""
 NODES_PER_TICK = 50

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bylaw.guard.expression import Expressions
-from bylaw.guard.language import BINARY, NODES_PER_TICK
+from bylaw.guard.language import BINARY, LOOPS, NODES_PER_TICK
 
 
 class Statements(Expressions):
@@ -32,6 +32,18 @@ class Statements(Expressions):
         return " or ".join(f"{name}(...)" for name in self.answers)
 
     def compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
+        """The function; Python compiles it when it is first called, as an audit calls only a few of a pack's."""
+        made: Callable[..., Any] | None = None
+
+        def function(*values: Any) -> Any:
+            nonlocal made
+            if made is None:
+                made = self._compiled(node, body)
+            return made(*values)
+
+        return function
+
+    def _compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
         size = 1 + sum(1 for _ in ast.walk(node)) // NODES_PER_TICK
         start = ast.Expr(self.run("spend", ast.Constant(size)))
         named = [*sorted(self.parameters)]
@@ -212,6 +224,8 @@ class Statements(Expressions):
         before = set(self.sure)
         self.sure.add(name)
         self.loops += 1
+        if self.loops > LOOPS:
+            self.fault(node, "loops are nested too deep", f"at most {LOOPS} stand in one another")
         body = [*self.covering(entered), *self.block(node.body)]
         self.loops -= 1
         self.sure = before

@@ -79,8 +79,8 @@ def ready_packs() -> list[str]:
     return sorted(found.parent.name.replace("_", "-") for found in READY.glob("*/pack.yaml"))
 
 
-def read_folder(root: Path) -> Folder:
-    """Read every file of the pack; faults are kept, not raised."""
+def read_folder(root: Path, *, cases: bool = True) -> Folder:
+    """Read every file of the pack, its cases only where they are asked for; faults are kept, not raised."""
     faults: list[BylawError] = []
     manifest = _yaml(root / "pack.yaml", faults, root) or Located("pack.yaml", {}, {})
     layers = [root]
@@ -109,7 +109,7 @@ def read_folder(root: Path) -> Folder:
             folder.guards[_name(path, root)] = _text(path, faults, root)
         for path in _matching(layer, "lookups/*.py"):
             folder.lookups[_name(path, root)] = _text(path, faults, root)
-        for path in _matching(layer, "cases/*.yaml"):
+        for path in _matching(layer, "cases/*.yaml") if cases else ():
             if case := _yaml(path, faults, root):
                 folder.cases[_name(path, root)] = case
     folder.digest = digest.hexdigest()

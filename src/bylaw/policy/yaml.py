@@ -7,7 +7,7 @@ as they went in (`007`, twenty digits), and duplicate keys, anchors and aliases 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import yaml
 
@@ -84,36 +84,18 @@ def read_yaml(text: str, *, file: str) -> Located:
     if len(text) > _LARGEST:
         hint = f"keep it under {_LARGEST:,}; split it"
         raise YamlError(f"the file has {len(text):,} characters", place=file, hint=hint)
-    places: dict[Place, str] = {}
-    reader: Any = yaml
+    builder = _Builder(text, file)
     try:
-        _check_events(reader.parse(text, Loader=_LOADER), file)
-        node = reader.compose(text, Loader=_LOADER)
-        data = None if node is None else _build(node, (), places, file)
+        data = builder.document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = mark.line + 1 if mark else 1
         raise YamlError(str(error.problem or "not YAML"), place=f"{file}:{line}") from None
-    except (yaml.YAMLError, RecursionError) as error:
+    except yaml.YAMLError as error:
         raise YamlError(f"not YAML: {type(error).__name__}", place=file) from None
     if data is not None and not isinstance(data, dict):
         data = {"": data}
-    return Located(file, data, places)
-
-
-def _check_events(events: Iterator[yaml.Event], file: str) -> None:
-    """Refuses aliases and deep nesting before anything is built."""
-    depth = 0
-    for event in events:
-        if isinstance(event, yaml.AliasEvent):
-            raise YamlError("aliases (`*name`) are not read here", place=file, hint="write it out")
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > _DEEPEST + 1:
-                mark = event.start_mark
-                raise YamlError("nested too deeply", place=f"{file}:{mark.line + 1}" if mark else file)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+    return Located(file, data, builder.places)
 
 
 def read_yaml_file(path: Path, *, file: str = "") -> Located:
@@ -126,35 +108,58 @@ def read_yaml_file(path: Path, *, file: str = "") -> Located:
     return read_yaml(text, file=name)
 
 
-def _build(node: yaml.Node, path: Place, places: dict[Place, str], file: str) -> Any:
-    line = node.start_mark.line + 1
-    places.setdefault(path, f"{file}:{line}")
-    if len(path) > _DEEPEST:
-        raise YamlError("nested too deeply", place=f"{file}:{line}")
-    if isinstance(node, yaml.ScalarNode):
-        return _scalar(node)
-    if isinstance(node, yaml.SequenceNode):
-        return [_build(item, (*path, index), places, file) for index, item in enumerate(node.value)]
-    built: dict[str, Any] = {}
-    for key_node, value_node in _pairs(node):
-        key = str(key_node.value)
-        if key in built:
-            raise YamlError(f"`{key}` stands twice", place=f"{file}:{key_node.start_mark.line + 1}")
-        places[(*path, key)] = f"{file}:{key_node.start_mark.line + 1}"
-        built[key] = _build(value_node, (*path, key), places, file)
-    return built
+class _Builder:
+    """Builds data straight from the parser's events, and notes the line of each value."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self._events: Iterator[Any] = cast(Any, yaml).parse(text, Loader=_LOADER)
+        self._file = file
+        self.places: dict[Place, str] = {}
+
+    def document(self) -> Any:
+        """The one document of the file; None where there is none."""
+        data: Any = None
+        count = 0
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                count += 1
+                if count > 1:
+                    self._fail("a second document begins here", event, hint="make a file of each")
+                data = self._value(next(self._events), ())
+        return data
+
+    def _value(self, event: Any, path: Place) -> Any:
+        self.places.setdefault(path, f"{self._file}:{event.start_mark.line + 1}")
+        if isinstance(event, yaml.ScalarEvent):
+            return _scalar(event)
+        if isinstance(event, yaml.AliasEvent):
+            self._fail("aliases (`*name`) are not read here", event, hint="write it out")
+        if len(path) > _DEEPEST:
+            self._fail("nested too deeply", event)
+        if isinstance(event, yaml.SequenceStartEvent):
+            items: list[Any] = []
+            while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+                items.append(self._value(event, (*path, len(items))))
+            return items
+        built: dict[str, Any] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            line = f"{self._file}:{event.start_mark.line + 1}"
+            if not isinstance(event, yaml.ScalarEvent):
+                self._fail("a key must be a plain word", event)
+            key = str(event.value)
+            if key in built:
+                self._fail(f"`{key}` stands twice", event)
+            self.places[(*path, key)] = line
+            built[key] = self._value(next(self._events), (*path, key))
+        return built
+
+    def _fail(self, message: str, event: Any, *, hint: str = "") -> NoReturn:
+        raise YamlError(message, place=f"{self._file}:{event.start_mark.line + 1}", hint=hint)
 
 
-def _pairs(node: yaml.Node) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
-    for key, value in node.value:
-        if not isinstance(key, yaml.ScalarNode):
-            raise yaml.MarkedYAMLError(problem="a key must be a plain word", problem_mark=key.start_mark)
-        yield key, value
-
-
-def _scalar(node: yaml.ScalarNode) -> Any:
-    text: str = node.value
-    if node.style in ("'", '"', "|", ">"):
+def _scalar(event: yaml.ScalarEvent) -> Any:
+    text: str = event.value
+    if event.style in ("'", '"', "|", ">"):
         return text
     if text in _WORDS:
         return _WORDS[text]
