@@ -8,7 +8,7 @@ from msgspec import Struct
 from bylaw.engine.act import Act, acts
 from bylaw.engine.judgement import moment_of
 from bylaw.engine.pack import Pack
-from bylaw.engine.rules import Rules
+from bylaw.engine.rules import Predicate, Rules, Witness
 from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.facts.source import SeenFacts
 from bylaw.facts.value import key_of, loose, names_several
@@ -123,9 +123,12 @@ class _Facts:
         self._pack = pack
         self._events = events
         self._ledger = ledger
+        self._witnesses: dict[str, _Following] = {}
 
     def ask(self, name: str, act: Act) -> bool | None:
         predicate = self._pack.book.predicates[name]
+        if predicate.witness is not None:
+            return self._witness(predicate, act)
         event = self._events[act.step]
         call = event if isinstance(event, Call) else Call("", {})
         seen = self._seen(call, act.step)
@@ -142,13 +145,36 @@ class _Facts:
         outcomes = {c.outcome for c in evaluate(guard, arguments, seen, tool=call.tool, now=now)}
         return {frozenset({"deny"}): True, frozenset({"permit"}): False}.get(frozenset(outcomes))
 
+    def _witness(self, predicate: Predicate, act: Act) -> bool | None:
+        ledger = self._shown()
+        assert predicate.witness is not None
+        found = self._witnesses.get(predicate.name)
+        if found is None:
+            found = self._witnesses[predicate.name] = _Following(predicate.witness(ledger))
+        for step in range(found.step, act.step):
+            found.witness.observe(step, self._events[step])
+        found.step = act.step
+        event = self._events[act.step]
+        blank = CallRecord(event if isinstance(event, Call) else Call("", {}), act.step, act.step, None)
+        return found.witness.ask(act, ledger.calls.get(act.step, blank))
+
     def _seen(self, call: Call, step: int) -> SeenFacts:
+        ledger = self._shown()
+        made = ledger.calls.get(step) or CallRecord(call, step, step, None)
+        return SeenFacts(ledger, made, {})
+
+    def _shown(self) -> Ledger:
         if self._ledger is None:
             self._ledger = Ledger(self._pack.schema)
-            for position, event in enumerate(self._events):
-                self._ledger.observe(position, event)
-        made = self._ledger.calls.get(step) or CallRecord(call, step, step, None)
-        return SeenFacts(self._ledger, made, {})
+            self._ledger.observe_all(0, self._events)
+        return self._ledger
+
+
+class _Following(Struct):
+    """A witness, and the step up to which it has taken in the conversation."""
+
+    witness: Witness
+    step: int = 0
 
 
 def because(names: tuple[str, ...], values: dict[str, bool | None]) -> str:

@@ -1,13 +1,15 @@
 """A pack's `rules.yaml`, compiled: its predicates, each with a way to a value, and its rules."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, Protocol, cast, get_args
 
 import msgspec
 from msgspec import Struct
 
 from bylaw.engine.act import Act
+from bylaw.engine.consent import Basis, ConsentWitness
 from bylaw.errors import BylawError, FormulaError, GuardError
+from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.facts.schema import Schema
 from bylaw.guard import Condition, Vocabulary, compile_condition
 from bylaw.policy.pattern import PatternError, compile_pattern
@@ -16,8 +18,12 @@ from bylaw.policy.yaml import Located
 from bylaw.rule.detectors import DETECTORS
 from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule, read_rule
+from bylaw.trace.event import Event
 
-WAYS = ("tool", "effect", "message", "turn", "pattern", "said", "returned", "code", "detector", "guard", "question")
+WAYS = (
+    *("tool", "effect", "message", "turn", "pattern", "said", "returned", "consented", "code", "detector", "guard"),
+    "question",
+)
 
 _BESIDE = {"tool": ("when",), **dict.fromkeys(("pattern", "said", "returned"), ("but_not",))}
 """What may stand beside a way, apart from a description."""
@@ -31,6 +37,18 @@ TURNS: dict[str, Find] = {
     "without_call": lambda act: act.calls_in_turn == 0,
 }
 """What may be said of the turn an act belongs to."""
+
+
+class Witness(Protocol):
+    """Finds a predicate's value from the conversation so far, which it takes in event by event."""
+
+    def observe(self, step: int, event: Event) -> None:
+        """Take in the next event, after the rules were asked about it."""
+        ...
+
+    def ask(self, act: Act, record: CallRecord) -> bool | None:
+        """The value at an act about to be observed; None where it cannot be told. It must not move the witness."""
+        ...
 
 
 class RuleError(BylawError):
@@ -52,6 +70,8 @@ class Predicate(Struct, frozen=True):
     """Where facts must be asked."""
     guard: str = ""
     """A policy whose guard must be asked: true where it denies."""
+    witness: Callable[[Ledger], Witness] | None = None
+    """Opens what follows one conversation, where the act and the facts alone do not tell."""
 
 
 class Rules(Struct, frozen=True):
@@ -133,6 +153,12 @@ class RulesReader:
                 return Predicate(name, description, way, find)
             case "pattern" | "said" | "returned":
                 return Predicate(name, description, way, self._search(way, value, str(body.get("but_not", "")), at))
+            case "consented":
+                if value not in get_args(Basis):
+                    hint = f"known: {', '.join(get_args(Basis))}"
+                    self._fault(f"`{value}` is nothing that consent can rest on", *at, hint=hint)
+                basis: Basis = "requested" if value == "requested" else "told"
+                return Predicate(name, description, way, witness=lambda ledger: ConsentWitness(ledger, basis))
             case "code":
                 return self._code(name, description, str(value), at)
             case "detector":

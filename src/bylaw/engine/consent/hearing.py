@@ -1,0 +1,77 @@
+"""What had been said and shown when the user answered, asked for one exchange and one call."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from bylaw.engine.consent.detail import Detail
+from bylaw.engine.consent.means import Called, called
+from bylaw.engine.consent.records import Entry, Records, scalars
+from bylaw.engine.consent.talk import Exchange, Utterance
+from bylaw.facts.provenance import fold
+from bylaw.policy.verb import words_of
+
+_ENTRIES = 3
+"""Records of a means of payment that are looked at, the newest first."""
+
+
+class Hearing:
+    """One exchange, all that was said before it, and the records shown before the call's turn."""
+
+    def __init__(
+        self, earlier: Sequence[Exchange], exchange: Exchange, records: Records, before: int, refusals: Iterable[str]
+    ) -> None:
+        self.earlier = [each for other in earlier for each in (*other.proposal, *other.answer)]
+        self.proposal = exchange.proposal
+        self.answer = exchange.answer
+        self.records = records
+        self.before = before
+        self.refused = [Utterance(-1, "system", text) for text in refusals]
+        """What the system demanded when it refused the same call since the user's answer."""
+        self._called: dict[str, Called] = {}
+
+    @cached_property
+    def now(self) -> list[Utterance]:
+        """The proposal and the answer to it, the answer first."""
+        return [*self.answer, *self.proposal]
+
+    @cached_property
+    def whole(self) -> list[Utterance]:
+        """Everything said, the answer included."""
+        return [*self.earlier, *self.proposal, *self.answer]
+
+    @cached_property
+    def by_agent(self) -> list[Utterance]:
+        """What the agent said."""
+        return [each for each in self.whole if each.by == "agent"]
+
+    def is_forced(self, value: str | float) -> bool:
+        """Whether the system asked for the value when it refused the call."""
+        return any(each.says(value) for each in self.refused)
+
+    def record(self, detail: Detail) -> Entry | None:
+        """The newest record of the thing that an argument names: the one whose own id, its first, this is."""
+        value = fold(str(detail.value))
+        for entry in self.records.entries(str(detail.value), self.before):
+            ids = (name for name in entry.fields if name in ("", "id") or words_of(name)[-1:] == ["id"])
+            own = next(ids, detail.name)
+            if own in ("", "id", detail.name) and fold(str(entry.fields.get(own, ""))) == value:
+                return entry
+        return None
+
+    def unchanged(self, matters: Sequence[Detail]) -> set[tuple[str, str]]:
+        """Fields that the thing the call is about was last seen to have just so, by name and value."""
+        found: set[tuple[str, str]] = set()
+        for detail in matters:
+            record = self.record(detail) if detail.is_target else None
+            if record is not None:
+                found.update((name, fold(str(value))) for name, value in scalars(record.fields))
+        return found - {detail.key for detail in matters if detail.is_target}
+
+    def called(self, detail: Detail) -> Called:
+        """What a means of payment may be called."""
+        value = str(detail.value)
+        found = self._called.get(value)
+        if found is None:
+            entries = self.records.entries(value, self.before)[:_ENTRIES]
+            found = self._called[value] = called(value, entries)
+        return found

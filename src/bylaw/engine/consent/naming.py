@@ -1,0 +1,91 @@
+"""How values are put into words: a word of a list, a number of things, a thing by what its record holds."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from bylaw.engine.consent.detail import Detail
+from bylaw.facts.assent import sentences
+from bylaw.facts.provenance import is_identifier
+from bylaw.policy.verb import words_of
+
+_DATED = re.compile(r"\d{4}-\d\d-\d\d$")
+_TOKEN = re.compile(r"\d+|[^\W\d_]+")
+_GAPS = re.compile(r"[\s_-]+")
+_HOW_MANY = frozenset(("quantity", "qty", "count", "number", "num", "total", "units", "size"))
+_BEFORE, _AFTER = 4, 8
+"""Words before and after the name of a thing among which its number may stand."""
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_DIGITS = {word: str(number) for number, word in enumerate(_WORDS)}
+_BEFORE_ONLY = {"no": "0", "without": "0", "a": "1", "an": "1", "another": "1", "both": "2"}
+"""Say how many only where the thing follows."""
+
+
+def plain(number: float) -> int | float:
+    """A number as it would be written."""
+    number = round(number, 2)
+    return int(number) if number == int(number) else number
+
+
+def stem(name: str) -> str:
+    """What a field is about, as it may begin a word: `bag` of `total_baggages`; empty for a mere `quantity`."""
+    return max((word for word in words_of(name) if word not in _HOW_MANY), key=len, default="")[:3]
+
+
+def heads(matters: Sequence[Detail]) -> int:
+    """For how many people or things a call is: the longest list of names in it."""
+    names = [detail.name for detail in matters if detail.kind == "name" and detail.name != detail.top]
+    return max((names.count(name) for name in names), default=1)
+
+
+@lru_cache(maxsize=4096)
+def counts(text: str, stem: str) -> frozenset[str]:
+    """The numbers that a text says of a thing, as digits: shortly before its name, or after it in the same line."""
+    found: set[str] = set()
+    if not stem:
+        return frozenset(number for word in _TOKEN.findall(text.lower()) if (number := _number(word)))
+    for line in sentences(text):
+        words = _TOKEN.findall(line) if stem in line else ()
+        for place, word in enumerate(words):
+            if not word.startswith(stem):
+                continue
+            for near in reversed(words[max(0, place - _BEFORE) : place]):
+                if near.startswith(stem):
+                    break
+                if number := _number(near) or _BEFORE_ONLY.get(near):
+                    found.add(number)
+            found.update(number for near in words[place + 1 : place + 1 + _AFTER] if (number := _number(near)))
+    return frozenset(found)
+
+
+def _number(word: str) -> str | None:
+    return word if word.isdigit() else _DIGITS.get(word)
+
+
+def names_word(text: str, own: str, others: Sequence[str]) -> tuple[bool, bool]:
+    """Whether a text names a word of a list, and whether it names others of it.
+
+    `economy` is not named where only `basic economy` is.
+    """
+    own, others = _loose(own), [_loose(other) for other in others]
+    without_longer = text
+    for other in others:
+        if own in other:
+            without_longer = _word(other).sub(" ", without_longer)
+    names_own = _word(own).search(without_longer) is not None
+    without_own = _word(own).sub(" ", text) if any(other in own for other in others) else text
+    return names_own, any(_word(other).search(without_own) for other in others)
+
+
+def _loose(word: str) -> str:
+    return " ".join(_GAPS.split(word.lower()))
+
+
+@lru_cache(maxsize=4096)
+def _word(word: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(word)}(?:s|es)?\b")
+
+
+def is_mark(name: str, value: str | float) -> bool:
+    """Whether a field's value tells a thing from others of its kind: an id, a day, a name."""
+    return isinstance(value, str) and (is_identifier(value) or _DATED.match(value) is not None or "name" in name)

@@ -1,0 +1,115 @@
+"""Whether the money of a call was told, and the means of payment: the sum where the call names it, else some price."""
+
+import re
+from collections.abc import Sequence
+
+from bylaw.engine.consent.detail import Detail
+from bylaw.engine.consent.hearing import Hearing
+from bylaw.engine.consent.lack import Lack
+from bylaw.engine.consent.naming import heads, plain, stem
+from bylaw.facts.provenance import occurs
+
+_CURRENCY = re.compile(r"[$€£]\s?\d|\b\d[\d,.]*\s?(?:dollars|usd|euros?|eur|pounds|gbp)\b")
+_FREE = re.compile(r"(?<!\w)(?:free|complimentary|waived|included|covered|\$0)(?!\w)")
+_NO_COST = re.compile(
+    r"\b(?:no (?:extra |additional |further |added |net )?(?:cost|charge|fee|payment)s?|at no|"
+    r"without (?:any )?(?:extra |additional )?(?:cost|charge|fee)|same price|no (?:price |fare )?difference|"
+    r"not be charged|won't be charged|nothing to pay|free of charge)\b"
+)
+_PARTS = re.compile(r"[.!?;]+ |- ")
+_DEARER = re.compile(r"\b(?:higher|increase|more expensive|pay the difference|additional (?:cost|charge|fee)|extra)\b")
+_CHEAPER = re.compile(r"\b(?:downgrad\w*|cheaper|since the (?:price|fare)|lower fare)\b")
+_REFUND = re.compile(r"\b(?:refund|reimburs|credited|money back|saving|cheaper|lower)\w*")
+_ORIGINAL = re.compile(
+    r"\b(?:original(?:ly)?|same|existing|current|previous|used (?:for|to)|paid with|on file|initial)\b[^.!?]{0,40}"
+    r"\b(?:payment|card|method|form|account|means|booking|gift|credit|purchase|paid|used)"
+    r"|\b(?:refund\w*|back) to (?:you|your)\b"
+)
+
+
+def money_lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
+    """What of the money was not surely told."""
+    amounts = [detail for detail in matters if detail.kind == "amount" and not detail.is_off]
+    means = [detail for detail in matters if detail.kind == "means"]
+    found: list[Lack] = []
+    if amounts and not _is_summed(hearing, amounts, matters):
+        found.append(Lack("amount", "missing", "the sum was never told"))
+    is_free = _is_free(hearing, matters)
+    if means and not amounts and not is_free and (lack := _price_lack(hearing)) is not None:
+        found.append(lack)
+    if amounts or not is_free:
+        used = set[str]().union(*(hearing.called(detail).own for detail in means))
+        same = hearing.unchanged(matters)
+        found.extend(lack for each in means if (lack := _means_lack(hearing, each, used, each.key in same)) is not None)
+    return found
+
+
+def _is_summed(hearing: Hearing, amounts: Sequence[Detail], matters: Sequence[Detail]) -> bool:
+    """Whether the sum was told, or the sum for each head, or every single amount; or the system demanded it."""
+    total = sum(float(detail.value) for detail in amounts)
+    texts = [*hearing.by_agent, *hearing.answer]
+    if any(each.says(plain(share)) for share in (total, total / heads(matters)) for each in texts):
+        return True
+    if hearing.is_forced(plain(total)):
+        return True
+    return all(any(each.says(plain(float(detail.value))) for each in texts) for detail in amounts)
+
+
+def _is_free(hearing: Hearing, matters: Sequence[Detail]) -> bool:
+    """Whether it was told that what the call does costs nothing; `free bags` says so of bags only."""
+    if any(_CURRENCY.search(each.folded) for each in hearing.answer):
+        return False
+    stems = {stem(detail.name) for detail in matters if detail.kind != "means" and not detail.is_target} - {""}
+    is_priced = any(_CURRENCY.search(each.folded) for each in hearing.proposal)
+    for sentence in (part for each in hearing.now for part in _PARTS.split(each.folded)):
+        is_about_it = any(stem in sentence for stem in stems)
+        if _NO_COST.search(sentence) and (is_about_it or not is_priced):
+            return True
+        if is_about_it and _FREE.search(sentence):
+            return True
+    return False
+
+
+def _price_lack(hearing: Hearing) -> Lack | None:
+    """What is missing where the call charges or refunds a sum that only the system knows.
+
+    A charge needs a price; of a refund it is enough that it was told.
+    """
+    put = " ".join(each.folded for each in hearing.proposal)
+    if _CURRENCY.search(put):
+        return None
+    cheaper = _CHEAPER.search(put)
+    if _REFUND.search(put) or (cheaper and any(_REFUND.search(each.folded) for each in hearing.answer)):
+        if _DEARER.search(put) and not cheaper:
+            return Lack("amount", "unclear", "told only that it may cost more")
+        return None
+    before = " ".join(each.folded for each in hearing.earlier if each.by == "agent")
+    if _CURRENCY.search(before) or _REFUND.search(before):
+        return Lack("amount", "unclear", "no price was told with it")
+    return Lack("amount", "missing", "no price was told")
+
+
+def _means_lack(hearing: Hearing, detail: Detail, used: set[str], is_original: bool) -> Lack | None:
+    called = hearing.called(detail)
+    for each in [*hearing.now, *reversed(hearing.earlier)]:
+        if _names(each.folded, called.own):
+            spoken = " ".join(other.folded for other in hearing.answer)
+            beside = _names(spoken, called.others - used)
+            return Lack(detail.name, "unclear", "another one was named beside it") if beside else None
+    if is_original and any(_ORIGINAL.search(each.folded) for each in hearing.whole):
+        return None
+    now = " ".join(each.folded for each in hearing.now)
+    if _names(now, called.others - used):
+        return Lack(detail.name, "missing", "another one was told")
+    texts = [now, *(each.folded for each in hearing.earlier)]
+    if any(_names(text, called.kind) for text in texts):
+        return None
+    if any(_names(text, called.shared) for text in texts):
+        return Lack(detail.name, "unclear", "one of several like it was told")
+    if is_original and _REFUND.search(now):
+        return Lack(detail.name, "unclear", "it is the one used before, which was not told")
+    return Lack(detail.name, "missing", "never told")
+
+
+def _names(text: str, forms: set[str]) -> bool:
+    return any(occurs(form, text) >= 0 for form in forms)

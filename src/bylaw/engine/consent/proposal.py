@@ -1,0 +1,143 @@
+"""What a message of the agent puts to the user: a deed to agree to, options to choose from, or neither."""
+
+import re
+from functools import lru_cache
+
+from msgspec import Struct
+
+from bylaw.facts.assent import sentences
+from bylaw.policy.verb import VERBS, words_of
+
+_DO = (
+    "proceed|go ahead|continue|move forward|do|have|book|cancel|make|change|update|confirm|use|accept|receive|"
+    "finali[sz]e|process|issue|add|keep|switch|upgrade|downgrade"
+)
+_GO_AHEAD = re.compile(
+    "|".join(
+        (
+            rf"\b(?:like|want|wish|ready|happy|prefer|need|okay|ok)(?: me| us)?(?: for me)? to (?:{_DO})\b",
+            r"\b(?:shall|should|may|can|could) (?:i|we)\b.*\?",
+            r"\b(?:would|do) you (?:still )?(?:like|want|wish)\b(?! to know)(?!.{0,20}\b(?:which|what)\b)",
+            r"\b(?:want|like|wish) me to\b",
+            r"\bconfirm(?:ation|ing|ed)?\b(?! (?:which|your|what|the reason|once))",
+            r"\bapprov\w*|\bauthori[sz]e\b|\bdo you agree\b|\bagree to\b|\bagreeable\b",
+            r"\byour (?:permission|consent|go-ahead|approval)\b",
+            r"\b(?:say|reply|respond|answer)(?:ing)?(?: with)?(?: a)?(?: clear| simple)? \W?yes\b",
+            r"\(yes\b|\byes/no\b|\byes\?|\"yes\"",
+            r"\b(?:is|are|does|do) (?:that|this|it|these|those|everything|all)\b.*"
+            r"\b(?:right|correct|ok|okay|good|work|fine|sound|acceptable|accurate|suit)\b",
+            r"\bsounds? good\b|\b(?:okay|ok|happy) with\b",
+            r"\b(?:proceed|go ahead)\b[^.?!]*\?",
+            r"\blet me know if you(?:'d| would)? (?:like|want|wish|are|agree)\b",
+            r"\bbefore (?:i|we) (?:proceed|make|go)\b",
+            r"\bif (?:so|yes|you agree|everything|this|that|all)\b",
+        )
+    )
+)
+_CHOICE = re.compile(
+    r"\b(?:which (?:one|option|of|flight|would|do|payment|method|card|reservation)|what would you (?:like|prefer)|"
+    r"would you (?:like|prefer)|do you (?:want|prefer)|choose|select|pick|prefer(?:red|ence)?|option|let me know|"
+    r"how would you like|please (?:advise|specify|indicate|tell))\b"
+)
+_WHICH = re.compile(r"\b(?:which|what)\b.{0,60}\b(?:like|want|prefer|wish)\b")
+"""Asks for a choice, whatever else it asks for."""
+_REFUSES = re.compile(
+    r"\b(?:cannot|can't|can not|unable|not (?:be )?(?:able|possible|allowed|eligible|permitted)|ineligible|"
+    r"doesn't allow|not allow\w*|unfortunately)\b"
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_ENGLISH = frozenset(
+    (
+        *("the", "to", "you", "your", "is", "for", "and", "of", "i", "would", "please", "be", "will", "with", "this"),
+        *("that", "in", "on", "it", "are", "have", "can", "not", "a"),
+    )
+)
+_ENOUGH = 12
+"""Words that a text needs before its language is guessed."""
+_SHARE = 0.1
+"""English texts have about four of these words in ten, bare lists of details one in six."""
+_FAMILIES: tuple[tuple[str, ...], ...] = (
+    ("cancel", "call off", "terminat", "void"),
+    ("book", "reserv", "schedul", "purchas", "order", "plac", "buy", "creat", "register", "open", "make", "set up"),
+    (
+        *("updat", "chang", "modif", "edit", "switch", "mov", "upgrad", "downgrad", "adjust", "add", "remov", "replac"),
+        *("increas", "reduc", "reschedul", "swap", "correct", "convert", "rebook", "exchang", "revert"),
+    ),
+    ("send", "issu", "provid", "offer", "giv", "grant", "compensat", "credit", "appl", "award", "transfer", "deliver"),
+    ("refund", "reimburs", "return", "money back"),
+    ("pay", "charg", "bill", "settl", "debit", "collect"),
+    ("return", "send back"),
+    ("exchang", "swap", "replac"),
+    ("delet", "remov", "eras", "drop", "clos", "deactivat", "disabl", "end", "stop"),
+    ("renew", "extend", "refill", "prolong"),
+    ("approv", "accept", "confirm", "record", "submit", "file", "enter"),
+    ("reject", "declin", "deny"),
+    ("waiv", "forgiv", "drop"),
+    ("releas", "shar", "hand", "send"),
+    ("invit", "add"),
+    ("assign", "appoint", "name"),
+    ("block", "lock", "freez", "suspend", "paus"),
+    ("unblock", "unlock", "unfreez", "resum", "reactivat", "activat", "enabl"),
+)
+"""Stems of words for one deed."""
+_SHORT = 4
+"""Longer stems stand for every word that begins with them; `add` does not stand for `additional`."""
+
+
+class Proposal(Struct, frozen=True):
+    """What a message asks of the user."""
+
+    text: str
+    asks_leave: bool
+    """Whether it asks for a go-ahead."""
+    offers: bool
+    """Whether it offers a choice, or asks what the user would like."""
+    is_foreign: bool
+    """Whether it is in a language whose words for deeds and requests are not known here."""
+
+
+@lru_cache(maxsize=2048)
+def proposal(text: str) -> Proposal:
+    """What a message of the agent puts to the user."""
+    parts = sentences(text)
+    whole = " ".join(parts)
+    is_foreign = _is_foreign(whole)
+    asks_leave = any(_GO_AHEAD.search(part) and not _is_refusal(part) and not _WHICH.search(part) for part in parts)
+    offers = any(
+        _CHOICE.search(part) and (part.endswith("?") or "please" in part or "let me" in part) for part in parts
+    )
+    return Proposal(whole, asks_leave or (is_foreign and "?" in text), offers, is_foreign)
+
+
+def _is_refusal(part: str) -> bool:
+    """Whether a sentence says what cannot be done: it asks for nothing."""
+    return _REFUSES.search(part) is not None and not part.endswith("?")
+
+
+def _is_foreign(text: str) -> bool:
+    words = _WORD.findall(text)
+    return len(words) >= _ENOUGH and sum(word in _ENGLISH for word in words) < len(words) * _SHARE
+
+
+@lru_cache(maxsize=512)
+def deeds(tool: str) -> re.Pattern[str]:
+    """Matches a word for what a tool does, in any usual form."""
+    words = [word for word in words_of(tool) if VERBS.get(word) == "write"] or words_of(tool)[:1]
+    stems: set[str] = set()
+    for word in words:
+        stem = word.rstrip("e") if len(word) > 4 else word
+        stems.add(stem)
+        for family in _FAMILIES:
+            if any(stem.startswith(member) or member.startswith(stem) for member in family):
+                stems.update(family)
+    long = "|".join(re.escape(stem) for stem in sorted(stems) if len(stem) > _SHORT)
+    short = "|".join(re.escape(stem) for stem in sorted(stems) if len(stem) <= _SHORT)
+    forms = [rf"(?:{long})\w*"] * bool(long) + [rf"(?:{short})(?:e|s|d|es|ed|ing|ings)?\b"] * bool(short)
+    return re.compile(rf"\b(?:re|un)?(?:{'|'.join(forms)})", re.IGNORECASE)
+
+
+@lru_cache(maxsize=512)
+def objects(name: str) -> tuple[str, ...]:
+    """Stems of what a tool or an argument is named after, verbs left out: `baggag` of `update_reservation_baggages`."""
+    words = [word for word in words_of(name) if VERBS.get(word) is None]
+    return tuple(word[: max(3, min(len(word) - 2, 7))] for word in words if len(word) > 2)

@@ -1,0 +1,119 @@
+"""What tool results have shown so far, as consent needs it: the records that bear an id, the values of a field.
+
+Nothing is read beforehand: a result is decoded where an id that is asked for stands in it, and at most once.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.facts.provenance import fold, text_of
+from bylaw.trace.event import Call, Event, Result
+
+_NODES = 50_000
+_LONG = 100
+
+
+class Entry(Struct, frozen=True, eq=False):
+    """One record that bears an id, and the others it was listed with."""
+
+    step: int
+    fields: Mapping[str, Any]
+    others: Sequence[Mapping[str, Any]]
+
+
+class Records:
+    """The records of one conversation; `events` may grow while it is in use."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = events
+        self._results: list[tuple[int, str]] = []
+        self._seen = 0
+        self._data: dict[int, list[Entry]] = {}
+        self._entries: dict[tuple[str, int], list[Entry]] = {}
+
+    def entries(self, value: str, before: int) -> list[Entry]:
+        """The records that bear `value` as a field or are listed under it, the newest first."""
+        found = self._entries.get((value, before))
+        if found is None:
+            wanted = fold(value)
+            found = self._entries[value, before] = [
+                entry
+                for step, text in reversed(self._shown(before))
+                if value in text
+                for entry in self._records(step)
+                if any(isinstance(part, str) and fold(part) == wanted for part in entry.fields.values())
+            ]
+        return found
+
+    def values(self, name: str, before: int) -> list[str]:
+        """Every value, folded, that a field or an argument of this name had."""
+        quoted = f'"{name}"'
+        found: dict[str, None] = {}
+        for step, text in self._shown(before):
+            if quoted in text:
+                for entry in self._records(step):
+                    found.update((fold(str(part)), None) for part in _plain(entry.fields.get(name)))
+        for step in range(min(before, len(self._events))):
+            event = self._events[step]
+            if isinstance(event, Call) and not event.fault:
+                found.update((fold(str(part)), None) for key, part in scalars(event.arguments) if key == name)
+        return list(found)
+
+    def _shown(self, before: int) -> list[tuple[int, str]]:
+        for step in range(self._seen, min(before, len(self._events))):
+            event = self._events[step]
+            if isinstance(event, Result) and event.captured:
+                self._results.append((step, text_of(event)))
+        self._seen = max(self._seen, min(before, len(self._events)))
+        return [shown for shown in self._results if shown[0] < before]
+
+    def _records(self, step: int) -> list[Entry]:
+        found = self._data.get(step)
+        if found is None:
+            event = self._events[step]
+            assert isinstance(event, Result)
+            found = self._data[step] = list(_entries(step, event.value()))
+        return found
+
+
+def _entries(step: int, data: Any) -> Iterator[Entry]:
+    """Every record in the data of a result. One that is listed under an id bears it too."""
+    pending: list[tuple[Any, Sequence[Mapping[str, Any]]]] = [(data, ())]
+    left = _NODES
+    while pending and left:
+        left -= 1
+        value, others = pending.pop()
+        if isinstance(value, list):
+            items = cast("list[Any]", value)
+            records = [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
+            pending.extend((item, records) for item in items)
+        elif isinstance(value, dict):
+            record = cast("dict[str, Any]", value)
+            yield Entry(step, record, others)
+            inner = [
+                {"": name, **cast("dict[str, Any]", part)} for name, part in record.items() if isinstance(part, dict)
+            ]
+            pending.extend((part, inner) for part in inner)
+            pending.extend((part, ()) for part in record.values() if not isinstance(part, dict))
+
+
+def _plain(value: Any) -> list[Any]:
+    items = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, str | int | float) and len(str(item)) <= _LONG]
+
+
+def scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, str | int | float]]:
+    """The plain values in a record at any depth, each with the name of its field."""
+    pending: list[tuple[str, Any]] = list(record.items())
+    left = _NODES
+    while pending and left:
+        left -= 1
+        name, value = pending.pop()
+        if isinstance(value, dict):
+            pending.extend(cast("dict[str, Any]", value).items())
+        elif isinstance(value, list):
+            pending.extend((name, item) for item in cast("list[Any]", value))
+        elif isinstance(value, str | int | float) and not isinstance(value, bool):
+            yield name, value

@@ -1,0 +1,141 @@
+"""Whether what matters in a call was told before the user agreed to it, whatever words it was told in."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bylaw.engine.consent.detail import Detail
+from bylaw.engine.consent.hearing import Hearing
+from bylaw.engine.consent.lack import Lack
+from bylaw.engine.consent.naming import counts, heads, is_mark, names_word, plain, stem
+from bylaw.engine.consent.price import money_lacks
+from bylaw.engine.consent.records import scalars
+from bylaw.facts.provenance import fold, occurs
+from bylaw.policy.verb import words_of
+
+_MARKS = 2
+"""So many fields of a thing must be named where its own id is not."""
+
+
+def lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
+    """What of a call was not surely told."""
+    same = hearing.unchanged(matters)
+    found: list[Lack] = []
+    for detail in matters:
+        if detail.kind in ("amount", "means") or detail.key in same or hearing.is_forced(detail.value):
+            continue
+        if (lack := _lack(hearing, detail, matters)) is not None:
+            found.append(lack)
+    return found + _left_out(hearing, matters) + money_lacks(hearing, matters)
+
+
+def chooses(hearing: Hearing, matters: Sequence[Detail]) -> bool:
+    """Whether the answer names something of the call that the proposal had named."""
+    for detail in matters:
+        if detail.kind == "means":
+            if any(occurs(form, each.folded) >= 0 for form in hearing.called(detail).own for each in hearing.answer):
+                return True
+        elif detail.kind not in ("count", "flag"):
+            said = any(each.says(detail.value) for each in hearing.answer)
+            if said and any(each.says(detail.value) for each in hearing.proposal):
+                return True
+    return False
+
+
+def _lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack | None:
+    match detail.kind:
+        case "id":
+            return _id_lack(hearing, detail)
+        case "choice":
+            return _choice_lack(hearing, detail)
+        case "count":
+            return _count_lack(hearing, detail, matters)
+        case "flag":
+            told = detail.is_off or any(
+                word in each.folded for word in words_of(detail.name) for each in hearing.by_agent
+            )
+        case _:
+            # What a record showed belongs to what was told by name: a birth date need not be read out.
+            told = any(each.says(detail.value) for each in hearing.whole) or bool(
+                hearing.records.entries(str(detail.value), hearing.before)
+            )
+    return None if told else Lack(detail.name, "unclear", "not told")
+
+
+def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
+    if any(each.says(detail.value) for each in hearing.now):
+        return None
+    own = fold(str(detail.value))
+    others = [value for value in hearing.records.values(detail.name, hearing.before) if value != own]
+    said = [(place, each.by) for place, each in enumerate(hearing.earlier) if each.says(detail.value)]
+    by_user = any(by == "user" for _, by in said)
+    by_agent = [place for place, by in said if by == "agent"]
+    if by_agent and not by_user:
+        since = [*hearing.earlier[by_agent[-1] + 1 :], *hearing.now]
+        if any(occurs(other, each.folded) >= 0 for each in since for other in others):
+            return Lack(detail.name, "unclear", "others were named since")
+    if said or not others or _is_described(hearing, detail):
+        return None
+    return Lack(detail.name, "missing", "never told")
+
+
+def _is_described(hearing: Hearing, detail: Detail) -> bool:
+    """Whether the thing was named by what its record holds: a trip by its flights, an order by its items."""
+    record = hearing.record(detail)
+    if record is None:
+        return False
+    marks = {value for name, value in scalars(record.fields) if is_mark(name, value)} - {detail.value}
+    return sum(any(each.says(mark) for each in hearing.now) for mark in marks) >= _MARKS
+
+
+def _choice_lack(hearing: Hearing, detail: Detail) -> Lack | None:
+    others = [word for word in detail.words if word != detail.value]
+    for each in [*hearing.now, *reversed(hearing.earlier)]:
+        own, other = names_word(each.loose, str(detail.value), others)
+        if own:
+            return None
+        if other and each.by == "agent":
+            return Lack(detail.name, "unclear", "another one was told")
+    return Lack(detail.name, "unclear", "not told")
+
+
+def _count_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack | None:
+    """A number is told by the agent, in all or for each head; what only the user spoke of was asked for, not told."""
+    if detail.is_off:
+        return None
+    of = stem(detail.name)
+    alike = [int(each.value) for each in matters if each.kind == "count" and stem(each.name) == of and each.value]
+    total = {str(plain(value)) for value in alike}
+    each_head = heads(matters)
+    wanted = total | {str(value // each_head) for value in alike if each_head > 1 and value % each_head == 0}
+    put = _numbers(hearing.proposal, of)
+    if put & total or (put & wanted and ("0" not in put or not of)):
+        return None
+    before = _numbers([each for each in hearing.earlier if each.by == "agent"], of)
+    said = _numbers([each for each in hearing.whole if each.by == "user"], of)
+    if of and "0" in put:
+        return Lack(detail.name, "missing", "another number was told")
+    if before & wanted or (said & wanted and put):
+        return None
+    if said & wanted:
+        is_named = any(of in each.folded for each in hearing.proposal)
+        return Lack(detail.name, "unclear" if is_named else "missing", "only the user spoke of it")
+    return Lack(detail.name, "unclear", "not told")
+
+
+def _numbers(said: Sequence[Any], of: str) -> set[str]:
+    return set[str]().union(*(counts(each.text, of) for each in said))
+
+
+def _left_out(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
+    """Members of a list that the call would leave out without putting others in their place."""
+    found: list[Lack] = []
+    lists = {(detail.top, detail.name) for detail in matters if detail.kind == "id" and detail.top != detail.name}
+    records = [hearing.record(detail) for detail in matters if detail.is_target] if lists else []
+    for record in records:
+        for top, name in sorted(lists):
+            listed: Any = record.fields.get(top) if record is not None else None
+            had = {fold(str(value)) for key, value in scalars({top: listed}) if key == name}
+            has = {fold(str(detail.value)) for detail in matters if (detail.top, detail.name) == (top, name)}
+            if has < had:
+                found.append(Lack(name, "missing", "the call leaves out what was there before"))
+    return found

@@ -1,0 +1,185 @@
+"""Is this a yes? What a message agrees to, refuses, puts off or makes depend on something, sentence by sentence.
+
+A negated phrase and one that hangs on a condition never count: "I will not be in state", "don't cancel it yet",
+"yes, if it is free". Whether a yes is about the question at hand is for `engine.consent` to say.
+"""
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+from msgspec import Struct
+
+Stance = Literal["yes", "weak", "no", "spares", "held", "if", "mixed", "asks", "other"]
+"""Of a sentence or a message: agrees; agrees where a yes was asked for; refuses; says what not to do; puts off; makes
+it depend on something; says yes and no; only asks; nothing of these."""
+
+_SENTENCE = 1_000
+_SENTENCES = 400
+"""Longer texts are cut, so that no text costs more than its length."""
+
+
+def _any(*forms: str) -> re.Pattern[str]:
+    return re.compile("|".join(forms))
+
+
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "—": "-", "–": "-"})
+_END = re.compile(r"(?<=[.!?;])[\"')*]*\s+|\n+")
+_BULLET = re.compile(r"^[\s>*#\-•\d.)(]+(?=\S)")
+
+_NO_CONDITION = _any(
+    r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
+    r"(?:if|whether|once|when)\b[^,;-]*",
+    r"\b(?:see|check|know|ask|wonder(?:ing)?|sure|clarify|verify|understand|mind)\s+(?:if|whether)\b",
+    r"\bif\s+(?:you|there)(?:'s|'d|\s+is|\s+are|'re)?\s*"
+    r"(?:need|have|want|require|like|could|can|don't mind|wouldn't mind|anything|any)\b[^,;-]*",
+    r"\b(?:even|as)\s+if\b",
+    r"\bif\s+(?:possible|that's ok(?:ay)?|at all|any|applicable|needed|necessary|required|available)\b",
+    r"\bif (?:that|this|it)(?:'s| is) "
+    r"(?:the only|the case|the best|all|how|what|so|necessary|needed|required|the way)\b",
+    r"\bconfirm (?:once|when|after)\b",
+    r"^(?:since|because|although|though|even though|as) [^,]*,",
+)
+"""An `if` on which no yes depends: a courtesy, or what the agent has just said."""
+_CONDITION = _any(
+    r"\b(?:if|unless|assuming|as long as|so long as|on condition|on the condition|depending on)\b",
+    r"\b(?:provided|providing) that\b",
+    r"\bonly (?:when|once|after)\b",
+)
+_HOLD = _any(
+    r"\b(?:hold (?:on|off)|not yet|just a (?:second|moment|minute)|never ?mind|let me think|think about it)\b",
+    r"\bwait\b(?! (?:for|to))",
+    r"\b(?:but|though) (?:first|before)\b",
+    r"\bbefore (?:(?:i|we|you) )?(?:do|decide|proceed|confirm|go|agree|mak|cancel|book|finali|mov|commit|chang)\w*",
+    r"\bnot (?:so |yet )?sure (?:if i|whether|about|yet|i want)\b",
+    r"\bchanged? my mind\b|\bon second thought\b|\bi(?:'d| would) rather (?:not|wait)\b",
+)
+_NO = re.compile(
+    r"^(?:\W*(?:oh|well|sorry|hmm|actually|um|uh)\b)*\W*(?:no|nope|nah|non|nein)\b"
+    r"(?!\s*(?:problem|worries|changes?|other|further|additional|more|need|insurance|extra|bags?|doubt|one)\b)"
+)
+_NOT = r"\b(?:don'?t|do not|not|never|stop|won'?t|can'?t|cannot|wouldn'?t|isn'?t|aren'?t|shouldn'?t)\b[^,.;-]{0,24}?"
+_UNDONE = re.compile(
+    _NOT + r"\b(?:proceed|go ahead|do (?:it|that|this)|confirm|agree|accept|approve|work for me|correct|right|ok|okay|"
+    r"fine|acceptable|want (?:that|this|it)\b|\w+ (?:it|that|this|them|anything)? ?yet)\b"
+)
+_SPARED = re.compile(
+    _NOT + r"\b(?:cancel|book|chang|process|submit|send|charg|updat|make|refund|remov|add|mov|switch|upgrad|downgrad)"
+    r"\w*\b"
+)
+_WITHOUT = re.compile(r"\b(?:want|wanted|like|liked)\b.*\b(?:without|otherwise)\b")
+"""Says what would not have been wanted, and so that this is."""
+_YES = _any(
+    r"^(?:\W*(?:oh|well|ah|great|perfect|good|ok|okay|sure|thanks|thank you|alright|um|hi|hello)\b[\s,!.]*)*"
+    r"\W*(?:yes|yeah|yep|yup|yea|ya|oui|si|sí|ja|da|affirmative|absolutely|definitely|certainly|of course|agreed|"
+    r"confirmed|i confirm|i do|i agree|please do|approved?)\b",
+    r"(?:[,;:-]|\band|\bthen|\bso)\W*\b(?:yes|yeah|yep|oui)\b",
+    r"\b(?:go|going) ahead\b|\bplease do\b|\bdo (?:it|that|this|both|all)\b",
+    # "How do we proceed?" and "Can you confirm the price?" ask.
+    r"(?<!how do we )(?<!how to )(?<!how can we )(?<!how should we )(?<!how would we )(?<!how do i )\bproceed\b",
+    r"(?<!you )(?<!you please )(?<!you also )(?<!please )(?<!to )\bconfirm(?:ed|ing)?\b"
+    r"(?! (?:if|whether|how|what|when|once|that the|my|the exact))",
+    r"\b(?:move|going?) forward\b",
+    r"\b(?:i|we) (?:can |hereby |do |fully |also )?(?:confirm|agree|accept|approve|consent|authori[sz]e)\b",
+    r"\b(?:works?|fine|good|okay|ok|perfect|great) (?:for|by|with) me\b",
+    r"\byou (?:have|got) my (?:ok|okay|permission|confirmation|consent|approval|go-ahead)\b",
+    r"\b(?:sounds|looks|seems|all) (?:\w+ )?(?:good|great|fine|correct|right|perfect|ok|okay|excellent)\b",
+    r"\b(?:that|this|it|all|everything|those|these|they|details)(?:'s|'re| is| are| all)?(?: all)? "
+    r"(?:correct|right|fine|perfect|works|work|great|good|ok|okay|accurate)\b",
+    r"\blet's (?:do|go|book|make|finali[sz]e|get|proceed|use|stick|move|take|have|cancel|change)\b",
+    r"\bi(?:'m|\s+am) (?:ok|okay|happy|fine|good|comfortable|ready) (?:with|to)\b",
+    r"\bfinali[sz]e\b|\bprocess (?:it|that|this|the|them|my|these|those)\b",
+)
+_WEAK = re.compile(
+    r"^\W*(?:sure|ok|okay|alright|all right|correct|right|exactly|perfect|great|fine|good|wonderful|excellent|awesome|"
+    r"cool|understood|that helps)\b"
+    # "Sure, my user ID is ..." gives what was asked for; it agrees to nothing.
+    r"(?!\W+(?:my|here|i have|what|how|why|can|could|but|let me (?!know)|is|before)\b)"
+)
+_OBJECTS = re.compile(
+    r"\b(?:but|however|instead|rather|not fair|unfair|seems? fair|falls? short|reconsider\w*|increased?|waived?|"
+    r"too (?:much|high|expensive|long|low)|unacceptable|not acceptable|another option|different|disappointed|"
+    r"make it \$?\d|isn't enough|not enough)\b"
+)
+_ASKS = re.compile(
+    r"^(?:\W*(?:and|so|but|also|then|ok|okay|just to be clear|great|thanks)\b)*\W*"
+    r"(?:what|how|why|when|where|which|who|is|are|was|will|would|do|does|did|can|could|should|may|might|am|has|have)\b"
+)
+_BIDS = re.compile(
+    r"\b(?:can|could|would|will) (?:you|we|i) (?:please |just |now |kindly |also )*"
+    r"(?:go ahead|proceed|do (?:it|that|this|so)|process)\b"
+)
+"""A question that asks for the thing to be done."""
+_OPENS = re.compile(r"\W*(?:yes|yeah|yep|oui|ok|okay|sure)\b")
+_DENIES = re.compile(r"\b(?:no|not|never|nor|neither|without|hardly|cannot|\w+n't)\b(?! (?:only|just|sure|to mention))")
+_CLAUSE = re.compile(r"[,;:]|\b(?:but|and|so|because|since)\b")
+
+
+class Answer(Struct, frozen=True):
+    """What a message says to a proposal, taken whole."""
+
+    stance: Stance
+    objects: bool
+    """Whether it wants something else, or more, than what was put to it."""
+
+
+@lru_cache(maxsize=2048)
+def answer(text: str) -> Answer:
+    """What a message says: its last sentence that takes a side decides; a yes with a no or an `if` after it is both."""
+    stance: Stance = "other"
+    parts = sentences(text)
+    for part in parts:
+        match _stance(part):
+            case "no" | "if" if stance in ("yes", "mixed"):
+                stance = "mixed"
+            case "yes" | "no" | "held" | "if" | "mixed" as found:
+                stance = found
+            case "weak" | "asks" | "spares" as found:
+                stance = found if stance == "other" else stance
+            case "other":
+                pass
+    return Answer(stance, any(_OBJECTS.search(part) for part in parts))
+
+
+@lru_cache(maxsize=2048)
+def sentences(text: str) -> tuple[str, ...]:
+    """The sentences and lines of a text, in lower case, with plain quotes and without bullets."""
+    pieces = _END.split(text.translate(_QUOTES).lower())
+    if len(pieces) > _SENTENCES:
+        pieces = pieces[: _SENTENCES // 2] + pieces[-_SENTENCES // 2 :]
+    return tuple(part for piece in pieces if (part := _BULLET.sub("", piece[:_SENTENCE]).strip()))
+
+
+def is_meant(text: str, start: int, end: int) -> bool:
+    """Whether a phrase found in a message states what it says: neither negated nor made to depend on something."""
+    plain = text.translate(_QUOTES).lower()
+    # Lower case may be longer in some languages; the place of the phrase would then be lost.
+    plain = plain if len(plain) == len(text) else text
+    begin = max((match.end() for match in _END.finditer(plain, max(0, start - _SENTENCE), start)), default=0)
+    begin = max(begin, start - _SENTENCE)
+    stop = match.start() if (match := _END.search(plain, end, end + _SENTENCE)) else min(len(plain), end + _SENTENCE)
+    if _DENIES.search(_CLAUSE.split(plain[begin:start])[-1]):
+        return False
+    return _CONDITION.search(_NO_CONDITION.sub(" ", plain[begin:stop])) is None
+
+
+def _stance(sentence: str) -> Stance:
+    bare = _NO_CONDITION.sub(" ", sentence)
+    agrees = _YES.search(bare) is not None
+    weak = _WEAK.search(bare) is not None
+    if _HOLD.search(bare):
+        return "held"
+    if _CONDITION.search(bare):
+        return "if" if agrees or weak else "other"
+    if _NO.search(bare):
+        return "mixed" if _YES.search(_NO.sub("", bare)) else "no"
+    if _UNDONE.search(bare) and not _WITHOUT.search(bare):
+        return "yes" if _OPENS.match(bare) and _YES.search(_UNDONE.sub(" ", bare)) else "no"
+    if _SPARED.search(bare) and not _YES.search(_SPARED.sub(" ", bare)):
+        return "spares"
+    is_question = sentence.endswith("?")
+    if is_question and _ASKS.search(bare):
+        return "yes" if _BIDS.search(bare) else "asks"
+    if agrees:
+        return "mixed" if is_question and " but " in bare else "yes"
+    return "weak" if weak else "asks" if is_question else "other"
