@@ -11,6 +11,7 @@ from bylaw.align.filters import unfit
 from bylaw.align.gold import gold
 from bylaw.align.lesson import Conversation
 from bylaw.align.logged import lessons_of
+from bylaw.align.planted import Faults, plant
 from bylaw.align.prompt import pack_named
 from bylaw.align.tasks import load_tasks
 from bylaw.errors import BylawError, UsageError
@@ -23,9 +24,19 @@ Watch = Callable[[str, int, int], None]
 
 
 def build_from_tasks(
-    pack: str, out: Path, *, turns: int = 900, seed: int = 0, command: str = "", watch: Watch | None = None
+    pack: str,
+    out: Path,
+    *,
+    turns: int = 900,
+    seed: int = 0,
+    command: str = "",
+    faults: Faults | None = None,
+    watch: Watch | None = None,
 ) -> Path:
-    """Sets from the gold conversations of a pack's tasks; returns the data card's path."""
+    """Sets from the gold conversations of a pack's tasks; returns the data card's path.
+
+    With `faults` there is a fifth set, `unfiltered`: stage 2 with faults planted in its thoughts.
+    """
     talks: dict[str, list[Conversation]] = {}
     for part in ("training", "rl"):
         tasks = load_tasks(part, pack)
@@ -34,6 +45,10 @@ def build_from_tasks(
             talks[part].append(gold(task, seed=seed))
             if watch is not None:
                 watch(part, done, len(tasks))
+    if faults is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        spoilt = (plant(pack_named(pack), talk, faults, seed=seed) for talk in talks["training"])
+        write_rows(out / "unfiltered.jsonl", (conversation_row(pack, talk, SHAPES["stage2"]) for talk in spoilt))
     source = Source("Gold conversations of the pack's own training tasks, played by its careful agent.", command, {})
     return write_sets(pack, out, talks["training"], talks["rl"], turns=turns, seed=seed, source=source)
 

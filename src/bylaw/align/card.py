@@ -14,6 +14,7 @@ WHAT = {
     "stage1": "tool calling with the policy in the system message; answers only",
     "stage2": "the same conversations without the policy; every turn begins with a thought in `<think>`",
     "answers": "the same conversations without policy and without thoughts",
+    "unfiltered": "stage 2 with faults planted in its thoughts, to learn what filtering is worth",
     "rl": "turns held out from the other sets, to be tried and rewarded",
 }
 

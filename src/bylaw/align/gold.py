@@ -79,6 +79,7 @@ def gold(task: Task, *, seed: int = 0) -> Conversation:
                 tuple(Slot(*slot) for slot in act.slots),
                 outcome.events[: one.start],
                 one.heard,
+                found.bearing,
             )
         )
     return Conversation(task.id, tuple(lessons))

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.align.bearing import Purpose
+from bylaw.align.bearing import Bearing, Purpose
 from bylaw.align.slot import Slot
 from bylaw.trace.event import Event
 
@@ -26,6 +26,8 @@ class Lesson(Struct, frozen=True):
     """The conversation up to this turn, as an audit reads it."""
     heard: tuple[tuple[str, str], ...]
     """Role and content of what the agent got since its last turn."""
+    bearing: Bearing
+    """What the thought rests on."""
 
 
 class Conversation(Struct, frozen=True):

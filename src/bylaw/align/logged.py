@@ -61,6 +61,7 @@ def _lesson(
         (),
         tuple(events[:step]),
         tuple(heard),
+        found.bearing,
     )
 
 

@@ -1,10 +1,13 @@
 """`bylaw align data`: the three stages' sets, from logs or from the pack's own tasks."""
 
 from pathlib import Path
+from typing import Any
 
 import click
+import msgspec
 
 from bylaw.cli.logs import open_logs
+from bylaw.errors import UsageError
 
 
 @click.command("data")
@@ -16,26 +19,46 @@ from bylaw.cli.logs import open_logs
 @click.option("--turns", default=900, type=click.IntRange(min=1), metavar="N", help="Turns held out for RL.")
 @click.option("--seed", default=0, metavar="N", help="Another seed, other words in the thoughts.")
 @click.option("--keep-all", is_flag=True, help="Keep logs that failed or that the audit flags.")
+@click.option(
+    "--plant",
+    default="",
+    metavar="FAULT=SHARE,...",
+    help="A fifth set with faults in its thoughts: omission, invention, irrelevancy.",
+)
 @click.option("--parquet", is_flag=True, help="Write Parquet files too (needs the extra `parquet`).")
 def data_command(
-    logs: tuple[Path, ...], pack: str, out: Path, turns: int, seed: int, keep_all: bool, parquet: bool
+    logs: tuple[Path, ...], pack: str, out: Path, turns: int, seed: int, keep_all: bool, plant: str, parquet: bool
 ) -> int:
     """Build the three stages' sets from LOGS, or, without logs, from the tasks that come with the pack."""
     from bylaw.align.builder import build_from_logs, build_from_tasks
     from bylaw.align.parquet import write_parquet
 
     command = " ".join(["bylaw align data", *map(str, logs), f"--pack {pack}", f"--turns {turns}", f"--seed {seed}"])
+    faults = _faults(plant) if plant else None
     if logs:
+        if faults is not None:
+            raise UsageError("faults are planted in gold conversations", hint="leave out the logs")
         with open_logs(list(logs), without=out) as opened:
             card = build_from_logs(
                 pack, out, opened.trajectories(), turns=turns, seed=seed, command=command, keep_all=keep_all
             )
     else:
-        card = build_from_tasks(pack, out, turns=turns, seed=seed, command=command, watch=_say)
+        card = build_from_tasks(pack, out, turns=turns, seed=seed, command=command, faults=faults, watch=_say)
     if parquet:
         write_parquet(out)
     print(f"wrote {card}")
     return 0
+
+
+def _faults(said: str) -> Any:
+    from bylaw.align.planted import Faults
+
+    pairs = [part.partition("=")[::2] for part in said.split(",")]
+    try:
+        return msgspec.convert({name: float(share) for name, share in pairs}, Faults)
+    except (ValueError, msgspec.ValidationError):
+        hint = "as in --plant omission=0.3,invention=0.1,irrelevancy=0.2"
+        raise UsageError(f"`{said}` are no shares of faults", hint=hint) from None
 
 
 def _say(part: str, done: int, count: int) -> None:

@@ -1,0 +1,93 @@
+"""Thoughts made worse on purpose, for the arm that learns from thoughts nobody filtered.
+
+A share of the turns omits a policy it needs, states one that has nothing to do with it, or gets a policy wrong. Real
+unfiltered thoughts go wrong in more ways; this is not the paper's arm (its Table 4) but a stand-in of known strength.
+"""
+
+import random
+import re
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from bylaw.align.lesson import Conversation, Lesson
+from bylaw.align.thought import compose
+from bylaw.engine.pack import Pack
+from bylaw.policy.statement import Policy
+from bylaw.trace.event import Call, Message
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+_NUMBER = re.compile(r"\d+(?:\.\d\d)?")
+_SWAPS = {
+    "only with": "with or without",
+    "only": "not only",
+    "the patient's own": "anybody's",
+    "before": "after",
+    "active": "suspended",
+    "open": "held",
+    "own": "any",
+}
+"""Words that turn a policy round where it has no value to get wrong."""
+
+
+class Faults(Struct, frozen=True, forbid_unknown_fields=True):
+    """Shares of the turns that state policies."""
+
+    omission: Share = 0.0
+    invention: Share = 0.0
+    irrelevancy: Share = 0.0
+
+
+def plant(pack: Pack, talk: Conversation, faults: Faults, *, seed: int = 0) -> Conversation:
+    """A conversation with faults in its thoughts; what it does stays right."""
+    rng = random.Random(f"{seed}/{talk.id}")
+    return replace(talk, lessons=tuple(_planted(pack, talk, lesson, faults, rng) for lesson in talk.lessons))
+
+
+def _planted(pack: Pack, talk: Conversation, lesson: Lesson, faults: Faults, rng: random.Random) -> Lesson:
+    policies = list(lesson.bearing.policies)
+    if not policies:
+        return lesson
+    if rng.random() < faults.omission:
+        policies.remove(rng.choice(policies))
+    if policies and rng.random() < faults.invention:
+        place = rng.randrange(len(policies))
+        policies[place] = distort(policies[place], rng)
+    if rng.random() < faults.irrelevancy:
+        others = [policy for policy in pack.policies.values() if policy.kind == "guard" and policy not in policies]
+        policies.insert(rng.randrange(len(policies) + 1), rng.choice(others))
+    if policies == list(lesson.bearing.policies):
+        return lesson
+    found = replace(lesson.bearing, policies=tuple(policies))
+    act = Call(*lesson.call) if lesson.call is not None else Message("agent", lesson.answer)
+    thought = compose(pack, found, lesson.before, (act,), seed=f"{talk.id}/{lesson.turn}")
+    return replace(lesson, thought=thought)
+
+
+def distort(policy: Policy, rng: random.Random) -> Policy:
+    """A policy with a wrong value in it, or, where it has none, turned round."""
+    text = policy.definition
+    numbers = list(_NUMBER.finditer(text))
+    if numbers:
+        match = rng.choice(numbers)
+        wrong = other_number(match[0], rng)
+        text = text[: match.start()] + wrong + text[match.end() :]
+    else:
+        word = next((word for word in _SWAPS if re.search(rf"\b{word}\b", text)), "")
+        text = (
+            re.sub(rf"\b{word}\b", _SWAPS[word], text, count=1)
+            if word
+            else f"It is not so that {text[0].lower() + text[1:]}"
+        )
+    return replace(policy, definition=text, citations=())
+
+
+def other_number(number: str, rng: random.Random) -> str:
+    """Another number of the same shape."""
+    value = float(number)
+    wrong = value
+    while wrong == value:
+        wrong = max(0, round(value * rng.choice((0.5, 0.75, 1.5, 2, 3))) + rng.choice((0, 1, 5)))
+    return f"{wrong:.2f}" if "." in number else str(int(wrong))
