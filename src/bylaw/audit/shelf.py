@@ -122,4 +122,8 @@ def _open(pack: Pack, world: Path) -> Any:
 def _module(pack: Pack) -> Any:
     if not pack.world.startswith(_OURS):
         raise UsageError(f"pack `{pack.name}` may not bring code for its world", hint="give an SQLite or JSON file")
-    return importlib.import_module(pack.world)
+    try:
+        return importlib.import_module(pack.world)
+    except ImportError:
+        hint = "give an SQLite or JSON file, and leave out `world:` in pack.yaml"
+        raise UsageError(f"pack `{pack.name}` names a world `{pack.world}` that is not there", hint=hint) from None

@@ -8,6 +8,7 @@ from typing import NoReturn
 import click
 
 from bylaw import __version__
+from bylaw.cli.visible import visible
 from bylaw.errors import BylawError, PackError, UsageError
 
 COMMANDS = {
@@ -75,12 +76,12 @@ def run() -> None:
         _leave()
     except PackError as error:
         for fault in error.faults:
-            print(f"bylaw: {fault.code} {fault}", file=sys.stderr)
+            print(visible(f"bylaw: {fault.code} {fault}"), file=sys.stderr)
         count = len(error.faults)
         print(f"bylaw: pack `{error.place}` has {count} fault{'s' if count != 1 else ''}", file=sys.stderr)
         sys.exit(2)
     except BylawError as error:
-        print(f"bylaw: {error.code} {error}", file=sys.stderr)
+        print(visible(f"bylaw: {error.code} {error}"), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("\nbylaw: stopped before the end", file=sys.stderr)
@@ -88,7 +89,7 @@ def run() -> None:
     except OSError as error:
         # Not 1: a full disk must not pass for a finding.
         why = (error.strerror or str(error)).lower()
-        print(f"bylaw: {UsageError(why, place=str(error.filename or ''))}", file=sys.stderr)
+        print(visible(f"bylaw: {UsageError(why, place=str(error.filename or ''))}"), file=sys.stderr)
         sys.exit(2)
 
 

@@ -17,6 +17,8 @@ from bylaw.audit.waiver import read_waivers
 from bylaw.cli.console import open_console
 from bylaw.cli.logs import Logs, logs_argument, open_logs
 from bylaw.cli.tables import print_summary
+from bylaw.cli.visible import visible
+from bylaw.errors import UsageError
 
 _FILE = click.Path(path_type=Path)
 
@@ -117,6 +119,7 @@ def audit_command(
     before = read_baseline(baseline, redacted=mark) if baseline is not None else None
     waived = read_waivers(waivers) if waivers is not None else None
     with open_logs(logs, without=out) as opened:
+        _spare((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key)
         found = audit(request, out, progress=_progress())
         _say(found, opened)
@@ -151,6 +154,14 @@ def audit_command(
     return _status(found, counted, fail_on, min_severity)
 
 
+def _spare(inputs: Iterable[Path | None], outputs: dict[str, Path | None]) -> None:
+    """Refuses to write over what is read here."""
+    read = {path.resolve() for path in inputs if path is not None}
+    for option, path in outputs.items():
+        if path is not None and path.resolve() in read:
+            raise UsageError(f"{option} would write over a file that is read here", place=str(path))
+
+
 def _progress() -> Any:
     if not sys.stderr.isatty():
         return None
@@ -167,7 +178,7 @@ def _say(report: Report, logs: Logs) -> None:
     if sys.stderr.isatty():
         sys.stderr.write("\r" + " " * 30 + "\r")
     for fault in report.skipped[:20]:
-        print(f"bylaw: {fault.code} {logs.named(str(fault))}", file=sys.stderr)
+        print(visible(f"bylaw: {fault.code} {logs.named(str(fault))}"), file=sys.stderr)
     if len(report.skipped) > 20:
         print(f"bylaw: and {len(report.skipped) - 20} more, see summary.json", file=sys.stderr)
     print_summary(report.summary, open_console(), report.out)

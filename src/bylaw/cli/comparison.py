@@ -9,7 +9,7 @@ from rich.text import Text
 from bylaw.audit.baseline import Comparison
 from bylaw.audit.finding import SEVERITIES, Charge, Finding
 from bylaw.audit.waiver import Waiver
-from bylaw.cli.console import clean
+from bylaw.cli.visible import clean
 from bylaw.engine.verdict import WORST_FIRST
 
 _SHOWN = 10

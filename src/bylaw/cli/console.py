@@ -6,20 +6,14 @@ from typing import TextIO, cast
 
 from rich.console import Console
 
+from bylaw.cli.visible import visible
+
 
 def open_console() -> Console:
     """A console on what stdout is now."""
     if sys.stdout.isatty():
         return Console(highlight=False, emoji=False)
     return Console(highlight=False, emoji=False, width=80, file=cast(TextIO, _Trimmed(sys.stdout)))
-
-
-def clean(text: str, most: int) -> str:
-    """Text of a log made safe for a terminal: one line, printable, of bounded length."""
-    plain = "".join(
-        character if character.isprintable() else f"\\u{ord(character):04x}" for character in text[: most + 1]
-    )
-    return plain if len(plain) <= most else plain[: most - 3] + "..."
 
 
 class _Trimmed(io.TextIOBase):
@@ -33,7 +27,7 @@ class _Trimmed(io.TextIOBase):
         return self._file.encoding
 
     def write(self, text: str, /) -> int:
-        self._file.write("\n".join(line.rstrip(" ") for line in text.split("\n")))
+        self._file.write("\n".join(line.rstrip(" ") for line in visible(text).split("\n")))
         return len(text)
 
     def flush(self) -> None:

@@ -15,6 +15,7 @@ from bylaw.audit.ask import host_says, is_hosts, why
 from bylaw.audit.audited import events_in_logs
 from bylaw.audit.breach import in_words
 from bylaw.cli.console import open_console
+from bylaw.cli.visible import all_visible
 from bylaw.errors import UsageError
 
 _STYLES = {
@@ -42,7 +43,7 @@ def explain_command(out: Path, trajectory: str, step: int | None) -> None:
     lines = _lines(out, trajectory)
     console = open_console()
     if step is None and len(lines) > 1:
-        _list(lines, out, console)
+        _list(all_visible(lines), out, console)
         return
     line = next(iter(lines.values())) if step is None else lines.get(step)
     if line is None:
@@ -50,7 +51,7 @@ def explain_command(out: Path, trajectory: str, step: int | None) -> None:
         raise UsageError(f"no write call at step {step} of `{trajectory}`", hint=f"what can be explained is at {known}")
     policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
     events = _events(out, trajectory) or events_in_logs(out, trajectory)
-    explain(line, policies, events, console)
+    explain(all_visible(line), all_visible(policies), all_visible(events), console)
 
 
 def _list(lines: dict[int, dict[str, Any]], out: Path, console: Console) -> None:

@@ -9,8 +9,9 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from bylaw.cli.console import clean, open_console
+from bylaw.cli.console import open_console
 from bylaw.cli.logs import logs_argument, open_logs
+from bylaw.cli.visible import clean
 from bylaw.errors import UsageError
 from bylaw.facts.evidence import LookupEvidence
 from bylaw.scan import Scan, scan

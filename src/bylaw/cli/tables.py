@@ -11,6 +11,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from bylaw.cli.visible import visible
+
 
 def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
     """Rates per agent, then where the findings lie."""
@@ -53,7 +55,7 @@ def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
     for row in summary["agents"]:
         strict = row["strict"]
         table.add_row(
-            Text("\n".join(textwrap.wrap(row["agent"], max(20, width - 60))) or "(unnamed)"),
+            Text("\n".join(textwrap.wrap(visible(row["agent"]), max(20, width - 60))) or "(unnamed)"),
             f"{row['trajectories']:,}",
             f"{row['with_write_calls']:,}",
             _share(row["failure_rate"], interval=False),

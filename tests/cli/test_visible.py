@@ -1,0 +1,62 @@
+"""What a log, a pack or a file name holds does nothing to a terminal, and no output is written over an input."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bylaw.cli.visible import all_visible, clean, visible
+from tests import command
+from tests.audit.logs import HASTY, Shop, record
+
+ESCAPE = "\x1b[2J\x1b]0;gone\x07"
+
+
+def test_what_moves_a_cursor_is_written_out() -> None:
+    assert visible(f"a{ESCAPE}\nb\r\udcff") == "a\\u001b[2J\\u001b]0;gone\\u0007\nb\\u000d\\udcff"
+    assert clean("a\nb\u202ec", 20) == "a\\u000ab\\u202ec"
+    assert all_visible({"\x1b": ["\x07", 1]}) == {"\\u001b": ["\\u0007", 1]}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def audit(shop: Shop, *arguments: str | Path) -> tuple[int, str]:
+    ran = command.bylaw(shop.root, "audit", *arguments, "--pack", shop.pack, "--world", shop.world)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def test_escapes_in_an_agents_name_do_not_reach_the_screen(shop: Shop) -> None:
+    status, said = audit(shop, shop.logs(record(*HASTY)), "--agent", f"bot{ESCAPE}")
+    assert status == 0
+    assert "\x1b" not in said
+    assert "\x07" not in said
+    assert "bot\\u001b[2J" in said
+
+
+def test_a_file_whose_name_is_not_text_is_named_all_the_same(shop: Shop) -> None:
+    path = os.fsdecode(bytes(shop.root) + b"/no\xff.jsonl")
+    status, said = audit(shop, path)
+    assert status == 2
+    assert "no\\udcff.jsonl: no such file or folder" in said
+
+
+@pytest.mark.parametrize("option", ["--sarif", "--junit"])
+def test_no_output_is_written_over_an_input(option: str, shop: Shop) -> None:
+    logs = shop.logs(record(*HASTY))
+    for path in (logs, shop.world):
+        before = path.read_bytes()
+        status, said = audit(shop, logs, option, path)
+        assert status == 2
+        assert f"{option} would write over a file that is read here" in said
+        assert path.read_bytes() == before
+
+
+def test_a_world_that_is_no_module_is_a_fault_of_the_pack(shop: Shop) -> None:
+    manifest = shop.pack / "pack.yaml"
+    manifest.write_text(manifest.read_text() + "world: bylaw.packs.no_such_module\n")
+    status, said = audit(shop, shop.logs(record(*HASTY)))
+    assert status == 2
+    assert "names a world `bylaw.packs.no_such_module` that is not there" in said
