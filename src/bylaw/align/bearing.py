@@ -4,7 +4,7 @@ The guards of the write that the turn works towards are run over what was seen b
 seen after it: a look-up or a question serves the policies whose evaluation it moves on.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -116,16 +116,6 @@ def bearing(
             pass
     last = max((each.end for each in spans(pack, before)), default=0)
     return _put_together(pack, now, purpose, serving, served, last)
-
-
-def bearing_at(
-    pack: Pack, judged: Judgement, purpose: Purpose, *, required: Collection[str], since: int, is_made: bool = True
-) -> Bearing:
-    """What bears on a turn whose write has been judged already and whose policies are known.
-
-    `since` is the step after the agent's last turn: what was shown from there on is new.
-    """
-    return _put_together(pack, _Look(pack, judged), purpose, Serving(judged.made.call, is_made), set(required), since)
 
 
 def _put_together(

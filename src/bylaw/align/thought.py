@@ -6,15 +6,13 @@ guards' own. The wording varies with the seed; policies are named in words and n
 
 import random
 from collections.abc import Sequence
-from typing import Protocol
 
 from msgspec import Struct
 
-from bylaw.align.bearing import Bearing, Purpose, Serving, Span, bearing, bearing_at, valued
+from bylaw.align.bearing import Bearing, Purpose, Serving, Span, bearing, valued
 from bylaw.align.wording import inner, lacks_in_words, listed, names_in, saw_in_words, stated, wish
-from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack
-from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.event import Call, Event, Result
 
 SOFT = 100
 """Words a thought should keep to."""
@@ -134,52 +132,6 @@ def think(
     return Thought(compose(pack, found, before, turn, seed=f"{seed}/{span.start}"), found)
 
 
-class Lesson(Protocol):
-    """One turn to be learned, as far as its thought depends on it."""
-
-    @property
-    def act(self) -> Call | Message: ...
-    @property
-    def write(self) -> Call | None: ...
-    @property
-    def refused(self) -> bool: ...
-    @property
-    def judgement(self) -> Judgement | None: ...
-    @property
-    def fresh(self) -> Sequence[Event]: ...
-    @property
-    def required(self) -> Sequence[str]: ...
-
-
-def verified_thought(lesson: Lesson, pack: Pack, *, seed: int | str = 0) -> str:
-    """The verified thought of a turn to be learned, without the tags."""
-    found = _bearing_of(lesson, pack)
-    at = lesson.judgement.made.step if lesson.judgement is not None else 0
-    return compose(pack, found, lesson.fresh, (lesson.act,), seed=f"{seed}/{at}", has_begun=at > len(lesson.fresh))
-
-
-def _bearing_of(lesson: Lesson, pack: Pack) -> Bearing:
-    purpose: Purpose
-    act, required = lesson.act, set(lesson.required)
-    if isinstance(act, Call):
-        tool = pack.schema.tools.get(act.tool)
-        purpose = (
-            "write" if tool and tool.effect == "write" else "look_up" if tool and tool.effect == "read" else "other"
-        )
-    elif lesson.refused and required:
-        purpose = "refuse"
-    elif required & {rule.policy for rule in pack.book.rules}:
-        purpose = "announce"
-    else:
-        purpose = "ask" if required else "other"
-    if lesson.judgement is None or lesson.write is None:
-        named = tuple(policy for policy in pack.policies.values() if policy.id in required)
-        return Bearing(purpose, None, named)
-    since = lesson.judgement.made.step - len(lesson.fresh)
-    made = not lesson.refused
-    return bearing_at(pack, lesson.judgement, purpose, required=required, since=since, is_made=made)
-
-
 def compose(
     pack: Pack,
     found: Bearing,
@@ -187,12 +139,11 @@ def compose(
     turn: Sequence[Event],
     *,
     seed: int | str,
-    has_begun: bool = False,
 ) -> str:
-    """The words of a thought; long ones leave out facts first, then the wish."""
+    """The words of a thought. What was just seen always stays, since it decides; long ones are shorter in the rest."""
     text = ""
-    for most in (6, 2, 1, 0):
-        text = _Composer(pack, found, before, turn, has_begun, random.Random(str(seed))).text(most)
+    for brevity in range(4):
+        text = _Composer(pack, found, before, turn, random.Random(str(seed)), brevity).text()
         if len(text.split()) <= SOFT:
             break
     return text
@@ -207,54 +158,56 @@ class _Composer:
         found: Bearing,
         before: Sequence[Event],
         turn: Sequence[Event],
-        has_begun: bool,
         rng: random.Random,
+        brevity: int,
     ) -> None:
         self._pack = pack
         self._before = before
         self._turn = turn
-        self._has_begun = has_begun or any(isinstance(event, Result) for event in before)
+        self._brevity = brevity
+        """1 leaves out the wish, 2 the list of what is missing, 3 all but the shortest wording of each policy."""
         self._found = found
         self._rng = rng
         self._names = names_in(pack)
 
-    def text(self, most: int) -> str:
-        """The thought, with at most so many things that were seen."""
-        parts = [*self._wish(most), *self._news(most), *self._policies(most), self._then(most)]
+    def text(self) -> str:
+        """The thought."""
+        parts = [*self._wish(), *self._news(), *self._policies(), self._then()]
         return " ".join(part for part in parts if part)
 
-    def _wish(self, most: int) -> list[str]:
+    def _wish(self) -> list[str]:
         serving = self._found.serving
         # Drawn even where it is not used: the rest of the wording must not hang on the length.
         drawn = self._rng.choice(_WISH), self._rng.random()
-        if serving is None or self._found.purpose == "other" or most == 0 or (self._has_begun and drawn[1] < 0.5):
+        has_begun = any(isinstance(event, Result) for event in self._before)
+        if serving is None or self._found.purpose == "other" or self._brevity or (has_begun and drawn[1] < 0.5):
             return []
         return [drawn[0].format(wish=wish(self._pack.schema.tools.get(serving.call.tool), serving.call.tool))]
 
-    def _news(self, most: int) -> list[str]:
+    def _news(self) -> list[str]:
         said = self._rng.choice(_NEWS), self._rng.choice(_FINE)
-        facts = saw_in_words(self._found.news)[: most or 1]
-        if not facts or self._found.purpose == "other" or (most == 0 and self._found.purpose != "refuse"):
+        facts = saw_in_words(self._found.news)
+        if not facts or self._found.purpose == "other":
             return []
         fine = [] if self._found.denials else [said[1]]
         return [said[0].format(facts="; ".join(facts)), *fine]
 
-    def _policies(self, most: int) -> list[str]:
+    def _policies(self) -> list[str]:
         policies = list(self._found.policies)
         self._rng.shuffle(policies)
-        words = [stated(policy, self._rng, self._names, shortest=most == 0) for policy in policies]
+        words = [stated(policy, self._rng, self._names, shortest=self._brevity > 2) for policy in policies]
         if not words:
             return []
         if len(words) == 1:
             return [self._rng.choice(_ONE).format(policy=words[0])]
         return [self._rng.choice(_MANY).format(policies="; ".join(words))]
 
-    def _then(self, most: int) -> str:
+    def _then(self) -> str:
         found, rng = self._found, self._rng
         match found.purpose:
             case "look_up":
                 facts = lacks_in_words(found.lacking)
-                if facts and most == 0:
+                if facts and self._brevity > 1:
                     return "I look that up."
                 return rng.choice(_MISSING).format(facts=listed(facts)) if facts else rng.choice(_FIND)
             case "ask":
