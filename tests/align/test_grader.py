@@ -70,7 +70,7 @@ def test_the_compliance_term_is_the_guards_word_on_what_was_seen() -> None:
     member = {"patient_id": "P001", "membership_id": "M1"}
     assert fault("change_membership", **member, new_tier="silver") == 1  # a balance is owed, and was seen
     assert fault("change_membership", **member, new_tier="standard") == 0
-    assert fault("update_contact", patient_id="P001", email="a@example.com") == 1  # identity never looked at
+    assert fault("update_contact", patient_id="P002", email="a@example.com") == 1  # identity never looked at
     assert fault("get_patient", patient_id="P001") == 0
     assert fault("fly_to_the_moon") == 0.5
     assert grader.grade("<think></think>Hello.", gold).compliance == 0

@@ -1,11 +1,12 @@
 """The reward of what a model wrote at a turn: all that `reward` needs, found from the text and the gold turn."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from bylaw.align.history import events_of, text_of
 from bylaw.align.matcher import Matcher, Reader
 from bylaw.align.output import Output, read_output
 from bylaw.align.reward import PAPER, Judged, Reward, Switches, Text, ToolCall, Turn, score
@@ -14,7 +15,7 @@ from bylaw.align.stem import values_in
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.engine.verdict import Verdict, worst
-from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.event import Call
 
 Term = Literal["format", "turn", "policy_recall", "hallucination", "length", "compliance"]
 TERMS: tuple[Term, ...] = ("format", "turn", "policy_recall", "hallucination", "length", "compliance")
@@ -127,42 +128,6 @@ def gold_of(row: Mapping[str, Any]) -> Gold:
     return msgspec.convert(parsed, Gold)
 
 
-def events_of(messages: Sequence[Mapping[str, Any]]) -> list[Event]:
-    """A conversation as it stands in a prompt: outputs in `content`, each result after the call it answers."""
-    events: list[Event] = []
-    last: int | None = None
-    for turn, message in enumerate(messages):
-        content = str(message.get("content") or "")
-        match message.get("role"):
-            case "user":
-                events.append(Message("user", content, turn=turn))
-            case "assistant":
-                read = read_output(content)
-                if read.tool is not None:
-                    last = len(events)
-                    events.append(Call(read.tool, read.arguments, turn=turn))
-                else:
-                    events.append(Message("agent", read.text or read.rest, turn=turn))
-                last = _native_calls(message, events, turn) if message.get("tool_calls") else last
-            case "tool":
-                events.append(Result(last, content))
-            case _:
-                pass
-    return events
-
-
-def _native_calls(message: Mapping[str, Any], events: list[Event], turn: int) -> int | None:
-    """Calls that stand beside the content, as in the OpenAI format."""
-    last: int | None = None
-    for call in cast(list[dict[str, Any]], message["tool_calls"]):
-        function = cast(dict[str, Any], call.get("function", call))
-        arguments: Any = function.get("arguments") or "{}"
-        last = len(events)
-        decoded: dict[str, Any] = msgspec.json.decode(arguments) if isinstance(arguments, str) else arguments
-        events.append(Call(str(function.get("name")), decoded, turn=turn))
-    return last
-
-
 def _thought(read: Output, output: str) -> str:
     """The thought; one that is never closed is a thought to its end, and costs what it is long."""
     if read.thought is not None:
@@ -173,5 +138,5 @@ def _thought(read: Output, output: str) -> str:
 
 def _shown(prompt: Sequence[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
     """The values that users and tools gave."""
-    texts = [str(message.get("content") or "") for message in prompt if message.get("role") in ("user", "tool")]
+    texts = [text_of(message.get("content")) for message in prompt if message.get("role") in ("user", "tool")]
     return frozenset(value.key for text in texts for value in values_in(text))
