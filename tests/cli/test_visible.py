@@ -1,5 +1,6 @@
 """What a log, a pack or a file name holds does nothing to a terminal, and no output is written over an input."""
 
+import json
 import os
 from pathlib import Path
 
@@ -41,6 +42,17 @@ def test_a_file_whose_name_is_not_text_is_named_all_the_same(shop: Shop) -> None
     status, said = audit(shop, path)
     assert status == 2
     assert "no\\udcff.jsonl: no such file or folder" in said
+
+
+def test_a_file_whose_name_is_not_text_is_audited(shop: Shop) -> None:
+    path = os.fsdecode(bytes(shop.root) + b"/no\xff.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{json.dumps(record(*HASTY))}\n{{\n")
+    status, said = audit(shop, path)
+    assert status == 3
+    assert "no\\udcff.jsonl:2:" in said
+    summary = json.loads((shop.root / "out" / "summary.json").read_bytes())
+    assert summary["verdicts"]["strict"]["near_miss"] == 1
 
 
 @pytest.mark.parametrize("option", ["--sarif", "--junit"])

@@ -1,5 +1,6 @@
 """`audited.json`: what an audit was made from, so that a call it did not keep the conversation of can be shown too."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def write_audited(request: Request, out: Path) -> None:
         document=str(request.document) if request.document is not None else None,
         agent=request.agent,
     )
-    (out / "audited.json").write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+    # Not msgspec, here and below: the name of a file need not be text, and only `json` writes and reads what is not.
+    (out / "audited.json").write_text(json.dumps(msgspec.to_builtins(record), indent=1) + "\n", encoding="utf-8")
 
 
 def events_in_logs(out: Path, trajectory: str) -> list[dict[str, Any]]:
@@ -42,10 +44,10 @@ def events_in_logs(out: Path, trajectory: str) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     try:
-        audited = msgspec.json.decode(path.read_bytes(), type=Audited)
+        audited = msgspec.convert(json.loads(path.read_bytes()), Audited)
         shelf = Shelf(audited.pack, document=Path(audited.document) if audited.document else None)
         found = _find(audited, trajectory)
-    except (BylawError, OSError, msgspec.DecodeError):
+    except (BylawError, OSError, ValueError):
         return []
     if found is None:
         return []

@@ -127,7 +127,9 @@ def _write(
 
 
 def _dump(path: Path, record: Any) -> None:
-    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    # A file's name need not be text: what is not stays an escape, which JSON reads back.
+    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def read_calls(out: Path) -> Iterator[dict[str, Any]]:
