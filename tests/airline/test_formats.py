@@ -280,9 +280,8 @@ def test_runs_of_the_other_generation_than_the_database_are_left_out_and_named(t
     first = write(tmp_path / "first.json", [quiet, {**quiet, "traj": FIRST["tool calls"]}])
     second = write(tmp_path / "second.json", results(simulation(TALK)))
     report = audit(Request((first, second), "tau-airline", world=write_tau2(tmp_path / "world")), tmp_path / "out")
-    (skipped,) = report.skipped
-    assert skipped.place.endswith("first.json")
-    assert "holds only the database of tau2" in skipped.message
+    assert [skipped.place for skipped in report.skipped] == [f"{first}#0", f"{first}#1"]
+    assert all("holds only the database of tau2" in skipped.message for skipped in report.skipped)
     assert sum(row["trajectories"] for row in report.summary["agents"]) == 1
     assert report.summary["worlds"] == {"second.json": "db.json"}
 
@@ -323,7 +322,7 @@ def test_runs_of_another_domain_are_left_out_and_named(tmp_path: Path) -> None:
     report = audit(Request(tuple(files), "tau-airline", world=world), tmp_path / "out")
     assert [line["trajectory"] for line in read_calls(tmp_path / "out")] == ["s1"]
     (skipped,) = report.skipped
-    assert skipped.place.endswith("theirs.json")
+    assert skipped.place.endswith("theirs.json#0")
     assert "`retail`" in skipped.message
     forced = audit(Request(tuple(files), "tau-airline/tau2", world=world), tmp_path / "forced")
     assert forced.skipped == ()

@@ -15,7 +15,8 @@ from bylaw.trace.source import Source
 Layout = Literal["lines", "document"]
 T = TypeVar("T")
 
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+# Possessive: a text that never ends is not gone through backwards.
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 _SPACE = re.compile(rb"[\s,]*")
 _REMAINS = re.compile(rb"[\s,}]*")
 _list = msgspec.json.Decoder(list[Raw])
