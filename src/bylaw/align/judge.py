@@ -1,0 +1,76 @@
+"""A model in the place of the matcher and of the slots: the paper's way to find B and C, and to mark replies."""
+
+from collections.abc import Collection, Sequence
+from typing import Annotated, TypeVar
+
+from msgspec import Meta, Struct
+
+from bylaw.align.matcher import Mentions
+from bylaw.align.written import request
+from bylaw.engine.pack import Pack
+from bylaw.llm import Chat, Request
+from bylaw.llm.chat import ChatError
+
+_Shape = TypeVar("_Shape")
+
+
+class Found(Struct, frozen=True):
+    """What a model finds in a thought."""
+
+    analysis: str
+    stated: list[int]
+    made_up: list[str]
+
+
+class Mark(Struct, frozen=True):
+    """A model's mark of a reply."""
+
+    analysis: str
+    mark: Annotated[float, Meta(ge=0, le=10)]
+
+
+class ModelReader:
+    """Reads thoughts by asking a model; a `Reader`, as the matcher is."""
+
+    def __init__(self, pack: Pack, chat: Chat) -> None:
+        self._chat = chat
+        self._policies = [policy for policy in pack.policies.values() if policy.kind != "knowledge"]
+        # Numbers, not ids: an id tells what its policy is about before the thought does.
+        self._listed = "\n".join(f"{place}. {each.definition}" for place, each in enumerate(self._policies, 1))
+
+    def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
+        """B and C of a thought."""
+        return self.mentions_of([thought])[0]
+
+    def mentions_of(self, thoughts: Sequence[str]) -> list[Mentions]:
+        """B and C of many thoughts, asked for together."""
+        asked = [request("mentions", Found, {"policies": self._listed, "thought": thought}) for thought in thoughts]
+        return [self._read(*pair) for pair in zip(asked, _ask(self._chat, asked, Found), strict=True)]
+
+    def _read(self, asked: Request, found: Found) -> Mentions:
+        if wrong := [number for number in found.stated if not 1 <= number <= len(self._policies)]:
+            raise ChatError(f"the model names policy {wrong[0]} of {len(self._policies)}", place=asked.key)
+        return Mentions(frozenset(self._policies[number - 1].id for number in found.stated), tuple(found.made_up))
+
+
+class ModelJudge:
+    """Marks replies by asking a model; a `Judge` of the grader."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    def __call__(self, due: str, given: str) -> float:
+        asked = [request("mark", Mark, {"due": due, "given": given})]
+        return _ask(self._chat, asked, Mark)[0].mark
+
+
+def _ask(chat: Chat, asked: Sequence[Request], shape: type[_Shape]) -> list[_Shape]:
+    """The answers as data; a reward cannot be had from one that is none."""
+    found: list[_Shape] = []
+    for question, answer in zip(asked, chat.ask(asked), strict=True):
+        data = answer.read(shape)
+        if data is None:
+            why = answer.why or f"no {shape.__name__.lower()}: {answer.text[:80]}"
+            raise ChatError(f"the judge's answer cannot be read: {why}", place=question.key)
+        found.append(data)
+    return found
