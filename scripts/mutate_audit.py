@@ -36,6 +36,7 @@ TESTS = (
     "tests/engine/test_context.py",
     "tests/audit/test_rule_facts.py",
     "tests/engine/test_quick_ways.py",
+    "tests/engine/test_rules.py",
 )
 TRUTH = ("benchmarks/clinic_truth.py", "--seeds", "1", "--count", "120", "--show", "1")
 LIMIT = 900
@@ -104,11 +105,19 @@ BUGS: tuple[Bug, ...] = (
     Bug("the host's word is withheld from hindsight", "engine/session.py",
         "return HindsightFacts(self.ledger, made, self._context)", "return HindsightFacts(self.ledger, made, {})"),
     # The rules.
-    Bug("predicates see the whole conversation's facts", "engine/conduct.py",
-        "made = self._ledger.calls.get(step) or CallRecord(call, step, step, None)",
-        "made = CallRecord(call, 10**9, 10**9, None)"),
-    Bug("predicates of messages see the whole conversation's facts", "engine/conduct.py",
-        "or CallRecord(call, step, step, None)", "or CallRecord(call, 10**9, 10**9, None)"),
+    Bug("a call that is only judged moves the rules", "engine/session.py",
+        "conduct = self._conduct.fork()\n", "conduct = self._conduct\n"),
+    Bug("a call refused before it ran may have been done", "facts/ledger.py",
+        "made.accepted, made.delivered = False, step", "pass"),
+    Bug("a message waits for the user also where a call of its turn follows", "engine/conduct.py",
+        "replace(act, without_call=True) if without_call else act", "replace(act, without_call=True)"),
+    Bug("words that were not recorded count as unsaid", "engine/rules.py",
+        "return False if all(source.captured for source in sources) else None", "return False"),
+    Bug("every call of a turn is a finding of its own", "engine/session.py",
+        "found.setdefault((each.turn,", "found.setdefault((each.step,"),
+    Bug("what does not matter is taken for all that does", "rule/rulebook.py",
+        "if any(table[each] != table[each ^ place] for each in places):",
+        "if all(table[each] != table[each ^ place] for each in places):"),
     # The verdict.
     Bug("blind and lucky is compliant", "engine/verdict.py",
         '"near_miss" if lucky else "uninformed"', '"compliant" if lucky else "uninformed"'),

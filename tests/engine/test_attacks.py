@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.conduct import breaches
 from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
-from bylaw.engine.watch import Watch
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import World
 from bylaw.trace import Call, Event, Result
@@ -170,9 +168,9 @@ def ruled(tmp_path: Path) -> Pack:
 
 
 def broken(pack: Pack, events: Sequence[Event]) -> list[str]:
-    found = Watch(pack).breaches(events, None)
-    assert found == breaches(pack, events, None)
-    return [breach.rule.name for breach in found]
+    session = Session(pack)
+    session.observe_all(events)
+    return [finding.rule.name for finding in session.findings(ended=True)]
 
 
 def send(account: Any, turn: int, *, time: float = NIGHT + 36_000) -> Call:

@@ -4,24 +4,16 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bylaw.audit.shelf import Shelf
 from bylaw.engine.agreement import is_equal
-from bylaw.engine.conduct import breaches
 from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
-from bylaw.engine.rules import Predicate, Rules
 from bylaw.engine.session import Mode, Session
-from bylaw.engine.watch import Watch
 from bylaw.facts.entity import ABSENT, UNSEEN
 from bylaw.facts.world import World
-from bylaw.rule.rule import read_rule
 from bylaw.trace import Call, Event, Message, Result, Trajectory, read
-from tests.examples import examples
 
 from .clinic import conversations, pack, world
 
@@ -70,76 +62,6 @@ def test_settling_the_quick_way_says_the_same_of_recorded_runs(mode: Mode) -> No
         quick = settled(pack, run.events, known, mode, memories[pack.name])
         assert quick == settled(pack, run.events, known, mode), (file.name, run.id)
     assert all(memory.hits for memory in memories.values())
-
-
-@pytest.mark.parametrize("every", [pytest.param(5, marks=recorded)])
-def test_rules_are_followed_the_same_in_recorded_runs(every: int) -> None:
-    shelf = Shelf("tau-airline")
-    watches = {pack.name: Watch(pack) for pack in shelf.packs}
-    for _, run in runs(every):
-        pack = shelf.pack_for(run)
-        assert watches[pack.name].breaches(run.events, None) == breaches(pack, run.events, None), run.id
-
-
-def test_rules_are_followed_the_same_in_simulated_conversations() -> None:
-    watch = Watch(pack())
-    broken = 0
-    for talk in conversations():
-        found = watch.breaches(talk.events, None)
-        assert found == breaches(pack(), talk.events, None), talk.id
-        broken += len(found)
-    assert broken > 20
-
-
-FORMULAS = (
-    "ALWAYS (change IMPLIES (NOT spoke SINCE agreed))",
-    "ALWAYS (change IMPLIES EVENTUALLY spoke)",
-    "EVENTUALLY handed_over",
-    "ALWAYS NOT (change AND several_changes)",
-    "ALWAYS (agreed IMPLIES NEXT change)",
-    "ALWAYS (begs IMPLIES NOT wrote_beside_it)",
-    "(NOT change) UNTIL agreed",
-    "ALWAYS (handed_over IMPLIES ONCE (change AND failed))",
-    "ALWAYS (change IMPLIES YESTERDAY spoke)",
-    "NOT begs",
-)
-
-
-def ruled(formulas: Sequence[str]) -> Pack:
-    """The clinic under other rules, some of which search what is written and what tools returned."""
-    more = {
-        "begs": Predicate("begs", "", "pattern", lambda act: "please" in act.text),
-        "failed": Predicate("failed", "", "returned", lambda act: "error" in "".join(act.returns())),
-    }
-    predicates = {**pack().book.predicates, **more}
-    policy = next(iter(pack().policies))
-    rules = tuple(read_rule(f"r{n}", text, policy=policy) for n, text in enumerate(formulas))
-    return msgspec.structs.replace(pack(), book=Rules(predicates, rules))
-
-
-def happening(turn: int) -> st.SearchStrategy[list[Event]]:
-    says = st.sampled_from(["yes", "no, wait", "please", ""])
-    tools = st.sampled_from(["cancel_appointment", "get_patient", "transfer_to_human", "unheard_of"])
-    user = st.builds(lambda text: [Message("user", text, turn)], says)
-    agent = st.builds(lambda text: [Message("agent", text, turn)], says)
-    call = st.builds(lambda tool: Call(tool, {}, turn=turn), tools)
-    calls = st.builds(lambda text, made: [*text, *made], agent | st.just([]), st.lists(call, min_size=1, max_size=2))
-    result = st.builds(lambda text: [Result(None, text)], st.sampled_from(["error: no", "{}"]))
-    return st.one_of(user, agent, calls, result)
-
-
-talks = st.integers(0, 9).flatmap(lambda size: st.tuples(*[happening(turn) for turn in range(size)]))
-
-
-@pytest.mark.parametrize("formula", FORMULAS)
-@examples(30)
-@given(others=st.sets(st.sampled_from(FORMULAS), max_size=2), talk=talks)
-def test_any_rules_are_followed_the_same_in_any_conversation(
-    formula: str, others: set[str], talk: tuple[list[Event], ...]
-) -> None:
-    pack = ruled([formula, *sorted(others - {formula})])
-    events = [event for part in talk for event in part]
-    assert Watch(pack).breaches(events, None) == breaches(pack, events, None)
 
 
 def test_a_call_is_not_remembered_where_anything_it_asked_for_is_another() -> None:

@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.act import turns
-from bylaw.engine.conduct import breaches
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
@@ -75,7 +74,7 @@ class Span(Struct, frozen=True):
 
 def spans(pack: Pack, events: Sequence[Event]) -> list[Span]:
     """The agent's turns."""
-    return [Span(turn.start, turn.end) for turn in turns(events, pack.schema.tools)]
+    return [Span(turn.start, turn.end) for turn in turns(events)]
 
 
 def next_write(pack: Pack, events: Sequence[Event], start: int) -> Serving | None:
@@ -327,8 +326,9 @@ def _broken_by(pack: Pack, before: Sequence[Event], call: Call) -> set[str]:
     """The policies whose rules the call would break if it were made now."""
     if not pack.book.rules:
         return set()
-    made = replace(call, turn=_APART)
-    return {each.rule.policy for each in breaches(pack, [*before, made], None) if each.step == len(before)}
+    session = Session(pack)
+    session.observe_all(before)
+    return {found.rule.policy for found in session.judge(replace(call, turn=_APART)).rules}
 
 
 def _answered(events: Sequence[Event], span: Span) -> int:

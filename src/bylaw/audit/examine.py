@@ -12,12 +12,10 @@ from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule
 from bylaw.audit.redaction import Redaction
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.tally import Tally
-from bylaw.engine.conduct import Breach
 from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
-from bylaw.engine.watch import Watch
 from bylaw.trace.event import Call, Result
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
@@ -48,7 +46,6 @@ class Examiner:
         self.unmapped: Counter[tuple[str, str]] = Counter()
         self.worlds: dict[str, str] = {}
         self.changed: dict[tuple[str, ...], Counter[str]] = {}
-        self._watches: dict[str, Watch] = {}
         self._memories: dict[str, Memory] = {}
         self._mapped: dict[tuple[str, str], frozenset[str]] = {}
         self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
@@ -68,7 +65,7 @@ class Examiner:
         self.tally.add(agent, outcome, verdicts)
         if verdicts and pack.digest in self._expiring and all(event.time is None for event in trajectory.events):
             self.tally.add_untimed()
-        broken = self._broken(pack, trajectory, session)
+        broken = session.findings(ended=True) if session is not None else []
         if broken:
             self.tally.add_rules(agent, broken)
         cover = None
@@ -76,7 +73,7 @@ class Examiner:
             cover = redaction.cover(trajectory.events, session.world if session is not None else None, verdicts)
         calls: list[tuple[int, str, bool, bytes]] = []
         for verdict in verdicts:
-            record = call_line(pack, agent, verdict, broken)
+            record = call_line(pack, agent, verdict)
             if cover is not None:
                 record = cover.call(record)
             flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
@@ -86,9 +83,9 @@ class Examiner:
             told = conversation_line(trajectory, agent, outcome)
             conversation = encode(told if cover is None else cover.conversation(told))
         findings: list[tuple[str, bytes]] = []
-        for breach in broken:
-            line = rule_line(pack, agent, breach)
-            findings.append((breach.rule.name, encode(line if cover is None else cover.rule(line))))
+        for finding in broken:
+            line = rule_line(pack, agent, finding)
+            findings.append((finding.rule.name, encode(line if cover is None else cover.rule(line))))
         name = trajectory.id
         if redaction is not None:
             name = redaction.name(name) if cover is None else cover.name(name)
@@ -106,12 +103,12 @@ class Examiner:
                 writes.append(step)
         if trajectory.position <= _FIRST or trajectory.position % _EVERY == 0:
             self._sample(pack, trajectory)
-        if not writes:
+        if not writes and not pack.book.rules:
             return None, []
-        note, world = self.shelf.world_for(pack, file)
+        note, world = self.shelf.world_for(pack, file) if writes else ("", None)
         if note:
             self.worlds[file.name] = note
-        if (redaction := self._redactions.get(pack.digest)) is not None:
+        if writes and (redaction := self._redactions.get(pack.digest)) is not None:
             world = redaction.watch(world)
         memory = self._memories.setdefault(pack.name, Memory(pack.schema.entities))
         session = Session(pack, world=world, mode=self._mode, memory=memory)
@@ -126,14 +123,6 @@ class Examiner:
         verdicts = session.settle()
         # A call of a tool nobody declared is a finding only if it may have done something.
         return session, [v for v in verdicts if v.made.tool is not None or v.made.accepted is not False]
-
-    def _broken(self, pack: Pack, trajectory: Trajectory, session: Session | None) -> list[Breach]:
-        if not pack.book.rules:
-            return []
-        watch = self._watches.get(pack.name)
-        if watch is None:
-            watch = self._watches[pack.name] = Watch(pack)
-        return watch.breaches(trajectory.events, session.ledger if session else None)
 
     def _outcome(self, trajectory: Trajectory, session: Session | None, pack: Pack, file: Path) -> TaskOutcome | None:
         if self._tasks is None:

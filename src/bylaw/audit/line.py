@@ -1,16 +1,16 @@
 """One judged call as a line of `calls.jsonl`, and one conversation as a line of `conversations.jsonl`."""
 
 import hashlib
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from bylaw.engine.conduct import Breach
+from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict, KnownFact, MissingFact, PolicyVerdict
+from bylaw.engine.wording import because_of_rule
 from bylaw.facts.entity import Fact
 from bylaw.facts.value import key_of, plain
 from bylaw.trace.event import Call, Message
@@ -37,7 +37,7 @@ def named(line: bytes, trajectory: str, finding: str | None = None) -> bytes:
     return b"".join((head, b",", memoryview(line)[1:], b"\n"))
 
 
-def call_line(pack: Pack, agent: str, verdict: CallVerdict, broken: Sequence[Breach] = ()) -> dict[str, Any]:
+def call_line(pack: Pack, agent: str, verdict: CallVerdict) -> dict[str, Any]:
     """The record of one write call, all but its trajectory's name."""
     made = verdict.made
     line: dict[str, Any] = {
@@ -49,24 +49,25 @@ def call_line(pack: Pack, agent: str, verdict: CallVerdict, broken: Sequence[Bre
         "strict": verdict.strict,
         "determined": verdict.determined,
         "policies": [_policy(pack, policy) for policy in verdict.policies],
-        "rules": [rule_line(pack, agent, breach) for breach in broken if breach.step == made.step],
+        "rules": [rule_line(pack, agent, finding) for finding in verdict.rules],
+        "open_rules": [rule_line(pack, agent, finding) for finding in verdict.open_rules],
     }
     if verdict.fault:
         line["because"] = verdict.fault
     return line
 
 
-def rule_line(pack: Pack, agent: str, breach: Breach) -> dict[str, Any]:
-    """The record of one broken rule, all but its trajectory's name."""
-    policy = pack.policies[breach.rule.policy]
+def rule_line(pack: Pack, agent: str, finding: RuleFinding) -> dict[str, Any]:
+    """The record of one rule that is broken or open, all but its trajectory's name."""
+    policy = pack.policies[finding.rule.policy]
     citation = policy.citations[0] if policy.citations else None
     return {
         "agent": agent,
-        "step": breach.step,
-        "rule": breach.rule.name,
+        "step": finding.step,
+        "rule": finding.rule.name,
         "policy": policy.id,
         "sentence": (citation.text or str(citation)) if citation else policy.definition,
-        "because": f"{breach.because} ({breach.rule.for_each} {breach.binding})" if breach.binding else breach.because,
+        "because": because_of_rule(finding),
     }
 
 

@@ -195,8 +195,9 @@ class Cover:
             "tool": self._tool(line["tool"]),
             "policies": [self._policy(p) for p in line["policies"]],
         }
-        if "rules" in line:
-            hidden["rules"] = [self.rule(rule) for rule in line["rules"]]
+        for rules in ("rules", "open_rules"):
+            if rules in line:
+                hidden[rules] = [self.rule(rule) for rule in line[rules]]
         if "because" in line:
             because = self._scrub.reason(line["because"]) if self._scrub is not None else line["because"]
             hidden["because"] = _unquoted(because) if self._pseudonyms is not None else because

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bylaw.audit.rate import rate
-from bylaw.engine.conduct import Breach
+from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import WORST_FIRST, Verdict
 from bylaw.trace.trajectory import TaskOutcome
@@ -67,11 +67,11 @@ class Tally:
         """How many such trajectories there are."""
         return self.counts[("untimed",)]
 
-    def add_rules(self, agent: str, broken: Sequence[Breach]) -> None:
+    def add_rules(self, agent: str, broken: Sequence[RuleFinding]) -> None:
         """Count the rules broken in one trajectory: how often, and in how many trajectories."""
-        for breach in broken:
-            self.counts["rule", breach.rule.name, "broken"] += 1
-        for name in {breach.rule.name for breach in broken}:
+        for finding in broken:
+            self.counts["rule", finding.rule.name, "broken"] += 1
+        for name in {finding.rule.name for finding in broken}:
             self.counts["rule", name, "trajectories"] += 1
             self.counts["rule", name, "agents", agent] += 1
 

@@ -1,16 +1,19 @@
-"""Acts: what rules run over. One message of the agent or one call, with what was said and returned since the last."""
+"""Acts: what rules run over. One message of the agent or one call, with its turn so far and what came before the turn.
 
-from collections.abc import Iterator, Mapping, Sequence
+An act is told as of the moment it is made: no later event changes it. Only whether a message is followed by a call of
+the same turn is not known at once; that is settled by the call, or by the end of the turn.
+"""
+
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Message, Result
 
 
 class Act(Struct, frozen=True):
-    """One message or one call of the agent. The acts of one turn share its state."""
+    """One message or one call of the agent."""
 
     step: int
     tool: str | None
@@ -18,17 +21,22 @@ class Act(Struct, frozen=True):
     arguments: dict[str, Any]
     text: str
     """The message's text; empty for a call."""
-    sayings: tuple[str, ...]
-    """What the user said since the agent's last turn, message by message."""
+    sayings: tuple[Message, ...]
+    """What the user said since the agent's last turn."""
     results: tuple[Result, ...]
     """What tools returned since the agent's last turn."""
     calls_in_turn: int
+    """Of the turn so far, this act included; likewise the next two."""
     writes_in_turn: int
     text_in_turn: bool
     effect: str
     """The called tool's effect; empty for a message."""
     fault: str = ""
     """Why a call's arguments are not to be trusted."""
+    captured: bool = True
+    """False for a message whose text was not recorded."""
+    without_call: bool = False
+    """Whether the turn makes no call at all: the message waits for the user."""
 
     def returns(self) -> list[str]:
         """The results as texts."""
@@ -38,85 +46,109 @@ class Act(Struct, frozen=True):
     def record(self) -> dict[str, Any]:
         """The act as code in the guard language sees it."""
         fields = {name: getattr(self, name) for name in self.__struct_fields__ if name not in _APART}
-        return {**fields, "said": "\n".join(self.sayings), "returned": "\n".join(self.returns())}
+        said = "\n".join(message.text for message in self.sayings)
+        return {**fields, "said": said, "returned": "\n".join(self.returns())}
 
 
-_APART = frozenset(("results", "sayings", "fault"))
+_APART = frozenset(("results", "sayings", "fault", "captured", "without_call"))
 """What code in the guard language sees otherwise, or not at all."""
 
 
 class Turn:
-    """One turn of the agent: its messages and calls, and what was said and returned before it."""
+    """The agent's turn so far, and what was said and returned before it."""
 
-    __slots__ = ("_before", "_events", "_tools", "end", "searched", "start")
+    __slots__ = (
+        "answered", "calls", "found", "heard", "is_calling", "number", "results", "sayings", "serial", "text",
+        "waiting", "writes",
+    )  # fmt: skip
 
-    def __init__(self, events: Sequence[Event], before: int, start: int, end: int, tools: Mapping[str, Tool]) -> None:
-        self._events = events
-        self._before = before
-        """Where the last turn ended."""
-        self.start = start
-        self.end = end
-        """The first step after it."""
-        self._tools = tools
-        self.searched: dict[tuple[int, int], bool] = {}
-        """What was found in its texts, kept by whoever searched them."""
+    def __init__(self) -> None:
+        self.number: int | None = None
+        """None while it is not the agent's turn."""
+        self.serial = 0
+        """How many turns there were before it."""
+        self.heard: tuple[Message, ...] = ()
+        self.answered: tuple[Result, ...] = ()
+        """What was said and returned since the last turn."""
+        self.found: dict[str, bool | None] = {}
+        """What searches in it found, kept by whoever searched: it is the same for all acts of the turn."""
+        self.sayings: tuple[Message, ...] = ()
+        self.results: tuple[Result, ...] = ()
+        self.calls = self.writes = 0
+        self.text = self.is_calling = False
+        """`is_calling` also where a call was refused before it ran: that is no call made, but no waiting either."""
+        self.waiting: tuple[Act, ...] = ()
+        """Messages of which it is not settled yet whether a call follows them in their turn."""
 
-    def shape(self) -> tuple[int, int, bool]:
-        """Calls and writes in the turn, and whether it says something."""
-        calls = writes = 0
-        text = False
-        for event in self._events[self.start : self.end]:
-            if isinstance(event, Call):
-                calls += 1
-                writes += _effect(event, self._tools) == "write"
-            elif isinstance(event, Message):
-                text = text or says_something(event)
-        return calls, writes, text
+    def fork(self) -> "Turn":
+        """Another turn like this one so far."""
+        other = Turn.__new__(Turn)
+        other.number, other.serial, other.heard, other.waiting = self.number, self.serial, self.heard, self.waiting
+        other.sayings, other.results, other.calls, other.writes = self.sayings, self.results, self.calls, self.writes
+        other.text, other.is_calling = self.text, self.is_calling
+        other.answered, other.found = self.answered, self.found
+        return other
 
-    def act(self, step: int) -> Act:
-        """The act at a step of the turn."""
-        event = self._events[step]
-        gap = self._events[self._before : self.start]
-        said = tuple([each.text for each in gap if isinstance(each, Message)])
-        results = tuple([each for each in gap if isinstance(each, Result)])
-        if isinstance(event, Call):
-            effect = _effect(event, self._tools)
-            return Act(step, event.tool, event.arguments, "", said, results, *self.shape(), effect, event.fault)
-        text = event.text if isinstance(event, Message) else ""
-        return Act(step, None, {}, text, said, results, *self.shape(), "")
+    def end(self) -> None:
+        """The turn is over; what comes now is heard before the next one."""
+        if self.number is not None:
+            self.number, self.heard, self.answered = None, (), ()
+            self.serial += 1
+
+    def hear(self, event: Event) -> None:
+        """Something that is not the agent's doing."""
+        if isinstance(event, Result):
+            self.answered = (*self.answered, event)
+        elif isinstance(event, Message):
+            self.heard = (*self.heard, event)
+
+    def begin(self, number: int) -> None:
+        """The agent's next turn."""
+        self.number = number
+        self.sayings, self.results, self.found = self.heard, self.answered, {}
+        self.calls = self.writes = 0
+        self.text = self.is_calling = False
+
+    def say(self, step: int, message: Message) -> Act:
+        """The act of a message in this turn."""
+        self.text = self.text or says_something(message)
+        return Act(
+            step, None, {}, message.text, self.sayings, self.results,
+            self.calls, self.writes, self.text, "", "", message.captured,
+        )  # fmt: skip
+
+    def call(self, step: int, call: Call, effect: str) -> Act:
+        """The act of a call in this turn."""
+        self.is_calling = True
+        self.calls += 1
+        self.writes += effect == "write"
+        return Act(
+            step, call.tool, call.arguments, "", self.sayings, self.results,
+            self.calls, self.writes, self.text, effect, call.fault,
+        )  # fmt: skip
 
 
-def acts(events: Sequence[Event], tools: Mapping[str, Tool]) -> Iterator[Act]:
-    """The agent's acts in order."""
-    for turn in turns(events, tools):
-        for step in range(turn.start, turn.end):
-            yield turn.act(step)
+class TurnSpan(Struct, frozen=True, gc=False):
+    """Where one turn of the agent stands in a trajectory."""
+
+    start: int
+    end: int
+    """The first step after it."""
 
 
-def turns(events: Sequence[Event], tools: Mapping[str, Tool]) -> Iterator[Turn]:
-    """The agent's turns in order. A turn ends where a result comes or another turn begins."""
-    before = start = 0
-    number: int | None = None
-    """The number of the turn that is open."""
+def turns(events: Sequence[Event]) -> Iterator[TurnSpan]:
+    """The agent's turns in order. A turn ends where something is heard or another turn begins."""
+    start, number = 0, None
     for step, event in enumerate(events):
-        if isinstance(event, Result) or event.by != "agent":
+        mine = None if isinstance(event, Result) or event.by != "agent" else event.turn
+        if mine != number:
             if number is not None:
-                yield Turn(events, before, start, step, tools)
-                before, number = step, None
-        elif event.turn != number:
-            if number is not None:
-                yield Turn(events, before, start, step, tools)
-                before = step
-            start, number = step, event.turn
+                yield TurnSpan(start, step)
+            start, number = step, mine
     if number is not None:
-        yield Turn(events, before, start, len(events), tools)
+        yield TurnSpan(start, len(events))
 
 
 def says_something(message: Message) -> bool:
-    """Whether a message is more than blanks."""
-    return bool(message.text) and not message.text.isspace()
-
-
-def _effect(call: Call, tools: Mapping[str, Tool]) -> str:
-    tool = tools.get(call.tool)
-    return "unknown" if tool is None else tool.effect
+    """Whether a message is more than blanks; one that was not recorded may be."""
+    return not message.captured or (bool(message.text) and not message.text.isspace())

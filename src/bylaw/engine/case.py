@@ -8,7 +8,6 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from bylaw.engine.conduct import breaches
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
@@ -71,9 +70,9 @@ def _rule_case(pack: Pack, body: dict[str, Any], place: str) -> CaseResult:
         raise CaseError(f"`{name}` is not a rule", place=place)
     if want not in ("kept", "broken"):
         raise CaseError("a case of a rule wants `kept` or `broken`", place=place)
-    events = list(_events(body.get("events") or [], place))
-    broken = [breach for breach in breaches(pack, events, None) if breach.rule.name == name]
-    got = "broken" if broken else "kept"
+    session = Session(pack)
+    session.observe_all(list(_events(body.get("events") or [], place)))
+    got = "broken" if any(found.rule.name == name for found in session.findings(ended=True)) else "kept"
     return CaseResult(place, str(body.get("note", "")), rule.policy, want, got, got == want)
 
 

@@ -1,101 +1,261 @@
-"""A conversation under the pack's rules: every act stepped through every monitor."""
+"""The rules of a pack in one conversation: every act of the agent, as it is made, stepped through every rule.
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+A session drives it event by event. What the called tool and the turn so far tell is looked up; anything else is asked
+for only where, from the states the rules are in, it changes where one of them goes.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bylaw.engine.act import Act, acts
-from bylaw.engine.judgement import moment_of
-from bylaw.engine.pack import Pack
-from bylaw.engine.rules import Predicate, Rules, Witness
-from bylaw.facts.ledger import CallRecord, Ledger
-from bylaw.facts.source import SeenFacts
+from bylaw.engine.act import Act, Turn
+from bylaw.engine.rules import TURNS, Predicate, Rules
 from bylaw.facts.value import key_of, loose, names_several
-from bylaw.guard import evaluate, evaluate_condition
+from bylaw.policy.tool import Tool
 from bylaw.rule.formula import atoms
-from bylaw.rule.monitor import Family, MonitorReport
+from bylaw.rule.monitor import Family
 from bylaw.rule.monitors import MonitorSet
 from bylaw.rule.rule import Rule
-from bylaw.trace.event import Call, Event
+from bylaw.rule.rulebook import UNTOUCHED, rulebook
+from bylaw.trace.event import Event, Message, Result
 
-Ask = Callable[[str, Act], bool | None]
-"""Finds the value of a predicate that the act alone does not tell."""
+Ask = Callable[[Predicate, Act], bool | None]
+"""Finds the value of a predicate that the act alone does not tell; None where nobody can say."""
 
-WAITED = "the conversation ended before what it waits for"
+RuleStanding = Literal["broken", "open", "waiting"]
+"""Broken by the act; broken or not, hanging on what is not known; still waiting when the conversation ended."""
+
+TOLD = frozenset(("tool", "effect", "message", "turn"))
+"""Ways of predicates that the called tool and the turn so far decide."""
+HEARD = frozenset(("said", "returned"))
+"""Ways that search what came before the turn: the same for all its acts."""
+DEAR = ("code", "guard", "consented")
+"""Ways that cost more than a search in a text, asked last and in this order."""
 
 
-class Breach(Struct, frozen=True):
-    """A rule that an act broke, or that was still waiting when the episode ended."""
+class RuleFinding(Struct, frozen=True):
+    """What an act did to a rule."""
 
     step: int
     rule: Rule
-    binding: str
-    because: str
+    standing: RuleStanding
+    values: tuple[tuple[str, bool | None], ...] = ()
+    """The rule's predicates at the act, by name; None where unknown. Empty for a rule that waited."""
+    binding: str = ""
+    """What a `FOR EACH` rule is about here, as it was first spelt."""
+
+
+class Said(Struct, frozen=True):
+    """What the rules say of one act."""
+
+    step: int
+    turn: int
+    """The number of the act's turn among the agent's turns."""
+    broken: tuple[RuleFinding, ...] = ()
+    open: tuple[RuleFinding, ...] = ()
+
+
+class ReadyRules:
+    """The rules of a pack made ready, once for all conversations."""
+
+    def __init__(self, rules: Rules, tools: Mapping[str, Tool]) -> None:
+        self.tools = tools
+        self.predicates = rules.predicates
+        self.book = rulebook(rule for rule in rules.rules if not rule.for_each)
+        self.families = [rule for rule in rules.rules if rule.for_each]
+        self.actions = frozenset(rules.actions)
+        self.names = {rule.name: atoms(rule.formula) for rule in rules.rules}
+        named = {name for names in self.names.values() for name in names}
+        used = [rules.predicates[name] for name in self.book.predicates]
+        self.told = [(1 << place, each) for place, each in enumerate(used) if each.way in TOLD and not _asks(each)]
+        self.untold = self.book.everything & ~sum(bit for bit, _ in self.told)
+        rest = [(1 << place, each) for place, each in enumerate(used) if self.untold >> place & 1]
+        self.asked = sorted(rest, key=lambda each: _price(each[1]))
+        """What is asked for only where it matters, cheap ones first."""
+        self.has_waiting = any(rules.predicates[name].find is TURNS["without_call"] for name in named)
+        """Whether some rule asks if a turn is without a call, which only its end tells."""
+        self.asks_facts = any(_asks(rules.predicates[name]) for name in named)
+        self._bits: dict[tuple[Any, ...], int] = {}
+
+    def bits(self, act: Act) -> int:
+        """The bits that the tool and the turn so far tell."""
+        # What `TOLD` predicates look at; turns are told by whether there is more than one.
+        kind = (act.tool, act.effect, act.calls_in_turn > 1, act.writes_in_turn > 1, act.text_in_turn, act.without_call)
+        found = self._bits.get(kind)
+        if found is None:
+            if len(self._bits) >= MEMO:
+                self._bits.clear()
+            found = self._bits[kind] = sum(bit for bit, each in self.told if each.find is not None and each.find(act))
+        return found
+
+
+MEMO = 4096
+"""How many kinds of acts are remembered before they are forgotten together."""
+
+
+def _asks(predicate: Predicate) -> bool:
+    return predicate.find is None
+
+
+def _price(predicate: Predicate) -> int:
+    return DEAR.index(predicate.way) + 1 if predicate.way in DEAR else 0
 
 
 class Conduct:
-    """The state of every rule of a pack in one conversation."""
+    """The state of every rule in one conversation."""
 
-    def __init__(self, rules: Rules, ask: Ask) -> None:
-        self._rules = rules
+    def __init__(self, ready: ReadyRules, ask: Ask) -> None:
+        self._ready = ready
         self._ask = ask
-        self._monitors = MonitorSet(rule for rule in rules.rules if not rule.for_each)
-        self._families = [Family(rule) for rule in rules.rules if rule.for_each]
+        self._monitors = MonitorSet(ready.book)
+        self._families = [Family(rule) for rule in ready.families]
         self._spelt: dict[str, str] = {}
         """How what a rule is about was first spelt."""
-        self._last = 0
+        self._turn = Turn()
+        self._last = (0, 0)
+        """Step and turn of the last act."""
 
-    def step(self, act: Act) -> list[Breach]:
-        """Read one act; the rules it breaks."""
-        self._last = act.step
+    def fork(self) -> "Conduct":
+        """Another conduct with the same past."""
+        other = Conduct.__new__(Conduct)
+        other._ready, other._ask, other._last = self._ready, self._ask, self._last
+        other._monitors, other._turn = self._monitors.fork(), self._turn.fork()
+        other._families = [family.fork() for family in self._families] if self._families else []
+        other._spelt = self._spelt.copy() if self._spelt else {}
+        return other
+
+    def observe(self, step: int, event: Event) -> list[Said]:
+        """Take in the next event; what the rules say of the acts it settles, its own last, where they say anything."""
+        turn = self._turn
+        said: list[Said] = []
+        if isinstance(event, Result) or event.by != "agent":
+            if turn.number is not None:
+                self._settle(said, without_call=True)
+                turn.end()
+            turn.hear(event)
+            return said
+        if event.turn != turn.number:
+            self._settle(said, without_call=True)
+            turn.end()
+            turn.begin(event.turn)
+        if isinstance(event, Message):
+            act = turn.say(step, event)
+            if turn.is_calling or not self._ready.has_waiting:
+                self._step(act, said)
+            else:
+                turn.waiting = (*turn.waiting, act)
+            return said
+        self._settle(said, without_call=False)
+        if event.refused:
+            turn.is_calling = True
+        else:
+            tool = self._ready.tools.get(event.tool)
+            self._step(turn.call(step, event, "unknown" if tool is None else tool.effect), said)
+        return said
+
+    def finish(self) -> list[Said]:
+        """The conversation has ended: its last turn, and what rules were still waiting for and will not come."""
+        said: list[Said] = []
+        self._settle(said, without_call=True)
+        step, turn = self._last
+        waiting, unsure = self._monitors.waiting()
+        rules = self._monitors.rules
+        ended = [RuleFinding(step, rules[place], "waiting") for place in waiting]
+        open = [RuleFinding(step, rules[place], "open") for place in unsure]
+        for family in self._families:
+            for key, report in family.finish().items():
+                if report.broke is not False:
+                    found = RuleFinding(step, family.rule, "waiting" if report.broke else "open")
+                    (ended if report.broke else open).append(replace(found, binding=self._spelt[str(key)]))
+        return [*said, Said(step, turn, tuple(ended), tuple(open))] if ended or open else said
+
+    def _settle(self, said: list[Said], *, without_call: bool) -> None:
+        """The messages that waited for a call of their turn, now that it has come or will not come."""
+        if self._turn.waiting:
+            waiting, self._turn.waiting = self._turn.waiting, ()
+            for act in waiting:
+                self._step(replace(act, without_call=True) if without_call else act, said)
+
+    def _step(self, act: Act, said: list[Said]) -> None:
+        self._last = (act.step, self._turn.serial)
+        ready, monitors = self._ready, self._monitors
         values: dict[str, bool | None] = {}
-        true = known = 0
-        for place, name in enumerate(self._monitors.predicates):
-            value = values[name] = self._value(name, act)
-            if value is not None:
-                known |= 1 << place
-                true |= value << place
-        found: list[Breach] = []
-        for place in self._monitors.step(true, known).broken:
-            rule = self._monitors.rules[place]
-            found.append(Breach(act.step, rule, "", because(atoms(rule.formula), values)))
+        true = ready.bits(act)
+        unknown, lost = ready.untold, 0
+        while unknown and (needed := monitors.needs(true, unknown | lost) & unknown):
+            bit, predicate = next(each for each in ready.asked if each[0] & needed)
+            unknown ^= bit
+            value = values[predicate.name] = self._value(predicate, act)
+            if value is None:
+                lost |= bit
+            elif value:
+                true |= bit
+        step = monitors.step(true, ready.book.everything & ~lost)
+        if step is UNTOUCHED and not self._families:
+            return
+        broken = [self._found(act, monitors.rules[place], "broken", values) for place in step.broken]
+        open = [self._found(act, monitors.rules[place], "open", values) for place in step.unsure]
         for family in self._families:
-            found.extend(self._each(family, values, act))
-        return found
+            self._each(family, act, values, broken, open)
+        if broken or open:
+            said.append(Said(act.step, self._turn.serial, tuple(broken), tuple(open)))
 
-    def finish(self) -> list[Breach]:
-        """The episode has ended: what rules were still waiting for will not come."""
-        reports = zip(self._monitors.rules, self._monitors.finish(), strict=True)
-        ended: list[tuple[Rule, str, MonitorReport]] = [(rule, "", report) for rule, report in reports]
-        for family in self._families:
-            ended.extend((family.rule, self._spelt[str(key)], report) for key, report in family.finish().items())
-        return [Breach(self._last, rule, binding, WAITED) for rule, binding, report in ended if report.broke]
-
-    def _each(self, family: Family, values: dict[str, bool | None], act: Act) -> list[Breach]:
+    def _each(
+        self,
+        family: Family,
+        act: Act,
+        values: dict[str, bool | None],
+        broken: list[RuleFinding],
+        open: list[RuleFinding],
+    ) -> None:
         """Action predicates hold for the binding the act names and for no other; states hold for all."""
-        rule = family.rule
+        rule, ready = family.rule, self._ready
         assert rule.for_each is not None
-        names = atoms(rule.formula)
-        for name in names:
-            if name not in values:
-                values[name] = self._value(name, act)
-        actions = self._rules.actions
+        names = ready.names[rule.name]
         binding = _binding(act, rule.for_each)
-        # An act that may be about any of them may be an action on each.
-        elsewhere = None if binding is None else False
-        others = {name: values[name] and elsewhere if name in actions else values[name] for name in names}
-        bound: dict[Hashable, dict[str, bool | None]] = {}
         if binding:
             self._spelt.setdefault(binding, str(act.arguments[rule.for_each]))
-            bound[binding] = {name: values[name] for name in names}
-        why = because(names, values)
-        reports = family.step(bound, others)
-        return [Breach(act.step, rule, self._spelt[str(key)], why) for key, report in reports.items() if report.broke]
+        for name in sorted(names, key=lambda name: _price(ready.predicates[name])):
+            if name in values:
+                continue
+            is_dear = _price(ready.predicates[name]) > 0
+            if not is_dear or not family.is_decided(*self._bound(names, binding, values)):
+                values[name] = self._value(ready.predicates[name], act)
+        reports = family.step(*self._bound(names, binding, values))
+        for key, report in reports.items():
+            if report.broke is not False:
+                found = self._found(act, rule, "broken" if report.broke else "open", values)
+                (broken if report.broke else open).append(replace(found, binding=self._spelt[str(key)]))
 
-    def _value(self, name: str, act: Act) -> bool | None:
-        predicate = self._rules.predicates[name]
-        return predicate.find(act) if predicate.find is not None else self._ask(name, act)
+    def _bound(
+        self, names: Sequence[str], binding: str | None, values: Mapping[str, bool | None]
+    ) -> tuple[dict[Hashable, dict[str, bool | None]], dict[str, bool | None]]:
+        """The values for the binding that the act names, and those for all others."""
+        known = {name: values.get(name) for name in names}
+        # An act that may be about any of them may be an action on each.
+        elsewhere = None if binding is None else False
+        actions = self._ready.actions
+        others = {name: value and elsewhere if name in actions else value for name, value in known.items()}
+        return ({binding: known} if binding else {}), others
+
+    def _found(self, act: Act, rule: Rule, standing: RuleStanding, values: dict[str, bool | None]) -> RuleFinding:
+        names = self._ready.names[rule.name]
+        for name in names:
+            if name not in values:
+                values[name] = self._value(self._ready.predicates[name], act)
+        return RuleFinding(act.step, rule, standing, tuple((name, values[name]) for name in names))
+
+    def _value(self, predicate: Predicate, act: Act) -> bool | None:
+        if predicate.find is None:
+            return self._ask(predicate, act)
+        if predicate.way not in HEARD:
+            return predicate.find(act)
+        found = self._turn.found
+        if predicate.name not in found:
+            found[predicate.name] = predicate.find(act)
+        return found[predicate.name]
 
 
 def _binding(act: Act, argument: str) -> str | None:
@@ -105,79 +265,3 @@ def _binding(act: Act, argument: str) -> str | None:
     if act.tool is not None and (act.fault or names_several(value)):
         return None
     return "" if value is None else loose(key_of((value,))[0])
-
-
-def breaches(pack: Pack, events: Sequence[Event], ledger: Ledger | None) -> list[Breach]:
-    """Every rule broken in a finished conversation, in the order of its acts."""
-    conduct = Conduct(pack.book, _Facts(pack, events, ledger).ask)
-    found: list[Breach] = []
-    for act in acts(events, pack.schema.tools):
-        found.extend(conduct.step(act))
-    return found + conduct.finish()
-
-
-class _Facts:
-    """Answers what an act alone does not tell, from what had been seen before it."""
-
-    def __init__(self, pack: Pack, events: Sequence[Event], ledger: Ledger | None) -> None:
-        self._pack = pack
-        self._events = events
-        self._ledger = ledger
-        self._witnesses: dict[str, _Following] = {}
-
-    def ask(self, name: str, act: Act) -> bool | None:
-        predicate = self._pack.book.predicates[name]
-        if predicate.witness is not None:
-            return self._witness(predicate, act)
-        event = self._events[act.step]
-        call = event if isinstance(event, Call) else Call("", {})
-        seen = self._seen(call, act.step)
-        now = self._pack.now or moment_of(call)
-        if predicate.code is not None:
-            return evaluate_condition(predicate.code, {"act": act.record()}, seen, now=now)
-        guard = self._pack.guards.get(predicate.guard)
-        if guard is None or act.tool not in self._pack.policies[predicate.guard].tools:
-            return None if guard is None else False
-        tool = self._pack.schema.tools.get(call.tool)
-        if call.fault or tool is None:
-            return None
-        arguments = tool.fitted(call.arguments)
-        outcomes = {c.outcome for c in evaluate(guard, arguments, seen, tool=call.tool, now=now)}
-        return {frozenset({"deny"}): True, frozenset({"permit"}): False}.get(frozenset(outcomes))
-
-    def _witness(self, predicate: Predicate, act: Act) -> bool | None:
-        ledger = self._shown()
-        assert predicate.witness is not None
-        found = self._witnesses.get(predicate.name)
-        if found is None:
-            found = self._witnesses[predicate.name] = _Following(predicate.witness(ledger))
-        for step in range(found.step, act.step):
-            found.witness.observe(step, self._events[step])
-        found.step = act.step
-        event = self._events[act.step]
-        blank = CallRecord(event if isinstance(event, Call) else Call("", {}), act.step, act.step, None)
-        return found.witness.ask(act, ledger.calls.get(act.step, blank))
-
-    def _seen(self, call: Call, step: int) -> SeenFacts:
-        ledger = self._shown()
-        made = ledger.calls.get(step) or CallRecord(call, step, step, None)
-        return SeenFacts(ledger, made, {})
-
-    def _shown(self) -> Ledger:
-        if self._ledger is None:
-            self._ledger = Ledger(self._pack.schema)
-            self._ledger.observe_all(0, self._events)
-        return self._ledger
-
-
-class _Following(Struct):
-    """A witness, and the step up to which it has taken in the conversation."""
-
-    witness: Witness
-    step: int = 0
-
-
-def because(names: tuple[str, ...], values: dict[str, bool | None]) -> str:
-    """The values of a rule's predicates at the act that broke it, in words."""
-    shown = {True: "", False: "not ", None: "perhaps "}
-    return ", ".join(f"{shown[values[name]]}{name.replace('_', ' ')}" for name in names)

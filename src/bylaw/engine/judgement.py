@@ -5,9 +5,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from bylaw.engine.conduct import RuleFinding
 from bylaw.facts.entity import Entity, FactSource, Field, Key
 from bylaw.facts.ledger import CallRecord, Shown
-from bylaw.guard import Completion, Guard
+from bylaw.guard import Completion, Guard, GuardOutcome
 from bylaw.policy.statement import Policy
 from bylaw.trace.event import Call
 
@@ -27,16 +28,39 @@ class PolicyEvidence(Struct, frozen=True):
     guard: Guard
     completions: tuple[Completion, ...]
 
+    @property
+    def outcome(self) -> GuardOutcome:
+        """What every completion says; undetermined where they differ, failed where one could not be answered."""
+        said = {completion.outcome for completion in self.completions}
+        if len(said) == 1:
+            return self.completions[0].outcome
+        return "failed" if "failed" in said else "undetermined"
+
 
 class Judgement(Struct, frozen=True):
-    """The evidence half of a judgement on one call."""
+    """What guards and rules say of one call on what was seen before it. No later event changes it."""
 
     made: CallRecord
     seen: Sight
     now: datetime | None
     evidence: tuple[PolicyEvidence, ...]
+    """The guards' half; `settle` adds what is true."""
     fault: str = ""
-    """Why the call could not be judged at all: unknown tool, arguments not captured."""
+    """Why no guard could be asked: unknown tool, arguments not captured."""
+    rules: tuple[RuleFinding, ...] = ()
+    """The rules that the call breaks."""
+    open_rules: tuple[RuleFinding, ...] = ()
+    """The rules that it breaks or not, hanging on what is not known."""
+
+    @property
+    def outcome(self) -> GuardOutcome:
+        """The gravest word of any guard or rule: a broken rule denies, an open one leaves it undetermined."""
+        said = {evidence.outcome for evidence in self.evidence}
+        if self.rules or "deny" in said:
+            return "deny"
+        if self.fault or "failed" in said:
+            return "failed"
+        return "undetermined" if self.open_rules or "undetermined" in said else "permit"
 
 
 def moment_of(call: Call) -> datetime | None:

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.engine.conduct import ReadyRules
 from bylaw.engine.rules import Rules, RulesReader
 from bylaw.engine.statements import PolicyReader, read_tools
 from bylaw.errors import BylawError, PackError, UsageError
@@ -25,7 +26,7 @@ Criterion = Literal["strict", "determined"]
 _EMPTY = Located("", {}, {})
 
 
-class Pack(Struct, frozen=True):
+class Pack(Struct, frozen=True, dict=True):
     """A policy pack that loaded without a fault."""
 
     name: str
@@ -53,6 +54,11 @@ class Pack(Struct, frozen=True):
 
     digests: dict[str, tuple[str, ...]]
     """Per policy the digests of the sentences it cites, where it cites whole sentences."""
+
+    @cached_property
+    def ready_rules(self) -> ReadyRules:
+        """The rules, made ready once for all conversations."""
+        return ReadyRules(self.book, self.schema.tools)
 
     def changed_in(self, text: Document) -> tuple[str, ...]:
         """Policies whose cited sentences do not all stand in `text`; none where not a single cited sentence does."""

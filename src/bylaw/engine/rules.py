@@ -1,6 +1,6 @@
 """A pack's `rules.yaml`, compiled: its predicates, each with a way to a value, and its rules."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast, get_args
 
 import msgspec
@@ -18,7 +18,7 @@ from bylaw.policy.yaml import Located
 from bylaw.rule.detectors import DETECTORS
 from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule, read_rule
-from bylaw.trace.event import Event
+from bylaw.trace.event import Event, Message, Result
 
 WAYS = (
     *("tool", "effect", "message", "turn", "pattern", "said", "returned", "consented", "code", "detector", "guard"),
@@ -34,9 +34,9 @@ TURNS: dict[str, Find] = {
     "several_calls": lambda act: act.calls_in_turn > 1,
     "several_writes": lambda act: act.writes_in_turn > 1,
     "with_text": lambda act: act.text_in_turn,
-    "without_call": lambda act: act.calls_in_turn == 0,
+    "without_call": lambda act: act.without_call,
 }
-"""What may be said of the turn an act belongs to."""
+"""What may be said of the turn an act belongs to, as far as the turn has come; `without_call` is settled at its end."""
 
 
 class Witness(Protocol):
@@ -191,11 +191,13 @@ class RulesReader:
         def found(text: str) -> bool:
             return any(each.search(text) for each in patterns) and (never is None or never.search(text) is None)
 
-        if way == "said":
-            return lambda act: any(found(text) for text in act.sayings if text)
-        if way == "returned":
-            return lambda act: any(found(text) for text in act.returns() if text)
-        return lambda act: found(act.text)
+        match way:
+            case "said":
+                return lambda act: _found(found, [message.text for message in act.sayings], act.sayings)
+            case "returned":
+                return lambda act: _found(found, act.returns(), act.results)
+            case _:
+                return lambda act: found(act.text) if act.captured else None
 
     def _code(self, name: str, description: str, text: str, at: tuple[str, ...]) -> Predicate:
         schema = self._schema
@@ -244,6 +246,13 @@ class RulesReader:
     def _fault(self, message: str, *at: str | int, hint: str = "") -> None:
         place = self._source.place(*at) if self._source is not None else "rules.yaml"
         self.faults.append(RuleError(message, place=place, hint=hint))
+
+
+def _found(matches: Callable[[str], bool], texts: Sequence[str], sources: Sequence[Message | Result]) -> bool | None:
+    """Whether any of the texts matches; where none does and one was not recorded, nobody can say."""
+    if any(matches(text) for text in texts if text):
+        return True
+    return False if all(source.captured for source in sources) else None
 
 
 def _listed(names: Iterable[str]) -> str:

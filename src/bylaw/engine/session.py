@@ -1,13 +1,19 @@
 """One conversation under one pack, taken event by event: the engine of audit and shield alike.
 
-`judge(call)` gives the evidence half, from what was seen before the call's turn; it is final.
+`judge(call)` says what guards and rules make of a call, from what was seen before it; it is final.
 `settle()` adds the world half for every call judged so far, and the strict criterion with it.
+`findings()` are the rules broken so far, by any act.
 """
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.engine.asking import Asking
+from bylaw.engine.conduct import Conduct, RuleFinding, Said
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
 from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
@@ -20,6 +26,15 @@ from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event
 
 Mode = Literal["snapshot", "hindsight", "none"]
+
+
+class Ahead(Struct, frozen=True):
+    """What the rules come to if a judged call is made."""
+
+    step: int
+    call: Call
+    conduct: Conduct
+    said: list[Said]
 
 
 class Session:
@@ -48,6 +63,12 @@ class Session:
         self._context: Mapping[str, Any] = context or {}
         self._judged: list[Judgement] = []
         self._step = 0
+        self._asking = Asking(pack, self.ledger, self._context)
+        self._conduct = Conduct(pack.ready_rules, self._asking.ask) if pack.book.rules else None
+        self._ahead: Ahead | None = None
+        """Where the rules go if the call that was judged last is made."""
+        self._said: list[Said] = []
+        """What the rules said of acts so far, where they said anything."""
 
     def observe(self, event: Event) -> None:
         """Take in the next event of the conversation."""
@@ -59,25 +80,87 @@ class Session:
         if self._judged and events:
             last = self._judged[-1].made
             judged = last if last.step == step and last.call is events[0] else None
-        self.ledger.observe_all(step, events, judged)
+        if self._conduct is None:
+            self.ledger.observe_all(step, events, judged)
+        elif not self.pack.ready_rules.asks_facts:
+            for place, event in enumerate(events, step):
+                self._follow(self._conduct, place, event)
+            self.ledger.observe_all(step, events, judged)
+        else:
+            for place, event in enumerate(events, step):
+                made = judged
+                if isinstance(event, Call):
+                    made = self._asking.record = judged or self._record(event, place)
+                    self._asking.evidence = ()
+                self._follow(self._conduct, place, event)
+                self.ledger.observe(place, event, made)
+                self._asking.observe(place, event)
+                judged = None
         self._step = step + len(events)
+        self._ahead = None
+
+    def refuse(self, call: Call) -> None:
+        """The call about to be made was refused before it ran: it was attempted, and is never done."""
+        refused = replace(call, refused=True)
+        if self._judged and self._judged[-1].made.call is call:
+            self._judged[-1].made.call = refused
+        self.observe(refused)
+
+    def findings(self, *, ended: bool = False) -> list[RuleFinding]:
+        """The rules broken so far, in the order of the acts, each once per turn.
+
+        Where the conversation has `ended`, also those that were still waiting for something.
+        """
+        said = self._said
+        if ended and self._conduct is not None:
+            said = [*said, *self._conduct.fork().finish()]
+        found: dict[tuple[int, str, str], RuleFinding] = {}
+        for each in said:
+            for finding in each.broken:
+                found.setdefault((each.turn, finding.rule.name, finding.binding), finding)
+        return list(found.values())
+
+    def _follow(self, conduct: Conduct, step: int, event: Event) -> None:
+        ahead = self._ahead
+        if ahead is not None and ahead.step == step and ahead.call is event:
+            self._conduct, said = ahead.conduct, ahead.said
+        else:
+            said = conduct.observe(step, event)
+        self._said += said
+
+    def _record(self, call: Call, step: int) -> CallRecord:
+        start = self.ledger.turn_start if call.turn == self.ledger.turn else step
+        return CallRecord(call, step, start, self.pack.schema.tools.get(call.tool))
 
     def judge(self, call: Call) -> Judgement:
-        """The evidence half for a call about to be observed as the next event."""
-        start = self.ledger.turn_start if call.turn == self.ledger.turn else self._step
-        tool = self.pack.schema.tools.get(call.tool)
-        made = CallRecord(call, self._step, start, tool)
+        """What guards and rules say of a call about to be observed as the next event."""
+        made = self._record(call, self._step)
+        tool = made.tool
         seen = SeenFacts(self.ledger, made, self._context)
         fault = call.fault
         if tool is None:
             fault = f"unknown tool `{call.tool}`"
         now = self.pack.now or moment_of(call)
         evidence = self._ask_guards(call, tool, seen, now) if tool is not None and not fault else ()
-        judgement = Judgement(made, seen, now, evidence, fault)
+        broken, open = self._ask_rules(made, evidence)
+        judgement = Judgement(made, seen, now, evidence, fault, broken, open)
         if self._judged and self._judged[-1].made.step == self._step:
             self._judged.pop()
         self._judged.append(judgement)
         return judgement
+
+    def _ask_rules(
+        self, made: CallRecord, evidence: tuple[PolicyEvidence, ...]
+    ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:
+        """The rules that the call breaks, and those that it may break."""
+        if self._conduct is None:
+            return (), ()
+        self._asking.record, self._asking.evidence = made, evidence
+        conduct = self._conduct.fork()
+        said = conduct.observe(made.step, made.call)
+        self._ahead = Ahead(made.step, made.call, conduct, said)
+        last = said[-1] if said and said[-1].step == made.step else None
+        return (last.broken, last.open) if last is not None else ((), ())
 
     def _ask_guards(
         self, call: Call, tool: Tool, source: SeenFacts, now: datetime | None

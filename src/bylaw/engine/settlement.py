@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.agreement import Agreement
 from bylaw.engine.claim import claim
+from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
 from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, combine, worst
@@ -70,8 +71,13 @@ class CallVerdict(Struct, frozen=True):
     made: CallRecord
     strict: Verdict
     determined: Verdict
+    """Of the guards alone, like `strict` and `policies`."""
     policies: tuple[PolicyVerdict, ...]
     fault: str = ""
+    rules: tuple[RuleFinding, ...] = ()
+    """The rules that the call broke."""
+    open_rules: tuple[RuleFinding, ...] = ()
+    """The rules that it broke or not, hanging on what is not known."""
 
 
 def settle_call(
@@ -86,11 +92,20 @@ def settle_call(
             PolicyVerdict(policy, "inconclusive", "inconclusive", "failed", "failed", because=judgement.fault)
             for policy, _ in pack.by_tool.get(judgement.made.call.tool, ())
         )
-        return CallVerdict(judgement.made, "inconclusive", "inconclusive", unjudged, judgement.fault)
+        return CallVerdict(
+            judgement.made,
+            "inconclusive",
+            "inconclusive",
+            unjudged,
+            judgement.fault,
+            judgement.rules,
+            judgement.open_rules,
+        )
     case = _CallCase(pack, ledger, judgement, truth, plain)
     policies = tuple([case.settle(evidence) for evidence in judgement.evidence])
     strict = worst([policy.strict for policy in policies])
-    return CallVerdict(judgement.made, strict, worst([policy.determined for policy in policies]), policies)
+    determined = worst([policy.determined for policy in policies])
+    return CallVerdict(judgement.made, strict, determined, policies, "", judgement.rules, judgement.open_rules)
 
 
 class _Completed(Struct, frozen=True):

@@ -125,6 +125,8 @@ class Ledger:
                     if made is None:
                         made = CallRecord(event, step, self.turn_start, tools.get(event.tool))
                     self.calls[step] = made
+                    if event.refused:
+                        made.accepted, made.delivered = False, step
                     if made.tool is None or made.tool.effect == "write":
                         self._write(made)
                 elif event.by == "user":
@@ -156,7 +158,7 @@ class Ledger:
 
     def _result(self, step: int, result: Result) -> None:
         made = self.calls.get(result.call) if result.call is not None else None
-        if made is None or made.result is not None:
+        if made is None or made.result is not None or made.call.refused:
             return
         made.result, made.delivered = result, step
         tool = made.tool

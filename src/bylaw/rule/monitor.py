@@ -110,6 +110,11 @@ class Monitor:
         """Whether an act with these values would break the rule for good; the monitor does not move."""
         return self._walk.look(values)[1].broke
 
+    def is_decided(self, values: Values) -> bool:
+        """Whether what is unknown at such an act changes neither what it breaks nor where the rule goes from there."""
+        states, report = self._walk.look(values)
+        return states is not None and len(states) == 1 and report.broke is not None
+
     def finish(self) -> MonitorReport:
         """The end of the episode: what the rule was still waiting for will not come."""
         holds = self._walk.accepts()
@@ -119,7 +124,9 @@ class Monitor:
 
     def fork(self) -> "Monitor":
         """Another monitor with the same past."""
-        other = Monitor(self.rule)
+        other = Monitor.__new__(Monitor)
+        other.rule, other._program = self.rule, self._program
+        other._walk = Walk(self._program, self._program.pair.rearming)
         other._walk.states = self._walk.states
         return other
 
@@ -164,6 +171,13 @@ class Family:
         """Stands for every binding not met yet; a new one starts from its past."""
         self._monitors: dict[Hashable, Monitor] = {}
 
+    def fork(self) -> "Family":
+        """Another family with the same past."""
+        other = Family.__new__(Family)
+        other.rule, other._others = self.rule, self._others.fork()
+        other._monitors = {binding: monitor.fork() for binding, monitor in self._monitors.items()}
+        return other
+
     @property
     def bindings(self) -> tuple[Hashable, ...]:
         """The bindings met so far."""
@@ -182,6 +196,12 @@ class Family:
         reports = {binding: monitor.step(values.get(binding, others)) for binding, monitor in self._monitors.items()}
         self._others.step(others)
         return reports
+
+    def is_decided(self, values: Mapping[Hashable, Values], others: Values) -> bool:
+        """Whether what is unknown of an act changes nothing for any binding; see `Monitor.is_decided`."""
+        met = [self._monitors.get(binding, self._others).is_decided(each) for binding, each in values.items()]
+        rest = [self._others, *(each for binding, each in self._monitors.items() if binding not in values)]
+        return all(met) and all(monitor.is_decided(others) for monitor in rest)
 
     def would_break(self, binding: Hashable, values: Values) -> bool | None:
         """Whether an act with these values would break the rule for that binding."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from bylaw.rule.automaton import BROKEN, VERDICTS, StateVerdict
 from bylaw.rule.monitor import Monitor, MonitorReport, Values
+from bylaw.rule.program import program
 from bylaw.rule.rule import Rule
 from bylaw.rule.rulebook import FLAG, Margin, Rulebook, Step, rulebook
 from bylaw.rule.table import Table
@@ -15,8 +16,8 @@ class MonitorSet:
     A rule whose table does not fit a byte (many predicates times many states) has a `Monitor` of its own.
     """
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        self._book: Rulebook = rulebook(rules)
+    def __init__(self, rules: Iterable[Rule] | Rulebook) -> None:
+        self._book: Rulebook = rules if isinstance(rules, Rulebook) else rulebook(rules)
         self.rules = self._book.rules
         self.predicates = self._book.predicates
         """Predicate `j` is bit `j` of what `step` takes."""
@@ -28,6 +29,28 @@ class MonitorSet:
         self._reports: dict[int, MonitorReport] = {}
         """What rules said of the last act, where their byte does not tell."""
         self._last: int | None = None
+
+    def fork(self) -> "MonitorSet":
+        """Another set with the same past."""
+        other = MonitorSet.__new__(MonitorSet)
+        other._book, other.rules, other.predicates = self._book, self.rules, self.predicates
+        other._states, other._last = self._states, self._last
+        other._slow = {place: monitor.fork() for place, monitor in self._slow.items()} if self._slow else {}
+        other._sets = self._sets.copy() if self._sets else {}
+        other._reports = self._reports
+        return other
+
+    def needs(self, values: int, unknown: int) -> int:
+        """The bits of those unknown predicates that change where some rule goes, whatever the others are."""
+        book = self._book
+        if not (self._sets or self._slow):
+            return book.needs(self._states, values, unknown)
+        found = book.needs(self._states, values, unknown)
+        for at in self._sets:
+            found |= book.masks[at]
+        for place in self._slow:
+            found |= sum(book.bits[name] for name in program(self.rules[place].formula).names)
+        return found & unknown
 
     @property
     def is_certain(self) -> bool:
@@ -93,6 +116,23 @@ class MonitorSet:
             ]
             found[self.rules[place].name] = tuple(Table(book.names[at], values) for values in dict.fromkeys(kept))
         return found
+
+    def waiting(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Places of the rules that the end of the episode breaks now, and of those that it may break."""
+        broken: list[int] = []
+        open: list[int] = []
+        for at, place in enumerate(self._book.quick):
+            possible = self._possible(at)
+            ends = self._book.ends[at]
+            if possible <= ends:
+                broken.append(place)
+            elif possible & ends:
+                open.append(place)
+        for place, monitor in self._slow.items():
+            broke = monitor.finish().broke
+            if broke is not False:
+                (broken if broke else open).append(place)
+        return tuple(sorted(broken)), tuple(sorted(open))
 
     def finish(self) -> list[MonitorReport]:
         """The end of the episode, by rule."""

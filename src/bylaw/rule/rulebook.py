@@ -14,8 +14,8 @@ from typing import cast
 
 from msgspec import Struct
 
-from bylaw.rule.automaton import BROKEN
-from bylaw.rule.program import Flat, program
+from bylaw.rule.automaton import BROKEN, Table
+from bylaw.rule.program import Flat, Program, program
 from bylaw.rule.rule import Rule
 
 _entry = cast("Callable[[Sequence[int], int], int]", getitem)
@@ -64,7 +64,8 @@ class Margin(Struct, frozen=True, gc=False):
     """Hard rules broken with it and without it."""
 
 
-_NOTHING_BROKEN = Step()
+UNTOUCHED = Step()
+"""No rule is broken, and none may be."""
 
 
 class Rulebook:
@@ -87,7 +88,12 @@ class Rulebook:
         self.tables = [_flagged(flat) for flat in flats]
         self.touched: list[list[int]] = [[] for _ in self.predicates]
         """By predicate, the tables that read it."""
+        self.masks = [sum(self.bits[name] for name in names) for names in self.names]
+        """By table, the bits of the predicates it reads."""
+        self.ends = [_ends(programs[place]) for place in self.quick]
+        """By table, the states in which the end of an episode breaks the rule."""
         self.flags = int.from_bytes(bytes([FLAG]) * len(flats), "little")
+        self._needs: dict[tuple[int, int, int], int] = {}
         self._width, self._gather = self._gathering()
         self._moves: dict[int, tuple[int, Step]] = {}
         """What was found for what was read: episodes repeat themselves, and one look-up then does for all rules."""
@@ -117,7 +123,30 @@ class Rulebook:
         broken = after & self.flags
         if broken:
             return after ^ broken, Step(broken, self.quick)
-        return after, _NOTHING_BROKEN
+        return after, UNTOUCHED
+
+    def needs(self, states: int, values: int, unknown: int) -> int:
+        """The bits of those unknown predicates that change where some rule goes from these states, others unknown."""
+        asked = (states, values, unknown)
+        found = self._needs.get(asked)
+        if found is None:
+            if len(self._needs) >= MEMO:
+                self._needs.clear()
+            found = self._needs[asked] = self._find_needs(self.read(states, values), unknown)
+        return found
+
+    def _find_needs(self, read: int, unknown: int) -> int:
+        found = 0
+        for at, names in enumerate(self.names):
+            mine = [(1 << place, self.bits[name]) for place, name in enumerate(names) if unknown & self.bits[name]]
+            places = [read >> 8 * at & FLAG - 1]
+            for place, _ in mine:
+                places += [each | place for each in places]
+            table = self.tables[at]
+            for place, bit in mine:
+                if any(table[each] != table[each ^ place] for each in places):
+                    found |= bit
+        return found
 
     def leaning(self, action: str) -> "Leaning":
         """What the rules say of one action."""
@@ -184,7 +213,7 @@ class Leaning:
         total = sum(map(_entry, self._tables, places))
         after = total & self._low
         broken = after & self._book.flags
-        step = Step(broken, self._book.quick) if broken else _NOTHING_BROKEN
+        step = Step(broken, self._book.quick) if broken else UNTOUCHED
         margin = tanh((total >> self._shift) * _HALF_UNIT)
         if not self._hard:
             return after ^ broken, (Margin(margin), step)
@@ -216,6 +245,12 @@ def _gains(both: list[tuple[int, int]] | None) -> Iterable[int]:
 
 def _fixed(weight: float) -> int:
     return round(weight * UNIT)
+
+
+def _ends(ready: Program) -> frozenset[int]:
+    face = ready.pair.rearming
+    assert isinstance(face, Table)
+    return frozenset(state << len(ready.names) for state in range(face.states) if not face.accepts(state))
 
 
 def _fits(flat: Flat | None) -> bool:

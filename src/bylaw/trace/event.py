@@ -24,6 +24,8 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     """Which agent spoke or was spoken to, where a trajectory has several; empty for the main one."""
     time: float | None = None
     """Seconds since the epoch, where the source says when."""
+    captured: bool = True
+    """False where the source recorded that something was said but not what."""
 
 
 class Call(Struct, frozen=True, tag="call", gc=False):
@@ -39,6 +41,8 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     fault: str = ""
     """Why the arguments are not to be trusted: not captured, not JSON, not an object."""
     time: float | None = None
+    refused: bool = False
+    """Whether it was refused before it ran, by a shield or a person: attempted, never done."""
 
 
 class Result(Struct, frozen=True, tag="result", gc=False):

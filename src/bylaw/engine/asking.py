@@ -1,0 +1,67 @@
+"""What an act alone does not tell of a rule's predicate: asked of the facts seen, of a guard, or of a witness."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bylaw.engine.act import Act
+from bylaw.engine.judgement import PolicyEvidence, moment_of
+from bylaw.engine.pack import Pack
+from bylaw.engine.rules import Predicate, Witness
+from bylaw.facts.ledger import CallRecord, Ledger
+from bylaw.facts.source import SeenFacts
+from bylaw.guard import Completion, evaluate, evaluate_condition
+from bylaw.trace.event import Call, Event
+
+
+class Asking:
+    """Answers for the acts of one conversation, from what had been seen before each."""
+
+    def __init__(self, pack: Pack, ledger: Ledger, context: Mapping[str, Any]) -> None:
+        self._pack = pack
+        self._ledger = ledger
+        self._context = context
+        predicates = pack.book.predicates
+        self._witnesses: dict[str, Witness] = {
+            name: each.witness(ledger) for name, each in predicates.items() if each.witness is not None
+        }
+        self.record: CallRecord | None = None
+        """The call that is being looked at, and what its guards said where they were asked."""
+        self.evidence: tuple[PolicyEvidence, ...] = ()
+
+    def observe(self, step: int, event: Event) -> None:
+        """Let the witnesses take in an event."""
+        for witness in self._witnesses.values():
+            witness.observe(step, event)
+
+    def ask(self, predicate: Predicate, act: Act) -> bool | None:
+        """The value of a predicate at an act; None where nobody can say."""
+        record = self._record(act)
+        if predicate.witness is not None:
+            return self._witnesses[predicate.name].ask(act, record)
+        call = record.call
+        now = self._pack.now or moment_of(call)
+        seen = SeenFacts(self._ledger, record, self._context)
+        if predicate.code is not None:
+            return evaluate_condition(predicate.code, {"act": act.record()}, seen, now=now)
+        guard = self._pack.guards.get(predicate.guard)
+        if guard is None or act.tool not in self._pack.policies[predicate.guard].tools:
+            return None if guard is None else False
+        if call.fault or record.tool is None:
+            return None
+        for said in self.evidence if record is self.record else ():
+            if said.policy.id == predicate.guard:
+                return _denies(said.completions)
+        return _denies(evaluate(guard, record.tool.fitted(call.arguments), seen, tool=call.tool, now=now))
+
+    def _record(self, act: Act) -> CallRecord:
+        record = self.record
+        # A message sees what had been shown before it, as a call in its place would.
+        return record if record is not None and record.step == act.step else CallRecord(_NONE, act.step, act.step, None)
+
+
+_NONE = Call("", {})
+
+
+def _denies(completions: Sequence[Completion]) -> bool | None:
+    outcomes = {completion.outcome for completion in completions}
+    return {frozenset({"deny"}): True, frozenset({"permit"}): False}.get(frozenset(outcomes))
