@@ -88,7 +88,7 @@ def questions(pack: str = "clinic", *, each: int = 250, seed: int = 0) -> tuple[
     held = pack_named(pack)
     rng = random.Random(seed)
     stock: list[tuple[list[Question], list[Question]]] = []
-    for policy, body in _read(held).items():
+    for policy, body in read_questions(held).items():
         asked = list(dict.fromkeys(_ask(held, policy, body)))
         rng.shuffle(asked)
         yes = [question for question in asked if question.answer]
@@ -106,19 +106,31 @@ def questions(pack: str = "clinic", *, each: int = 250, seed: int = 0) -> tuple[
     return tuple(chosen)
 
 
-def _read(pack: Pack) -> dict[str, Any]:
+def read_questions(pack: Pack) -> dict[str, Any]:
+    """`tasks/questions.yaml` of a pack, by policy."""
     path = pack.root / "tasks" / "questions.yaml"
     if not Path(path).is_file():
         raise UsageError(f"pack `{pack.name}` brings no questions", hint="`clinic` does")
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def _ask(pack: Pack, policy: str, body: dict[str, Any]) -> Iterator[Question]:
-    """Every question that the lists of one policy give; what the guard leaves open is none."""
+class Situation(Struct, frozen=True):
+    """What a question is about: a call, the facts it turns on, and the words for them."""
+
+    tool: str
+    arguments: dict[str, Any]
+    facts: dict[str, Any]
+    """`Entity.field` to the value as tools show it."""
+    words: dict[str, Any]
+
+
+def situations(pack: Pack, body: dict[str, Any]) -> Iterator[Situation]:
+    """Every situation that the lists of one policy give."""
     assert pack.now is not None
     lists: dict[str, list[Any]] = {**body.get("arguments", {}), **body.get("facts", {})}
     moved = {**dict.fromkeys(body.get("hours", {}), "hours"), **dict.fromkeys(body.get("days", {}), "days")}
     lists |= {**body.get("hours", {}), **body.get("days", {})}
+    parameters = pack.schema.tools[body["tool"]].parameters
     for drawn in product(*lists.values()):
         chosen = dict(zip(lists, drawn, strict=True))
         facts = {name: value for name, value in chosen.items() if "." in name}
@@ -127,14 +139,25 @@ def _ask(pack: Pack, policy: str, body: dict[str, Any]) -> Iterator[Question]:
             words[unit] = chosen[name]
             at = pack.now + (timedelta(hours=chosen[name]) if unit == "hours" else -timedelta(days=chosen[name]))
             facts[name] = at.isoformat() if unit == "hours" else at.date().isoformat()
-        given = {name: value for name, value in chosen.items() if "." not in name}
-        tool = pack.schema.tools[body["tool"]]
-        arguments = {name: value for name, value in {**ARGUMENTS, **given}.items() if name in tool.parameters}
-        done = evaluate(pack.guards[policy], arguments, _Facts(facts), tool=tool.name, now=pack.now)
-        outcomes = {each.outcome for each in done}
-        if outcomes in ({"permit"}, {"deny"}):
+        given = ARGUMENTS | {name: value for name, value in chosen.items() if "." not in name}
+        arguments = {name: value for name, value in given.items() if name in parameters}
+        yield Situation(body["tool"], arguments, facts, words)
+
+
+def _ask(pack: Pack, policy: str, body: dict[str, Any]) -> Iterator[Question]:
+    """Every question on one policy; what its guard leaves open is none."""
+    for each in situations(pack, body):
+        permitted = answer(pack, policy, each)
+        if permitted is not None:
             for form in body["ask"]:
-                yield Question(policy, _put(form, words, body.get("says", {})), outcomes == {"permit"})
+                yield Question(policy, _put(form, each.words, body.get("says", {})), permitted)
+
+
+def answer(pack: Pack, policy: str, each: Situation) -> bool | None:
+    """What the guard says of a situation; None where that hangs on more."""
+    done = evaluate(pack.guards[policy], each.arguments, _Facts(each.facts), tool=each.tool, now=pack.now)
+    outcomes = {one.outcome for one in done}
+    return outcomes == {"permit"} if outcomes in ({"permit"}, {"deny"}) else None
 
 
 def _put(form: str, words: Mapping[str, Any], says: Mapping[str, Mapping[Any, str]]) -> str:

@@ -1,0 +1,45 @@
+"""Intervals and paired differences."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bylaw.align.bootstrap import difference, interval
+
+values = st.dictionaries(
+    st.text(max_size=3), st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=2), min_size=1, max_size=20
+)
+
+
+@given(values)
+def test_the_mean_lies_inside_its_interval_and_all_inside_the_range(found: dict[str, list[float]]) -> None:
+    made = interval(found, rounds=200)
+    assert 0 <= made.low <= made.high <= 1
+    assert made.mean == pytest.approx(sum(map(sum, found.values())) / sum(map(len, found.values())))
+
+
+@given(values)
+def test_nothing_differs_from_itself(found: dict[str, list[float]]) -> None:
+    made = difference(found, found, rounds=100)
+    assert (made.mean, made.low, made.high) == (0, 0, 0)
+
+
+def test_a_difference_is_the_other_way_round_when_turned() -> None:
+    one = {str(number): [1.0, float(number % 3 == 0)] for number in range(40)}
+    other = {str(number): [float(number % 2), 0.0] for number in range(40)}
+    forth, back = difference(one, other), difference(other, one)
+    assert forth.mean == pytest.approx(-back.mean)
+    assert forth.low > 0
+
+
+def test_clusters_count_as_one() -> None:
+    """Twenty copies of one task are no more evidence than the task."""
+    alone = interval({str(number): [float(number % 2)] for number in range(20)})
+    copied = interval({str(number): [float(number % 2)] * 20 for number in range(20)})
+    assert copied.low == alone.low
+    assert copied.high == alone.high
+
+
+def test_what_has_other_clusters_is_not_compared() -> None:
+    with pytest.raises(ValueError, match="same clusters"):
+        difference({"a": [1.0]}, {"b": [1.0]})
