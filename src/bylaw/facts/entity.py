@@ -25,6 +25,8 @@ class Saying(Struct, frozen=True):
     value: Any = None
     but_not: str = ""
     """A message with this in it says nothing of the kind."""
+    about: str = ""
+    """An argument of the call: only what a message says of the thing named there counts."""
 
 
 class Field(Struct, frozen=True):

@@ -158,16 +158,16 @@ class SchemaReader:
         if origin not in get_args(Origin):
             self._fault(f"origin `{origin}` is none of {', '.join(get_args(Origin))}", *at)
             origin = "system"
-        sayings = tuple(
-            Saying(str(s.get("argument", "")), str(s.get("says", "")), s.get("value"), str(s.get("but_not", "")))
-            for s in cast(list[dict[str, Any] | None], record.get("from", []))
-            if s is not None
-        )
+        sayings = tuple(_saying(s) for s in cast(list[dict[str, Any] | None], record.get("from", [])) if s is not None)
         for saying in sayings:
             if not saying.argument and not saying.says:
                 self._fault("`from` needs `argument` or `says`", *at)
             if saying.but_not and not saying.says:
                 self._fault("`but_not` means nothing without `says`", *at)
+            if saying.about and not saying.says:
+                self._fault("`about` means nothing without `says`", *at)
+            elif saying.about and not any(saying.about in tool.parameters for tool in self._tools.values()):
+                self._fault(f"no tool has an argument `{saying.about}`", *at)
             self._pattern(saying.says, at, but_not=saying.but_not)
         claims = tuple(
             (value, tuple(str(phrase) for phrase in phrases))
@@ -351,3 +351,8 @@ def _change_record(body: Any) -> dict[str, Any]:
         return cast(dict[str, Any], body)
     name, _, field = str(body).partition(".")
     return {"as": name, "fields": [field or "*"]}
+
+
+def _saying(record: Mapping[str, Any]) -> Saying:
+    argument, says, but_not, about = (str(record.get(name, "")) for name in ("argument", "says", "but_not", "about"))
+    return Saying(argument, says, record.get("value"), but_not, about)

@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, Field, Key, NoValue, is_known
+from bylaw.facts.assent import is_meant
+from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, Field, Key, NoValue, Saying, is_known
 from bylaw.facts.ledger import CallRecord, Ledger, Shown, Thing
+from bylaw.facts.passage import passages_about
 from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
-from bylaw.policy.pattern import compile_pattern
+from bylaw.policy.pattern import Match, compile_pattern
 
 SPOKEN = ("user", "context")
 """Origins of facts that no tool shows."""
@@ -33,14 +35,25 @@ class Testimony:
             value = self._at.call.arguments.get(saying.argument) if saying.argument else None
             if value is not None:
                 return coerce(field, value)
-        patterns = [(compile_pattern(each.says, each.but_not), each.value) for each in field.sayings if each.says]
-        for step, text in reversed(self._ledger.said) if patterns else ():
+        sayings = [saying for saying in field.sayings if saying.says]
+        for step, text in reversed(self._ledger.said) if sayings else ():
             if step >= self._at.step:
                 continue
-            for pattern, value in patterns:
-                if match := pattern.search(text):
-                    return coerce(field, value if value is not None else match[match.lastindex or 0])
+            for saying in sayings:
+                if (match := self._statement(saying, text)) is not None:
+                    return coerce(field, saying.value if saying.value is not None else match[match.lastindex or 0])
         return UNSEEN
+
+    def _statement(self, saying: Saying, text: str) -> Match | None:
+        """What in a message states it: neither negated, nor hanging on a condition, nor said of another thing."""
+        found = compile_pattern(saying.says, saying.but_not).finditer(text)
+        about: Any = self._at.call.arguments.get(saying.about) if saying.about else None
+        spans = [(0, len(text))] if not saying.about else passages_about(text, about)
+        for match in found:
+            start, end = match.start(), match.end()
+            if any(begin <= start < stop for begin, stop in spans) and is_meant(text, start, end):
+                return match
+        return None
 
 
 class SeenFacts:

@@ -90,7 +90,7 @@ _FIELD = Record(
     {
         **dict.fromkeys(("type", "origin", "question", "description"), SCALAR),
         "values": Many(SCALAR),
-        "from": Many(Record({"argument": SCALAR, "says": SCALAR, "but_not": SCALAR, "value": ANY})),
+        "from": Many(Record({"argument": SCALAR, "says": SCALAR, "but_not": SCALAR, "value": ANY, "about": SCALAR})),
         "claims": Named(Many(SCALAR)),
         "default": ANY,
         "private": FLAG,

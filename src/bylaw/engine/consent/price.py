@@ -17,7 +17,9 @@ _NO_COST = re.compile(
     r"not be charged|won't be charged|nothing to pay|free of charge)\b"
 )
 _PARTS = re.compile(r"[.!?;]+ |- ")
-_DEARER = re.compile(r"\b(?:higher|increase|more expensive|pay the difference|additional (?:cost|charge|fee)|extra)\b")
+_DEARER = re.compile(
+    r"\b(?:higher|increase|more expensive|pay the difference|additional (?:cost|charge|fee)s?|extra|charge[ds]?)\b"
+)
 _CHEAPER = re.compile(r"\b(?:downgrad\w*|cheaper|since the (?:price|fare)|lower fare)\b")
 _REFUND = re.compile(r"\b(?:refund|reimburs|credited|money back|saving|cheaper|lower)\w*")
 _ORIGINAL = re.compile(
@@ -96,11 +98,13 @@ def _means_lack(hearing: Hearing, detail: Detail, used: set[str], is_original: b
             spoken = " ".join(other.folded for other in hearing.answer)
             beside = _names(spoken, called.others - used)
             return Lack(detail.name, "unclear", "another one was named beside it") if beside else None
-    if is_original and any(_ORIGINAL.search(each.folded) for each in hearing.whole):
-        return None
     now = " ".join(each.folded for each in hearing.now)
+    if is_original and _ORIGINAL.search(now):
+        return None
     if _names(now, called.others - used):
         return Lack(detail.name, "missing", "another one was told")
+    if is_original and any(_ORIGINAL.search(each.folded) for each in hearing.earlier):
+        return None
     texts = [now, *(each.folded for each in hearing.earlier)]
     if any(_names(text, called.kind) for text in texts):
         return None

@@ -1,0 +1,164 @@
+"""Consent on recorded airline runs, against what two readers said: precision and recall for "no consent".
+
+    uv run python benchmarks/consent.py FOLDER [--page docs/results/consent.md]
+
+FOLDER is the folder of the runs (`tau1/runs`, `tau2/runs`). The labels, in `benchmarks/labels/airline-consent.csv`,
+name conversations and steps and hold none of their words.
+"""
+
+import argparse
+import csv
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from bylaw.engine.consent import Consent, Consents
+from bylaw.engine.pack import Pack, load_pack
+from bylaw.facts.ledger import Ledger
+from bylaw.trace import Identities, Trajectory, read
+
+LABELS = Path(__file__).parent / "labels" / "airline-consent.csv"
+PAGE = """# Consent: the airline's writes, told by code and by readers
+
+<!-- Written by benchmarks/consent.py --page; do not edit by hand. -->
+
+{count} accepted writes of the recorded airline runs, drawn by seed, one from each of as many conversations, were read
+by two readers with the definition at hand: told on what, what changes, and the money and the means where money moves;
+agreed to in a later message; nothing that matters differs; not spent. They agree on {agree} ({share:.0%}) whether
+the user had consented; the other {parted} were read again with the definition. `consented` decides without a model.
+A positive is a write without consent: none, or only requested. Half of the writes, by seed, were looked at while it
+was written; those kept apart were only counted.
+
+| writes | | without consent | precision | recall | left open | found of all |
+|---|---|---|---|---|---|---|
+{rows}
+
+Precision and recall are over the writes it decides; `found of all` counts what it leaves open as missed. The pattern
+that the rule had before, on the same writes: {before}
+
+| reason | writes, of {all} accepted ones | value |
+|---|---|---|
+{reasons}
+
+So few of these writes lack consent that one more or less moves the figures by points: they are bounds, not digits.
+
+Made by `python benchmarks/consent.py` (folder of the runs as its argument).
+"""
+
+
+class Label(NamedTuple):
+    """One labelled write."""
+
+    trajectory: str
+    step: int
+    half: str
+    label: str
+    readers: str
+    """What the two said, joined by `/`."""
+    pattern: str
+    """`broken` where the pattern over the last message took the write for one without consent."""
+
+
+class Score:
+    """Agreement on the positives: writes without consent."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[bool, bool | None]] = Counter()
+
+    def add(self, label: str, value: bool | None) -> None:
+        """Count one write."""
+        self.counts[label != "consented", None if value is None else not value] += 1
+
+    def row(self) -> list[str]:
+        """Writes, positives, precision, recall, share left open, share of all positives found."""
+        hit, false, missed = (self.counts[pair] for pair in ((True, True), (False, True), (True, False)))
+        open = self.counts[True, None] + self.counts[False, None]
+        positives, total = hit + missed + self.counts[True, None], sum(self.counts.values())
+        return [
+            str(total),
+            str(positives),
+            _share(hit, hit + false),
+            _share(hit, hit + missed),
+            _share(open, total),
+            _share(hit, positives),
+        ]
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.2f} ({part}/{whole})" if whole else "-"
+
+
+def labels() -> list[Label]:
+    """The labelled writes."""
+    with LABELS.open(encoding="utf-8", newline="") as file:
+        return [Label(row[0], int(row[1]), *row[2:]) for row in list(csv.reader(file))[1:]]
+
+
+def runs(folder: Path) -> Iterable[tuple[str, Trajectory]]:
+    """The conversations under the names that an audit gives them."""
+    identities = Identities()
+    for path in [*sorted(folder.glob("tau1/runs/*.json*")), *sorted(folder.glob("tau2/runs/*.json*"))]:
+        for each in read(path):
+            if isinstance(each, Trajectory):
+                yield identities.unique(each.id), each
+
+
+def found(pack: Pack, folder: Path) -> dict[tuple[str, int], Consent]:
+    """What is found of every accepted write."""
+    answers: dict[tuple[str, int], Consent] = {}
+    for name, trajectory in runs(folder):
+        ledger = Ledger(pack.schema)
+        ledger.observe_all(0, trajectory.events)
+        consents = Consents(trajectory.events, ledger)
+        for write in ledger.writes:
+            if write.accepted and write.tool is not None:
+                answers[name, write.step] = consents.find(write)
+    return answers
+
+
+def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> str:
+    """The results page."""
+    scores = {half: Score() for half in ("development", "kept apart", "all")}
+    before = Score()
+    for label in labelled:
+        value = answers[label.trajectory, label.step].value
+        for half in (label.half, "all"):
+            scores[half].add(label.label, value)
+        before.add(label.label, label.pattern != "broken")
+    rows = [f"| {name} | {' | '.join(score.row())} |" for name, score in scores.items()]
+    pattern = before.row()
+    agree = sum(len({each == "consented" for each in label.readers.split("/")}) == 1 for label in labelled)
+    reasons = Counter((answer.reason, answer.value) for answer in answers.values())
+    names = {True: "consent", False: "none", None: "open"}
+    return PAGE.format(
+        count=len(labelled),
+        agree=agree,
+        parted=len(labelled) - agree,
+        share=agree / len(labelled),
+        rows="\n".join(rows),
+        before=f"precision {pattern[2]}, recall {pattern[3]}.",
+        all=len(answers),
+        reasons="\n".join(
+            f"| {reason} | {count} | {names[value]} |" for (reason, value), count in reasons.most_common()
+        ),
+    )
+
+
+def main() -> int:
+    """Print the page, or write it."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("folder", type=Path)
+    arguments.add_argument("--page", type=Path)
+    given = arguments.parse_args()
+    text = page(labels(), found(load_pack("tau-airline/tau1"), given.folder))
+    if given.page is None:
+        sys.stdout.write(text)
+    else:
+        given.page.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
