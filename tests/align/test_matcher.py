@@ -1,18 +1,20 @@
 """The matcher finds the policies that a thought states with their values right, and the rules that it makes up."""
 
 import re
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from bylaw import load_pack
+from bylaw import load_pack, read
 from bylaw.align.bearing import next_write, spans
 from bylaw.align.matcher import Matcher
 from bylaw.align.stem import values_in
 from bylaw.align.thought import think
 from bylaw.packs.clinic.simulator.generate import simulated
+from bylaw.trace import Trajectory
 
 PACK = load_pack("clinic")
 MATCHER = Matcher(PACK)
@@ -110,3 +112,24 @@ VALUES = [
 @pytest.mark.parametrize(("text", "wanted"), VALUES)
 def test_values_are_found_however_they_are_written(text: str, wanted: list[tuple[str, str]]) -> None:
     assert [value.key for value in values_in(text)] == wanted
+
+
+@pytest.mark.shared
+def test_another_pack_needs_no_words_of_its_own() -> None:
+    """Verified thoughts of airline conversations, which nothing here was written for, state what their turns need."""
+    file = Path(__file__).parents[3] / "shared/data/tau-airline/tau2/runs/gpt-4.1.json.gz"
+    if not file.exists():
+        pytest.skip("the recorded conversations are not here")
+    pack = load_pack("tau-airline/tau2")
+    matcher = Matcher(pack)
+    turns = same = 0
+    for trajectory in islice((each for each in read(file) if isinstance(each, Trajectory)), 12):
+        events = trajectory.events
+        for span in spans(pack, events):
+            thought = think(pack, events, span, next_write(pack, events, span.start), seed=turns)
+            found = matcher.mentions(thought.text)
+            turns += 1
+            same += found.recalled == thought.required and not found.made_up
+    assert turns > 100
+    # Two policies of the airline say the same of booked and of added bags.
+    assert same >= 0.97 * turns

@@ -18,6 +18,8 @@ from bylaw.engine.pack import Pack
 
 ALIKE = 0.5
 """How alike a rule-like statement must be to a policy to state it."""
+NEARLY = 0.85
+"""How alike a statement must be to a policy to be taken for a rule though none of its words says so."""
 SHARED = 0.08
 """What a value that a policy has too adds."""
 KNOWLEDGE = 0.15
@@ -90,7 +92,7 @@ class Matcher:
     def _parts(self, said: "Statement") -> list[tuple[str, Entry | None]]:
         """A statement cut where its parts, taken alone, are each more like a policy than together."""
         statement = said.text
-        if not said.is_announced and (_FACT.match(statement) or not _RULE.search(statement)):
+        if not said.is_announced and (_FACT.match(statement) or not self._lays_down(said)):
             return []
         clauses = _clauses(statement)
         best: list[tuple[float, list[tuple[str, Entry | None]]]] = [(0.0, [])]
@@ -109,6 +111,12 @@ class Matcher:
         if all(entry is None for _, entry in parts):
             return [(statement, None)]
         return [(run, entry) for run, entry in parts if entry is not None]
+
+    def _lays_down(self, said: "Statement") -> bool:
+        """Whether a statement is rule-like by its own words, or is nearly a policy's."""
+        if _RULE.search(said.text):
+            return True
+        return not said.is_told and self._closest(said.text)[0] >= NEARLY
 
     def _closest(self, text: str) -> tuple[float, Entry | None]:
         words = frozenset(self._lexicon.words(text))
@@ -174,22 +182,25 @@ class Statement(Struct, frozen=True):
     text: str
     is_announced: bool
     """The words before it say that a rule follows."""
+    is_told: bool = False
+    """The words before it tell what was seen or is planned."""
 
 
 def statements(thought: str) -> list[Statement]:
     """A thought cut into its sentences and the items of its lists."""
     found: list[Statement] = []
     for sentence in _SENTENCES.split(thought):
-        is_announced = is_told = False
+        is_announced = is_listed = is_told = False
         for item in _ITEMS.findall(sentence):
             text = item.strip(";: ")
             is_head = _HEAD.search(text) is not None
             if is_head and len(text.split()) <= LONGEST_HEAD:
                 is_announced = True
             elif item.endswith(":") and _FACT.match(text):
-                is_told = True
-            elif text and not (is_told and not is_announced):
-                found.append(Statement(text, is_announced or is_head))
+                is_listed = True
+            elif text and (is_announced or not is_listed):
+                is_told = is_told or _FACT.match(text) is not None
+                found.append(Statement(text, is_announced or is_head, is_told))
     return found
 
 

@@ -228,7 +228,11 @@ class _Composer:
         if call is None:
             return ""
         weighed = valued(self._pack, call.tool)
-        told = [f"{name.replace('_', ' ')} {value}" for name, value in call.arguments.items() if name in weighed]
+        told = [
+            f"{name.replace('_', ' ')} {value}"
+            for name, value in call.arguments.items()
+            if name in weighed and not isinstance(value, dict | list)
+        ]
         return f" with {listed(told)}" if told else ""
 
     def _reply(self) -> str:

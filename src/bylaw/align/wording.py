@@ -43,8 +43,8 @@ def stated(policy: Policy, rng: random.Random, names: frozenset[str], *, shortes
 
 
 def inner(sentence: str, names: frozenset[str]) -> str:
-    """A sentence without its full stop, and with a small first letter unless it begins with a name."""
-    sentence = sentence.strip().removesuffix(".")
+    """A sentence as part of a list: no full stop or semicolon, a small first letter unless it begins with a name."""
+    sentence = sentence.strip().removesuffix(".").replace(";", ",")
     first = re.match(r"\w+", sentence)
     if first is None or first[0] in names or (not first[0][1:].islower() and len(first[0]) > 1):
         return sentence
@@ -82,7 +82,12 @@ def value_in_words(field: Field, value: Any) -> str:
         case date():
             return value.isoformat()
         case list():
-            return ", ".join(str(item).replace("_", " ") for item in _items(value)) or "nothing"
+            items = _items(value)
+            if any(isinstance(item, dict | list) for item in items):
+                return f"{len(items)} on record"
+            return ", ".join(str(item).replace("_", " ") for item in items) or "nothing"
+        case dict():
+            return "on record"
         case _:
             return str(value).replace("_", " ") if field.type == "enum" else str(value)
 
