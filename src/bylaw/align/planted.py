@@ -20,16 +20,14 @@ from bylaw.trace.event import Call, Message
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 _NUMBER = re.compile(r"\d+(?:\.\d\d)?")
-_SWAPS = {
-    "only with": "with or without",
-    "only": "not only",
-    "the patient's own": "anybody's",
-    "before": "after",
-    "active": "suspended",
-    "open": "held",
-    "own": "any",
-}
-"""Words that turn a policy round where it has no value to get wrong."""
+_INVENTED = (
+    "every request needs a manager's approval when it is above ${number}.00",
+    "a caller may make at most {number} requests a day",
+    "a signed form must be handed in {number} days in advance",
+    "a deposit of ${number}.00 must be paid before anything is changed",
+    "nothing may be changed within {number} days of the last change",
+)
+"""Rules that no pack has."""
 
 
 class Faults(Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,20 +65,13 @@ def _planted(pack: Pack, talk: Conversation, lesson: Lesson, faults: Faults, rng
 
 
 def distort(policy: Policy, rng: random.Random) -> Policy:
-    """A policy with a wrong value in it, or, where it has none, turned round."""
+    """A policy with a wrong value in it, or, where it has none, a rule that there is not."""
     text = policy.definition
-    numbers = list(_NUMBER.finditer(text))
-    if numbers:
+    if numbers := list(_NUMBER.finditer(text)):
         match = rng.choice(numbers)
-        wrong = other_number(match[0], rng)
-        text = text[: match.start()] + wrong + text[match.end() :]
+        text = text[: match.start()] + other_number(match[0], rng) + text[match.end() :]
     else:
-        word = next((word for word in _SWAPS if re.search(rf"\b{word}\b", text)), "")
-        text = (
-            re.sub(rf"\b{word}\b", _SWAPS[word], text, count=1)
-            if word
-            else f"It is not so that {text[0].lower() + text[1:]}"
-        )
+        text = rng.choice(_INVENTED).format(number=rng.randint(2, 19))
     return replace(policy, definition=text, citations=())
 
 

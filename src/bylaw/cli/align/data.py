@@ -33,7 +33,8 @@ def data_command(
     from bylaw.align.builder import build_from_logs, build_from_tasks
     from bylaw.align.parquet import write_parquet
 
-    command = " ".join(["bylaw align data", *map(str, logs), f"--pack {pack}", f"--turns {turns}", f"--seed {seed}"])
+    said = ["bylaw align data", *map(str, logs), f"--pack {pack}", f"--turns {turns}", f"--seed {seed}"]
+    command = " ".join([*said, *(["--keep-all"] if keep_all else []), *([f"--plant {plant}"] if plant else [])])
     faults = _faults(plant) if plant else None
     if logs:
         if faults is not None:

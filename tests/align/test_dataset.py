@@ -1,0 +1,199 @@
+"""The sets: what a row holds, that they are made the same each time, and which logs are left out."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from bylaw.align.builder import build_from_logs, write_sets
+from bylaw.align.card import Source
+from bylaw.align.dataset import SHAPES, conversation_row, read_rows, turn_rows
+from bylaw.align.episode import Episode
+from bylaw.align.filters import hallucinated, unfit
+from bylaw.align.gold import gold
+from bylaw.align.lesson import Conversation
+from bylaw.align.matcher import Matcher
+from bylaw.align.output import read_output
+from bylaw.align.planted import Faults, distort, plant
+from bylaw.align.prompt import pack_named
+from bylaw.cli.app import app
+from bylaw.errors import UsageError
+from bylaw.packs.clinic.tasks import scenarios
+from bylaw.trace import Call, Message, Result, Trajectory, read
+from bylaw.trace.event import Event
+
+PACK = pack_named("clinic")
+DEMO = Path(PACK.root) / "demo" / "logs.jsonl.gz"
+
+
+@pytest.fixture(scope="module")
+def talks() -> list[Conversation]:
+    return [gold(task) for task in scenarios("development")[:24]]
+
+
+def test_playing_a_row_s_answers_passes_the_task(talks: list[Conversation]) -> None:
+    """What is learned is what passes: each set's answers, played as a model would write them."""
+    tasks = {task.id: task for task in scenarios("development")}
+    for talk in talks:
+        for shape in SHAPES.values():
+            row = conversation_row("clinic", talk, shape)
+            episode = Episode(tasks[talk.id], policy=shape.policy)
+            for place, message in enumerate(row["messages"]):
+                if message["role"] == "assistant":
+                    assert episode.messages == row["messages"][:place]
+                    assert bool(read_output(message["content"]).thought) == shape.thoughts
+                    episode.step(message["content"])
+            assert episode.done
+            assert episode.outcome().success
+
+
+def test_the_policy_stands_in_stage_1_alone(talks: list[Conversation]) -> None:
+    rows = {name: conversation_row("clinic", talks[0], shape) for name, shape in SHAPES.items()}
+    sentence = "Only an invoice whose status is paid is refunded."
+    assert [name for name, row in rows.items() if sentence in row["messages"][0]["content"]] == ["stage1"]
+    assert {tool["function"]["name"] for tool in json.loads(rows["stage2"]["tools"])} == set(PACK.schema.tools)
+
+
+def test_turns_to_be_tried_hold_what_their_rewards_need(talks: list[Conversation]) -> None:
+    rows = turn_rows("clinic", talks, 60)
+    assert len(rows) == 60
+    assert len({(row["task"], row["turn"]) for row in rows}) == 60
+    for row in rows:
+        assert row["prompt"][-1]["role"] in ("user", "tool")
+        assert set(row["policies"]) == set(row["required"]) <= set(PACK.policies)
+        events = msgspec.json.decode(row["events"], type=list[Event])
+        assert len([event for event in events if isinstance(event, Call)]) == sum(
+            message["role"] == "tool" for message in row["prompt"]
+        )
+        told = read_output(row["gold"])
+        if "tool" in row["expected"]:
+            assert (told.tool, told.arguments) == (row["expected"]["tool"], row["expected"]["arguments"])
+        else:
+            assert told.text == row["expected"]["text"]
+            assert row["slots"]
+    assert any(row["purpose"] == "refuse" and len(row["required"]) == 1 for row in rows)
+
+
+def test_sets_are_the_same_each_time_and_the_card_counts_them(talks: list[Conversation], tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        source = Source("Gold conversations.", "a command", {"failed": 3})
+        write_sets("clinic", tmp_path / name, talks[4:], talks[:4], turns=12, seed=5, source=source)
+    files = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert files == ["README.md", "answers.jsonl", "rl.jsonl", "stage1.jsonl", "stage2.jsonl"]
+    for name in files:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    card = (tmp_path / "one" / "README.md").read_text()
+    assert f"| `stage2` | {len(talks) - 4} |" in card
+    assert "| `rl` | 12 | 12 |" in card
+    assert "| failed | 3 |" in card
+
+
+def talk(*events: Any) -> Trajectory:
+    return Trajectory("t", [Message("user", "I am P121, my email is a@example.com now.", turn=1), *events])
+
+
+READ = Call("get_patient", {"patient_id": "P121"}, turn=2)
+SHOWN = Result(1, '{"patient_id": "P121", "identity_checked": true}', tool="get_patient")
+
+
+@pytest.mark.parametrize(
+    ("events", "why"),
+    [
+        ((READ, SHOWN, Message("agent", "You are known here.", turn=3)), None),
+        ((), "no turn"),
+        ((Call("fetch_patient", {"patient_id": "P121"}, turn=2),), "unknown tool"),
+        ((Call("get_patient", {"patient": "P121"}, turn=2),), "unfit arguments"),
+        ((Call("get_consent", {"patient_id": "P121", "kind": "any"}, turn=2),), "unfit arguments"),
+        ((Call("get_patient", {}, turn=2, fault="the arguments are not JSON"),), "unreadable call"),
+        ((Call("get_patient", {"patient_id": "P999"}, turn=2),), "made-up id"),
+    ],
+)
+def test_made_up_calls_are_found(events: tuple[Event, ...], why: str | None) -> None:
+    assert hallucinated(PACK, talk(*events)) == why
+
+
+def test_what_the_audit_flags_is_no_example() -> None:
+    write = Call("update_contact", {"patient_id": "P121", "email": "a@example.com"}, turn=4)
+    done = Result(3, '{"ok": true}', tool="update_contact")
+    assert unfit(PACK, talk(READ, SHOWN, write, done)) is None
+    late = Result(3, '{"patient_id": "P121", "identity_checked": true}', tool="get_patient")
+    blind = msgspec.structs.replace(done, call=1)
+    assert unfit(PACK, talk(write, blind, msgspec.structs.replace(READ, turn=6), late)) == "flagged"
+
+
+def test_logs_become_sets_and_what_is_left_out_is_counted(tmp_path: Path) -> None:
+    card = build_from_logs("clinic", tmp_path, list(read(DEMO))[:120], turns=20).read_text()
+    rows = list(read_rows(tmp_path / "stage2.jsonl"))
+    assert rows
+    assert "| failed |" in card
+    assert "| flagged |" in card
+    for row in rows:
+        roles = [message["role"] for message in row["messages"]]
+        assert roles[:2] == ["system", "user"]
+        assert all(one != "tool" or before == "assistant" for before, one in pairwise(roles))
+    apart = {row["task"] for row in read_rows(tmp_path / "rl.jsonl")}
+    assert apart
+    assert not apart & {row["id"] for row in rows}
+
+
+def test_logs_with_nothing_to_learn_from_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no conversations left"):
+        build_from_logs("clinic", tmp_path, [talk()])
+
+
+def test_planted_faults_are_found_by_the_matcher(talks: list[Conversation]) -> None:
+    matcher = Matcher(PACK)
+    assert plant(PACK, talks[0], Faults()) == talks[0]
+    omitted = added = wrong = turns = 0
+    for whole in talks:
+        for fault in ("omission", "irrelevancy", "invention"):
+            for before, after in zip(whole.lessons, plant(PACK, whole, Faults(**{fault: 1.0})).lessons, strict=True):
+                assert before.answer == after.answer
+                if before.required:
+                    said = matcher.mentions(after.thought)
+                    turns += fault == "omission"
+                    omitted += fault == "omission" and not said.recalled >= set(before.required)
+                    added += fault == "irrelevancy" and not said.recalled <= set(before.required)
+                    wrong += fault == "invention" and bool(said.made_up or not said.recalled >= set(before.required))
+    assert omitted > 0.9 * turns
+    assert added > 0.9 * turns
+    assert wrong > 0.9 * turns
+
+
+def test_a_distorted_policy_says_something_else() -> None:
+    import random
+
+    for policy in PACK.policies.values():
+        assert distort(policy, random.Random(1)).definition != policy.definition
+
+
+def test_parquet_holds_the_same_rows(talks: list[Conversation], tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    from bylaw.align.parquet import write_parquet
+
+    write_sets("clinic", tmp_path, talks[2:4], talks[:2], turns=5, seed=0, source=Source("", "", {}))
+    for file in write_parquet(tmp_path):
+        rows = list(read_rows(file.with_suffix(".jsonl")))
+        again = parquet.read_table(file).to_pylist()
+        assert len(again) == len(rows)
+        assert [row.get("messages") or row["prompt"] for row in again] == [
+            row.get("messages") or row["prompt"] for row in rows
+        ]
+
+
+def test_the_commands_work_from_a_folder_of_logs(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "demo.jsonl.gz").write_bytes(DEMO.read_bytes())
+    made = CliRunner().invoke(app, ["align", "data", str(logs), "--out", str(tmp_path / "data"), "--turns", "30"])
+    assert made.exit_code == 0, made.output
+    assert (tmp_path / "data" / "README.md").exists()
+    played = ["align", "eval", "--agent", "careful", "--limit", "6", "--out", str(tmp_path), "--name", "careful"]
+    done = CliRunner().invoke(app, played)
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "careful.json").read_bytes())["passed"]["mean"] == 1
+    assert len((tmp_path / "careful.jsonl").read_text().splitlines()) == 6
