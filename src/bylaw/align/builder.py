@@ -62,6 +62,7 @@ def build_from_logs(
     seed: int = 0,
     command: str = "",
     keep_all: bool = False,
+    document: str = "",
 ) -> Path:
     """Sets from recorded conversations that are fit to learn from; returns the data card's path."""
     held = pack_named(pack)
@@ -85,7 +86,7 @@ def build_from_logs(
     random.Random(seed).shuffle(kept)
     apart = max(1, round(HELD_OUT * len(kept)))
     source = Source("Recorded conversations.", command, dropped)
-    return write_sets(pack, out, kept[apart:], kept[:apart], turns=turns, seed=seed, source=source)
+    return write_sets(pack, out, kept[apart:], kept[:apart], turns=turns, seed=seed, source=source, document=document)
 
 
 def write_sets(
@@ -97,12 +98,14 @@ def write_sets(
     turns: int,
     seed: int,
     source: Source,
+    document: str = "",
 ) -> Path:
-    """Write the sets and the card. A pack without its document has no stage 1."""
+    """Write the sets and the card. Without the policy's document there is no stage 1."""
     out.mkdir(parents=True, exist_ok=True)
     held = pack_named(pack)
     for name, shape in SHAPES.items():
-        if shape.policy == "none" or held.document is not None:
-            write_rows(out / f"{name}.jsonl", (conversation_row(pack, talk, shape) for talk in training))
+        if shape.policy == "none" or document or held.document is not None:
+            rows = (conversation_row(pack, talk, shape, document=document) for talk in training)
+            write_rows(out / f"{name}.jsonl", rows)
     write_rows(out / "rl.jsonl", turn_rows(pack, apart, turns, seed=seed))
     return write_card(out, held, source)

@@ -40,9 +40,9 @@ def tools_text(pack: str) -> str:
     return msgspec.json.encode(tool_schemas(pack)).decode()
 
 
-def conversation_row(pack: str, talk: Conversation, shape: Shape) -> Row:
+def conversation_row(pack: str, talk: Conversation, shape: Shape, *, document: str = "") -> Row:
     """A whole conversation, of which the assistant's messages are learned."""
-    system = system_message(pack, shape.policy)
+    system = system_message(pack, shape.policy, document=document)
     messages = messages_of(system, talk.lessons, thoughts=shape.thoughts)
     return {"messages": messages, "tools": tools_text(pack), "id": talk.id}
 

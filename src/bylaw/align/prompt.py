@@ -25,15 +25,21 @@ def pack_named(name: str) -> Pack:
 
 
 @cache
-def system_message(pack: str, policy: PolicyPlace, override: tuple[str, str] | None = None) -> str:
-    """What the model is told first. `override` is a sentence of the policy and what stands in its place."""
+def system_message(
+    pack: str, policy: PolicyPlace, override: tuple[str, str] | None = None, *, document: str = ""
+) -> str:
+    """What the model is told first. `override` is a sentence of the policy and what stands in its place.
+
+    `document` is the policy's text, for a pack that does not bring it.
+    """
     held = pack_named(pack)
     when = f" It is {held.now:%A, %Y-%m-%d %H:%M}." if held.now else ""
     parts = [f"You are the assistant of {held.title}.{when} {HOW}", tool_lines(pack)]
     if policy == "context":
-        if held.document is None:
+        text = document or (held.document.text if held.document is not None else "")
+        if not text:
             raise UsageError(f"pack `{pack}` has no document to put into the prompt", hint="use policy none")
-        parts.append(held.document.text)
+        parts.append(text)
     if override is not None:
         old, new = override
         parts.append(f"A policy has changed. The new one holds, not the old one.\nOld: {old}\nNew: {new}")

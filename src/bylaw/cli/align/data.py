@@ -16,6 +16,12 @@ from bylaw.errors import UsageError
     "--pack", default="clinic", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where to write the sets.")
+@click.option(
+    "--document",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The policy's text, for logs of a pack that does not bring it.",
+)
 @click.option("--turns", default=900, type=click.IntRange(min=1), metavar="N", help="Turns held out for RL.")
 @click.option("--seed", default=0, metavar="N", help="Another seed, other words in the thoughts.")
 @click.option("--keep-all", is_flag=True, help="Keep logs that failed or that the audit flags.")
@@ -27,7 +33,15 @@ from bylaw.errors import UsageError
 )
 @click.option("--parquet", is_flag=True, help="Write Parquet files too (needs the extra `parquet`).")
 def data_command(
-    logs: tuple[Path, ...], pack: str, out: Path, turns: int, seed: int, keep_all: bool, plant: str, parquet: bool
+    logs: tuple[Path, ...],
+    pack: str,
+    out: Path,
+    document: Path | None,
+    turns: int,
+    seed: int,
+    keep_all: bool,
+    plant: str,
+    parquet: bool,
 ) -> int:
     """Build the three stages' sets from LOGS, or, without logs, from the tasks that come with the pack."""
     from bylaw.align.builder import build_from_logs, build_from_tasks
@@ -41,7 +55,14 @@ def data_command(
             raise UsageError("faults are planted in gold conversations", hint="leave out the logs")
         with open_logs(list(logs), without=out) as opened:
             card = build_from_logs(
-                pack, out, opened.trajectories(), turns=turns, seed=seed, command=command, keep_all=keep_all
+                pack,
+                out,
+                opened.trajectories(),
+                turns=turns,
+                seed=seed,
+                command=command,
+                keep_all=keep_all,
+                document=document.read_text(encoding="utf-8") if document is not None else "",
             )
     else:
         card = build_from_tasks(pack, out, turns=turns, seed=seed, command=command, faults=faults, watch=_say)
