@@ -94,6 +94,25 @@ DOMAINS: dict[str, tuple[Any, ...]] = {
 }
 
 
+SHARED = {
+    "is_so": """
+def is_so(order):
+    if order.paid:
+        return order.size > 2
+    if order.gift:
+        return not order.paid
+    return order.size < 1
+""",
+    "chosen": """
+def chosen(call, facts):
+    if call.amount > 9:
+        return facts.Order(call.order_id)
+    return facts.Order(call.other_id)
+""",
+}
+"""Functions that random guards may call."""
+
+
 class Writer:
     """Writes random guards. `simple` ones ask only about one fact against constants."""
 
@@ -152,6 +171,8 @@ class Writer:
             "facts.Request.sure",
             f"call.amount {op} {c}",
             f"{self.thing()}.exists",
+            f"is_so({self.thing()})",
+            f"chosen(call, facts).size {op} {c}",
             *self.booleans,
         ]
         if not self.simple:
@@ -195,7 +216,16 @@ class Writer:
                 row = f"row.n {self.pick('<', '>=')} {self.random.randrange(4)}"
                 mixed = self.pick(f"{row} and {one}", f"({one} or {row})", "row.ok", f"{self.thing()}.size > row.n")
                 guard = self.pick("", f" if {row}", f" if {two}")
-                return f"{self.pick('any', 'all')}({mixed} for row in call.rows{guard})"
+                source = self.pick(
+                    "row in call.rows",
+                    "row in call.rows",
+                    "i, row in enumerate(call.rows)",
+                    "code, row in zip(call.codes, call.rows)",
+                )
+                number = {"i": "i", "c": "code"}.get(source[0])
+                if number:
+                    mixed = self.pick(mixed, f"{self.thing()}.size > {number}", f"row.n > {number}")
+                return f"{self.pick('any', 'all')}({mixed} for {source}{guard})"
 
     def answer(self) -> str:
         return self.pick("return permit()", 'return deny("no")')
@@ -221,7 +251,9 @@ class Writer:
                         lines.append(f"{indent}else:")
                         lines += self.block(depth - 1, indent + "    ", must_end=False)
                 case 4:
-                    lines.append(f"{indent}for i in {self.pick('range(2)', 'call.codes')}:")
+                    loop = self.pick("i in range(2)", "i in call.codes", "n, i in enumerate(call.codes)")
+                    loop = self.pick(loop, loop, "i, row in zip(call.codes, call.rows)")
+                    lines.append(f"{indent}for {loop}:")
                     test = self.pick(f"i == {self.random.randrange(4)}", f"{self.number()} > i", self.condition(1))
                     lines.append(f"{indent}    if {test}:")
                     lines.append(f"{indent}        {self.pick(self.answer(), 'continue', 'break')}")
@@ -236,4 +268,5 @@ class Writer:
     def guard(self) -> str:
         lines = ["def random_guard(call, facts):"]
         lines += self.block(2, "    ", must_end=True)
-        return "\n".join(lines) + "\n"
+        text = "\n".join(lines) + "\n"
+        return text + "".join(shared for name, shared in SHARED.items() if f"{name}(" in text)

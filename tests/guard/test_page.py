@@ -75,6 +75,11 @@ def example(name: str) -> Any:
         ("small_gift", source("silver"), 25.01, "deny", "a gift for silver is at most 25"),
         ("small_gift", source(lines=[]), 1, "deny", "gifts start at 20.00"),
         ("small_gift", source(None), 1, "undetermined", ""),
+        ("gift_card", source(), 1, "deny", "gift cards are for members, within 14 days"),
+        ("gift_card", source(paid_at=datetime(2024, 5, 3)), 1, "permit", ""),
+        ("gift_card", source(None, paid_at=datetime(2024, 5, 3)), 1, "undetermined", ""),
+        ("exchange", source(None), 1, "permit", ""),
+        ("exchange", source("none", paid_at=datetime(2024, 3, 1)), 1, "deny", "only members exchange after 30 days"),
     ],
 )
 def test_examples_of_the_page(name: str, facts: Table, amount: Any, outcome: str, because: str) -> None:

@@ -139,12 +139,12 @@ def _guards(
     vocabulary = _vocabulary(schema)
     by_function = {policy.id.replace("-", "_"): policy for policy in policies.values()}
     for file, text in folder.guards.items():
-        found, wrong = parse_guards(text, file=file, vocabulary=vocabulary)
+        found, wrong = parse_guards(text, file=file, vocabulary=vocabulary, policies=by_function)
         faults.extend(wrong)
         for function, guard in found.items():
             policy = by_function.get(function)
             if policy is None:
-                hint = "name the function after a policy id, `-` as `_`"
+                hint = "name the function after a policy id, `-` as `_`, or call it from a guard of this file"
                 faults.append(ManifestError(f"guard `{function}` enforces no policy", place=guard.place, hint=hint))
             elif policy.kind != "guard":
                 faults.append(

@@ -92,6 +92,22 @@ class BuiltIns(Operations):
                 self.spend(0)
             yield value if value.__class__ is dict else admit(value)
 
+    def do_zip(self, *lists: Any) -> Any:
+        """The first items of the lists together, then the second ones, to the end of the shortest."""
+        for values in lists:
+            if not isinstance(values, Unknown):
+                self.many("zip", values)
+        if any(isinstance(values, Unknown) for values in lists):
+            return derive("zip", lists, "list")
+        return list(zip(*lists, strict=False))
+
+    def do_enumerate(self, values: Any) -> Any:
+        """Each item with its place, counted from 0."""
+        if isinstance(values, Unknown):
+            return derive("enumerate", (values,), "list")
+        items: list[Any] = list(self.many("enumerate", values))
+        return list(enumerate(items))
+
     def gather(
         self, name: str, values: Any, body: Callable[[Any], Iterable[Any]], text: str, free: tuple[Any, ...]
     ) -> Any:

@@ -10,6 +10,7 @@ from bylaw.guard.language import (
     DATE_METHODS,
     GATHERING,
     LONGEST,
+    LOOPING,
     NODES_PER_TICK,
     TEXT_METHODS,
 )
@@ -37,8 +38,13 @@ class Calling(Reading):
         name = node.func.id
         if name in ("permit", "deny", "found", "unseen"):
             return self.fault(node, f"`{name}()` stands only after `return`", f"write `return {name}(...)`")
-        if name == "range":
-            return self.fault(node, "`range` stands only in `for x in range(...)`", "loop over it")
+        if name in LOOPING:
+            return self.fault(node, f"`{name}` stands only in `for x in {name}(...)`", "loop over it")
+        if self.is_helped(node):
+            kind = self.is_thing(node)
+            if kind is not None:
+                return self.fault(node, f"`{name}(...)` is a {kind}, not a value", f"read a field, `{name}(...).field`")
+            return self.helped(node)
         if name not in BUILT_INS - self.unavailable or self.kind(name) is not None or name in self.kinds:
             return self.fault(node, f"there is no built-in `{name}`", self.meant(name, BUILT_INS))
         if name == "done":
@@ -70,6 +76,8 @@ class Calling(Reading):
 
     def done(self, node: ast.Call) -> ast.expr:
         first = node.args[0] if len(node.args) == 1 else None
+        if isinstance(first, ast.Attribute) and first.attr == "tool" and self.is_root(first.value, self.call):
+            return self.done_by(node)
         if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
             return self.fault(
                 node, "done() takes a tool's name and its arguments", 'write done("tool", argument=value)'
@@ -87,6 +95,18 @@ class Calling(Reading):
                     name = str(keyword.arg)
                     self.fault(node, f"`{first.value}` has no argument `{name}`", self.meant(name, arguments))
         return self.run("do_done", ast.Constant(first.value), self.named(node.keywords))
+
+    def done_by(self, node: ast.Call) -> ast.expr:
+        """`done(call.tool, ...)`: earlier calls of the tool that is called."""
+        if (writes := self.vocabulary.writes) is not None:
+            arguments = frozenset[str]().union(*writes.values())
+            for keyword in node.keywords:
+                if keyword.arg not in arguments:
+                    name = str(keyword.arg)
+                    self.fault(
+                        node, f"no tool that changes something has the argument `{name}`", self.meant(name, arguments)
+                    )
+        return self.run("do_done", self.run("tool_name"), self.named(node.keywords))
 
     def method(self, node: ast.Call, func: ast.Attribute) -> ast.expr:
         name = func.attr
@@ -131,25 +151,34 @@ class Calling(Reading):
         self.scopes.pop()
         body = ast.GeneratorExp(element, generators)
         how = "distinct" if isinstance(node, ast.SetComp) else name
-        text = ast.Constant(f"{how}({ast.unparse(node)})")
+        text = ast.Constant(f"{self.label}{how}({ast.unparse(node)})")
         return self.run("gather", ast.Constant(how), source, ast.Lambda(one_argument("_it"), body), text, free)
 
     def generator(self, one: ast.comprehension, source: ast.expr | None, whole: ast.AST) -> ast.comprehension:
         if one.is_async:
             self.fault(whole, "`async` is not part of the language", "use a plain `for`")
         turns = self.turns(source if source is not None else self.loop_source(one.iter), whole)
-        self.scopes[-1][self.target(one.target)] = None
-        return ast.comprehension(
-            ast.Name(self.target(one.target), ast.Store()), turns, [self.expression(test) for test in one.ifs], 0
-        )
+        names = self.targets(one.target, one.iter)
+        self.scopes[-1].update(dict.fromkeys(names))
+        return ast.comprehension(stored(names), turns, [self.expression(test) for test in one.ifs], 0)
 
     def turns(self, source: ast.expr, body: ast.AST) -> ast.expr:
         size = sum(1 for _ in ast.walk(body))
         return self.run("turns", source, ast.Constant(1 + size // NODES_PER_TICK))
 
+    def targets(self, node: ast.expr, source: ast.expr) -> list[str]:
+        """The names of a loop: one, or as many as there are in each pair."""
+        width = _width(source)
+        if not width or not isinstance(node, ast.Tuple):
+            return [self.target(node)]
+        if len(node.elts) != width:
+            self.fault(node, f"each turn gives {width} values", f"give {width} names")
+        return [self.target(name) for name in node.elts]
+
     def target(self, node: ast.expr) -> str:
         if not isinstance(node, ast.Name):
-            self.fault(node, "a loop has one name", "loop over the records and read their parts")
+            hint = "loop over the records and read their parts, or over zip(...) or enumerate(...)"
+            self.fault(node, "a loop has one name", hint)
             return "_bad"
         self.check_new_name(node, node.id)
         return node.id
@@ -160,11 +189,20 @@ class Calling(Reading):
             if len(ends) != len(node.args) or len(ends) not in (1, 2) or node.keywords or max(map(abs, ends)) > LONGEST:
                 return self.fault(node, "range() takes constants", f"write one or two whole numbers up to {LONGEST}")
             return self.constant(range(*ends))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in LOOPING:
+            return self.paired(node, node.func.id)
         if _is_seen(node):
             return self.fault(
                 node, "`seen` stands only in the first `for` of any()", "write any(... for x in facts.X.seen(...))"
             )
         return self.expression(node)
+
+    def paired(self, node: ast.Call, name: str) -> ast.expr:
+        """`zip(...)` or `enumerate(...)`."""
+        least, most = (2, 8) if name == "zip" else (1, 1)
+        if node.keywords or not least <= len(node.args) <= most or any(isinstance(a, ast.Starred) for a in node.args):
+            return self.fault(node, f"`{name}` takes {'lists' if name == 'zip' else 'one list'}", f"write {name}(...)")
+        return self.run(f"do_{name}", *(self.expression(argument) for argument in node.args))
 
     def gathering_seen(self, name: str, node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> ast.expr:
         call = node.generators[0].iter
@@ -206,17 +244,21 @@ class Calling(Reading):
         specs = ast.Tuple(fields, ast.Load())
         lambda_ = ast.Lambda(one_argument(target), body)
         return self.run(
-            "any_seen", self.constant(entity), match, specs, lambda_, size, ast.Constant(ast.unparse(node)), free
+            "any_seen",
+            self.constant(entity),
+            match,
+            specs,
+            lambda_,
+            size,
+            ast.Constant(self.label + ast.unparse(node)),
+            free,
         )
 
     def free(self, node: ast.AST, outer: Sequence[set[str]]) -> ast.expr:
         """The names a comprehension takes from around it: with its text they say which question it asks."""
         known = set[str]().union(*outer) | self.sure
-        own = {
-            part.target.id
-            for part in ast.walk(node)
-            if isinstance(part, ast.comprehension) and isinstance(part.target, ast.Name)
-        }
+        targets = [part.target for part in ast.walk(node) if isinstance(part, ast.comprehension)]
+        own = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
         used = sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)} & known - own)
         return ast.Tuple([ast.Name(name, ast.Load()) for name in used], ast.Load())
 
@@ -224,6 +266,19 @@ class Calling(Reading):
 def one_argument(name: str) -> ast.arguments:
     """The arguments of a `lambda name: ...`."""
     return ast.arguments([], [ast.arg(name)], None, [], [], None, [])
+
+
+def stored(names: Sequence[str]) -> ast.expr:
+    """Where the turns of a loop go."""
+    stores: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+    return stores[0] if len(stores) == 1 else ast.Tuple(stores, ast.Store())
+
+
+def _width(source: ast.expr) -> int:
+    """How many values each turn of `zip` or `enumerate` gives; 0 for other loops."""
+    if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Name):
+        return 0
+    return {"zip": len(source.args), "enumerate": 2}.get(source.func.id, 0)
 
 
 def _is_seen(node: ast.expr) -> bool:

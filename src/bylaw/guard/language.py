@@ -25,6 +25,8 @@ NODES = 4_000
 """Parts of one function."""
 DEPTH = 40
 """Nesting of one function."""
+HELPERS = 64
+"""Functions that one guard calls, each counted once for each kind of things it is given."""
 LOOPS = 12
 """Loops inside one another; Python itself stops at twenty blocks."""
 UNKNOWN_TICKS = 4
@@ -102,7 +104,9 @@ TEXT_METHODS: Mapping[str, tuple[int, int]] = {
 }
 DATE_METHODS: Mapping[str, tuple[int, int]] = {"weekday": (0, 0), "isoformat": (0, 0)}
 DATE_PARTS = frozenset(("year", "month", "day", "hour", "minute", "days"))
-RESERVED = BUILT_INS | {"call", "facts", "permit", "deny", "found", "unseen", "range", "history"}
+LOOPING = frozenset(("range", "zip", "enumerate"))
+"""What stands only after the `in` of a `for`."""
+RESERVED = BUILT_INS | LOOPING | {"call", "facts", "permit", "deny", "found", "unseen", "history"}
 
 REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.While: ("`while` is not part of the language", "loop over a list with `for`"),
@@ -114,7 +118,7 @@ REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.AsyncFunctionDef: ("`async` is not part of the language", "write `def`"),
     ast.Await: ("`await` is not part of the language", "remove it"),
     ast.Match: ("`match` is not part of the language", "use if/elif/else"),
-    ast.FunctionDef: ("a function inside a guard is not allowed", "write its body in place"),
+    ast.FunctionDef: ("a function inside a function is not allowed", "write it at the top of the file"),
     ast.ClassDef: ("`class` is not part of the language", "remove it"),
     ast.Import: ("`import` is not part of the language", "use the built-ins"),
     ast.ImportFrom: ("`import` is not part of the language", "use the built-ins"),

@@ -3,12 +3,13 @@
 import ast
 import io
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from bylaw.errors import GuardError
+from bylaw.guard.helper import FileHelpers
 from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary
 from bylaw.guard.statement import Statements
 
@@ -25,10 +26,16 @@ class Branch(Struct, frozen=True):
 class Guard:
     """A compiled guard: permits or denies one call under one policy."""
 
-    __slots__ = ("_covering", "_node", "_vocabulary", "branches", "file", "function", "line", "name")
+    __slots__ = ("_covering", "_helpers", "_node", "_vocabulary", "branches", "file", "function", "line", "name")
 
     def __init__(
-        self, node: ast.FunctionDef, file: str, vocabulary: Vocabulary, made: Statements, function: Any
+        self,
+        node: ast.FunctionDef,
+        file: str,
+        vocabulary: Vocabulary,
+        made: Statements,
+        function: Any,
+        helpers: FileHelpers | None = None,
     ) -> None:
         self.name = node.name
         self.file = file
@@ -36,6 +43,7 @@ class Guard:
         self.function: Callable[..., Any] = function
         self.branches = [Branch(index, line, kind) for index, (line, kind) in enumerate(made.branches)]
         self._node = node
+        self._helpers = helpers
         self._vocabulary = vocabulary
         self._covering: Callable[..., Any] | None = None
 
@@ -43,6 +51,13 @@ class Guard:
     def place(self) -> str:
         """`file:line` of its definition."""
         return f"{self.file}:{self.line}"
+
+    def _nodes(self) -> Iterator[ast.AST]:
+        """Every part of it, and of the functions it calls."""
+        yield from ast.walk(self._node)
+        if self._helpers is not None:
+            for name in sorted(self._helpers.used):
+                yield from ast.walk(self._helpers.nodes[name])
 
     @property
     def denials(self) -> list[str]:
@@ -57,13 +72,16 @@ class Guard:
         """The arguments of the call that it reads as the key of a thing, and those that it reads as values."""
         call, facts = (argument.arg for argument in self._node.args.args)
         keys: set[int] = set()
-        for node in ast.walk(self._node):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                named = node.func.value
-                if isinstance(named, ast.Name) and named.id == facts:
+        shared = self._helpers.used if self._helpers is not None else ()
+        for node in self._nodes():
+            if isinstance(node, ast.Call):
+                named = node.func.value if isinstance(node.func, ast.Attribute) else None
+                # What a shared function is given is nearly always the key of a thing.
+                is_shared = isinstance(node.func, ast.Name) and node.func.id in shared
+                if is_shared or (isinstance(named, ast.Name) and named.id == facts):
                     keys.update(id(part) for argument in node.args for part in ast.walk(argument))
         read: tuple[set[str], set[str]] = (set(), set())
-        for node in ast.walk(self._node):
+        for node in self._nodes():
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == call:
                 read[id(node) not in keys].add(node.attr)
         return frozenset(read[0]), frozenset(read[1])
@@ -71,7 +89,7 @@ class Guard:
     @property
     def facts(self) -> frozenset[str]:
         """The names after a dot that it reads, with those of the entities it names: `Request.reason`."""
-        nodes = [node for node in ast.walk(self._node) if isinstance(node, ast.Attribute)]
+        nodes = [node for node in self._nodes() if isinstance(node, ast.Attribute)]
         facts = self._node.args.args[1].arg
         entities = {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == facts}
         return frozenset(f"{entity}.{node.attr}" for entity in entities for node in nodes)
@@ -80,6 +98,7 @@ class Guard:
         """The same function, noting the branches it takes; made when first asked for."""
         if self._covering is None:
             made = Statements(self.file, self._vocabulary, cover=True)
+            made.helpers = FileHelpers(self._helpers.nodes) if self._helpers else None
             self._covering = made.function(self._node, ("call", "facts"))
             assert self._covering is not None
         return self._covering
@@ -88,17 +107,43 @@ class Guard:
         return f"<guard {self.name} at {self.place}>"
 
 
-def parse_guards(text: str, *, file: str, vocabulary: Vocabulary) -> tuple[dict[str, Guard], list[GuardError]]:
-    """The guards of one file by name, and all its faults; a guard with a fault is not among them."""
+def parse_guards(
+    text: str, *, file: str, vocabulary: Vocabulary, policies: Collection[str] = ()
+) -> tuple[dict[str, Guard], list[GuardError]]:
+    """The guards of one file by name, and all its faults; a guard with a fault is not among them.
+
+    Functions that others of the file call are shared by its guards, unless `policies` names them as guards.
+    """
     functions, faults = functions_of(text, file=file)
+    shared = _shared(functions, policies)
+    used: set[str] = set()
     guards: dict[str, Guard] = {}
     for node in functions:
+        if node.name in shared:
+            continue
+        helpers = FileHelpers(shared)
         made = Statements(file, vocabulary)
+        made.helpers = helpers
         function = made.function(node, ("call", "facts"))
-        faults.extend(made.faults)
+        faults.extend(fault for fault in made.faults if str(fault) not in {str(known) for known in faults})
+        used |= helpers.used
         if function is not None:
-            guards[node.name] = Guard(node, file, vocabulary, made, function)
+            guards[node.name] = Guard(node, file, vocabulary, made, function, helpers)
+    for name in sorted(shared.keys() - used):
+        hint = "call it from a guard of this file, or remove it"
+        faults.append(_fault(f"no guard calls `{name}`", file, shared[name].lineno, hint))
     return guards, sorted(faults, key=_line)
+
+
+def _shared(functions: Sequence[ast.FunctionDef], policies: Collection[str]) -> dict[str, ast.FunctionDef]:
+    """The functions that others of the file call: no guards, but called by guards."""
+    called = {
+        part.func.id
+        for node in functions
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id != node.name
+    }
+    return {node.name: node for node in functions if node.name in called and node.name not in policies}
 
 
 def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[GuardError]]:

@@ -2,9 +2,10 @@
 
 import ast
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from bylaw.facts.entity import EXISTS, Entity, Field, Origin
-from bylaw.guard.scope import Scope
+from bylaw.guard.scope import Helper, Scope
 
 
 class Spec:
@@ -46,6 +47,8 @@ class Reading(Scope):
                 self.fault(node, f"`{node.id}` may have no value here", "give it one before the `if` or `for`")
             return self.vocabulary.entities[entity], ast.copy_location(ast.Name(node.id, ast.Load()), node)
         if isinstance(node, ast.Call):
+            if (given := self.is_thing(node)) is not None and isinstance(node.func, ast.Name):
+                return self.vocabulary.entities[given], ast.copy_location(self.helped(node), node)
             entity = self.entity(node.func)
             return None if entity is None else (entity, ast.copy_location(self.key(node, entity), node))
         entity = self.entity(node)
@@ -67,7 +70,51 @@ class Reading(Scope):
             return func.attr
         if isinstance(node, ast.Name):
             return self.kind(node.id)
-        return None
+        helper = self.helper(node) if self.is_helped(node) else None
+        return helper.kind if helper is not None else None
+
+    def is_helped(self, node: ast.expr) -> TypeGuard[ast.Call]:
+        """Whether `node` calls a function of the file."""
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and self.helpers is not None
+            and node.func.id in self.helpers.nodes
+        )
+
+    def helper(self, node: ast.Call) -> Helper | None:
+        """The function of the file that is called, translated for what it is given; None where something is wrong.
+
+        `call` and `facts` are given under their own names, and are then what they are in a guard.
+        """
+        assert self.helpers is not None
+        assert isinstance(node.func, ast.Name)
+        name = node.func.id
+        parameters = [argument.arg for argument in self.helpers.nodes[name].args.args]
+        if node.keywords or len(node.args) != len(parameters):
+            hint = f"write {name}({', '.join(parameters)})"
+            self.fault(node, f"`{name}` takes {len(parameters)} arguments in order", hint)
+            return None
+        for parameter, argument in zip(parameters, node.args, strict=True):
+            given = next((root for root in (self.call, self.facts) if self.is_root(argument, root)), "")
+            if given != (parameter if parameter in ("call", "facts") else ""):
+                hint = "give `call` and `facts` under their own names"
+                self.fault(node, f"`{name}` takes `{parameter}` here", hint)
+                return None
+        return self.helpers.find(self, node, [self.is_thing(value) for value in self.given(node)])
+
+    def given(self, node: ast.Call) -> list[ast.expr]:
+        """What a function of the file is given besides `call` and `facts`."""
+        return [value for value in node.args if not (self.is_root(value, self.call) or self.is_root(value, self.facts))]
+
+    def helped(self, node: ast.Call) -> ast.expr:
+        """The call of a function of the file."""
+        found = self.helper(node)
+        things = [(value, self.thing(value)) for value in self.given(node)]
+        values = [thing[1] if thing else self.expression(value) for value, thing in things]
+        if found is None:
+            return ast.Constant(None)
+        return ast.Call(self.constant(found.called), [ast.Name("_", ast.Load()), *values], [])
 
     def key(self, node: ast.Call, entity: Entity) -> ast.expr:
         parts: dict[str, ast.expr] = {}

@@ -2,11 +2,30 @@
 
 import ast
 import difflib
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from bylaw.errors import GuardError
 from bylaw.guard.language import REFUSED, RESERVED, Vocabulary
+
+
+class Helper(Protocol):
+    """A translated function that guards call."""
+
+    kind: str | None
+    """The entity that it gives, where it gives a thing."""
+    called: Any
+    """What the compiled code calls."""
+
+
+class Helpers(Protocol):
+    """The functions of a file that its guards call."""
+
+    nodes: Mapping[str, ast.FunctionDef]
+
+    def find(self, scope: "Scope", node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
+        """The one that `node` calls, translated for arguments of these kinds; None where it has faults."""
+        ...
 
 
 class Scope:
@@ -30,6 +49,9 @@ class Scope:
         self.history = ""
         self.unavailable: frozenset[str] = frozenset()
         """Built-ins that have no meaning in this kind of function."""
+        self.helpers: Helpers | None = None
+        self.label = ""
+        """Says which question is asked, where the same words ask another for things of another kind."""
 
     def expression(self, node: ast.expr) -> ast.expr:
         """The instrumented expression; the last class of the chain says how."""
@@ -86,5 +108,7 @@ class Scope:
     def check_new_name(self, node: ast.AST, name: str) -> None:
         if name in RESERVED or name in (self.call, self.facts, self.history):
             self.fault(node, f"`{name}` has a meaning already", "choose another name")
+        elif self.helpers is not None and name in self.helpers.nodes:
+            self.fault(node, f"`{name}` is a function of this file", "choose another name")
         elif name.startswith("_"):
             self.fault(node, f"`{name}` begins with an underscore", "choose another name")

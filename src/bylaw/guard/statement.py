@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bylaw.guard.calling import stored
 from bylaw.guard.expression import Expressions
 from bylaw.guard.language import BINARY, LOOPS, NODES_PER_TICK
 
@@ -14,6 +15,8 @@ class Statements(Expressions):
     answers: Sequence[str] = ("permit", "deny")
     parameters: frozenset[str] = frozenset()
     """Names of the function's own that hold values: the records a predicate speaks of."""
+    order: Sequence[str] = ()
+    """The same as they are given, where that is not by name."""
     loops = 0
 
     def function(self, node: ast.FunctionDef, parameters: Sequence[str]) -> Callable[..., Any] | None:
@@ -46,7 +49,7 @@ class Statements(Expressions):
     def _compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
         size = 1 + sum(1 for _ in ast.walk(node)) // NODES_PER_TICK
         start = ast.Expr(self.run("spend", ast.Constant(size)))
-        named = [*sorted(self.parameters)]
+        named = self.order or sorted(self.parameters)
         arguments = ast.arguments([], [ast.arg(name) for name in ["_", *named]], None, [], [], None, [])
         made = ast.FunctionDef("guard", arguments, [start, *body], [], None)
         module = ast.Module([made], [])
@@ -76,8 +79,10 @@ class Statements(Expressions):
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     self.note_name(statement, name, self.is_thing(value))
-                case ast.For(target=ast.Name(id=name)):
-                    self.note_name(statement, name, None)
+                case ast.For():
+                    for name in ast.walk(statement.target):
+                        if isinstance(name, ast.Name):
+                            self.note_name(statement, name.id, None)
                     self.collect(statement.body)
                 case ast.If():
                     self.collect(statement.body)
@@ -219,17 +224,17 @@ class Statements(Expressions):
         if node.orelse:
             self.fault(node.orelse[0], "`else` after `for` is not part of the language", "set a name before the loop")
         turns = self.turns(self.loop_source(node.iter), node)
-        name = self.target(node.target)
+        names = self.targets(node.target, node.iter)
         entered = self.branch(node, "loop")
         before = set(self.sure)
-        self.sure.add(name)
+        self.sure.update(names)
         self.loops += 1
         if self.loops > LOOPS:
             self.fault(node, "loops are nested too deep", f"at most {LOOPS} stand in one another")
         body = [*self.covering(entered), *self.block(node.body)]
         self.loops -= 1
         self.sure = before
-        return [ast.For(ast.Name(name, ast.Store()), turns, body, [])]
+        return [ast.For(stored(names), turns, body, [])]
 
     def covering(self, branch: int) -> list[ast.stmt]:
         return [ast.Expr(self.run("cover", ast.Constant(branch)))] if self.cover else []

@@ -1,0 +1,102 @@
+"""Functions that the guards of a file share: the same language, giving a value or a thing in place of an answer.
+
+Each is translated once for each kind of things it is given, so that `order.total` is checked as in a guard.
+"""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from bylaw.guard.language import HELPERS, RESERVED, Vocabulary
+from bylaw.guard.scope import Scope
+from bylaw.guard.statement import Statements
+
+
+class Translated(Statements):
+    """One function, translated for arguments of certain kinds."""
+
+    answers = ()
+
+    def __init__(self, file: str, vocabulary: Vocabulary, *, cover: bool) -> None:
+        super().__init__(file, vocabulary, cover=cover)
+        self.gives: str | None = None
+        self.has_given = False
+
+    def answer(self) -> str:
+        return "a value"
+
+    def prepare(self, node: ast.FunctionDef, kinds: Sequence[str | None]) -> None:
+        names = [argument.arg for argument in node.args.args]
+        self.call, self.facts = (root if root in names else "" for root in ("call", "facts"))
+        self.order = [name for name in names if name not in ("call", "facts")]
+        self.kinds.update(zip(self.order, kinds, strict=True))
+        self.sure.update(self.order)
+        shown = ", ".join(kind or "" for kind in kinds)
+        self.label = f"{node.name}({shown}): " if any(kinds) else ""
+
+    def returning(self, node: ast.Return) -> list[ast.stmt]:
+        branch = self.branch(node, "return")
+        if node.value is None:
+            self.fault(node, "a return gives a value", "write return value")
+            return []
+        func = node.value.func if isinstance(node.value, ast.Call) else None
+        if isinstance(func, ast.Name) and func.id in ("permit", "deny"):
+            self.fault(node, f"only a guard says `{func.id}`", "return a value, and let the guard answer by it")
+            return []
+        thing = self.thing(node.value)
+        kind = thing[0].name if thing else None
+        if self.has_given and kind != self.gives:
+            self.fault(node, "this function gives different kinds of things", "write a function for each")
+        self.has_given, self.gives = True, kind
+        return [*self.covering(branch), ast.Return(thing[1] if thing else self.expression(node.value))]
+
+
+class Helper:
+    """A translated function that guards call."""
+
+    __slots__ = ("called", "kind")
+
+    def __init__(self, kind: str | None, called: Callable[..., Any]) -> None:
+        self.kind = kind
+        self.called = called
+
+
+class FileHelpers:
+    """The functions that one guard may call, translated when they are called."""
+
+    def __init__(self, nodes: Mapping[str, ast.FunctionDef]) -> None:
+        self.nodes = nodes
+        self.used: set[str] = set()
+        self._made: dict[tuple[str, tuple[str | None, ...]], Helper | None] = {}
+        self._open: list[str] = []
+
+    def find(self, scope: Scope, node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
+        """The function that `node` calls, translated for arguments of these kinds; None where it has faults."""
+        assert isinstance(node.func, ast.Name)
+        name = node.func.id
+        self.used.add(name)
+        if name in self._open:
+            scope.fault(node, f"`{name}` calls itself", "loop over a list with `for`")
+            return None
+        known = (name, tuple(kinds))
+        if known not in self._made:
+            if len(self._made) == HELPERS:
+                scope.fault(node, f"a guard calls more than {HELPERS} functions", "split the policy")
+                return None
+            self._open.append(name)
+            self._made[known] = self._translated(scope, self.nodes[name], kinds)
+            self._open.pop()
+        return self._made[known]
+
+    def _translated(self, scope: Scope, node: ast.FunctionDef, kinds: Sequence[str | None]) -> Helper | None:
+        made = Translated(scope.file, scope.vocabulary, cover=scope.cover)
+        made.helpers = self
+        made.branches = scope.branches
+        if node.name in RESERVED:
+            made.fault(node, f"`{node.name}` has a meaning already", "choose another name")
+        made.prepare(node, kinds)
+        function = made.function(node, [argument.arg for argument in node.args.args])
+        for fault in made.faults:
+            if str(fault) not in {str(known) for known in scope.faults}:
+                scope.faults.append(fault)
+        return None if function is None else Helper(made.gives, function)
