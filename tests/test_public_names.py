@@ -7,8 +7,8 @@ import bylaw
 import bylaw.audit
 
 PROMISED = {
-    "BylawError", "Call", "CallVerdict", "Judgement", "Message", "Pack", "Result", "Session", "Trajectory",
-    "load_pack", "read",
+    "BylawError", "Call", "CallVerdict", "CheckReport", "Conversation", "Judgement", "Message", "Pack", "Result",
+    "Trajectory", "Verdicts", "check", "load_pack", "read", "verdicts",
 }  # fmt: skip
 
 

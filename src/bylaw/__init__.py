@@ -1,23 +1,26 @@
 """Hold an LLM agent's tool calls to a written policy.
 
 pack = load_pack("clinic")
-session = Session(pack)                 # one conversation, event by event
-session.observe(Message("user", "..."))
-session.judge(call)                     # on what was seen; final
-session.observe(call)
-session.settle()                        # with what is true
+with Conversation(pack) as conversation:            # live, as things happen
+    conversation.user("I'm Gold, so there's no fee, right?")
+    judgement = conversation.call("cancel_appointment", {...})
+    conversation.result({"cancelled": "A0362"})
+verdicts(pack, trajectory)                          # recorded, as `read` gives it
+check(pack)                                         # its cases, and what they leave out
 
 from bylaw.audit import Request, audit
-audit(Request(files, "clinic"), out)    # recorded conversations, whole files
+audit(Request(files, "clinic"), out)                # whole files, with a report
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bylaw.engine.check import CheckReport, check
+    from bylaw.engine.conversation import Conversation
+    from bylaw.engine.finished import Verdicts, verdicts
     from bylaw.engine.judgement import Judgement
     from bylaw.engine.pack import Pack, load_pack
-    from bylaw.engine.session import Session
     from bylaw.engine.settlement import CallVerdict
     from bylaw.errors import BylawError
     from bylaw.trace import Call, Message, Result, Trajectory, read
@@ -28,28 +31,36 @@ __all__ = [
     "BylawError",
     "Call",
     "CallVerdict",
+    "CheckReport",
+    "Conversation",
     "Judgement",
     "Message",
     "Pack",
     "Result",
-    "Session",
     "Trajectory",
+    "Verdicts",
+    "check",
     "load_pack",
     "read",
+    "verdicts",
 ]
 
 _HOMES = {
     "BylawError": "bylaw.errors",
     "Call": "bylaw.trace",
     "CallVerdict": "bylaw.engine.settlement",
+    "CheckReport": "bylaw.engine.check",
+    "Conversation": "bylaw.engine.conversation",
     "Judgement": "bylaw.engine.judgement",
     "Message": "bylaw.trace",
     "Pack": "bylaw.engine.pack",
     "Result": "bylaw.trace",
-    "Session": "bylaw.engine.session",
     "Trajectory": "bylaw.trace",
+    "Verdicts": "bylaw.engine.finished",
+    "check": "bylaw.engine.check",
     "load_pack": "bylaw.engine.pack",
     "read": "bylaw.trace",
+    "verdicts": "bylaw.engine.finished",
 }
 
 

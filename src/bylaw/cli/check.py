@@ -1,5 +1,6 @@
 """`bylaw check`: is this pack sound? Loads it, runs its cases, shows what covers each sentence."""
 
+import json
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from bylaw.cli.console import open_console
-from bylaw.engine.case import CaseResult, run_cases, untested
-from bylaw.engine.coverage import Covered, cover
-from bylaw.engine.pack import Pack, load_pack
-from bylaw.errors import BylawError
+from bylaw.engine.check import CheckReport, check
+from bylaw.engine.coverage import Covered
+from bylaw.engine.pack import load_pack
 from bylaw.policy.folder import find_folder, read_folder
-from bylaw.rule.lint import lint
 
 
 @click.command("check")
@@ -26,70 +25,57 @@ from bylaw.rule.lint import lint
     help="The policy document, where the pack only names it.",
 )
 @click.option("--sentences", is_flag=True, help="List every sentence with what covers it.")
-def check_command(pack: str, document: Path | None, sentences: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON, one report a line.")
+def check_command(pack: str, document: Path | None, sentences: bool, as_json: bool) -> int:
     """Check a pack: load it, run every case, report coverage."""
     root = find_folder(pack)
     variants: list[dict[str, Any]] = read_folder(root).manifest.data.get("variants") or []
     names = [root / str(variant["name"]) for variant in variants] if variants else [root]
     console = open_console()
-    sound = [_check(load_pack(name, document=document), console, sentences) for name in names]
-    return 0 if all(sound) else 1
+    reports = [check(load_pack(name, document=document)) for name in names]
+    for report in reports:
+        if as_json:
+            print(json.dumps(report.record(), ensure_ascii=False))
+        else:
+            _tell(report, console, sentences)
+    return 0 if all(report.is_sound for report in reports) else 1
 
 
-def _check(pack: Pack, console: Console, sentences: bool) -> bool:
-    console.print(Text(f"{pack.name} {pack.version}  {pack.digest[:12]}", style="bold"))
-    coverage: dict[str, set[int]] = {}
-    results = list(run_cases(pack, coverage))
-    outcomes = [result for result in results if isinstance(result, CaseResult)]
-    faults = [result for result in results if isinstance(result, BylawError)]
-    failed = [outcome for outcome in outcomes if not outcome.passed]
-    for fault in faults:
+def _tell(report: CheckReport, console: Console, sentences: bool) -> None:
+    console.print(Text(f"{report.pack} {report.version}  {report.digest[:12]}", style="bold"))
+    for fault in report.faults:
         _say(console, f"{fault.code} {fault}", indent=2, style="red")
-    for outcome in failed:
-        _say(console, f"{outcome.place}: {outcome.policy}: {outcome.note}", indent=2, style="red")
-        _say(console, f"want {outcome.want}, got {outcome.got}", indent=4)
-    console.print(f"cases: {len(outcomes) - len(failed)} of {len(outcomes)} as wanted", markup=False)
-    bare = untested(outcomes, pack)
-    if bare:
-        _say(console, f"without both a permit and a deny case: {', '.join(bare)}", style="red")
-    _branches(pack, coverage, console)
-    wrong = _rules(pack, console)
-    _sentences(pack, console, sentences)
-    if pack.stale:
-        _say(console, f"stale, the document changed under: {', '.join(pack.stale)}", style="red")
-    return not (faults or failed or bare or wrong or pack.stale)
-
-
-def _rules(pack: Pack, console: Console) -> bool:
-    """Whether the rules contradict, repeat or block one another."""
-    book = pack.book
-    if not book.rules:
-        return False
-    ways = [name for name, predicate in book.predicates.items() if predicate.way]
-    found = lint(book.rules, actions=book.actions, ways=ways)
-    console.print(f"rules: {len(book.rules)}; faults found between them: {len(found)}", markup=False)
-    for finding in found:
+    for case in report.failed:
+        _say(console, f"{case.place}: {case.policy}: {case.note}", indent=2, style="red")
+        _say(console, f"want {case.want}, got {case.got}", indent=4)
+    right = len(report.cases) - len(report.failed)
+    console.print(f"cases: {right} of {len(report.cases)} as wanted", markup=False)
+    if report.untested:
+        _say(console, f"without both a permit and a deny case: {', '.join(report.untested)}", style="red")
+    _branches(report, console)
+    if report.rules:
+        console.print(f"rules: {report.rules}; faults found between them: {len(report.conflicts)}", markup=False)
+    for finding in report.conflicts:
         _say(console, f"{finding.kind}: {finding.message}", indent=2, style="red")
-    return bool(found)
+    _sentences(report, console, sentences)
+    if report.stale:
+        _say(console, f"stale, the document changed under: {', '.join(report.stale)}", style="red")
 
 
-def _branches(pack: Pack, coverage: dict[str, set[int]], console: Console) -> None:
-    total = sum(len(guard.branches) for guard in pack.guards.values())
-    taken = sum(len(coverage.get(name, ())) for name in pack.guards)
-    console.print(f"guard branches: {taken} of {total} taken by a case", markup=False)
-    for name, guard in pack.guards.items():
-        missed = [branch for index, branch in enumerate(guard.branches) if index not in coverage.get(name, ())]
-        if missed:
-            places = ", ".join(f"line {branch.line} {branch.kind}" for branch in missed)
-            _say(console, f"{name}: not taken: {places}", indent=2, style="yellow")
+def _branches(report: CheckReport, console: Console) -> None:
+    taken = report.branches - len(report.untaken)
+    console.print(f"guard branches: {taken} of {report.branches} taken by a case", markup=False)
+    missed: dict[str, list[str]] = {}
+    for branch in report.untaken:
+        missed.setdefault(branch.policy, []).append(f"line {branch.line} {branch.kind}")
+    for name, places in missed.items():
+        _say(console, f"{name}: not taken: {', '.join(places)}", indent=2, style="yellow")
 
 
-def _sentences(pack: Pack, console: Console, every: bool) -> None:
-    for policy in pack.policies.values():
-        if policy.unenforced is not None:
-            why = f"{policy.unenforced.reason}; accepted by {policy.unenforced.accepted_by}"
-            _say(console, f"unenforced: {policy.id} ({why})", style="yellow")
-    covered = cover(pack)
+def _sentences(report: CheckReport, console: Console, every: bool) -> None:
+    for name, reason, who in report.unenforced:
+        _say(console, f"unenforced: {name} ({reason}; accepted by {who})", style="yellow")
+    covered = report.sentences
     if not covered:
         console.print("document not at hand: give --document for coverage by sentence", markup=False)
         return

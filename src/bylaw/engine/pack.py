@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
 from msgspec import Struct
@@ -59,6 +60,22 @@ class Pack(Struct, frozen=True, dict=True):
     def ready_rules(self) -> ReadyRules:
         """The rules, made ready once for all conversations."""
         return ReadyRules(self.book, self.schema.tools)
+
+    @staticmethod
+    def from_files(files: Mapping[str, str]) -> "Pack":
+        """A pack from texts, each under its name in the folder (`pack.yaml`, `guards/orders.py`)."""
+        with TemporaryDirectory(prefix="bylaw-") as folder:
+            root = Path(folder).resolve()
+            for name, text in files.items():
+                path = (root / name).resolve()
+                if not path.is_relative_to(root) or path == root:
+                    raise UsageError(f"`{name}` does not name a file of a pack", hint="such as `guards/orders.py`")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            return load_pack(root)
+
+    def __repr__(self) -> str:
+        return f"<pack {self.name} {self.version}: {len(self.policies)} policies, {len(self.schema.tools)} tools>"
 
     def changed_in(self, text: Document) -> tuple[str, ...]:
         """Policies whose cited sentences do not all stand in `text`; none where not a single cited sentence does."""

@@ -39,7 +39,7 @@ class _Tables:
 
     def __init__(self, path: Path, schema: Schema) -> None:
         self._schema = schema
-        self._base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        self._base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self._base.row_factory = sqlite3.Row
         self._cache: dict[tuple[str, Key], Record | NoValue] = {}
         try:

@@ -72,6 +72,10 @@ class Transcript:
             content = read_content(content)
         self.events.append(Result(step, content, error, captured, tool, agent, self.time))
 
+    def waits_for(self, id: str = "") -> bool:
+        """Whether a call, or the call of this id, still waits for its result."""
+        return any(not id or call.id == id for call in self._open.values())
+
     def is_open(self, step: int) -> bool:
         """Whether the call at `step` still waits for its result."""
         return step in self._open

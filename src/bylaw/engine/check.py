@@ -1,0 +1,127 @@
+"""Whether a pack is sound: its cases, the branches they take, its rules among each other, the sentences it covers."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.engine.case import CaseResult, run_cases, untested
+from bylaw.engine.coverage import Covered, cover
+from bylaw.engine.pack import Pack
+from bylaw.errors import BylawError
+from bylaw.rule.lint import LintFinding, lint
+
+
+class Untaken(Struct, frozen=True):
+    """A branch of a guard that no case takes."""
+
+    policy: str
+    file: str
+    line: int
+    kind: str
+
+
+class CheckReport(Struct, frozen=True):
+    """What a check of one pack found."""
+
+    pack: str
+    version: str
+    digest: str
+    cases: tuple[CaseResult, ...]
+    faults: tuple[BylawError, ...]
+    """Cases that cannot be run as they are written."""
+    untested: tuple[str, ...]
+    """Guards that lack a case that permits or one that denies."""
+    branches: int
+    untaken: tuple[Untaken, ...]
+    rules: int
+    conflicts: tuple[LintFinding, ...]
+    """Rules that contradict, repeat or block one another."""
+    sentences: tuple[Covered, ...]
+    """Every sentence of the document; none where it is not at hand."""
+    unenforced: tuple[tuple[str, str, str], ...]
+    """Policies that nothing enforces: id, reason, who accepted it."""
+    stale: tuple[str, ...]
+    """Policies whose sentence no longer stands in the document."""
+
+    @property
+    def failed(self) -> tuple[CaseResult, ...]:
+        """The cases that did not come out as wanted."""
+        return tuple(case for case in self.cases if not case.passed)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing was found that has to be mended."""
+        return not (self.faults or self.failed or self.untested or self.conflicts or self.stale)
+
+    def record(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "pack": self.pack,
+            "version": self.version,
+            "digest": self.digest,
+            "sound": self.is_sound,
+            "cases": [
+                {name: getattr(case, name) for name in ("place", "policy", "note", "want", "got", "passed")}
+                for case in self.cases
+            ],
+            "faults": [
+                {"code": fault.code, "place": fault.place, "message": fault.message, "hint": fault.hint}
+                for fault in self.faults
+            ],
+            "untested": list(self.untested),
+            "branches": {"all": self.branches, "taken": self.branches - len(self.untaken)},
+            "untaken": [
+                {"policy": branch.policy, "place": f"{branch.file}:{branch.line}", "branch": branch.kind}
+                for branch in self.untaken
+            ],
+            "rules": self.rules,
+            "conflicts": [{"kind": found.kind, "message": found.message} for found in self.conflicts],
+            "sentences": [
+                {
+                    "line": covered.sentence.line,
+                    "text": covered.sentence.text,
+                    "state": covered.state,
+                    "policies": [policy.id for policy in covered.policies],
+                }
+                for covered in self.sentences
+            ],
+            "unenforced": [{"policy": name, "reason": why, "accepted_by": who} for name, why, who in self.unenforced],
+            "stale": list(self.stale),
+        }
+
+    def __repr__(self) -> str:
+        state = "sound" if self.is_sound else "not sound"
+        right = len(self.cases) - len(self.failed)
+        return f"<check of {self.pack} {self.version}: {state}, {right} of {len(self.cases)} cases as wanted>"
+
+
+def check(pack: Pack) -> CheckReport:
+    """Run every case of a pack, and look for what nothing tests, covers or can keep."""
+    taken: dict[str, set[int]] = {}
+    results = list(run_cases(pack, taken))
+    cases = tuple(result for result in results if isinstance(result, CaseResult))
+    ways = [name for name, predicate in pack.book.predicates.items() if predicate.way]
+    return CheckReport(
+        pack.name,
+        pack.version,
+        pack.digest,
+        cases,
+        tuple(result for result in results if isinstance(result, BylawError)),
+        tuple(untested(cases, pack)),
+        sum(len(guard.branches) for guard in pack.guards.values()),
+        tuple(
+            Untaken(name, guard.file, branch.line, branch.kind)
+            for name, guard in pack.guards.items()
+            for index, branch in enumerate(guard.branches)
+            if index not in taken.get(name, ())
+        ),
+        len(pack.book.rules),
+        tuple(lint(pack.book.rules, actions=pack.book.actions, ways=ways)) if pack.book.rules else (),
+        tuple(cover(pack)),
+        tuple(
+            (policy.id, policy.unenforced.reason, policy.unenforced.accepted_by)
+            for policy in pack.policies.values()
+            if policy.unenforced is not None
+        ),
+        pack.stale,
+    )

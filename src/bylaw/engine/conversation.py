@@ -1,0 +1,179 @@
+"""A live conversation under a pack: say what happens as it happens, and hear what pack and evidence say of each call.
+
+Turns, ids and the pairing of results with calls are kept here; `Session` below it takes finished events.
+"""
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from msgspec.structs import replace
+
+from bylaw.engine.conduct import RuleFinding
+from bylaw.engine.finished import is_judged
+from bylaw.engine.judgement import Judgement
+from bylaw.engine.pack import Pack, load_pack
+from bylaw.engine.session import Mode, Session
+from bylaw.engine.settlement import CallVerdict
+from bylaw.errors import UsageError
+from bylaw.facts.world import World
+from bylaw.trace.event import Call, Event
+from bylaw.trace.messages import follow_messages
+from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.transcript import Transcript
+
+
+class Conversation:
+    """One conversation in progress.
+
+    A call is judged when it is made known with `call`, on what the agent had seen before its turn. It counts as made
+    unless `refuse` says otherwise before anything else happens.
+    """
+
+    def __init__(
+        self,
+        pack: Pack | str | Path,
+        *,
+        id: str = "",
+        world: World | None = None,
+        mode: Mode = "hindsight",
+        context: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
+        self.id = id
+        self._session = Session(self.pack, world=world, mode=mode, context=context)
+        self._script = Transcript()
+        self._taken = 0
+        """How many of the events so far the session has taken in."""
+        self._judged: Judgement | None = None
+        """The call that was judged last and may yet be refused."""
+        self._speaker = ""
+        """Whose turn it is: `agent`, `user`, `tool`, or nobody's yet."""
+        self._held = False
+        """Everything belongs to one turn until it is let go."""
+
+    def user(self, text: str, *, time: float | None = None) -> None:
+        """The user said something."""
+        self._begin("user", time)
+        self._script.say("user", text)
+        self._take()
+
+    def agent(self, text: str, *, time: float | None = None) -> None:
+        """The agent said something; calls that follow without a word or a result between are of the same turn."""
+        self._begin("agent", time, anew=True)
+        self._script.say("agent", text)
+        self._take()
+
+    def call(self, tool: str, arguments: Mapping[str, Any], *, id: str = "", time: float | None = None) -> Judgement:
+        """The agent wants to make a call: what guards and rules say of it.
+
+        Calls that follow each other were made side by side. Where the first one's result is in hand before the second
+        is judged, put both under `turn()`: a call does not see the results of its own turn.
+        """
+        self._begin("agent", time)
+        if id and self._script.waits_for(id):
+            raise UsageError(f"a call `{id}` still waits for its result", hint="give each call an id of its own")
+        self._script.call(tool, dict(arguments), id)
+        call = self._script.events[-1]
+        assert isinstance(call, Call)
+        self._judged = self._session.judge(call)
+        return self._judged
+
+    def result(self, content: Any, *, id: str = "", error: bool | None = None, captured: bool = True) -> None:
+        """What a tool answered: to the call with this id, or to the earliest that still waits."""
+        self._take()
+        if not self._script.waits_for(id):
+            what = f"no call `{id}` waits for a result" if id else "no call waits for a result"
+            raise UsageError(what, hint="say `call(...)` first, and give the result the call's id")
+        self._script.answer(content, id, error=error, captured=captured)
+        if not self._held:
+            self._speaker = "tool"
+        self._take()
+
+    def refuse(self) -> None:
+        """The call that was judged last is not made: it was attempted, and changes nothing.
+
+        What the agent is told in its place may follow as its `result`.
+        """
+        if self._judged is None:
+            raise UsageError("no call was judged that could still be refused", hint="refuse it right after `call(...)`")
+        call = self._judged.made.call
+        self._session.refuse(call)
+        self._script.events[-1] = replace(call, refused=True)
+        self._taken, self._judged = len(self._script.events), None
+
+    @contextmanager
+    def turn(self, text: str = "") -> Generator[Self]:
+        """One turn of the agent: what is called inside was decided at once, whatever is answered in between."""
+        self._begin("agent", None, anew=True)
+        if text:
+            self._script.say("agent", text)
+            self._take()
+        self._held = True
+        try:
+            yield self
+        finally:
+            self._held, self._speaker = False, "tool"
+
+    def messages(self, messages: Iterable[Any]) -> list[Judgement]:
+        """Whole messages, as they came from or went to a model: OpenAI's, Anthropic's or LangChain's, dicts or objects.
+
+        What guards and rules say of each of the agent's calls among them, in order.
+        """
+        self._take()
+        follow_messages(messages, self._script)
+        self._speaker = "tool"
+        judged: list[Judgement] = []
+        for event in self._script.events[self._taken :]:
+            if isinstance(event, Call) and event.by == "agent":
+                judged.append(self._session.judge(event))
+            self._session.observe(event)
+        self._taken = len(self._script.events)
+        return judged
+
+    def verdicts(self) -> list[CallVerdict]:
+        """The verdict on every call so far that changes something or that a guard binds, with what is true."""
+        self._take()
+        return [verdict for verdict in self._session.settle() if is_judged(self.pack, verdict.made.call)]
+
+    def findings(self, *, ended: bool = False) -> list[RuleFinding]:
+        """The rules broken so far; where the conversation has `ended`, also those that wait for something in vain."""
+        self._take()
+        return self._session.findings(ended=ended)
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """What has happened so far."""
+        return tuple(self._script.events)
+
+    def trajectory(self, agent: str = "") -> Trajectory:
+        """The conversation so far, as the readers give recorded ones."""
+        return Trajectory(self.id, self.events, agent)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._take()
+
+    def __repr__(self) -> str:
+        name = f" `{self.id}`" if self.id else ""
+        return f"<conversation{name} under {self.pack.name}: {len(self._script.events)} events>"
+
+    def _begin(self, speaker: str, time: float | None, *, anew: bool = False) -> None:
+        """The next event is this party's; a new turn, unless it goes on with its own."""
+        self._take()
+        self._script.time = time
+        if not self._held and (anew or speaker != self._speaker):
+            self._script.begin_turn()
+        self._speaker = speaker
+
+    def _take(self) -> None:
+        """Let the session take in what has happened since; a call that was judged has then been made."""
+        events = self._script.events
+        if self._taken < len(events):
+            self._session.observe_all(events[self._taken :])
+            self._taken = len(events)
+        self._judged = None

@@ -1,0 +1,49 @@
+"""A finished conversation held to a pack: every verdict on its calls, and every rule it broke. No files needed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.engine.conduct import RuleFinding
+from bylaw.engine.pack import Pack
+from bylaw.engine.session import Mode, Session
+from bylaw.engine.settlement import CallVerdict
+from bylaw.facts.world import World
+from bylaw.trace.event import Call
+from bylaw.trace.trajectory import Trajectory
+
+
+class Verdicts(Struct, frozen=True):
+    """What a pack says of one conversation."""
+
+    calls: tuple[CallVerdict, ...]
+    """The agent's calls that change something, or may, in order."""
+    findings: tuple[RuleFinding, ...]
+    """The rules that were broken, each once per turn."""
+
+
+def verdicts(
+    pack: Pack,
+    trajectory: Trajectory,
+    world: World | None = None,
+    *,
+    mode: Mode = "hindsight",
+    context: Mapping[str, Any] | None = None,
+) -> Verdicts:
+    """Hold a finished conversation to a pack; `world` is what was true before it began, where that is known."""
+    session = Session(pack, world=world, mode=mode, context=context)
+    observed, events = 0, trajectory.events
+    for step, event in enumerate(events):
+        if isinstance(event, Call) and event.by == "agent" and is_judged(pack, event):
+            session.observe_all(events[observed:step])
+            session.judge(event)
+            observed = step
+    session.observe_all(events[observed:])
+    return Verdicts(tuple(session.settle()), tuple(session.findings(ended=True)))
+
+
+def is_judged(pack: Pack, call: Call) -> bool:
+    """Whether a call has a verdict: it changes something, may do so for all we know, or a guard binds its tool."""
+    tool = pack.schema.tools.get(call.tool)
+    return tool is None or tool.effect == "write" or call.tool in pack.by_tool

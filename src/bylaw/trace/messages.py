@@ -1,0 +1,39 @@
+"""Messages of a live conversation, in whatever shape a framework keeps them, put into a transcript one by one."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+
+from bylaw.errors import UsageError
+from bylaw.trace.document import Malformed
+from bylaw.trace.readers.chat import ChatMessage, follow
+from bylaw.trace.readers.langchain import chat_message, is_langchain
+from bylaw.trace.transcript import Transcript
+
+
+def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
+    """Add messages to a transcript: OpenAI's, Anthropic's or LangChain's, as dicts or as the objects of their SDKs."""
+    try:
+        follow([_message(message, place) for place, message in enumerate(messages)], transcript)
+    except Malformed as error:
+        raise UsageError(str(error), hint="give messages as they went to the model") from error
+
+
+def _message(message: Any, place: int) -> ChatMessage:
+    record = _record(message)
+    if record is None:
+        kind = type(message).__name__
+        raise UsageError(f"message {place} is a `{kind}`", hint="give a dict, or an object with `model_dump`")
+    if is_langchain(record):
+        return chat_message(record)
+    try:
+        return msgspec.convert(record, ChatMessage)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"message {place} is malformed: {error}") from error
+
+
+def _record(message: Any) -> dict[str, Any] | None:
+    dump = getattr(message, "model_dump", None)
+    record: Any = dump(mode="json") if callable(dump) else message
+    return cast("dict[str, Any]", record) if isinstance(record, dict) else None

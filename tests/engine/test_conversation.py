@@ -1,0 +1,174 @@
+"""The public front: turns, ids and pairing are kept by it, and live it says what a recorded conversation is told."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from bylaw import BylawError, Conversation, Pack, Trajectory, load_pack, verdicts
+from bylaw.engine.finished import is_judged
+from bylaw.facts.database import open_snapshot
+from bylaw.packs.clinic.simulator.generate import write
+from bylaw.trace import Call, Message, read
+
+FILES = {
+    "pack.yaml": "format: 1\nname: shop\ndocument: policy.md\n",
+    "policy.md": "Refund an order only after it was returned.\n",
+    "tools.yaml": """tools:
+  get_order: {effect: read, parameters: {order_id: string}}
+  refund: {effect: write, parameters: {order_id: string}, changes: []}
+""",
+    "entities.yaml": """entities:
+  Order: {key: order_id, read: get_order, fields: {returned: boolean}}
+observations:
+  get_order: [{as: Order}]
+""",
+    "policies.yaml": """policies:
+  - {id: returned-first, tools: [refund], spans: [{quote: Refund an order only after it was returned.}]}
+""",
+    "guards/g.py": """def returned_first(call, facts):
+    if facts.Order(call.order_id).returned:
+        return permit()
+    return deny("not returned")
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def shop() -> Pack:
+    return Pack.from_files(FILES)
+
+
+def looked_up(shop: Pack) -> Conversation:
+    conversation = Conversation(shop)
+    conversation.user("Refund 7.")
+    conversation.call("get_order", {"order_id": "7"})
+    conversation.result({"order_id": "7", "returned": True})
+    return conversation
+
+
+def test_a_look_up_of_an_earlier_turn_is_seen_without_a_word_about_turns(shop: Pack) -> None:
+    assert looked_up(shop).call("refund", {"order_id": "7"}).outcome == "permit"
+
+
+def test_calls_side_by_side_do_not_see_each_other(shop: Pack) -> None:
+    conversation = Conversation(shop)
+    conversation.call("get_order", {"order_id": "7"}, id="a")
+    assert conversation.call("refund", {"order_id": "7"}, id="b").outcome == "undetermined"
+    conversation.result({"order_id": "7", "returned": True}, id="a")
+    assert conversation.call("refund", {"order_id": "7"}, id="c").outcome == "permit"
+
+
+def test_results_find_their_calls_by_id_in_any_order(shop: Pack) -> None:
+    conversation = Conversation(shop)
+    conversation.call("get_order", {"order_id": "7"}, id="a")
+    conversation.call("get_order", {"order_id": "8"}, id="b")
+    conversation.result({"returned": False}, id="b")
+    conversation.result({"returned": True}, id="a")
+    shown = [event.call for event in conversation.events if not isinstance(event, Call | Message)]
+    assert shown == [1, 0]
+
+
+def test_a_refused_call_was_never_made(shop: Pack) -> None:
+    conversation = looked_up(shop)
+    conversation.call("refund", {"order_id": "7"})
+    conversation.refuse()
+    conversation.result("not now")
+    (verdict,) = conversation.verdicts()
+    assert verdict.made.accepted is False
+    assert verdict.made.call.refused
+
+
+def test_what_cannot_be_is_an_error_and_loses_nothing(shop: Pack) -> None:
+    conversation = looked_up(shop)
+    with pytest.raises(BylawError, match="no call waits"):
+        conversation.result("refunded")
+    with pytest.raises(BylawError, match="could still be refused"):
+        conversation.refuse()
+    conversation.call("refund", {"order_id": "7"}, id="x")
+    with pytest.raises(BylawError, match="still waits"):
+        conversation.call("refund", {"order_id": "7"}, id="x")
+    with pytest.raises(BylawError, match="no call `y` waits"):
+        conversation.result("refunded", id="y")
+    with pytest.raises(BylawError, match="message 0 is a `int`"):
+        conversation.messages([7])
+    conversation.result("refunded", id="x")
+    assert [verdict.determined for verdict in conversation.verdicts()] == ["compliant"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "c", "function": {"name": "refund", "arguments": '{"order_id": "7"}'}}],
+        },
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "c", "name": "refund", "input": {"order_id": "7"}}],
+        },
+        {"type": "ai", "content": "", "tool_calls": [{"id": "c", "name": "refund", "args": {"order_id": "7"}}]},
+    ],
+)
+def test_messages_may_have_any_shape_that_logs_have(shop: Pack, call: dict[str, object]) -> None:
+    assert [judgement.outcome for judgement in looked_up(shop).messages([call])] == ["permit"]
+
+
+def test_files_of_a_pack_stay_inside_it() -> None:
+    with pytest.raises(BylawError, match="does not name a file"):
+        Pack.from_files({"../pack.yaml": "format: 1"})
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clinic")
+    write(folder, seeds=(11,), count=60)
+    return folder
+
+
+def live(pack: Pack, trajectory: Trajectory) -> Conversation:
+    """The conversation told anew through the front, call by call; guards must say the same then and in the end."""
+    conversation = Conversation(pack)
+    said: list[tuple[str, ...]] = []
+    for event in trajectory.events:
+        if isinstance(event, Message):
+            conversation.user(event.text) if event.by == "user" else conversation.agent(event.text)
+        elif isinstance(event, Call):
+            judgement = conversation.call(event.tool, event.arguments, id=event.id)
+            if is_judged(pack, event):
+                said.append(tuple(evidence.outcome for evidence in judgement.evidence))
+        else:
+            call = trajectory.events[event.call if event.call is not None else -1]
+            assert isinstance(call, Call)
+            conversation.result(event.content, id=call.id, error=event.error, captured=event.captured)
+    assert said == [tuple(policy.evidence for policy in verdict.policies) for verdict in conversation.verdicts()]
+    return conversation
+
+
+def test_live_says_what_a_recorded_conversation_is_told(clinic: Path) -> None:
+    pack = load_pack("clinic")
+    judged = 0
+    for trajectory in read(clinic / "logs.jsonl.gz"):
+        assert isinstance(trajectory, Trajectory)
+        conversation = live(pack, trajectory)
+        recorded = verdicts(pack, trajectory)
+        now = verdicts(pack, conversation.trajectory())
+        assert [(v.strict, v.determined) for v in conversation.verdicts()] == [
+            (v.strict, v.determined) for v in now.calls
+        ]
+        assert [(v.strict, v.determined) for v in recorded.calls] == [(v.strict, v.determined) for v in now.calls]
+        assert [(f.step, f.rule.name) for f in recorded.findings] == [(f.step, f.rule.name) for f in now.findings]
+        judged += len(now.calls)
+    assert judged > 40
+
+
+def test_a_database_may_be_asked_in_another_thread(clinic: Path) -> None:
+    pack = load_pack("clinic")
+    world = open_snapshot(clinic / "clinic.sqlite", pack.schema)
+    conversation = Conversation(pack, world=world)
+    conversation.call("waive_invoice", {"patient_id": "P001", "invoice_id": "I0001"})
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.extend(v.determined for v in conversation.verdicts()))
+    thread.start()
+    thread.join()
+    assert len(found) == 1
