@@ -79,6 +79,21 @@ def test_a_refused_call_was_never_made(shop: Pack) -> None:
     assert verdict.made.call.refused
 
 
+def test_a_yes_outlives_a_call_that_was_refused_before_it_ran() -> None:
+    conversation = Conversation("clinic")
+    call = ("cancel_appointment", {"patient_id": "P1", "appointment_id": "A1", "late_fee": "0.00", "reason": "illness"})
+    conversation.agent("I'm about to cancel A1 with a fee of $0.00. Shall I?")
+    conversation.user("Yes, please.")
+    assert not conversation.call(*call).rules
+    conversation.refuse()
+    conversation.result("look the appointment up first")
+    conversation.call("get_appointment", {"appointment_id": "A1"})
+    conversation.result({"appointment_id": "A1", "patient_id": "P1"})
+    assert not conversation.call(*call).rules
+    conversation.result({"cancelled": "A1"})
+    assert not conversation.findings(ended=True)
+
+
 def test_what_cannot_be_is_an_error_and_loses_nothing(shop: Pack) -> None:
     conversation = looked_up(shop)
     with pytest.raises(BylawError, match="no call waits"):

@@ -58,7 +58,7 @@ class Turn:
     """The agent's turn so far, and what was said and returned before it."""
 
     __slots__ = (
-        "answered", "calls", "found", "heard", "is_calling", "number", "results", "sayings", "serial", "text",
+        "answered", "calls", "found", "has_acted", "heard", "is_calling", "number", "results", "sayings", "serial", "text",
         "waiting", "writes",
     )  # fmt: skip
 
@@ -75,7 +75,7 @@ class Turn:
         self.sayings: tuple[Message, ...] = ()
         self.results: tuple[Result, ...] = ()
         self.calls = self.writes = 0
-        self.text = self.is_calling = False
+        self.text = self.is_calling = self.has_acted = False
         """`is_calling` also where a call was refused before it ran: that is no call made, but no waiting either."""
         self.waiting: tuple[Act, ...] = ()
         """Messages of which it is not settled yet whether a call follows them in their turn."""
@@ -85,14 +85,18 @@ class Turn:
         other = Turn.__new__(Turn)
         other.number, other.serial, other.heard, other.waiting = self.number, self.serial, self.heard, self.waiting
         other.sayings, other.results, other.calls, other.writes = self.sayings, self.results, self.calls, self.writes
-        other.text, other.is_calling = self.text, self.is_calling
+        other.text, other.is_calling, other.has_acted = self.text, self.is_calling, self.has_acted
         other.answered, other.found = self.answered, self.found
         return other
 
     def end(self) -> None:
-        """The turn is over; what comes now is heard before the next one."""
+        """The turn is over; what comes now is heard before the next one.
+
+        Where nothing was done in it, since its calls were refused, what was heard before it is heard by the next.
+        """
         if self.number is not None:
-            self.number, self.heard, self.answered = None, (), ()
+            kept = (self.sayings, self.results) if not self.has_acted else ((), ())
+            self.number, (self.heard, self.answered) = None, kept
             self.serial += 1
 
     def hear(self, event: Event) -> None:
@@ -107,10 +111,11 @@ class Turn:
         self.number = number
         self.sayings, self.results, self.found = self.heard, self.answered, {}
         self.calls = self.writes = 0
-        self.text = self.is_calling = False
+        self.text = self.is_calling = self.has_acted = False
 
     def say(self, step: int, message: Message) -> Act:
         """The act of a message in this turn."""
+        self.has_acted = True
         self.text = self.text or says_something(message)
         return Act(
             step, None, {}, message.text, self.sayings, self.results,
@@ -119,7 +124,7 @@ class Turn:
 
     def call(self, step: int, call: Call, effect: str) -> Act:
         """The act of a call in this turn."""
-        self.is_calling = True
+        self.is_calling = self.has_acted = True
         self.calls += 1
         self.writes += effect == "write"
         return Act(
