@@ -16,6 +16,10 @@ def is_agents(event: Event) -> bool:
     return not isinstance(event, Result) and event.by == "agent"
 
 
+def is_done(event: Event) -> bool:
+    return is_agents(event) and not (isinstance(event, Call) and event.refused)
+
+
 def turn_of(events: Sequence[Event], step: int) -> range:
     """The steps of the turn that the act at `step` belongs to."""
 
@@ -32,14 +36,14 @@ def turn_of(events: Sequence[Event], step: int) -> range:
 
 
 def act_at(pack: Pack, events: Sequence[Event], step: int) -> Act:
-    """The act at a step: its turn up to it, and what was heard between the last turn and this one."""
+    """The act at a step: its turn up to it, and what was heard between the last turn that did something and this one."""
     turn = turn_of(events, step)
     event = events[step]
     so_far = [events[each] for each in turn if each <= step]
     before = turn.start
-    while before > 0 and not is_agents(events[before - 1]):
+    while before > 0 and not is_done(events[before - 1]):
         before -= 1
-    heard = events[before : turn.start]
+    heard = [each for each in events[before : turn.start] if not is_agents(each)]
     calls = [each for each in so_far if isinstance(each, Call) and not each.refused]
     effects = [tool.effect if (tool := pack.schema.tools.get(call.tool)) else "unknown" for call in calls]
     return Act(
@@ -79,11 +83,7 @@ def values_at(pack: Pack, events: Sequence[Event], act: Act) -> dict[str, bool |
 
 def followed(pack: Pack, events: Sequence[Event]) -> list[Found]:
     """Every rule that an act or the end breaks or may break, in the order of the acts and of the pack."""
-    steps = [
-        step
-        for step, event in enumerate(events)
-        if is_agents(event) and not (isinstance(event, Call) and event.refused)
-    ]
+    steps = [step for step, event in enumerate(events) if is_done(event)]
     found: list[tuple[int, int, Found]] = []
     for place, rule in enumerate(pack.book.rules):
         monitor = Monitor(rule)
