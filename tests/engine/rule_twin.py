@@ -36,7 +36,7 @@ def turn_of(events: Sequence[Event], step: int) -> range:
 
 
 def act_at(pack: Pack, events: Sequence[Event], step: int) -> Act:
-    """The act at a step: its turn up to it, and what was heard between the last turn that did something and this one."""
+    """The act at a step: its turn up to it, and what was heard since the last turn that did something."""
     turn = turn_of(events, step)
     event = events[step]
     so_far = [events[each] for each in turn if each <= step]

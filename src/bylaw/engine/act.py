@@ -58,8 +58,8 @@ class Turn:
     """The agent's turn so far, and what was said and returned before it."""
 
     __slots__ = (
-        "answered", "calls", "found", "has_acted", "heard", "is_calling", "number", "results", "sayings", "serial", "text",
-        "waiting", "writes",
+        "answered", "calls", "found", "has_acted", "heard", "is_calling", "number", "results", "sayings", "serial",
+        "text", "waiting", "writes",
     )  # fmt: skip
 
     def __init__(self) -> None:
