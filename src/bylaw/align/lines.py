@@ -75,7 +75,12 @@ def _plain(error: Exception) -> str:
 
 
 def score_lines(
-    stdin: BinaryIO, stdout: BinaryIO, switches: Switches = PAPER, *, name: str = "<stdin>", stderr: TextIO = sys.stderr
+    stdin: BinaryIO,
+    stdout: BinaryIO,
+    switches: Switches = PAPER,
+    *,
+    name: str = "<stdin>",
+    stderr: TextIO | None = None,
 ) -> int:
     """Score every line; the exit status, 3 where one failed.
 
@@ -91,7 +96,7 @@ def score_lines(
         except RecordError as error:
             status = 3
             answer = Failure(str(error))
-            print(f"bylaw: {error.code} {error}", file=stderr)
+            print(f"bylaw: {error.code} {error}", file=stderr or sys.stderr)
         stdout.write(_encoder.encode(answer) + b"\n")
     stdout.flush()
     return status
