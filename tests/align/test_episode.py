@@ -4,8 +4,11 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bylaw.align.episode import Episode, Outcome
+from bylaw.align.near_miss import audit_writes
 from bylaw.align.output import write_call
 from bylaw.align.tasks import load_tasks
 from bylaw.errors import UsageError
@@ -88,6 +91,32 @@ def test_what_cannot_be_read_is_answered_and_bounded() -> None:
     assert not outcome.success
     with pytest.raises(RuntimeError):
         episode.step("hello")
+
+
+JUNK = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=6)
+    | st.sampled_from(["P1", "2025-03-12", "1e99"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+)
+
+
+@given(st.data())
+def test_no_call_however_odd_breaks_an_episode(data: st.DataObject) -> None:
+    task = data.draw(st.sampled_from(scenarios("development")[:8]))
+    episode = Episode(task, policy="none")
+    known = [value for rows in task.rows.values() for row in rows for value in row.values()]
+    while not episode.done:
+        tool = data.draw(st.sampled_from(episode.tools))["function"]
+        arguments = {name: data.draw(JUNK | st.sampled_from(known)) for name in tool["parameters"]["properties"]}
+        episode.step(write_call(tool["name"], arguments))
+        if len(episode.messages) > 12:
+            break
+    assert not episode.outcome().told
+    audit_writes(task, episode.outcome())
 
 
 def test_the_turn_limit_ends_an_agent_that_looks_up_for_ever() -> None:

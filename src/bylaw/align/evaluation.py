@@ -117,11 +117,12 @@ def evaluate(tasks: Sequence[Task], scores: Sequence[Score]) -> Evaluation:
     )
 
 
-def clusters(scores: Sequence[Score]) -> dict[str, list[float]]:
-    """Successes by cluster, for intervals and paired differences."""
+def clusters(*runs: Sequence[Score]) -> dict[str, list[float]]:
+    """Successes by cluster, for intervals and paired differences; several seeds of one arm go together."""
     found: dict[str, list[float]] = {}
-    for one in scores:
-        found.setdefault(one.cluster, []).append(float(one.success))
+    for scores in runs:
+        for one in scores:
+            found.setdefault(one.cluster, []).append(float(one.success))
     return found
 
 

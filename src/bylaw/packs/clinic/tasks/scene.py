@@ -1,8 +1,9 @@
 """A scenario under way: the clinic's tools at work on its records, and a scripted caller who answers what is asked."""
 
 import re
-from decimal import Decimal, InvalidOperation
-from typing import Any
+import sqlite3
+from decimal import Decimal
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -10,6 +11,7 @@ from bylaw.packs.clinic.simulator.claims import amounts
 from bylaw.packs.clinic.simulator.desk import WRITES
 from bylaw.packs.clinic.simulator.needs import refused
 from bylaw.packs.clinic.simulator.wants import Want
+from bylaw.packs.clinic.simulator.world import PARTS as RECORD_PARTS
 from bylaw.packs.clinic.tasks.parts import grounds
 from bylaw.packs.clinic.tasks.scenario import Errand, Scenario
 
@@ -34,6 +36,7 @@ THINGS = (
     "kind",
     "part",
 )
+NOT_UNDERSTOOD = {"error": "the system does not understand these arguments"}
 MONEY = ("copay", "late_fee", "amount")
 WAITS = "I'm still here."
 PATIENCE = 2
@@ -76,13 +79,16 @@ class Scene:
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Any:
         """What the clinic system answers."""
+        if not readable(arguments):
+            return NOT_UNDERSTOOD
+        given: dict[str, Any] = {
+            name: cast(Any, value) if isinstance(value, list) else str(value) for name, value in arguments.items()
+        }
+        given |= {name: f"{Decimal(given[name]):.2f}" for name in MONEY if name in given}
         try:
-            given = {
-                name: f"{Decimal(str(value)):.2f}" if name in MONEY else value for name, value in arguments.items()
-            }
             answer = self.desk.call(tool, given)
-        except (KeyError, TypeError, ValueError, AttributeError, InvalidOperation):
-            return {"error": "the system does not understand these arguments"}
+        except (LookupError, ValueError, ArithmeticError, sqlite3.Error):
+            return NOT_UNDERSTOOD
         if tool in WRITES and not refused(answer):
             self.changed = True
         return answer
@@ -134,6 +140,17 @@ class Scene:
     def close(self) -> None:
         """Let go of the records."""
         self.desk.connection.close()
+
+
+def readable(arguments: dict[str, Any]) -> bool:
+    """Whether amounts, days and lists are what the system can take."""
+    scopes: Any = arguments.get("scopes", [])
+    return (
+        all(isinstance(value, str | int | float | list) and not isinstance(value, bool) for value in arguments.values())
+        and all(re.fullmatch(r"\d{1,7}(\.\d{1,4})?", str(arguments[name])) for name in MONEY if name in arguments)
+        and re.fullmatch(r"\d{4}-\d\d-\d\d", str(arguments.get("valid_until", "2025-01-01"))) is not None
+        and all(part in RECORD_PARTS for part in scopes)
+    )
 
 
 def has_told(errand: Errand, heard: Heard) -> bool:
