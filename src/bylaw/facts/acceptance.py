@@ -10,7 +10,7 @@ from bylaw.trace.event import Result
 
 _REFUSAL = re.compile(
     r"(?:tool )?errors?(?:\s*[:!(-]|\s*$|\s+(?:executing|calling|invoking|processing|running|while|during)\b)"
-    r"|error (?:occurred|code)\b"
+    r"|(?:an )?error (?:occurred|code)\b"
     r"|\[error\]|unknown (?:action|tool|function)\b",
     re.IGNORECASE,
 )

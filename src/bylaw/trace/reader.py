@@ -68,6 +68,14 @@ def _open(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
             from bylaw.trace.readers import langsmith
 
             return langsmith.read(source, found.layout)
+        case "pydantic-ai" | "adk" | "llama-index" | "claude":
+            from bylaw.trace.readers import frameworks
+
+            return frameworks.read(source, found.layout, found.format, single=found.single)
+        case "claude-code":
+            from bylaw.trace.readers import transcripts
+
+            return transcripts.read(source, found.layout)
         case "inspect":
             from bylaw.trace.readers import inspect
 

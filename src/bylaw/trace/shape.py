@@ -4,12 +4,28 @@ import json
 import re
 from typing import Any, Literal, cast
 
-Format = Literal["openai", "langchain", "tau1", "tau2", "otlp", "langfuse", "langsmith", "inspect", "agentdojo"]
+Format = Literal[
+    "openai",
+    "langchain",
+    "tau1",
+    "tau2",
+    "otlp",
+    "langfuse",
+    "langsmith",
+    "inspect",
+    "agentdojo",
+    "pydantic-ai",
+    "adk",
+    "llama-index",
+    "claude",
+    "claude-code",
+]
 
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
 _DEEPEST = 100
 """No format tells itself apart below this; brackets without end must not cost time without end."""
+_CLAUDE_TYPES = {"UserMessage", "AssistantMessage", "SystemMessage", "ResultMessage", "StreamEvent"}
 _LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "chat", "generic", "remove"}
 
 
@@ -34,6 +50,12 @@ def shape(value: Any) -> Format | None:
             pass
     if "type" in record and ("traceId" in record or "trace_id" in record):
         return "langfuse"
+    if isinstance(record.get("message"), dict) and ("sessionId" in record or "session_id" in record):
+        return "claude-code"
+    if record.get("type") in {"system", "summary"} and ("sessionId" in record or "session_id" in record):
+        return "claude-code"
+    if isinstance(record.get("events"), list) and ("app_name" in record or "appName" in record):
+        return "adk"
     if "observations" in record or "batch" in record or ("sessionId" in record and "input" in record):
         return "langfuse"
     if isinstance(record.get("data"), list):
@@ -71,16 +93,28 @@ def is_messages(value: list[Any]) -> bool:
     if not isinstance(first, dict):
         return False
     message = cast(dict[str, Any], first)
-    if "role" in message or "lc" in message:
+    if "role" in message or "lc" in message or _is_request(message):
         return True
     kind = str(message.get("type"))
+    if kind in _CLAUDE_TYPES:
+        return True
     if kind in _LANGCHAIN_TYPES and ("data" in message or "content" in message):
         return True
     return kind in {"function_call", "function_call_output"} and "call_id" in message
 
 
+def _is_request(message: dict[str, Any]) -> bool:
+    return message.get("kind") in {"request", "response"} and isinstance(message.get("parts"), list)
+
+
 def _messages_shape(messages: list[Any]) -> Format:
     first: dict[str, Any] = messages[0]
+    if _is_request(first):
+        return "pydantic-ai"
+    if str(first.get("type")) in _CLAUDE_TYPES:
+        return "claude"
+    if "role" in first and isinstance(first.get("blocks"), list):
+        return "llama-index"
     if "role" in first and "lc" not in first:
         return "openai"
     if str(first.get("type")) in {"function_call", "function_call_output"}:

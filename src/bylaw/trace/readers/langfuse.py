@@ -136,6 +136,8 @@ def _generation(row: Row, observations: dict[str, Row], traces: dict[str, Row]) 
 def _tool(row: Row, observations: dict[str, Row], traces: dict[str, Row]) -> ToolRun:
     start = seconds(_get(row, "startTime", "start_time")) or 0.0
     output = row.get("output")
+    if output is None and row.get("level") == "ERROR":
+        output = row.get("statusMessage") or "Error"
     return ToolRun(
         start=start,
         end=seconds(_get(row, "endTime", "end_time")) or start,

@@ -10,11 +10,11 @@ from msgspec import Struct, field
 from bylaw.errors import RecordError
 from bylaw.trace.document import Layout, Malformed, decode, records
 from bylaw.trace.readers.chat import ChatMessage
-from bylaw.trace.readers.recorded import messages_in
+from bylaw.trace.readers.recorded import gemini_answer, messages_in
 from bylaw.trace.readers.spans import ODD, Generation, ToolRun, oddity, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
-from bylaw.trace.transcript import LATEST
+from bylaw.trace.transcript import LATEST, plain_text
 
 FORMAT = "otlp"
 
@@ -52,6 +52,7 @@ class Span(Struct, rename="camel"):
     attributes: list[Attribute] = field(default_factory=list[Attribute])
     events: list[SpanEvent] = field(default_factory=list[SpanEvent])
     status: dict[str, Any] | None = None
+    dropped_attributes_count: int = 0
 
 
 class LogRecord(Struct, rename="camel"):
@@ -120,6 +121,9 @@ def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
                 runs.append(_run(span, known))
             elif _is_generation(span):
                 generations.append(_generation(span, known))
+                if dropped := span.span.dropped_attributes_count:
+                    why = f"the SDK dropped {dropped} attributes, of the first messages perhaps"
+                    yield source.fault(len(generations), f"span `{id}`: {why}; raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT")
         except ODD as error:
             yield source.fault(len(generations), f"span `{id}`: {oddity(error)}")
     yield from weave(source, generations, runs, FORMAT)
@@ -175,6 +179,9 @@ def _is_generation(known: Known) -> bool:
 def _is_tool(known: Known) -> bool:
     has = known.attributes
     kinds = (has.get("openinference.span.kind"), has.get("langfuse.observation.type"), has.get("traceloop.span.kind"))
+    if str(has.get("gen_ai.tool.name")).startswith("(merged"):
+        # ADK traces calls that were made at once a second time, together.
+        return False
     return has.get("gen_ai.operation.name") == "execute_tool" or any(str(kind).lower() == "tool" for kind in kinds)
 
 
@@ -276,14 +283,19 @@ def _run(known: Known, all_spans: dict[str, Known]) -> ToolRun:
         has, "gen_ai.tool.call.result", "output.value", "langfuse.observation.output", "traceloop.entity.output"
     )
     code = (known.span.status or {}).get("code")
+    content, failed = tool_outcome(result)
+    failed = failed or code in (2, "STATUS_CODE_ERROR")
+    if failed and result is None:
+        # A call that ended in an exception has no output, and its end is known all the same.
+        result = content = str((known.span.status or {}).get("message") or "Error")
     return ToolRun(
         start=_moment(known.span.start_time_unix_nano),
         end=_moment(known.span.end_time_unix_nano),
         tool=str(_first(has, "gen_ai.tool.name", "tool.name", "traceloop.entity.name") or known.span.name),
         arguments=tool_arguments(given),
-        result=tool_result(result),
+        result=content,
         captured=result is not None,
-        error=True if code in (2, "STATUS_CODE_ERROR") else None,
+        error=True if failed else None,
         id=str(_first(has, "gen_ai.tool.call.id", "tool_call.id") or ""),
         session=_inherited(known, all_spans, _SESSION),
         trace=known.span.trace_id,
@@ -318,22 +330,36 @@ def tool_arguments(recorded: Any) -> Any:
 
 
 def tool_result(recorded: Any) -> Any:
-    """A tool's output as tracers keep it: the result, or a LangChain tool message around it."""
+    """A tool's output as tracers keep it: the result, or a library's wrapping around it."""
+    return tool_outcome(recorded)[0]
+
+
+def tool_outcome(recorded: Any) -> tuple[Any, bool]:
+    """The same, and whether the wrapping says that the call failed."""
     value = recorded
     if isinstance(recorded, str) and recorded[:1] == "{":
         try:
             value = msgspec.json.decode(recorded)
-        except msgspec.DecodeError:
-            return recorded
+        except (msgspec.DecodeError, RecursionError):
+            return recorded, False
     match value:
         case {"type": "tool", "content": content} | {"type": "tool", "data": {"content": content}}:
-            return content
+            return content, False
         case {"lc": _, "kwargs": {"content": content}}:
-            return content
+            return content, False
         case {"output": output, **rest} if not rest:
-            return tool_result(output)
+            return tool_outcome(output)
+        case {"tool_name": _, "raw_output": raw, "is_error": failed, **rest}:
+            # LlamaIndex; what is no data it has printed in the blocks.
+            shown: Any = raw
+            if not isinstance(shown, dict | list | str):
+                shown = plain_text(rest.get("blocks") or rest.get("content"))
+            return cast(Any, shown), failed is True
+        case {"name": str(), "id": _, "response": dict()} if len(cast(dict[str, Any], value)) == 3:
+            answer = gemini_answer(cast(dict[str, Any], value))
+            return answer.content, answer.is_error is True
         case _:
-            return recorded
+            return recorded, False
 
 
 def _inherited(known: Known, all_spans: dict[str, Known], names: tuple[str, ...]) -> str:

@@ -101,7 +101,7 @@ def message_of_parts(message: dict[str, Any], role: str = "user") -> list[ChatMe
                 calls.append(ToolCall(text_id(part.get("id")), name=_called(part), arguments=part.get("arguments")))
             case {"type": "tool_call_response"}:
                 result = part.get("response", part.get("result"))
-                answers.append(ChatMessage(role="tool", content=result, tool_call_id=text_id(part.get("id"))))
+                answers.append(gemini_answer({"id": part.get("id"), "response": result}))
             case {"function_call": dict()} | {"functionCall": dict()}:
                 call: dict[str, Any] = part.get("function_call") or part["functionCall"]
                 calls.append(ToolCall(text_id(call.get("id")), name=_called(call), arguments=call.get("args") or {}))

@@ -85,6 +85,8 @@ class Dialogue(Struct):
     """Runs that no history has told of yet."""
     placed: set[int] = field(default_factory=set[int])
     """Steps of the calls whose runs have been placed."""
+    answered: set[str] = field(default_factory=set[str])
+    """Ids of the calls that their runs answered: what a history tells of them later is the same answer."""
     generations: int = 0
     bare: int = 0
     """Model calls of which no message was captured."""
@@ -149,6 +151,8 @@ class Dialogue(Struct):
 
     def _beyond(self, message: ChatMessage, thread: Thread) -> ChatMessage | None:
         """A message of a history without the calls that are known by their ids; None where nothing is left of it."""
+        if message.role == "tool" and text_id(message.tool_call_id) in self.answered:
+            return None
         calls = message.tool_calls
         if not calls:
             return message
@@ -187,6 +191,7 @@ class Dialogue(Struct):
         call = self.transcript.events[step]
         if self.transcript.is_open(step):
             id = call.id if isinstance(call, Call) else ""
+            self.answered.add(id or run.id or run.tool)
             self.transcript.answer(run.result, id, run.tool, agent=label, error=run.error, captured=run.captured)
         else:
             self._complete(step, run)
@@ -253,6 +258,10 @@ def weave(
         dialogue.place_until(float("inf"))
         if key in faults:
             yield source.fault(position, f"conversation `{key}`: {faults[key]}")
+            continue
+        if not dialogue.generations:
+            # Without what was said, rules about messages would accuse an agent of silence.
+            yield source.fault(position, f"conversation `{key}`: tool runs alone, no model call was recorded")
             continue
         if dialogue.bare and (dialogue.hidden_calls > len(dialogue.placed) or not dialogue.transcript.events):
             how_many = f"{dialogue.bare} of {dialogue.generations} model calls"

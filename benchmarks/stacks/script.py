@@ -1,0 +1,215 @@
+"""The conversations that every stack is driven through: what users say, what the model answers, what tools return.
+
+Runs in each stack's own environment, so it uses the standard library alone.
+"""
+
+import contextvars
+import dataclasses
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+CURRENT: contextvars.ContextVar[str] = contextvars.ContextVar("conversation")
+"""The conversation that the running tool belongs to."""
+
+
+class ToolError(Exception):
+    """What a tool raises that fails."""
+
+
+class Script:
+    """The conversations, and how far the model and the tools have got in each."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        given = json.loads(path.read_text())
+        self.conversations: list[dict[str, Any]] = given["conversations"]
+        self.definitions: list[dict[str, Any]] = given["tools"]
+        self.by_id = {each["id"]: each for each in self.conversations}
+        self._said: defaultdict[str, int] = defaultdict(int)
+        self._returned: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._lock = threading.Lock()
+
+    def next_step(self, model: str) -> dict[str, Any]:
+        """What the model says when it is asked the next time; it goes by the conversation's id."""
+        id = model.rpartition("/")[2]
+        steps = [step for turn in self.by_id[id]["turns"] for step in turn["steps"]]
+        with self._lock:
+            at = self._said[id]
+            self._said[id] += 1
+        return steps[at]
+
+    def run(self, tool: str, arguments: dict[str, Any], id: str | None = None) -> Any:
+        """What a tool returns when it is called with these arguments the next time."""
+        id = id or CURRENT.get()
+        wanted = _canonical(arguments)
+        calls = [
+            call
+            for turn in self.by_id[id]["turns"]
+            for step in turn["steps"]
+            for call in step["calls"]
+            if call["name"] == tool and _canonical(call["arguments"]) == wanted
+        ]
+        with self._lock:
+            at = self._returned[id, tool + wanted]
+            self._returned[id, tool + wanted] += 1
+        call = calls[at]
+        match call["returns"]:
+            case "json":
+                return json.dumps(call["result"])
+            case "record":
+                return as_record(call["result"])
+            case "raise":
+                raise ToolError(call["result"])
+            case _:
+                return call["result"]
+
+    def functions(self) -> list[Callable[..., Any]]:
+        """The tools as typed Python functions, as an application would write them."""
+        return [self._function(definition["function"]) for definition in self.definitions]
+
+    def _function(self, definition: dict[str, Any]) -> Callable[..., Any]:
+        kinds = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list[str]"}
+        schema = definition["parameters"]
+        parts = []
+        for name, each in schema["properties"].items():
+            default = "" if name in schema["required"] else " = None"
+            parts.append(f"{name}: {kinds.get(each.get('type'), 'dict')}{default}")
+        given = ", ".join(f"{name!r}: {name}" for name in schema["properties"])
+        source = (
+            f"def {definition['name']}({', '.join(sorted(parts, key=lambda part: '=' in part))}):\n"
+            f"    {definition['description']!r}\n"
+            f"    given = {{{given}}}\n"
+            f"    return run({definition['name']!r}, {{k: v for k, v in given.items() if v is not None}})\n"
+        )
+        namespace: dict[str, Any] = {"run": self.run}
+        exec(source, namespace)
+        return namespace[definition["name"]]
+
+    def interleaved(self) -> Iterable[tuple[dict[str, Any], str]]:
+        """The users' messages, two conversations at a time in turns."""
+        for first in range(0, len(self.conversations), 2):
+            pair = self.conversations[first : first + 2]
+            for at in range(max(len(each["turns"]) for each in pair)):
+                yield from ((each, each["turns"][at]["user"]) for each in pair if at < len(each["turns"]))
+
+
+def _canonical(arguments: dict[str, Any]) -> str:
+    return json.dumps({name: value for name, value in arguments.items() if value is not None}, sort_keys=True)
+
+
+def as_record(value: dict[str, Any]) -> Any:
+    """An object of a class of the application's own, whose repr is what `str` makes of it."""
+    return dataclasses.make_dataclass("Record", list(value))(**value)
+
+
+class _Model(BaseHTTPRequestHandler):
+    script: Script
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        step = self.script.next_step(request["model"])
+        if self.path.endswith("/responses"):
+            self._answer(_response(request, step))
+        elif request.get("stream"):
+            self._stream(_completion(request, step))
+        else:
+            self._answer(_completion(request, step))
+
+    def _answer(self, value: dict[str, Any]) -> None:
+        self._send(json.dumps(value).encode(), "application/json")
+
+    def _stream(self, completion: dict[str, Any]) -> None:
+        (choice,) = completion["choices"]
+        delta = {**choice["message"]}
+        if "tool_calls" in delta:
+            delta["tool_calls"] = [{**call, "index": at} for at, call in enumerate(delta["tool_calls"])]
+        whole = {**completion, "object": "chat.completion.chunk"}
+        chunks = [
+            {**whole, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+            {**whole, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]},
+        ]
+        lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"]
+        self._send("".join(lines).encode(), "text/event-stream")
+
+    def _send(self, data: bytes, kind: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def _completion(request: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": step["text"]}
+    if step["calls"]:
+        message["tool_calls"] = [
+            {
+                "id": call["id"],
+                "type": "function",
+                "function": {"name": call["name"], "arguments": json.dumps(call["arguments"])},
+            }
+            for call in step["calls"]
+        ]
+    reason = "tool_calls" if step["calls"] else "stop"
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": request["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }
+
+
+def _response(request: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]:
+    output: list[dict[str, Any]] = []
+    if step["text"]:
+        content = [{"type": "output_text", "text": step["text"], "annotations": []}]
+        output.append(
+            {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
+        )
+    output += [
+        {
+            "type": "function_call",
+            "id": f"fc_{call['id']}",
+            "call_id": call["id"],
+            "name": call["name"],
+            "arguments": json.dumps(call["arguments"]),
+            "status": "completed",
+        }
+        for call in step["calls"]
+    ]
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "status": "completed",
+        "model": request["model"],
+        "output": output,
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {
+            "input_tokens": 1,
+            "output_tokens": 1,
+            "total_tokens": 2,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": 0},
+        },
+    }
+
+
+def serve(script: Script) -> str:
+    """Start the model on the loopback; its base URL."""
+    handler = type("Model", (_Model,), {"script": script})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}/v1"

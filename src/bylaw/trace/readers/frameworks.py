@@ -1,0 +1,192 @@
+"""Conversations as agent libraries serialise them: Pydantic AI, Google ADK, LlamaIndex, Claude Agent SDK."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.errors import RecordError
+from bylaw.trace.document import Layout, Malformed, Record, decode, elements, objects, records
+from bylaw.trace.identity import agent_of_model
+from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, follow, text_id
+from bylaw.trace.readers.recorded import message_of_parts
+from bylaw.trace.readers.spans import ODD, oddity
+from bylaw.trace.source import Source
+from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.transcript import Transcript
+
+Fields = dict[str, Any]
+
+
+class Talk(Struct):
+    """A conversation: its messages, or the events of an ADK session."""
+
+    messages: list[Fields] | None = None
+    events: list[Fields] | None = None
+    id: Id = None
+    conversation_id: Id = None
+    session_id: Id = None
+    agent: str | None = None
+    model: str | None = None
+    metadata: Fields | None = None
+
+
+_TALK = msgspec.json.Decoder(Talk)
+_MESSAGES = msgspec.json.Decoder(list[Fields])
+
+
+def read(source: Source, layout: Layout, format: str, *, single: bool = False) -> Iterator[Trajectory | RecordError]:
+    """The conversations of a file; `single` where the whole document is one list of messages."""
+    pieces = records(source, layout)
+    broken: list[RecordError] = []
+    if single:
+        parts = list(objects(source, elements(source, *source.document())))
+        broken = [part for part in parts if isinstance(part, RecordError)]
+        whole = b",".join(bytes(part.raw) for part in parts if isinstance(part, Record))
+        pieces = iter([Record(b"[" + whole + b"]", 0)])
+    for record in pieces:
+        if isinstance(record, RecordError):
+            yield record
+            continue
+        try:
+            yield _conversation(source, record, format)
+        except ODD as error:
+            yield record.fault(source, oddity(error))
+    yield from broken
+
+
+def _conversation(source: Source, record: Record, format: str) -> Trajectory:
+    if bytes(record.raw).lstrip().startswith(b"["):
+        talk = Talk(decode(_MESSAGES, record.raw))
+    else:
+        talk = decode(_TALK, record.raw)
+    listed = talk.messages if talk.events is None or format != "adk" else talk.events
+    if listed is None:
+        raise Malformed("neither `messages` nor `events` in it")
+    transcript = Transcript()
+    follow((message for each in _TOLD[format](listed) for message in each), transcript)
+    id = next((text_id(id) for id in (talk.id, talk.conversation_id, talk.session_id) if id is not None), "")
+    agent = talk.agent or (_author(listed) if format == "adk" else "")
+    model = agent_of_model(talk.model) if talk.model else ""
+    return Trajectory(
+        id=id or f"{source.name}#{record.index}",
+        events=transcript.events,
+        agent=source.agent or agent or model or source.agent_by_name,
+        instructions="\n\n".join(transcript.instructions),
+        file=source.name,
+        position=record.position,
+        format=format,
+        details=talk.metadata or {},
+    )
+
+
+def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
+    """`all_messages_json()`: requests and responses, each in parts."""
+    for message in messages:
+        told: list[ChatMessage] = []
+        texts: list[str] = []
+        calls: list[ToolCall] = []
+        if isinstance(said := message.get("instructions"), str):
+            told.append(ChatMessage("system", said))
+        for part in cast(list[Fields], message.get("parts") or ()):
+            id, tool = text_id(part.get("tool_call_id")), part.get("tool_name")
+            match part.get("part_kind"):
+                case "system-prompt":
+                    told.append(ChatMessage("system", part.get("content")))
+                case "user-prompt":
+                    told.append(ChatMessage("user", part.get("content")))
+                case "tool-return" | "builtin-tool-return":
+                    failed = part.get("outcome") in {"failed", "denied"}
+                    told.append(_answer(part.get("content"), id, tool, True if failed else None))
+                case "retry-prompt" if tool:
+                    told.append(_answer(part.get("content"), id, tool, True))
+                case "retry-prompt":
+                    told.append(ChatMessage("user", part.get("content")))
+                case "text":
+                    texts.append(str(part.get("content") or ""))
+                case "tool-call" | "builtin-tool-call":
+                    calls.append(_call(tool, part.get("args"), id))
+                case _:
+                    # Thoughts and files say nothing that can be checked.
+                    pass
+        if message.get("kind") == "response":
+            told.append(ChatMessage("assistant", "\n".join(filter(None, texts)) or None, calls or None))
+        yield told
+
+
+def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
+    """A session's events: what the user, the agents and the tools added, as Gemini's contents."""
+    for event in events:
+        content = event.get("content")
+        if not isinstance(content, dict) or event.get("partial"):
+            continue
+        said = cast(Fields, content)
+        role = "user" if event.get("author") == "user" else "assistant"
+        yield message_of_parts({**said, "role": role, "parts": said.get("parts") or []})
+
+
+def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
+    """Chat messages made of blocks, their calls beside them or among them."""
+    for message in messages:
+        about = cast(Fields, message.get("additional_kwargs") or {})
+        role = str(message.get("role"))
+        texts: list[str] = []
+        calls = msgspec.convert(about.get("tool_calls") or [], list[ToolCall])
+        told = {text_id(call.id) for call in calls}
+        for block in cast(list[Fields], message.get("blocks") or ()):
+            if block.get("block_type") == "text":
+                texts.append(str(block.get("text") or ""))
+            elif block.get("block_type") == "tool_call" and text_id(block.get("tool_call_id")) not in told:
+                given = block.get("tool_kwargs")
+                calls.append(_call(block.get("tool_name"), given, text_id(block.get("tool_call_id"))))
+        text = "\n".join(filter(None, texts)) or message.get("content")
+        if role in {"tool", "function"}:
+            yield [_answer(text if text is not None else "", text_id(about.get("tool_call_id")), about.get("name"))]
+        else:
+            yield [ChatMessage({"chatbot": "assistant", "model": "assistant"}.get(role, role), text, calls or None)]
+
+
+def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
+    """The SDK's messages as objects: the class's name under `type` or told by the fields, content in untyped blocks."""
+    for message in messages:
+        kind = str(message.get("type") or "")
+        content = message.get("content")
+        if "content" not in message or kind in {"SystemMessage", "ResultMessage", "StreamEvent"}:
+            continue
+        role = "assistant" if kind == "AssistantMessage" or (not kind and "model" in message) else "user"
+        if not isinstance(content, list):
+            yield [ChatMessage(role, content)]
+            continue
+        yield [ChatMessage(role, [_block(cast(Fields, each)) for each in cast(list[Any], content)])]
+
+
+def _block(block: Fields) -> Fields:
+    """A block with the type that the SDK's classes leave to their names."""
+    if "type" in block:
+        return block
+    kinds = {"tool_use_id": "tool_result", "input": "tool_use", "thinking": "thinking", "text": "text"}
+    return {"type": next((kind for name, kind in kinds.items() if name in block), "unknown"), **block}
+
+
+def _call(tool: Any, arguments: Any, id: str) -> ToolCall:
+    if not isinstance(tool, str) or not tool:
+        raise Malformed("a tool call has no name")
+    return ToolCall(id, name=tool, arguments={} if arguments is None else arguments)
+
+
+def _answer(content: Any, id: str, tool: Any, error: bool | None = None) -> ChatMessage:
+    name = tool if isinstance(tool, str) else None
+    return ChatMessage("tool", content, tool_call_id=id, name=name, is_error=error)
+
+
+def _author(events: Iterable[Fields]) -> str:
+    return next((str(each["author"]) for each in events if each.get("author") not in (None, "user")), "")
+
+
+_TOLD: dict[str, Callable[[Iterable[Fields]], Iterator[list[ChatMessage]]]] = {
+    "pydantic-ai": pydantic_ai,
+    "adk": adk,
+    "llama-index": llama_index,
+    "claude": claude,
+}
