@@ -12,7 +12,7 @@ from typing import Any
 
 from script import Script, serve
 
-_BLOCK = re.compile(r"^```python (\S+) (\S+) (before|after)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^<!-- stack: (\S+) (\S+) (before|after) -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Page:

@@ -144,7 +144,8 @@ def gemini_answer(answer: dict[str, Any]) -> ChatMessage:
         tool_call_id=text_id(answer.get("id")),
         name=name if isinstance(name, str) else None,
         is_error=error,
-        captured=given is not None,
+        # What ADK's spans put in place of an object that they could not write.
+        captured=given is not None and content != "<not serializable>",
     )
 
 
