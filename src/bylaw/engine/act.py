@@ -37,6 +37,8 @@ class Act(Struct, frozen=True):
     """False for a message whose text was not recorded."""
     without_call: bool = False
     """Whether the turn makes no call at all: the message waits for the user."""
+    asked: str = ""
+    """The agent's last message before this turn: what the user may have answered."""
 
     def returns(self) -> list[str]:
         """The results as texts."""
@@ -58,8 +60,8 @@ class Turn:
     """The agent's turn so far, and what was said and returned before it."""
 
     __slots__ = (
-        "answered", "calls", "found", "has_acted", "heard", "is_calling", "number", "results", "sayings", "serial",
-        "text", "waiting", "writes",
+        "answered", "asked", "calls", "found", "has_acted", "heard", "is_calling", "number", "results", "sayings",
+        "serial", "spoken", "text", "waiting", "writes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -74,6 +76,8 @@ class Turn:
         """What searches in it found, kept by whoever searched: it is the same for all acts of the turn."""
         self.sayings: tuple[Message, ...] = ()
         self.results: tuple[Result, ...] = ()
+        self.spoken = self.asked = ""
+        """The agent's last message so far, and the last before this turn."""
         self.calls = self.writes = 0
         self.text = self.is_calling = self.has_acted = False
         """`is_calling` also where a call was refused before it ran: that is no call made, but no waiting either."""
@@ -87,6 +91,7 @@ class Turn:
         other.sayings, other.results, other.calls, other.writes = self.sayings, self.results, self.calls, self.writes
         other.text, other.is_calling, other.has_acted = self.text, self.is_calling, self.has_acted
         other.answered, other.found = self.answered, self.found
+        other.spoken, other.asked = self.spoken, self.asked
         return other
 
     def end(self) -> None:
@@ -110,16 +115,18 @@ class Turn:
         """The agent's next turn."""
         self.number = number
         self.sayings, self.results, self.found = self.heard, self.answered, {}
+        self.asked = self.spoken
         self.calls = self.writes = 0
         self.text = self.is_calling = self.has_acted = False
 
     def say(self, step: int, message: Message) -> Act:
         """The act of a message in this turn."""
         self.has_acted = True
-        self.text = self.text or says_something(message)
+        if says_something(message):
+            self.text, self.spoken = True, message.text
         return Act(
             step, None, {}, message.text, self.sayings, self.results,
-            self.calls, self.writes, self.text, "", "", message.captured,
+            self.calls, self.writes, self.text, "", "", message.captured, asked=self.asked,
         )  # fmt: skip
 
     def call(self, step: int, call: Call, effect: str) -> Act:
@@ -129,7 +136,7 @@ class Turn:
         self.writes += effect == "write"
         return Act(
             step, call.tool, call.arguments, "", self.sayings, self.results,
-            self.calls, self.writes, self.text, effect, call.fault,
+            self.calls, self.writes, self.text, effect, call.fault, asked=self.asked,
         )  # fmt: skip
 
 

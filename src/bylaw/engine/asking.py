@@ -1,6 +1,6 @@
 """What an act alone does not tell of a rule's predicate: asked of the facts seen, of a guard, or of a witness."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bylaw.engine.act import Act
@@ -12,11 +12,18 @@ from bylaw.facts.source import SeenFacts
 from bylaw.guard import Completion, evaluate, evaluate_condition
 from bylaw.trace.event import Call, Event
 
+AnswerPredicate = Callable[[str, Act], bool | None]
+"""Says whether a predicate holds at an act, where nothing in the conversation decides it: a model, a person."""
+
 
 class Asking:
     """Answers for the acts of one conversation, from what had been seen before each."""
 
-    def __init__(self, pack: Pack, ledger: Ledger, context: Mapping[str, Any]) -> None:
+    def __init__(
+        self, pack: Pack, ledger: Ledger, context: Mapping[str, Any], answer: AnswerPredicate | None = None
+    ) -> None:
+        self._answer = answer
+        self._answered: dict[tuple[str, int], bool | None] = {}
         self._pack = pack
         self._ledger = ledger
         self._context = context
@@ -35,6 +42,16 @@ class Asking:
 
     def ask(self, predicate: Predicate, act: Act) -> bool | None:
         """The value of a predicate at an act; None where nobody can say."""
+        value = self._find(predicate, act)
+        if value is not None or self._answer is None:
+            return value
+        # Judging looks ahead: the same act may be asked about more than once.
+        asked = (predicate.name, act.step)
+        if asked not in self._answered:
+            self._answered[asked] = self._answer(predicate.name, act)
+        return self._answered[asked]
+
+    def _find(self, predicate: Predicate, act: Act) -> bool | None:
         record = self._record(act)
         if predicate.witness is not None:
             return self._witnesses[predicate.name].ask(act, record)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.asking import Asking
+from bylaw.engine.asking import AnswerPredicate, Asking
 from bylaw.engine.conduct import Conduct, RuleFinding, Said
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
 from bylaw.engine.memory import Memory
@@ -49,6 +49,7 @@ class Session:
         context: Mapping[str, Any] | None = None,
         plain: bool = False,
         memory: Memory | None = None,
+        answer: AnswerPredicate | None = None,
     ) -> None:
         self.pack = pack
         self.ledger = Ledger(pack.schema)
@@ -63,7 +64,7 @@ class Session:
         self._context: Mapping[str, Any] = context or {}
         self._judged: list[Judgement] = []
         self._step = 0
-        self._asking = Asking(pack, self.ledger, self._context)
+        self._asking = Asking(pack, self.ledger, self._context, answer)
         self._conduct = Conduct(pack.ready_rules, self._asking.ask) if pack.book.rules else None
         self._ahead: Ahead | None = None
         """Where the rules go if the call that was judged last is made."""

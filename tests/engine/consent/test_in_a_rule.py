@@ -1,0 +1,84 @@
+"""Consent in a rule of a pack: kept, broken or open, settled by who is asked, live as audited."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bylaw.engine.act import Act
+from bylaw.engine.judgement import Judgement
+from bylaw.engine.pack import Pack, load_pack
+from bylaw.engine.session import Session
+from bylaw.trace.event import Call, Message
+
+FILES = {
+    "pack.yaml": "format: 1\nname: shop\ndocument: policy.md\n",
+    "policy.md": "Ask before an order is cancelled. Name the order before you ask.\n",
+    "policies.yaml": (
+        "policies:\n"
+        "  - {id: ask, kind: rule, spans: [{quote: Ask before an order is cancelled.}]}\n"
+        "  - {id: name-it, kind: rule, spans: [{quote: Name the order before you ask.}]}\n"
+    ),
+    "tools.yaml": "tools:\n  cancel_order: {effect: write, parameters: {order_id: string}, changes: []}\n",
+    "rules.yaml": (
+        "predicates:\n"
+        "  change: {effect: write}\n"
+        "  agreed: {consented: told}\n"
+        '  named: {code: \'act.tool == "cancel_order" and act.arguments["order_id"] in act.asked\'}\n'
+        "rules:\n"
+        "  - {id: ask, formula: ALWAYS (change IMPLIES agreed)}\n"
+        "  - {id: name-it, formula: ALWAYS (change IMPLIES named)}\n"
+    ),
+}
+ASKED = "I would cancel order R-1001. Shall I go ahead?"
+
+
+@pytest.fixture(name="pack")
+def write_pack(tmp_path: Path) -> Pack:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return load_pack(tmp_path)
+
+
+def judge(pack: Pack, asked: str, said: str, answer: Callable[[str, Act], bool | None] | None = None) -> Judgement:
+    session = Session(pack, answer=answer)
+    session.observe_all([Message("agent", asked, 1), Message("user", said, 2)])
+    return session.judge(Call("cancel_order", {"order_id": "R-1001"}, turn=3))
+
+
+def names(judgement: Judgement) -> tuple[list[str], list[str]]:
+    return [each.rule.name for each in judgement.rules], [each.rule.name for each in judgement.open_rules]
+
+
+def test_a_rule_is_kept_broken_or_open(pack: Pack) -> None:
+    assert names(judge(pack, ASKED, "Yes.")) == ([], [])
+    assert names(judge(pack, ASKED, "Not yet.")) == (["ask"], [])
+    assert names(judge(pack, ASKED, "Yes, go ahead. I don't want to go ahead if there is no refund.")) == ([], ["ask"])
+
+
+def test_what_is_open_is_settled_by_who_is_asked(pack: Pack) -> None:
+    unclear = "Yes, go ahead. I don't want to go ahead if there is no refund."
+    asked: list[str] = []
+
+    def answers(value: bool) -> Callable[[str, Act], bool | None]:
+        def answer(name: str, act: Act) -> bool | None:
+            asked.append(name)
+            assert act.asked == ASKED
+            return value
+
+        return answer
+
+    assert names(judge(pack, ASKED, unclear, answers(True))) == ([], [])
+    assert names(judge(pack, ASKED, unclear, answers(False))) == (["ask"], [])
+    assert asked == ["agreed", "agreed"]
+
+
+def test_nobody_is_asked_what_the_words_tell(pack: Pack) -> None:
+    def answer(name: str, act: Act) -> bool | None:
+        raise AssertionError(name)
+
+    assert names(judge(pack, ASKED, "Yes.", answer)) == ([], [])
+
+
+def test_code_sees_what_the_agent_said_last(pack: Pack) -> None:
+    assert names(judge(pack, "Shall I cancel it?", "Yes, cancel R-1001."))[0] == ["name-it"]
