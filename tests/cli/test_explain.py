@@ -73,7 +73,11 @@ def test_broken_rules_are_told() -> None:
 
 
 def test_a_broken_rule_is_told_in_the_words_of_the_pack() -> None:
-    broken = {"rule": "confirm", "policy": "confirm", "because": "change, not agreed (id 7)", "sentence": "Ask first."}
+    broken = {
+        "rule": "confirm", "policy": "confirm", "because": "change, not agreed (id 7)", "sentence": "Ask first.",
+        "standing": "broken", "binding": {"name": "id", "value": "7"},
+        "predicates": [{"name": "change", "value": True}, {"name": "agreed", "value": False}],
+    }  # fmt: skip
     line = {"trajectory": "t", "step": 0, "policies": [], "rules": [broken]}
     out = StringIO()
     policies = {"confirm": {"predicates": {"change": "the act changes something", "agreed": "the user has said yes"}}}
@@ -136,9 +140,10 @@ def test_without_the_document_the_packs_words_stand_once_with_every_place() -> N
     assert "handbook:7, 9 (Fees): in the pack's words: Fees are paid." in out.getvalue()
 
 
-def told_asks(*facts: str, because: str = "") -> str:
+def told_asks(*facts: str, because: str = "", otherwise: str = "") -> str:
     asks = [{"fact": fact, "question": f"what is {fact}?"} for fact in facts]
-    policy = {"id": "p", "strict": "inconclusive", "because": because, "asks": asks, "missing": []}
+    reason = {"kind": "user", "words": otherwise}
+    policy = {"id": "p", "strict": "inconclusive", "because": because, "asks": asks, "missing": [], "reason": reason}
     line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "policies": [policy]}
     out = StringIO()
     verdicts = {"strict": "inconclusive", "determined": "inconclusive"}
@@ -147,7 +152,9 @@ def told_asks(*facts: str, because: str = "") -> str:
 
 
 def test_a_missing_clock_is_not_blamed_on_the_user() -> None:
-    text = told_asks("context.now", because="depends on what only the user can say; otherwise too old")
+    text = told_asks(
+        "context.now", because="depends on what only the user can say; otherwise too old", otherwise="too old"
+    )
     assert "user" not in text
     assert "because: depends on what the host supplies; otherwise too old" in text
     assert "the log carries no time and the pack no `now:`" in text

@@ -19,7 +19,6 @@ from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack
 from bylaw.engine.rules import Predicate, Rules
 from bylaw.engine.session import Session
-from bylaw.engine.wording import because_of_rule
 from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.packs.clinic.simulator.generate import write
 from bylaw.rule.rule import read_rule
@@ -177,7 +176,7 @@ def test_what_the_session_says_of_a_call_is_what_the_audit_says_in_the_end(name:
         session.observe(event)
     judgement = session.judge(talk.events[step])  # type: ignore[arg-type]
     for ours, theirs in ((judgement.rules, line["rules"]), (judgement.open_rules, line["open_rules"])):
-        assert [(f.step, f.rule.name, because_of_rule(f)) for f in ours] == [
+        assert [(f.step, f.rule.name, f.because) for f in ours] == [
             (record["step"], record["rule"], record["because"]) for record in theirs
         ]
     said = {evidence.policy.id: evidence.outcome for evidence in judgement.evidence}
@@ -231,7 +230,7 @@ def test_words_that_were_not_recorded_leave_a_rule_open() -> None:
     assert [f.rule.name for f in judgement.open_rules] == ["confirm-before-change"]
     assert judgement.rules == ()
     assert judgement.outcome != "permit"
-    assert because_of_rule(judgement.open_rules[0]) == "change, not spoke, perhaps agreed"
+    assert judgement.open_rules[0].because == "change, not spoke, perhaps agreed"
 
 
 class Witnessed:

@@ -467,7 +467,11 @@ def clinic(out: Path, *, conversations: int = 260, seed: int = 7, always_bad: bo
             "outcome": {"good": determined != "violation", "source": "reward"},
             "events": events,
         }
-    breach = {"rule": "confirm-before-change", "policy": "confirm-before-change", "because": "change, not agreed"}
+    breach = {
+        "rule": "confirm-before-change", "policy": "confirm-before-change", "because": "change, not agreed",
+        "standing": "broken",
+        "predicates": [{"name": "change", "value": True}, {"name": "agreed", "value": False}],
+    }  # fmt: skip
     broken = [
         {"trajectory": line["trajectory"], "finding": f"r{number:05x}", "agent": line["agent"], "step": line["step"]}
         | breach
@@ -495,6 +499,7 @@ def dentist(
         if verdict == "inconclusive":
             policy["asks"] = [{"fact": "context.now", "question": "what is context.now?"}]
             policy |= {"because": "depends on what only the user can say; otherwise too old", "depends_on_user": True}
+            policy |= {"reason": {"kind": "user", "words": "too old"}}
         events = [
             say("user", "A crown, please."),
             use("get_patient", 1),
@@ -506,7 +511,11 @@ def dentist(
         lines.append(line | {"strict": verdict, "determined": verdict, "policies": [policy], "finding": f"f{number}"})
         told = {"trajectory": name, "agent": "dentbot", "file": "logs.jsonl", "position": number, "outcome": None}
         held[name] = told | {"events": events}
-    rule = {"rule": "confirm-before-change", "policy": "confirm-before-change", "because": "change, not agreed"}
+    rule = {
+        "rule": "confirm-before-change", "policy": "confirm-before-change", "because": "change, not agreed",
+        "standing": "broken",
+        "predicates": [{"name": "change", "value": True}, {"name": "agreed", "value": False}],
+    }  # fmt: skip
     broken = [{"trajectory": "d00", "finding": "r0", "agent": "dentbot", "step": 3} | rule]
     summary = summarise([line for line in lines if line["executed"]], held, Counter({"dentbot": len(lines)}))
     summary["agents"][0] |= {"outcome_known": 0, "failure_rate": rate(0, 0)}

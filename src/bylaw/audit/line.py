@@ -9,10 +9,10 @@ from msgspec import Raw
 
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.pack import Pack
+from bylaw.engine.reason import fact_record
 from bylaw.engine.settlement import CallVerdict, KnownFact, MissingFact, PolicyVerdict
-from bylaw.engine.wording import because_of_rule
 from bylaw.facts.entity import Fact
-from bylaw.facts.value import key_of, plain
+from bylaw.facts.value import plain
 from bylaw.trace.event import Call, Message
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
@@ -67,7 +67,8 @@ def rule_line(pack: Pack, agent: str, finding: RuleFinding) -> dict[str, Any]:
         "rule": finding.rule.name,
         "policy": policy.id,
         "sentence": (citation.text or str(citation)) if citation else policy.definition,
-        "because": because_of_rule(finding),
+        "because": finding.because,
+        **finding.record(),
     }
 
 
@@ -75,7 +76,13 @@ def rule_line(pack: Pack, agent: str, finding: RuleFinding) -> dict[str, Any]:
 def _compliant(id: str, severity: str, world: str) -> Raw:
     """Most policies have nothing to say of a call: their part of the line is written once."""
     verdict = {"strict": "compliant", "determined": "compliant", "evidence": "permit", "world": world}
-    nothing: dict[str, Any] = {"missing": [], "asks": [], "because": "", "seen": []}
+    nothing: dict[str, Any] = {
+        "missing": [],
+        "asks": [],
+        "because": "",
+        "reason": {"kind": "none", "words": ""},
+        "seen": [],
+    }
     return Raw(encode({"id": id, "severity": severity, **verdict, **nothing}))
 
 
@@ -93,6 +100,7 @@ def _policy(pack: Pack, verdict: PolicyVerdict) -> dict[str, Any] | Raw:
         "missing": [_missing(missing) for missing in verdict.missing],
         "asks": [{"fact": str(fact), "question": _question(pack, fact)} for fact in verdict.asks],
         "because": verdict.because,
+        "reason": verdict.reason.record(),
         "seen": [_known(pack, known) for known in verdict.known],
     }
     if verdict.depends_on_user:
@@ -103,7 +111,7 @@ def _policy(pack: Pack, verdict: PolicyVerdict) -> dict[str, Any] | Raw:
 def _missing(missing: MissingFact) -> dict[str, Any]:
     lookup = missing.lookup
     return {
-        **_fact(missing.fact),
+        **fact_record(missing.fact),
         "lookup": {"tool": lookup[0], "args": lookup[1]} if lookup else None,
         "reason": missing.reason,
         "claimed_at": missing.claimed_at,
@@ -114,17 +122,12 @@ def _missing(missing: MissingFact) -> dict[str, Any]:
 
 
 def _known(pack: Pack, known: KnownFact) -> dict[str, Any]:
-    record = {**_fact(known.fact), "shown_at": known.shown_at}
+    record = {**fact_record(known.fact), "shown_at": known.shown_at}
     field = pack.schema.entities[known.fact.entity].fields.get(known.fact.field)
     value = plain(known.value)
     if (field is None or not field.private) and not isinstance(value, dict | list):
         record["value"] = value
     return record
-
-
-def _fact(fact: Fact) -> dict[str, Any]:
-    key = None if fact.key is None else list(key_of(fact.key))
-    return {"entity": fact.entity, "key": key, "field": fact.field}
 
 
 def _question(pack: Pack, fact: Fact) -> str:

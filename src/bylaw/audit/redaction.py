@@ -14,6 +14,7 @@ from bylaw.audit.private import Private, Witness, collect
 from bylaw.audit.scrub import SAYS_LITTLE, Scrub, leaves
 from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict
+from bylaw.engine.wording import policy_words, rule_words
 from bylaw.errors import RecordError, UsageError
 from bylaw.facts.world import World
 from bylaw.trace.event import Event, decode_text
@@ -22,10 +23,9 @@ Line = dict[str, Any]
 
 _PLACE = re.compile(r"^(.*?)([:#]\d+)?$", re.DOTALL)
 _EXTENSION = re.compile(r"(\.[a-z]+)?(\.gz)?$", re.IGNORECASE)
-_BOUND = re.compile(r"\((\w+) (.*)\)$", re.DOTALL)
 _QUOTED = re.compile(r"`[^`]*`?|'[^']*'?|\"[^\"]*\"?")
 _KEYED = re.compile(r"^([^\[]*)\[(.*)\](.*)$", re.DOTALL)
-_BEFORE = ("acted against what it had seen: ", "depends on what only the user can say; otherwise ")
+_UNREAD = ("not_captured", "not_readable")
 _SHORTEST = 8
 _CHANGED = " (changed policy)"
 
@@ -204,11 +204,14 @@ class Cover:
         return hidden
 
     def rule(self, line: Line) -> Line:
-        """A line of `findings.jsonl`: its reason ends with the thing that a rule for each thing speaks of."""
-        because = self._scrub.reason(line["because"]) if self._scrub is not None else line["because"]
-        if (pseudonyms := self._pseudonyms) is not None:
-            because = _BOUND.sub(lambda match: f"({match[1]} {pseudonyms.of(match[2])})", because)
-        return line | {"agent": self._agent(line["agent"]), "because": because}
+        """A line of `findings.jsonl`; a rule for each thing names the thing it speaks of."""
+        hidden = line | {"agent": self._agent(line["agent"])}
+        if binding := line.get("binding"):
+            value: str = self._scrub.reason(binding["value"]) if self._scrub is not None else binding["value"]
+            shown = self._pseudonyms.of(value) if self._pseudonyms is not None else value
+            hidden["binding"] = binding | {"value": shown}
+        because = rule_words(hidden)
+        return hidden | {"because": self._scrub.reason(because) if self._scrub is not None else because}
 
     def _agent(self, name: str) -> str:
         return self._pseudonyms.agent(name) if self._pseudonyms is not None else name
@@ -270,18 +273,20 @@ class Cover:
             "asks": [self._ask(ask) for ask in policy["asks"]],
             "seen": [self._seen(fact) for fact in policy["seen"]],
         }
-        because: str = policy["because"]
-        if self._pseudonyms is not None:
-            because = self._reason(policy["id"], because, hidden["missing"])
-        elif self._scrub is not None:
+        hidden["reason"] = reason = self._reason(policy["id"], policy["reason"])
+        because = policy_words(hidden)
+        if self._pseudonyms is None and self._scrub is not None:
             because = self._scrub.reason(because)
-        return hidden | {"because": because}
+        return hidden | {"because": because, "reason": reason}
 
-    def _reason(self, policy: str, because: str, missing: Sequence[Line]) -> str:
-        if because.startswith("not looked up: "):
-            return "not looked up: " + ", ".join(map(_spelled, missing))
-        before = next((words for words in _BEFORE if because.startswith(words)), "")
-        return before + self._redaction.denial(policy, because[len(before) :]) if because else ""
+    def _reason(self, policy: str, reason: Line) -> Line:
+        words: str = reason["words"]
+        if self._pseudonyms is not None:
+            words = self._redaction.denial(policy, words) if words else ""
+        elif self._scrub is not None:
+            words = self._scrub.reason(words)
+        facts = {name: [self._fact(each) for each in reason[name]] for name in _UNREAD if name in reason}
+        return reason | {"words": words} | facts
 
     def _missing(self, fact: Line) -> Line:
         lookup = fact["lookup"] and {**fact["lookup"], "args": self._data(fact["lookup"]["args"])}
@@ -330,11 +335,6 @@ class Cover:
         if value is None or isinstance(value, bool) or value in self._redaction.tags:
             return value
         return self._pseudonyms.of(value)
-
-
-def _spelled(fact: Line) -> str:
-    key = "?" if fact["key"] is None else ", ".join(map(str, fact["key"]))
-    return f"{fact['entity']}[{key}].{fact['field']}" if fact["key"] != [] else f"{fact['entity']}.{fact['field']}"
 
 
 def _unquoted(text: str) -> str:

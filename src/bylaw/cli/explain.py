@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from bylaw.audit.ask import host_says, is_hosts, why
 from bylaw.audit.audited import events_in_logs
-from bylaw.audit.breach import in_words
 from bylaw.cli.console import open_console
 from bylaw.cli.visible import all_visible
+from bylaw.engine.wording import fact_words, host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
 from bylaw.errors import UsageError
 
 _STYLES = {
@@ -99,7 +98,7 @@ def explain(line: dict[str, Any], policies: dict[str, Any], events: list[dict[st
         console.print(Text(broken["rule"], style="bold") + Text("  rule: ") + Text("broken", style="red"))
         if broken.get("sentence"):
             console.print(Padding(Text(broken["sentence"], style="italic"), (0, 2)))
-        why = in_words(broken["because"], policies.get(broken.get("policy"), {}).get("predicates", {}))
+        why = rule_words_for_reader(broken, policies.get(broken.get("policy"), {}).get("predicates", {}))
         console.print(Padding(Text(f"at this step: {why}"), (0, 2)))
     _permitting([entry for entry in line["policies"] if entry not in judged], policies, bool(judged), console)
 
@@ -145,13 +144,12 @@ def _policy(
     for where, words in _cited(policy):
         console.print(Padding(Text(f"{where}: {words}", style="italic"), (0, 2)))
     if entry["because"]:
-        because = why(entry["because"], [ask["fact"] for ask in entry["asks"]])
-        console.print(Padding(Text(f"because: {because}"), (0, 2)))
+        console.print(Padding(Text(f"because: {policy_words_for_reader(entry)}"), (0, 2)))
     for seen in entry.get("seen", []):
         console.print(Padding(_seen(seen), (0, 2)))
     for missing in entry["missing"]:
         console.print(
-            Padding(Text(f"missing  {_fact(missing)}: {missing['reason'].replace('_', ' ')}", style="red"), (0, 2))
+            Padding(Text(f"missing  {fact_words(missing)}: {missing['reason'].replace('_', ' ')}", style="red"), (0, 2))
         )
         at: int | None = missing["claimed_at"]
         if at is not None and at < len(events):
@@ -167,7 +165,7 @@ def _policy(
             console.print(Padding(Text(f"look up first: {lookup['tool']}({_args(lookup['args'])})"), (0, 4)))
     for ask in entry["asks"]:
         fact: str = ask["fact"]
-        said = host_says(fact) if is_hosts(fact) else f"only the user can say: {fact} - {ask['question']}"
+        said = host_words(fact) if is_hosts(fact) else f"only the user can say: {fact} - {ask['question']}"
         console.print(Padding(Text(said, style="magenta"), (0, 2)))
 
 
@@ -192,7 +190,7 @@ def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _seen(seen: dict[str, Any]) -> Text:
     value = f" = {seen['value']}" if "value" in seen else ""
-    return Text(f"seen     {_fact(seen)}{value}, step {seen['shown_at']}", style="green")
+    return Text(f"seen     {fact_words(seen)}{value}, step {seen['shown_at']}", style="green")
 
 
 def _asked(lookup: dict[str, Any], step: int, events: list[dict[str, Any]]) -> str:
@@ -267,15 +265,6 @@ def _verdict(criterion: str, verdict: str) -> Text:
 
 def _named(verdict: str) -> str:
     return verdict.replace("_", "-")
-
-
-def _fact(record: dict[str, Any]) -> str:
-    key = "?" if record["key"] is None else ", ".join(record["key"])
-    return (
-        f"{record['entity']}[{key}].{record['field']}"
-        if record["key"] != []
-        else f"{record['entity']}.{record['field']}"
-    )
 
 
 def _args(args: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.act import Act, Turn
 from bylaw.engine.rules import TURNS, Predicate, Rules
+from bylaw.engine.wording import rule_words
 from bylaw.facts.value import key_of, loose, names_several
 from bylaw.policy.tool import Tool
 from bylaw.rule.formula import atoms
@@ -45,6 +46,17 @@ class RuleFinding(Struct, frozen=True):
     """The rule's predicates at the act, by name; None where unknown. Empty for a rule that waited."""
     binding: str = ""
     """What a `FOR EACH` rule is about here, as it was first spelt."""
+
+    def record(self) -> dict[str, Any]:
+        """The reason as `findings.jsonl` holds it."""
+        predicates = [{"name": name, "value": value} for name, value in self.values]
+        told: dict[str, Any] = {"standing": self.standing, "predicates": predicates}
+        return told | {"binding": {"name": self.rule.for_each, "value": self.binding}} if self.binding else told
+
+    @property
+    def because(self) -> str:
+        """The reason in words."""
+        return rule_words(self.record())
 
 
 class Said(Struct, frozen=True):

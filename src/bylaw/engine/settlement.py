@@ -11,7 +11,9 @@ from bylaw.engine.claim import claim
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
+from bylaw.engine.reason import Reason, fact_record
 from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, combine, worst
+from bylaw.engine.wording import policy_words
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
 from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.facts.observation import Unread
@@ -58,11 +60,17 @@ class PolicyVerdict(Struct, frozen=True):
     asks: tuple[Fact, ...] = ()
     known: tuple[KnownFact, ...] = ()
     depends_on_user: bool = False
-    because: str = ""
+    reason: Reason = Reason()
     could_deny: bool = False
     """The call alone did not settle it: some fact could have made it deny, or something did."""
     is_plain: bool = False
     """Permitted on what was seen, with nothing more to tell."""
+
+    @property
+    def because(self) -> str:
+        """The reason in words."""
+        missing = [fact_record(missing.fact) for missing in self.missing]
+        return policy_words({"reason": self.reason.record(), "missing": missing})
 
 
 class CallVerdict(Struct, frozen=True):
@@ -89,7 +97,9 @@ def settle_call(
     """
     if judgement.fault:
         unjudged = tuple(
-            PolicyVerdict(policy, "inconclusive", "inconclusive", "failed", "failed", because=judgement.fault)
+            PolicyVerdict(
+                policy, "inconclusive", "inconclusive", "failed", "failed", reason=Reason("unjudged", judgement.fault)
+            )
             for policy, _ in pack.by_tool.get(judgement.made.call.tool, ())
         )
         return CallVerdict(
@@ -182,18 +192,18 @@ class _CallCase:
             _unique(fact for c in completed for fact in c.asked),
             tuple(known for fact in reads if (known := self._known(fact)) is not None),
             strict.depends_on_user or determined.depends_on_user,
-            _because(strict, completed, missing, first) or self._why_unread(strict, completed),
+            self._or_unread(_reason(strict, completed, missing, first), strict, completed),
             any(c.reads or c.asked or "deny" in (c.evidence.outcome, c.world) for c in completed),
         )
 
-    def _why_unread(self, strict: Ruling, completed: Sequence[_Completed]) -> str:
-        if strict.verdict != "inconclusive":
-            return ""
+    def _or_unread(self, reason: Reason, strict: Ruling, completed: Sequence[_Completed]) -> Reason:
+        """The reason; where it has no words, the facts that were looked up in answers that we cannot read."""
+        if strict.verdict != "inconclusive" or reason.words:
+            return reason
         lost = _unique(fact for c in completed for fact in self._unread_of(c))
-        gone = [str(fact) for fact in lost if self._unread(fact) == "not_captured"]
-        odd = [str(fact) for fact in lost if self._unread(fact) != "not_captured"]
-        told = (("result was not recorded", gone), ("answer could not be read", odd))
-        return "; ".join(f"looked up, but the {what}: {', '.join(facts)}" for what, facts in told if facts)
+        gone = tuple([fact for fact in lost if self._unread(fact) == "not_captured"])
+        odd = tuple([fact for fact in lost if self._unread(fact) != "not_captured"])
+        return Reason("unread", not_captured=gone, not_readable=odd) if lost else reason
 
     def _unread_of(self, completed: _Completed) -> list[Fact]:
         """The facts of a completion that the agent looked up, in answers that we cannot read."""
@@ -322,7 +332,7 @@ class _CallCase:
 
 def _plain(policy: Policy, world: Half, could_deny: bool) -> PolicyVerdict:
     return PolicyVerdict(
-        policy, "compliant", "compliant", "permit", world, (), (), (), False, "", could_deny, is_plain=True
+        policy, "compliant", "compliant", "permit", world, (), (), (), False, Reason(), could_deny, is_plain=True
     )
 
 
@@ -330,21 +340,19 @@ def _agreed(halves: Sequence[Half]) -> Half:
     return halves[0] if all(half == halves[0] for half in halves) else "undetermined"
 
 
-def _because(strict: Ruling, completed: Sequence[_Completed], missing: Sequence[Fact], first: _Completed) -> str:
+def _reason(strict: Ruling, completed: Sequence[_Completed], missing: Sequence[Fact], first: _Completed) -> Reason:
     denials = [c.because for c in completed if c.because and "deny" in (c.world, c.evidence.outcome)]
     match strict.verdict:
         case "violation":
-            return denials[0] if denials else first.because
+            return Reason("denied", denials[0] if denials else first.because)
         case "near_miss" | "uninformed":
-            if missing:
-                return "not looked up: " + ", ".join(str(fact) for fact in missing)
-            return f"acted against what it had seen: {first.evidence.because}"
+            return Reason("missing") if missing else Reason("against_evidence", first.evidence.because)
         case "inconclusive":
             if failed := [c.because for c in completed if "failed" in (c.evidence.outcome, c.world)]:
-                return failed[0]
-            return f"depends on what only the user can say; otherwise {denials[0]}" if denials else first.because
+                return Reason("failed", failed[0])
+            return Reason("user", denials[0]) if denials else Reason("unjudged", first.because)
         case "compliant":
-            return ""
+            return Reason()
 
 
 def _unique(facts: Any) -> tuple[Fact, ...]:

@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bylaw.audit.ask import host_says, is_hosts, why
-from bylaw.audit.breach import in_words
 from bylaw.audit.report.folder import Folder, Record, decode, entries, record, text, whole_number
+from bylaw.engine.wording import host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
 
 VERDICTS = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
 REASONS = ("claimed", "stale", "never_seen")
@@ -184,7 +183,7 @@ def rule_details(broken: Record, stated: Mapping[str, Record]) -> Record:
     """The same of a broken rule."""
     policy = text(broken.get("policy"))
     meant = {name: text(said) for name, said in record(record(stated.get(policy)).get("predicates")).items()}
-    why = text(in_words(text(broken.get("because"), 2000), meant), 2000)
+    why = text(rule_words_for_reader(broken, meant), 2000)
     judged = {"id": policy, "strict": BROKEN, "determined": BROKEN, "because": why}
     return {
         "finding": text(broken.get("finding")) or f"{text(broken.get('trajectory'))}:{broken.get('step')}:{policy}",
@@ -215,7 +214,8 @@ def _policy(policy: Record) -> Record:
     asks = [record(ask) for ask in entries(policy.get("asks"))[:20]]
     asked = [text(ask.get("fact")) for ask in asks]
     return kept | {
-        "because": why(text(policy.get("because"), 2000), asked),
+        "because": text(policy_words_for_reader(policy), 2000),
+        "is_lacking": record(policy.get("reason")).get("kind") == "missing",
         "severity": text(policy.get("severity"), 40),
         "evidence": text(policy.get("evidence"), 40),
         "world": text(policy.get("world"), 40),
@@ -227,7 +227,7 @@ def _policy(policy: Record) -> Record:
             for fact, ask in zip(asked, asks, strict=True)
             if not is_hosts(fact)
         ],
-        "host": [host_says(fact) for fact in asked if is_hosts(fact)],
+        "host": [host_words(fact) for fact in asked if is_hosts(fact)],
     }
 
 

@@ -109,7 +109,7 @@ function drawDetail(finding, conversation, moveFocus, policyId) {
   const judged = finding.policies.filter((policy) => policy.missing);
   const policy = judged.find((entry) => entry.id === policyId) || mainPolicy(finding, criterion);
   const isRule = finding.strict === "broken";
-  const because = policy && policy.because && !policy.because.startsWith("not looked up: ");
+  const because = policy && policy.because && !policy.is_lacking;
   const article = document.getElementById("detail");
   const others = findings.filter((entry) => entry.trajectory === finding.trajectory && entry.id !== finding.finding).slice(0, 12);
   const clean = finding.policies.length - judged.length;
