@@ -140,6 +140,13 @@ def test_logs_become_sets_and_what_is_left_out_is_counted(tmp_path: Path) -> Non
     assert not apart & {row["id"] for row in rows}
 
 
+def test_a_document_that_is_given_stands_in_stage_1(tmp_path: Path) -> None:
+    build_from_logs("clinic", tmp_path, list(read(DEMO))[:30], turns=5, document="Be kind.")
+    rows = list(read_rows(tmp_path / "stage1.jsonl"))
+    assert rows
+    assert all(row["messages"][0]["content"].endswith("\n\nBe kind.") for row in rows)
+
+
 def test_logs_with_nothing_to_learn_from_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no conversations left"):
         build_from_logs("clinic", tmp_path, [talk()])
