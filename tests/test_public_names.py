@@ -7,8 +7,8 @@ import bylaw
 import bylaw.audit
 
 PROMISED = {
-    "BylawError", "Call", "CallVerdict", "CheckReport", "Conversation", "Judgement", "Message", "Pack", "Result",
-    "Trajectory", "Verdicts", "check", "load_pack", "read", "verdicts",
+    "BylawError", "Call", "CallVerdict", "CheckReport", "Conversation", "Decision", "Judgement", "Message", "Pack",
+    "Result", "Shield", "Trajectory", "Verdicts", "check", "load_pack", "read", "verdicts",
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bylaw.engine.pack import Pack, load_pack
     from bylaw.engine.settlement import CallVerdict
     from bylaw.errors import BylawError
+    from bylaw.shield import Decision, Shield
     from bylaw.trace import Call, Message, Result, Trajectory, read
 
 __version__ = "0.1.0"
@@ -33,10 +34,12 @@ __all__ = [
     "CallVerdict",
     "CheckReport",
     "Conversation",
+    "Decision",
     "Judgement",
     "Message",
     "Pack",
     "Result",
+    "Shield",
     "Trajectory",
     "Verdicts",
     "check",
@@ -51,10 +54,12 @@ _HOMES = {
     "CallVerdict": "bylaw.engine.settlement",
     "CheckReport": "bylaw.engine.check",
     "Conversation": "bylaw.engine.conversation",
+    "Decision": "bylaw.shield",
     "Judgement": "bylaw.engine.judgement",
     "Message": "bylaw.trace",
     "Pack": "bylaw.engine.pack",
     "Result": "bylaw.trace",
+    "Shield": "bylaw.shield",
     "Trajectory": "bylaw.trace",
     "Verdicts": "bylaw.engine.finished",
     "check": "bylaw.engine.check",

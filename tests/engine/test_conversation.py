@@ -9,7 +9,7 @@ from bylaw import BylawError, Conversation, Pack, Trajectory, load_pack, verdict
 from bylaw.engine.finished import is_judged
 from bylaw.facts.database import open_snapshot
 from bylaw.packs.clinic.simulator.generate import write
-from bylaw.trace import Call, Message, read
+from bylaw.trace import Call, Message, Result, read
 
 FILES = {
     "pack.yaml": "format: 1\nname: shop\ndocument: policy.md\n",
@@ -79,6 +79,15 @@ def test_a_refused_call_was_never_made(shop: Pack) -> None:
     assert verdict.made.call.refused
 
 
+def test_a_result_never_answers_a_call_that_was_refused_before_the_next_one(shop: Pack) -> None:
+    conversation = Conversation(shop)
+    conversation.call("refund", {"order_id": "7"})
+    conversation.refuse()
+    conversation.call("get_order", {"order_id": "7"})
+    conversation.result({"order_id": "7", "returned": True})
+    assert conversation.call("refund", {"order_id": "7"}).outcome == "permit"
+
+
 def test_a_yes_outlives_a_call_that_was_refused_before_it_ran() -> None:
     conversation = Conversation("clinic")
     call = ("cancel_appointment", {"patient_id": "P1", "appointment_id": "A1", "late_fee": "0.00", "reason": "illness"})
@@ -145,7 +154,11 @@ def live(pack: Pack, trajectory: Trajectory) -> Conversation:
     """The conversation told anew through the front, call by call; guards must say the same then and in the end."""
     conversation = Conversation(pack)
     said: list[tuple[str, ...]] = []
+    turn = -1
     for event in trajectory.events:
+        if not isinstance(event, Result) and event.turn != turn:
+            conversation.end_turn()
+            turn = event.turn
         if isinstance(event, Message):
             conversation.user(event.text) if event.by == "user" else conversation.agent(event.text)
         elif isinstance(event, Call):

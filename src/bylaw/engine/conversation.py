@@ -18,6 +18,7 @@ from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import UsageError
+from bylaw.facts.ledger import Ledger
 from bylaw.facts.world import World
 from bylaw.trace.event import Call, Event
 from bylaw.trace.messages import follow_messages
@@ -51,6 +52,8 @@ class Conversation:
         """The call that was judged last and may yet be refused."""
         self._speaker = ""
         """Whose turn it is: `agent`, `user`, `tool`, or nobody's yet."""
+        self._refused: int | None = None
+        """The call that was refused last: what comes at once as a result is what the agent was told in its place."""
         self._held = False
         """Everything belongs to one turn until it is let go."""
 
@@ -103,6 +106,7 @@ class Conversation:
         self._session.refuse(call)
         self._script.events[-1] = replace(call, refused=True)
         self._taken, self._judged = len(self._script.events), None
+        self._refused = self._taken - 1
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
@@ -116,6 +120,11 @@ class Conversation:
             yield self
         finally:
             self._held, self._speaker = False, "tool"
+
+    def end_turn(self) -> None:
+        """The agent's turn is over although nobody has answered: what it does next is another turn of its own."""
+        self._take()
+        self._speaker = ""
 
     def messages(self, messages: Iterable[Any]) -> list[Judgement]:
         """Whole messages, as they came from or went to a model: OpenAI's, Anthropic's or LangChain's, dicts or objects.
@@ -144,6 +153,11 @@ class Conversation:
         return self._session.findings(ended=ended)
 
     @property
+    def ledger(self) -> Ledger:
+        """What has been shown so far, and what is stale."""
+        return self._session.ledger
+
+    @property
     def events(self) -> Sequence[Event]:
         """What has happened so far."""
         return tuple(self._script.events)
@@ -165,6 +179,9 @@ class Conversation:
     def _begin(self, speaker: str, time: float | None, *, anew: bool = False) -> None:
         """The next event is this party's; a new turn, unless it goes on with its own."""
         self._take()
+        if self._refused is not None:
+            self._script.close(self._refused)
+            self._refused = None
         self._script.time = time
         if not self._held and (anew or speaker != self._speaker):
             self._script.begin_turn()

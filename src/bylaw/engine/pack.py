@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from bylaw.engine.conduct import ReadyRules
@@ -19,6 +19,7 @@ from bylaw.facts.schema import Schema, SchemaReader, Search
 from bylaw.guard import Guard, Vocabulary, parse_guards, parse_lookups, run_lookup
 from bylaw.policy.document import Document
 from bylaw.policy.folder import Folder, ManifestError, find_folder, read_folder
+from bylaw.policy.posture import Postures
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
 
@@ -53,6 +54,8 @@ class Pack(Struct, frozen=True, dict=True):
     stale: tuple[str, ...]
     """Policies whose cited sentence no longer stands in the document."""
 
+    postures: Postures
+    """How firmly a shield holds to it."""
     digests: dict[str, tuple[str, ...]]
     """Per policy the digests of the sentences it cites, where it cites whole sentences."""
 
@@ -118,6 +121,8 @@ def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
     schema, search_faults = _searches(folder, schema)
     faults += search_faults
     faults += _unguarded(policies, guards, book, folder, faulty=bool(guard_faults))
+    postures, posture_faults = _postures(manifest, policies, schema)
+    faults += posture_faults
     if faults:
         raise PackError(faults, place=str(manifest.data.get("name") or folder.root.name))
     by_tool: dict[str, list[tuple[Policy, Guard]]] = {}
@@ -144,6 +149,7 @@ def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
         book,
         str(data.get("world", "")),
         tuple(policy.id for policy in policies.values() if policy.stale),
+        postures,
         policy_reader.digests,
     )
 
@@ -220,6 +226,19 @@ def _unguarded(
             hint = f"write its {policy.kind}, or accept that by name: `unenforced: {{accepted_by: ..., reason: ...}}`"
             faults.append(ManifestError(f"nothing enforces policy `{policy.id}`", place=places[policy.id], hint=hint))
     return faults
+
+
+def _postures(manifest: Located, policies: Mapping[str, Policy], schema: Schema) -> tuple[Postures, list[BylawError]]:
+    """`shield:` of the manifest: how firmly policies are held to while an agent runs."""
+    place = manifest.place("shield") if "shield" in manifest.data else manifest.file
+    try:
+        postures = convert(manifest.data.get("shield") or {}, Postures)
+    except ValidationError as error:
+        hint = "postures are enforce, advise and shadow; on_error is deny or ask"
+        return Postures(), [ManifestError(f"`shield`: {error}", place=place, hint=hint)]
+    unknown = [f"policy `{name}`" for name in postures.policies if name not in policies]
+    unknown += [f"tool `{name}`" for name in postures.tools if name not in schema.tools]
+    return postures, [ManifestError(f"`shield` speaks of the unknown {each}", place=place) for each in unknown]
 
 
 def _manifest_faults(manifest: Located) -> list[BylawError]:

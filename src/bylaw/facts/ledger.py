@@ -349,6 +349,16 @@ class Ledger:
                 return False
         return True
 
+    def was_answered(
+        self, tool: str, arguments: Mapping[str, Any], at: CallRecord, entity: str, key: Key, field: str
+    ) -> bool:
+        """Whether a look-up was made and answered, even by an error, since the field last went stale."""
+        return any(
+            matches(record.call.arguments, arguments) is not False
+            and self.changed(entity, key, field, record.step, at.step, known_at=at.step) is None
+            for record in self._answered(tool, at)
+        )
+
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
         """Whether the judged call's agent had made just that call, and been answered, before its turn."""
         return any(

@@ -74,6 +74,7 @@ _MANIFEST = Record(
         "document": Either((SCALAR, Record({"title": SCALAR, "sha256": TEXT}))),
         "variants": Many(Record({"name": SCALAR, "when": _ANYTHING})),
         "about": Named(SCALAR),
+        "shield": _ANYTHING,
     }
 )
 _CHANGE = Record({"as": SCALAR, "fields": _NAMES, "key": _KEY, "each": SCALAR})

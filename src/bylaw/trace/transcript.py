@@ -76,6 +76,10 @@ class Transcript:
         """Whether a call, or the call of this id, still waits for its result."""
         return any(not id or call.id == id for call in self._open.values())
 
+    def close(self, step: int) -> None:
+        """The call at `step` waits for no result any more."""
+        self._open.pop(step, None)
+
     def is_open(self, step: int) -> bool:
         """Whether the call at `step` still waits for its result."""
         return step in self._open

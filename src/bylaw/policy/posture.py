@@ -1,0 +1,24 @@
+"""How firmly a pack is held to while an agent runs: per pack, per tool, per policy."""
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+Posture = Literal["enforce", "advise", "shadow"]
+"""`enforce` stops the call; `advise` lets it run and tells the agent; `shadow` only notes what it would have said."""
+
+OnError = Literal["deny", "ask"]
+"""What becomes of a call that could not be judged: never `allow`, for a write."""
+
+
+class Postures(Struct, frozen=True, forbid_unknown_fields=True):
+    """`shield:` in pack.yaml. A policy's posture beats its tool's, which beats the pack's."""
+
+    posture: Posture = "enforce"
+    tools: dict[str, Posture] = field(default_factory=dict[str, Posture])
+    policies: dict[str, Posture] = field(default_factory=dict[str, Posture])
+    on_error: OnError = "deny"
+
+    def of(self, tool: str, policy: str = "") -> Posture:
+        """The posture towards a call of `tool` under `policy`."""
+        return self.policies.get(policy) or self.tools.get(tool) or self.posture

@@ -1,0 +1,6 @@
+"""What a live agent may do now: allow, deny, look this up first, ask. Start at `shield`, then `decision`."""
+
+from bylaw.shield.decision import Decision, Ground, LookUp, Question
+from bylaw.shield.shield import Guarded, Shield
+
+__all__ = ["Decision", "Ground", "Guarded", "LookUp", "Question", "Shield"]

@@ -1,0 +1,129 @@
+"""From evidence to decision: what guards and rules said of a call becomes allow, deny, look_up or ask.
+
+Unsure is never allow: what is unknown is looked up where a look-up can tell, else asked; what could not be judged is
+refused or asked, as the pack says.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from bylaw.engine.judgement import Judgement, PolicyEvidence
+from bylaw.engine.pack import Pack
+from bylaw.engine.wording import because_of_rule
+from bylaw.facts.entity import Fact
+from bylaw.facts.ledger import Ledger
+from bylaw.facts.value import key_of
+from bylaw.policy.posture import Posture, Postures
+from bylaw.shield.decision import Answer, Ground, LookUp, Question, Whom, gravest
+
+
+class Decider:
+    """Grounds for one call after the other, under one pack."""
+
+    def __init__(self, pack: Pack, postures: Postures) -> None:
+        self.pack = pack
+        self._postures = postures
+
+    def grounds(self, judgement: Judgement, ledger: Ledger) -> list[Ground]:
+        """What every policy says of a judged call, those that object first."""
+        tool = judgement.made.call.tool
+        found = [self._of_guard(judgement, evidence, ledger) for evidence in judgement.evidence]
+        found += [
+            self._of_rule(finding.rule.policy, tool, "deny", because_of_rule(finding)) for finding in judgement.rules
+        ]
+        for finding in judgement.open_rules:
+            questions = self._questions_of(finding.rule.policy, finding.values)
+            found.append(self._of_rule(finding.rule.policy, tool, "ask", because_of_rule(finding), questions))
+        if judgement.fault:
+            posture = self._postures.of(tool)
+            found.append(Ground("", "call", self._postures.on_error, posture, judgement.fault))
+        return sorted(found, key=lambda ground: ground.answer == "allow")
+
+    def _of_guard(self, judgement: Judgement, evidence: PolicyEvidence, ledger: Ledger) -> Ground:
+        policy = evidence.policy
+        posture = self._postures.of(judgement.made.call.tool, policy.id)
+        outcomes = {completion.outcome for completion in evidence.completions}
+        denials = [each.because for each in evidence.completions if each.outcome == "deny"]
+        if outcomes == {"permit"}:
+            return Ground(policy.id, "guard", "allow", posture)
+        if outcomes == {"deny"}:
+            return Ground(policy.id, "guard", "deny", posture, denials[0], policy.citations)
+        if "failed" in outcomes:
+            why = next(each.because for each in evidence.completions if each.outcome == "failed")
+            return Ground(policy.id, "guard", self._postures.on_error, posture, why, policy.citations)
+        lacking = _unique(fact for each in evidence.completions for fact in each.lacking)
+        asked = _unique(fact for each in evidence.completions for fact in each.asked)
+        look_ups, blind = self._look_ups(lacking, judgement, ledger)
+        questions = [self._question(fact, "person" if fact.entity == "context" else "user") for fact in asked]
+        questions += [self._question(fact, "person") for fact in blind]
+        answer: Answer = "look_up" if look_ups else "ask" if questions else self._postures.on_error
+        because = denials[0] if denials else next((each.because for each in evidence.completions if each.because), "")
+        missing = tuple(map(str, lacking))
+        told = (because, policy.citations, missing, tuple(look_ups), tuple(questions))
+        return Ground(policy.id, "guard", answer, posture, *told)
+
+    def _look_ups(
+        self, lacking: Iterable[Fact], judgement: Judgement, ledger: Ledger
+    ) -> tuple[list[LookUp], list[Fact]]:
+        """The read calls whose arguments are known now, and the facts that no look-up is left for."""
+        schema = self.pack.schema
+        found: dict[str, LookUp] = {}
+        blind: list[Fact] = []
+        for fact in lacking:
+            if fact.key is None:
+                continue
+            entity = schema.entities[fact.entity]
+            key = key_of(fact.key)
+            named = dict(zip(entity.key, key, strict=False))
+            ways = [
+                (way.tool, {argument: named.get(part) for argument, part in way.arguments.items()})
+                for way in schema.ways_to(entity, fact.field)
+            ]
+            open_ways = [
+                way for way in ways if not ledger.was_answered(*way, judgement.made, entity.name, key, fact.field)
+            ]
+            if not open_ways:
+                blind.append(fact)
+                continue
+            tool, arguments = open_ways[0]
+            name = f"{tool} {arguments}"
+            facts = (*(found[name].facts if name in found else ()), str(fact))
+            found[name] = LookUp(tool, arguments, facts)
+        return list(found.values()), blind
+
+    def _question(self, fact: Fact, whom: Whom) -> Question:
+        entity = self.pack.schema.entities.get(fact.entity)
+        field = entity.fields.get(fact.field) if entity is not None else None
+        return Question(str(fact), (field.question if field is not None else "") or f"what is {fact}?", whom)
+
+    def _of_rule(
+        self, name: str, tool: str, answer: Answer, because: str, questions: tuple[Question, ...] = ()
+    ) -> Ground:
+        policy = self.pack.policies[name]
+        posture = self._postures.of(tool, name)
+        return Ground(name, "rule", answer, posture, because, policy.citations, (), (), questions)
+
+    def _questions_of(self, policy: str, values: "tuple[tuple[str, bool | None], ...]") -> tuple[Question, ...]:
+        """What would settle an open rule: its predicates without a value, put to the user where consent is at stake."""
+        predicates = self.pack.book.predicates
+        unknown = [predicates[name] for name, value in values if value is None and name in predicates]
+        definition = self.pack.policies[policy].definition
+        return tuple(
+            Question(
+                each.name,
+                (each.description or definition) + "?",
+                "user" if each.way in ("consented", "said") else "person",
+            )
+            for each in unknown
+        ) or (Question(policy, f"{definition} Is that so here?", "person"),)
+
+
+def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
+    """For each posture the gravest answer among the grounds that stand under it."""
+    by_posture: dict[Posture, list[Answer]] = {}
+    for ground in grounds:
+        by_posture.setdefault(ground.posture, []).append(ground.answer)
+    return {posture: gravest(answers) for posture, answers in by_posture.items()}
+
+
+def _unique(facts: Iterable[Fact]) -> list[Fact]:
+    return list(dict.fromkeys(facts))

@@ -1,0 +1,113 @@
+"""The shield's word on a call, and the grounds it stands on: records, no text but what the pack's author wrote."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from bylaw.policy.posture import Posture
+from bylaw.policy.statement import Citation
+
+Answer = Literal["allow", "deny", "look_up", "ask"]
+
+GRAVEST: tuple[Answer, ...] = ("deny", "look_up", "ask", "allow")
+"""Over a call the first of these that any policy says."""
+
+Whom = Literal["user", "person"]
+"""Who can answer: the user, whom the agent asks, or somebody who answers for the policy or the host."""
+
+
+class LookUp(Struct, frozen=True):
+    """A read call that would show what is missing; its arguments are known now."""
+
+    tool: str
+    arguments: dict[str, Any]
+    facts: tuple[str, ...]
+    """What it would show."""
+
+
+class Question(Struct, frozen=True):
+    """Something that no look-up tells."""
+
+    fact: str
+    text: str
+    whom: Whom
+
+
+class Ground(Struct, frozen=True):
+    """What one policy says of the call."""
+
+    policy: str
+    kind: Literal["guard", "rule", "call"]
+    """`call` where the call itself could not be judged."""
+    answer: Answer
+    posture: Posture
+    because: str = ""
+    citations: tuple[Citation, ...] = ()
+    """Where the document says it."""
+    missing: tuple[str, ...] = ()
+    """Facts that were not seen and that it hangs on."""
+    look_ups: tuple[LookUp, ...] = ()
+    """In the order to make them."""
+    questions: tuple[Question, ...] = ()
+
+
+class Decision(Struct, frozen=True):
+    """What is to become of one call."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+    answer: Answer
+    """The true decision, whatever the posture."""
+    allowed: bool
+    """What happens: the call runs."""
+    enforced: Posture
+    """The posture that what happens rests on: of the grounds that object, the firmest; `enforce` where none does."""
+    grounds: tuple[Ground, ...] = ()
+    """Every policy that bound the call, those that object first."""
+    unguarded: bool = False
+    """It changes something, and no policy binds it."""
+    feedback: str = ""
+    """For the agent: what to look up, what to ask, why not. Empty where there is nothing to tell, or only a shadow."""
+    seconds: float = 0.0
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The policies that object."""
+        return tuple(dict.fromkeys(ground.policy for ground in self.grounds if ground.answer != "allow"))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The facts that were not seen, over all policies."""
+        return tuple(dict.fromkeys(fact for ground in self.grounds for fact in ground.missing))
+
+    @property
+    def look_ups(self) -> tuple[LookUp, ...]:
+        """The look-ups to make, in order, whatever the answer; each once."""
+        found: dict[str, LookUp] = {}
+        for ground in self.grounds:
+            for look_up in ground.look_ups:
+                name = f"{look_up.tool} {look_up.arguments}"
+                before = found.get(name)
+                facts = look_up.facts if before is None else tuple(dict.fromkeys((*before.facts, *look_up.facts)))
+                found[name] = LookUp(look_up.tool, look_up.arguments, facts)
+        return tuple(found.values())
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The questions to put, whatever the answer; each once."""
+        return tuple({(each.fact, each.text): each for ground in self.grounds for each in ground.questions}.values())
+
+    def __repr__(self) -> str:
+        what = f"{self.tool}: {self.answer}"
+        return f"<decision {self.id} on {what}{'' if self.allowed == (self.answer == 'allow') else ', not enforced'}>"
+
+
+def gravest(answers: Sequence[Answer]) -> Answer:
+    """The answer over all policies."""
+    found = set(answers)
+    for answer in GRAVEST:
+        if answer in found:
+            return answer
+    return "allow"

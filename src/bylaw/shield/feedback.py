@@ -1,0 +1,51 @@
+"""What the agent is told in place of a tool's answer: short, in business words, with what to do next."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bylaw.engine.pack import Pack
+from bylaw.shield.decision import Answer, Ground, LookUp
+
+OPENING: dict[Answer, str] = {
+    "deny": "Not allowed, and not done",
+    "look_up": "Not done yet: look this up first",
+    "ask": "Not done yet: ask first",
+    "allow": "",
+}
+
+
+def feedback(pack: Pack, tool: str, answer: Answer, grounds: Sequence[Ground], *, runs: bool) -> str:
+    """The message for the agent; empty where nothing objects."""
+    objecting = [ground for ground in grounds if ground.answer != "allow"]
+    if answer == "allow" or not objecting:
+        return ""
+    lines = [f"{tool} was done, but should not have been:" if runs else f"{OPENING[answer]} ({tool})."]
+    lines += [f"- {why}" for ground in objecting if (why := _why(pack, ground))]
+    look_ups = {_call(each): None for ground in objecting for each in ground.look_ups}
+    if look_ups:
+        lines.append("Look up: " + "; ".join(look_ups) + ". Then make the call again if what you see allows it.")
+    asked = {each.text: None for ground in objecting for each in ground.questions if each.whom == "user"}
+    if asked:
+        lines.append("Ask the user: " + " ".join(asked))
+    if any(each.whom == "person" for ground in objecting for each in ground.questions):
+        lines.append("A person has to decide the rest: do not try again until somebody has.")
+    return "\n".join(lines)
+
+
+def _why(pack: Pack, ground: Ground) -> str:
+    policy = pack.policies.get(ground.policy)
+    said = next((citation.text for citation in ground.citations if citation.text), None)
+    rule = f'The policy says: "{" ".join(said.split())}"' if said else policy.definition if policy is not None else ""
+    if ground.answer == "deny":
+        return f"{ground.because}. {rule}".strip() if ground.because else rule
+    if ground.missing:
+        return f"nothing you have looked up shows {', '.join(ground.missing)}. {rule}".strip()
+    return rule or ground.because
+
+
+def _call(look_up: LookUp) -> str:
+    return f"{look_up.tool}({', '.join(f'{name}={_short(value)}' for name, value in look_up.arguments.items())})"
+
+
+def _short(value: Any) -> str:
+    return "?" if value is None else str(value)

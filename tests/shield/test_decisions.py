@@ -1,0 +1,175 @@
+"""From evidence to decision: allow, deny, look this up first, ask; and never allow where nobody can tell."""
+
+from typing import Any
+
+import pytest
+
+from bylaw import BylawError, Pack, load_pack
+from bylaw.policy.posture import Postures
+from bylaw.shield import Decision, Guarded, Shield
+from tests.engine.test_conversation import FILES
+
+CANCEL = {"patient_id": "P121", "appointment_id": "A0362", "late_fee": "0.00", "reason": "illness"}
+PATIENT = {"patient_id": "P121", "status": "active", "membership_id": "M878", "late_waivers_used": 0}
+APPOINTMENT = {
+    "appointment_id": "A0362", "patient_id": "P121", "status": "booked", "specialist": False,
+    "starts_at": "2025-03-12T16:00:00",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def clinic() -> Shield:
+    return Shield(load_pack("clinic"))
+
+
+def shop(**files: str) -> Pack:
+    return Pack.from_files(
+        {
+            **FILES,
+            **{
+                name.replace("__", "/").replace("_yaml", ".yaml").replace("_py", ".py"): text
+                for name, text in files.items()
+            },
+        }
+    )
+
+
+def looked_up(session: Guarded, tool: str, arguments: dict[str, Any], result: Any) -> None:
+    assert session.decide(tool, arguments).allowed
+    session.result(result)
+
+
+def asked(session: Guarded) -> Guarded:
+    """The caller has agreed, and patient and appointment were looked up; the membership was not."""
+    session.user("I'm ill and can't make A0362. I'm P121. I'm Gold, so there's no fee, right?")
+    looked_up(session, "get_patient", {"patient_id": "P121"}, PATIENT)
+    looked_up(session, "get_appointment", {"appointment_id": "A0362"}, APPOINTMENT)
+    session.agent("I'm about to cancel A0362 with a fee of $0.00. Shall I go ahead?")
+    session.user("Yes, please.")
+    return session
+
+
+def test_the_agent_is_told_which_look_up_to_make_first(clinic: Shield) -> None:
+    with clinic.session("conv-17") as session:
+        decision = asked(session).decide("cancel_appointment", CANCEL)
+        assert (decision.answer, decision.allowed) == ("look_up", False)
+        assert decision.policies == ("late-cancel-fee",)
+        assert decision.missing == ("Membership[M878].tier",)
+        (look_up,) = decision.look_ups
+        assert (look_up.tool, look_up.arguments) == ("get_membership", {"membership_id": "M878"})
+        assert "get_membership(membership_id=M878)" in decision.feedback
+        assert "Gold members are let off" in decision.feedback
+        session.result(decision.feedback)
+        looked_up(session, "get_membership", look_up.arguments, {"membership_id": "M878", "tier": "gold"})
+        again = session.decide("cancel_appointment", CANCEL)
+        assert (again.answer, again.allowed, again.feedback) == ("allow", True, "")
+
+
+def test_what_was_looked_up_denies_with_its_sentence(clinic: Shield) -> None:
+    session = asked(clinic.session())
+    looked_up(session, "get_membership", {"membership_id": "M878"}, {"membership_id": "M878", "tier": "standard"})
+    decision = session.decide("cancel_appointment", CANCEL)
+    assert (decision.answer, decision.allowed) == ("deny", False)
+    ground = decision.grounds[0]
+    assert ground.because == "the fee is $40.00, not $0.00"
+    assert "Standard members pay $40.00" in (ground.citations[0].text or "")
+
+
+def test_look_ups_come_one_link_at_a_time(clinic: Shield) -> None:
+    session = clinic.session()
+    session.agent("I'm about to cancel A0362 with a fee of $0.00. Shall I go ahead?")
+    session.user("Yes, please.")
+    decision = session.decide("cancel_appointment", CANCEL)
+    assert decision.answer == "look_up"
+    assert {look_up.tool for look_up in decision.look_ups} <= {"get_patient", "get_appointment"}
+
+
+def test_a_look_up_that_was_made_in_vain_is_asked_of_a_person(clinic: Shield) -> None:
+    session = asked(clinic.session())
+    looked_up(session, "get_membership", {"membership_id": "M878"}, "Error: the service is down")
+    decision = session.decide("cancel_appointment", CANCEL)
+    assert (decision.answer, decision.allowed, decision.look_ups) == ("ask", False, ())
+    assert [(question.fact, question.whom) for question in decision.questions] == [("Membership[M878].tier", "person")]
+
+
+def test_a_broken_rule_is_a_ground_like_any_other(clinic: Shield) -> None:
+    session = clinic.session()
+    session.user("Cancel A0362. I'm P121.")
+    decision = session.decide("cancel_appointment", CANCEL)
+    assert decision.answer == "deny"
+    assert "confirm-before-change" in decision.policies
+    assert decision.look_ups, "look-ups are named whatever wins"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "on_error", "answer"),
+    [
+        ("erase_all", {}, "deny", "deny"),
+        ("erase_all", {}, "ask", "ask"),
+        ("refund", {"order_id": ["7"]}, "deny", "deny"),
+    ],
+)
+def test_what_cannot_be_judged_is_never_allowed(
+    tool: str, arguments: dict[str, Any], on_error: Any, answer: str
+) -> None:
+    guard = 'if call.order_id[9] == "x":\n        return permit()\n    return deny("no")\n'
+    pack = shop(guards__g_py=f"def returned_first(call, facts):\n    {guard}")
+    decision = Shield(pack, postures=Postures(on_error=on_error)).session().decide(tool, arguments)
+    assert (decision.answer, decision.allowed) == (answer, False)
+
+
+def test_a_write_that_no_policy_binds_is_allowed_and_marked() -> None:
+    tools = FILES["tools.yaml"] + "  note: {effect: write, parameters: {text: string}, changes: []}\n"
+    decision = Shield(shop(tools_yaml=tools)).session().decide("note", {"text": "x"})
+    assert (decision.answer, decision.allowed, decision.unguarded) == ("allow", True, True)
+
+
+def ask_for_refund(postures: Postures) -> Decision:
+    return Shield(shop(), postures=postures).session().decide("refund", {"order_id": "7"})
+
+
+@pytest.mark.parametrize(
+    ("postures", "allowed", "enforced", "is_told"),
+    [
+        (Postures(), False, "enforce", True),
+        (Postures("advise"), True, "advise", True),
+        (Postures("shadow"), True, "shadow", False),
+        (Postures("shadow", tools={"refund": "enforce"}), False, "enforce", True),
+        (Postures("enforce", tools={"refund": "enforce"}, policies={"returned-first": "advise"}), True, "advise", True),
+        (Postures("enforce", tools={"get_order": "shadow"}), False, "enforce", True),
+    ],
+)
+def test_policy_beats_tool_beats_pack(postures: Postures, allowed: bool, enforced: str, is_told: bool) -> None:
+    decision = ask_for_refund(postures)
+    assert decision.answer == "look_up"
+    assert (decision.allowed, decision.enforced, bool(decision.feedback)) == (allowed, enforced, is_told)
+
+
+def test_a_pack_says_its_postures_and_a_wrong_one_does_not_load() -> None:
+    said = FILES["pack.yaml"] + "shield: {posture: shadow, policies: {returned-first: advise}}\n"
+    decision = Shield(shop(pack_yaml=said)).session().decide("refund", {"order_id": "7"})
+    assert (decision.allowed, decision.enforced) == (True, "advise")
+    for wrong in ("posture: maybe", "on_error: allow", "tools: {no_tool: shadow}", "policies: {no-policy: shadow}"):
+        with pytest.raises(BylawError, match="shield"):
+            shop(pack_yaml=FILES["pack.yaml"] + f"shield: {{{wrong}}}\n")
+
+
+def test_a_refused_call_changes_nothing_and_is_not_pending() -> None:
+    tools = FILES["tools.yaml"].replace("changes: []", "changes: [Order]")
+    session = Shield(shop(tools_yaml=tools)).session()
+    looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": False})
+    first = session.decide("refund", {"order_id": "7"}, id="a")
+    second = session.decide("refund", {"order_id": "7"}, id="b")
+    assert (first.answer, second.answer) == ("deny", "deny")
+
+
+def test_a_caller_may_keep_the_history_itself() -> None:
+    shield = Shield(shop())
+    call = {"id": "c", "function": {"name": "get_order", "arguments": '{"order_id": "7"}'}}
+    history = [
+        {"role": "user", "content": "Refund 7."},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": '{"order_id": "7", "returned": true}'},
+    ]
+    assert shield.decide(history, "refund", {"order_id": "7"}).allowed
+    assert not shield.decide(history[:1], "refund", {"order_id": "7"}).allowed

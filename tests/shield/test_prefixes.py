@@ -1,0 +1,64 @@
+"""On every prefix of recorded conversations the shield's grounds are the evidence half that the audit reports."""
+
+from bylaw import Trajectory, verdicts
+from bylaw.engine.conversation import Conversation
+from bylaw.engine.finished import is_judged
+from bylaw.engine.settlement import CallVerdict
+from bylaw.shield import Ground, Shield
+from bylaw.trace import Call, Message, Result
+from tests.engine.clinic import conversations, pack
+
+SAYS = {"permit": ("allow",), "deny": ("deny",), "undetermined": ("look_up", "ask", "deny"), "failed": ("deny",)}
+
+
+def grounds(shield: Shield, trajectory: Trajectory) -> list[list[Ground]]:
+    """What the shield says before each call, told the conversation as it went."""
+    conversation = Conversation(shield.pack)
+    found: list[list[Ground]] = []
+    turn = -1
+    for event in trajectory.events:
+        if not isinstance(event, Result) and event.turn != turn:
+            conversation.end_turn()
+            turn = event.turn
+        if isinstance(event, Message):
+            conversation.user(event.text) if event.by == "user" else conversation.agent(event.text)
+        elif isinstance(event, Call):
+            judgement = conversation.call(event.tool, event.arguments, id=event.id)
+            if is_judged(shield.pack, event):
+                found.append(shield.ground(judgement, conversation))
+        else:
+            call = trajectory.events[event.call if event.call is not None else -1]
+            assert isinstance(call, Call)
+            conversation.result(event.content, id=call.id, error=event.error, captured=event.captured)
+    return found
+
+
+def compare(said: list[Ground], verdict: CallVerdict) -> int:
+    by_policy = {ground.policy: ground for ground in said if ground.kind == "guard"}
+    open_ones = 0
+    for policy in verdict.policies:
+        ground = by_policy[policy.policy.id]
+        assert ground.answer in SAYS[policy.evidence]
+        decisive = {str(missing.fact) for missing in policy.missing if missing.decisive}
+        assert decisive <= set(ground.missing)
+        if policy.evidence == "undetermined" and ground.missing:
+            open_ones += 1
+            named = [fact for look_up in ground.look_ups for fact in look_up.facts]
+            assert named or ground.questions
+    denied = {ground.policy for ground in said if ground.kind == "rule" and ground.answer == "deny"}
+    assert {finding.rule.policy for finding in verdict.rules} == denied
+    return open_ones
+
+
+def test_what_the_shield_says_live_is_what_the_audit_reports() -> None:
+    shield = Shield(pack())
+    open_ones = judged = 0
+    for trajectory in conversations()[:120]:
+        told = verdicts(pack(), trajectory).calls
+        said = grounds(shield, trajectory)
+        assert len(told) == len(said)
+        for verdict, each in zip(told, said, strict=True):
+            judged += 1
+            open_ones += compare(each, verdict)
+    assert judged > 100
+    assert open_ones > 20
