@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
-from bylaw.engine.wording import because_of_rule
 from bylaw.facts.entity import Fact
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import key_of
@@ -27,12 +26,10 @@ class Decider:
         """What every policy says of a judged call, those that object first."""
         tool = judgement.made.call.tool
         found = [self._of_guard(judgement, evidence, ledger) for evidence in judgement.evidence]
-        found += [
-            self._of_rule(finding.rule.policy, tool, "deny", because_of_rule(finding)) for finding in judgement.rules
-        ]
+        found += [self._of_rule(finding.rule.policy, tool, "deny", finding.because) for finding in judgement.rules]
         for finding in judgement.open_rules:
             questions = self._questions_of(finding.rule.policy, finding.values)
-            found.append(self._of_rule(finding.rule.policy, tool, "ask", because_of_rule(finding), questions))
+            found.append(self._of_rule(finding.rule.policy, tool, "ask", finding.because, questions))
         if judgement.fault:
             posture = self._postures.of(tool)
             found.append(Ground("", "call", self._postures.on_error, posture, judgement.fault))
