@@ -73,7 +73,7 @@ def _is_talk(data: bytes) -> bool:
     """Whether a list is one conversation, and not a list of them."""
     try:
         members = _list.decode(data)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return not members or is_messages([glimpse(bytes(members[0])[: 1 << 16])])
 
@@ -90,7 +90,7 @@ def elements(
             whole = [_raw.decode(data)]
         else:
             whole = _list.decode(data) if data.lstrip().startswith(b"[") else [_raw.decode(data)]
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         yield from _scattered(source, data, why or not_json(error, data), line, index)
     else:
         for number, raw in enumerate(whole, index):

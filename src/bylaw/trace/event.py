@@ -66,7 +66,7 @@ class Result(Struct, frozen=True, tag="result", gc=False):
         if isinstance(content, Raw):
             try:
                 return _unwrapped(msgspec.json.decode(content))
-            except RecursionError:
+            except (UnicodeDecodeError, RecursionError):
                 return bytes(content).decode("utf-8", "replace")
         return decode_text(content)
 

@@ -52,7 +52,7 @@ def shape(value: Any) -> Format | None:
         return "langfuse"
     if isinstance(record.get("message"), dict) and ("sessionId" in record or "session_id" in record):
         return "claude-code"
-    if record.get("type") in {"system", "summary"} and ("sessionId" in record or "session_id" in record):
+    if record.get("type") in ("system", "summary") and ("sessionId" in record or "session_id" in record):
         return "claude-code"
     if isinstance(record.get("events"), list) and ("app_name" in record or "appName" in record):
         return "adk"
@@ -104,7 +104,7 @@ def is_messages(value: list[Any]) -> bool:
 
 
 def _is_request(message: dict[str, Any]) -> bool:
-    return message.get("kind") in {"request", "response"} and isinstance(message.get("parts"), list)
+    return message.get("kind") in ("request", "response") and isinstance(message.get("parts"), list)
 
 
 def _messages_shape(messages: list[Any]) -> Format:

@@ -170,7 +170,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party) -> No
                 transcript.say(by, plain_text(spoken), agent)
                 spoken = []
                 transcript.call(name, arguments, id, by, agent)
-        elif block.get("type") in _RESULTS:
+        elif str(block.get("type")) in _RESULTS:
             error = block.get("is_error", block.get("isError"))
             id = next((block[name] for name in _RESULT_IDS if block.get(name) is not None), None)
             transcript.answer(
@@ -191,7 +191,7 @@ _RESULT_IDS = ("tool_use_id", "tool_call_id", "toolCallId")
 
 def call_in(block: dict[str, Any]) -> tuple[str, Any, str] | None:
     """The call that a part of a message is: its tool, arguments and id."""
-    if block.get("type") not in _CALLS:
+    if str(block.get("type")) not in _CALLS:
         return None
     name = block.get("name", block.get("toolName"))
     if not isinstance(name, str) or not name:

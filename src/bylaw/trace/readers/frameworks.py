@@ -97,7 +97,7 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
                 case "user-prompt":
                     told.append(ChatMessage("user", part.get("content")))
                 case "tool-return" | "builtin-tool-return":
-                    failed = part.get("outcome") in {"failed", "denied"}
+                    failed = part.get("outcome") in ("failed", "denied")
                     told.append(_answer(part.get("content"), id, tool, True if failed else None))
                 case "retry-prompt" if tool:
                     told.append(_answer(part.get("content"), id, tool, True))

@@ -75,7 +75,7 @@ def _document(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError
     data, why = source.document()
     try:
         log = _LOG.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = why or not_json(error, data)
         parts = documents(source, data)
         if len(parts) > 1 and isinstance(first := parts[0], bytes) and _is_log(first):
@@ -89,7 +89,7 @@ def _document(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError
         if head is not None:
             try:
                 evaluation = _EVALUATION.decode(head)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeDecodeError):
                 evaluation = Evaluation()
         at = data.find(b'"samples": [', data.find(b'"stats"'))
         start = data.find(b"[", at) if at >= 0 else -1
@@ -100,7 +100,7 @@ def _document(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError
 def _is_log(data: bytes) -> bool:
     try:
         _LOG.decode(data)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True
 

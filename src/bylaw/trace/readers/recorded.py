@@ -46,7 +46,7 @@ def _messages_in(recorded: Any, role: str) -> list[ChatMessage]:
 def _single(message: dict[str, Any], role: str) -> list[ChatMessage]:
     if is_langchain(message):
         return [chat_message(message)]
-    if message.get("type") in ITEMS and "role" not in message:
+    if str(message.get("type")) in ITEMS and "role" not in message:
         return _item(message)
     if "role" in message:
         try:

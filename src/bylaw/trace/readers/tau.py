@@ -167,7 +167,7 @@ def _pieces_of(source: Source, data: bytes, why: str) -> Iterator[Piece]:
         return
     try:
         results = _RESULTS.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = why or not_json(error, data)
         parts = documents(source, data)
         if len(parts) > 1:
@@ -196,7 +196,7 @@ def _info_beside(source: Source) -> Info:
         return Info()
     try:
         return _RESULTS.decode(Source(beside).document()[0]).info or Info()
-    except (BylawError, msgspec.DecodeError, RecursionError):
+    except (BylawError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Info()
 
 
@@ -207,7 +207,7 @@ def _salvage(source: Source, data: bytes, why: str) -> Iterator[Piece]:
     if head is not None:
         try:
             info = _INFO.decode(head)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             info = Info()
     at = data.find(b'"simulations"')
     start = data.find(b"[", at) if at >= 0 else -1
