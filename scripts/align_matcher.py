@@ -89,19 +89,20 @@ def main(show: bool) -> None:
     for name, row in sheet.items():
         found = matcher.mentions(row["thought"])
         said[name] = {"recalled": sorted(found.recalled), "made_up": list(found.made_up)}
-    readers = {"A": lines("labels-A.jsonl"), "B": lines("labels-B.jsonl")}
-    readers["both, where they agree"] = agreed(readers["A"], readers["B"])
-    between = compare(sheet, readers["B"], readers["A"])
-    print(f"readers agree on {len(readers['both, where they agree'])} of {len(sheet)} thoughts")
-    print(f"B against A, policies: {between[0].row()}; made up: {between[1].row()}\n")
+    readers = {name: lines(f"labels-{name}.jsonl") for name in "AB" if (FOLDER / f"labels-{name}.jsonl").exists()}
+    both = readers["A"]
+    if "B" in readers:
+        both = readers["both, where they agree"] = agreed(readers["A"], readers["B"])
+        between = compare(sheet, readers["B"], readers["A"])
+        print(f"readers agree on {len(both)} of {len(sheet)} thoughts")
+        print(f"B against A, policies: {between[0].row()}; made up: {between[1].row()}\n")
     print("| thoughts | labels" + HEAD)
     for half, odd in (("held out", 1), ("mended on", 0)):
         for reader, labels in readers.items():
             names = [name for name in sheet if int(name[1:]) % 2 == odd and name in labels]
             recalled, made_up = compare(names, said, labels)
             print(f"| {half} ({len(names)}) | {reader} | {recalled.row()} | {made_up.row()} |")
-    print("\n| kind (held out, both) | thoughts" + HEAD)
-    both = readers["both, where they agree"]
+    print("\n| kind (held out) | thoughts" + HEAD)
     for kind in sorted({row["kind"] for row in key.values()}):
         names = [name for name in both if int(name[1:]) % 2 and key[name]["kind"] == kind]
         recalled, made_up = compare(names, said, both)

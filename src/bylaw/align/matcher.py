@@ -18,6 +18,8 @@ from bylaw.engine.pack import Pack
 
 ALIKE = 0.5
 """How alike a rule-like statement must be to a policy to state it."""
+NEAR = 0.08
+"""How much less a statement may be like the policy that it states rightly than like one that it would state wrongly."""
 NEARLY = 0.85
 """How alike a statement must be to a policy to be taken for a rule though none of its words says so."""
 SHARED = 0.08
@@ -67,26 +69,28 @@ class Matcher:
 
     def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
         """B and C of a thought."""
-        recalled: set[str] = set()
+        right: set[tuple[int, str]] = set()
+        wrong: set[tuple[int, str]] = set()
         made_up: list[str] = []
         for statement in statements(thought):
             here = frozenset(value.key for value in values_in(statement.text) if value.key in known)
-            for part, policy in self._read(statement, here):
-                if policy:
-                    recalled.add(policy)
-                else:
+            for part, policy, is_right in self._read(statement, here):
+                (right if is_right else wrong).add((statement.sentence, policy))
+                if not is_right:
                     made_up.append(part)
-        return Mentions(frozenset(recalled), tuple(made_up))
+        # A policy that one sentence states partly wrong is not stated rightly by the rest of it.
+        return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
-    def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> list[tuple[str, str]]:
-        """The parts of a statement that state something, each with its policy; with none where it is made up."""
-        found: list[tuple[str, str]] = []
+    def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> list[tuple[str, str, bool]]:
+        """The parts of a statement that state something: the policy each is about, and whether it is right."""
+        found: list[tuple[str, str, bool]] = []
         for part, entry in self._parts(statement):
             if entry is None:
                 if self._weighs(part):
-                    found.append((part, ""))
+                    found.append((part, "", False))
             elif entry.policy.kind != "knowledge":
-                found.append((part, entry.policy.id if self._is_right(part, entry, known) else ""))
+                meant = next((each for each in self._near(part) if self._is_right(part, each, known)), None)
+                found.append((part, (meant or entry).policy.id, meant is not None))
         return found
 
     def _parts(self, said: "Statement") -> list[tuple[str, Entry | None]]:
@@ -119,20 +123,26 @@ class Matcher:
         return not said.is_told and self._closest(said.text)[0] >= NEARLY
 
     def _closest(self, text: str) -> tuple[float, Entry | None]:
+        ranked = self._ranked(text)
+        return ranked[0] if ranked else (0.0, None)
+
+    def _near(self, text: str) -> list[Entry]:
+        """The policy that a text is most like, and those that it is nearly as much like."""
+        ranked = self._ranked(text)
+        return [entry for score, entry in ranked if score >= ranked[0][0] - NEAR and entry.policy.kind != "knowledge"]
+
+    def _ranked(self, text: str) -> list[tuple[float, Entry]]:
+        """The policies that a text is like enough to, the likest first."""
         words = frozenset(self._lexicon.words(text))
         if len(words) < 2:
-            return 0.0, None
+            return []
         keys = {value.key for value in values_in(text) if value.kind != "count" or len(str(value.value)) > 1}
-        found: Entry | None = None
-        most = 0.0
+        ranked: list[tuple[float, Entry]] = []
         for score, entry in self._lexicon.closest(words, ALIKE - SHARED):
-            if keys & entry.values:
-                score += SHARED
-            if entry.policy.kind == "knowledge":
-                score -= KNOWLEDGE
-            if score > most:
-                most, found = score, entry
-        return (most, found) if most >= ALIKE else (most, None)
+            score += SHARED * bool(keys & entry.values) - KNOWLEDGE * (entry.policy.kind == "knowledge")
+            if score >= ALIKE:
+                ranked.append((score, entry))
+        return sorted(ranked, key=lambda each: -each[0])
 
     def _weighs(self, text: str) -> bool:
         words = self._lexicon.words(text)
@@ -167,6 +177,8 @@ class Matcher:
         """Whether the policy, too, lets this through, in the same case."""
         if loose[0].lower().startswith("any") and _DENIED.search(text[: loose.start()]):
             return True
+        if loose[0].lower() == "without" and _DENIED.search(text[: loose.start()] + text[loose.end() :]):
+            return True
         cases = chosen(text, entry.choices)
         return any(loose[0].lower() in said and (cases <= words or not words) for said, words in entry.sentences)
 
@@ -180,6 +192,8 @@ class Statement(Struct, frozen=True):
     """A sentence of a thought, or an item of a list in it."""
 
     text: str
+    sentence: int
+    """Which sentence of the thought it stands in."""
     is_announced: bool
     """The words before it say that a rule follows."""
     is_told: bool = False
@@ -189,7 +203,7 @@ class Statement(Struct, frozen=True):
 def statements(thought: str) -> list[Statement]:
     """A thought cut into its sentences and the items of its lists."""
     found: list[Statement] = []
-    for sentence in _SENTENCES.split(thought):
+    for number, sentence in enumerate(_SENTENCES.split(thought)):
         is_announced = is_listed = is_told = False
         for item in _ITEMS.findall(sentence):
             text = item.strip(";: ")
@@ -200,7 +214,7 @@ def statements(thought: str) -> list[Statement]:
                 is_listed = True
             elif text and (is_announced or not is_listed):
                 is_told = is_told or _FACT.match(text) is not None
-                found.append(Statement(text, is_announced or is_head, is_told))
+                found.append(Statement(text, number, is_announced or is_head, is_told))
     return found
 
 
