@@ -161,17 +161,6 @@ def test_a_lost_reading_shows_nothing():
     assert scene.verdicts("booking-active-patient") == BLIND
 
 
-def test_an_earlier_write_of_the_same_turn_counts_as_done():
-    scene = Scene().call("get_patient", patient_id="P1").call("get_membership", membership_id="M1")
-    scene.act(
-        [
-            ("change_membership", {"patient_id": "P1", "membership_id": "M1", "new_tier": "silver"}),
-            ("book_visit", {"patient_id": "P1", "slot_id": "S1", "copay": "15.00"}),
-        ]
-    )
-    assert scene.lacks("visit-copay") == ["Membership.status: stale", "Membership.tier: stale"]
-
-
 def test_not_found_shows_absence_and_ends_in_deny():
     scene = Scene().call("get_proxy", patient_id="P1", person_id="N9")
     scene.call("release_records", patient_id="P1", person_id="N9", part="visits", delivery="counter")

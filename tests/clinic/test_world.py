@@ -3,7 +3,7 @@
 import pytest
 
 from bylaw.packs.clinic.simulator.desk import Desk
-from bylaw.packs.clinic.simulator.needs import ALTERS, alters, refused, shows
+from bylaw.packs.clinic.simulator.needs import ALTERS, alters, changes, refused, shows
 from bylaw.packs.clinic.simulator.tables import tables
 from bylaw.packs.clinic.simulator.wants import Clinic
 from bylaw.packs.clinic.simulator.world import PATIENTS, build
@@ -68,6 +68,21 @@ def test_writes_alter_just_what_the_table_says(clinic: Clinic):
                 assert changed <= alters(tool, want.arguments), want
             desk.reset()
         assert done > 20, tool
+
+
+def test_writes_set_just_what_the_table_says(clinic: Clinic):
+    """Every new value that `needs` tells from the arguments is the one the database then holds."""
+    desk = clinic.desk
+    untold: set[tuple[str, str]] = set()
+    for tool in ALTERS:
+        for want in clinic.store.clean[tool][:40]:
+            told = {fact: change for fact, change in changes(tool, want.arguments).items() if change is not None}
+            untold |= {(tool, fact[2]) for fact in changes(tool, want.arguments).keys() - told.keys()}
+            wanted = {fact: change(want.arguments, desk.fact(fact)) for fact, change in told.items()}
+            if not refused(desk.call(tool, want.arguments)):
+                assert {fact: desk.fact(fact) for fact in told} == wanted, want
+            desk.reset()
+    assert untold == {("reschedule_appointment", "clinician_id"), ("reschedule_appointment", "starts_at")}
 
 
 def test_what_a_result_shows_is_what_the_database_holds(clinic: Clinic):

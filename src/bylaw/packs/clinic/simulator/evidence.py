@@ -1,14 +1,15 @@
 """What the agent had seen at a call, and what its conversation shows with hindsight.
 
-A result is seen at a call when it was delivered before the call's turn began. It is stale when a write made after the
-read alters the fact; for calls of one turn a write whose result is still to come counts as done.
+A result is seen at a call when it was delivered before the call's turn began. It is stale when a write of an earlier
+turn, made after the read, alters the fact. An earlier write of the same turn is pending: it may or may not take effect,
+so the fact has its old value or the new one.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bylaw.packs.clinic.simulator.desk import WRITES
-from bylaw.packs.clinic.simulator.needs import alters, refused, shows
+from bylaw.packs.clinic.simulator.needs import Change, changes, refused, shows
 from bylaw.packs.clinic.simulator.tables import Fact, Key
 from bylaw.trace import Call, Event, Message, Result
 
@@ -26,9 +27,10 @@ class Absent(Exception):
 
 
 class Source(NamedTuple):
-    """Facts somebody knows, and the things known to exist or not to."""
+    """Facts somebody knows, facts with a few values they may have, and the things known to exist or not to."""
 
     values: Mapping[Fact, Any]
+    either: Mapping[Fact, tuple[Any, ...]]
     present: frozenset[tuple[str, Key]]
     absent: frozenset[tuple[str, Key]]
 
@@ -54,7 +56,8 @@ class Write(NamedTuple):
     """One write call: what it alters, when its answer came, and whether it was refused."""
 
     step: int
-    alters: frozenset[Fact]
+    alters: Mapping[Fact, Change | None]
+    arguments: Mapping[str, Any]
     answered: int | None
     refused: bool
 
@@ -73,27 +76,49 @@ class History:
             delivered, answer = answers.get(step, (None, None))
             value = answer.value() if answer else None
             if event.tool in WRITES:
-                self.writes.append(Write(step, alters(event.tool, event.arguments), delivered, refused(value)))
+                changed = changes(event.tool, event.arguments)
+                self.writes.append(Write(step, changed, event.arguments, delivered, refused(value)))
             if delivered is not None:
                 for fact, seen in shows(event.tool, event.arguments, value):
                     self.sightings.append(Sighting(fact, seen, step, delivered))
 
     def seen(self, step: int) -> "Seen":
         """What the agent that calls at `step` had seen."""
+        pending = self.pending(step)
+        return Seen(
+            amid(self.before_turn(step), pending),
+            frozenset(fact for write in pending for fact in write.alters),
+            frozenset(sighting.fact for sighting in self.visible(step)),
+        )
+
+    def before_turn(self, step: int) -> Source:
+        """What was known when the turn of `step` began."""
         start = self.turn_start(step)
-        done = [write for write in self.writes if write.step < step and self.counts(write, step)]
-        visible = [sighting for sighting in self.sightings if sighting.delivered < start]
-        fresh = [sighting for sighting in visible if not altered(sighting, done)]
-        return Seen(source_of(fresh, visible), frozenset(sighting.fact for sighting in visible))
+        done = [write for write in self.writes if write.step < start and self.counts(write, step)]
+        visible = self.visible(step)
+        return source_of([sighting for sighting in visible if not altered(sighting, done)], visible)
+
+    def visible(self, step: int) -> list[Sighting]:
+        """All that had been shown when the turn of `step` began."""
+        start = self.turn_start(step)
+        return [sighting for sighting in self.sightings if sighting.delivered < start]
+
+    def pending(self, step: int) -> list[Write]:
+        """The earlier writes of the turn of `step`."""
+        start = self.turn_start(step)
+        return [write for write in self.writes if start <= write.step < step]
 
     def counts(self, write: Write, step: int) -> bool:
-        """Whether an earlier write counts as done at `step`: it was not refused, or not yet."""
+        """Whether a write of an earlier turn counts as done at `step`: it was not refused, or not yet."""
         return not write.refused or write.answered is None or write.answered > step
 
     def hindsight(self, step: int) -> Source:
-        """What was seen at `step`, and what later results show of facts that no write from `step` on alters."""
+        """What was seen at `step`, and what later results show of facts that no write from `step` on alters.
+
+        A pending write that was refused has changed nothing; when an accepted one took effect nobody knows.
+        """
         start = self.turn_start(step)
-        seen = self.seen(step).source
+        seen = amid(self.before_turn(step), [write for write in self.pending(step) if not write.refused])
         accepted = [write for write in self.writes if not write.refused]
         later = [
             sighting
@@ -103,7 +128,10 @@ class History:
         ]
         told = source_of(later, later)
         return Source(
-            {**told.values, **seen.values}, seen.present | told.present, (seen.absent | told.absent) - seen.present
+            {**told.values, **seen.values},
+            {fact: values for fact, values in seen.either.items() if fact not in told.values},
+            seen.present | told.present,
+            (seen.absent | told.absent) - seen.present,
         )
 
     def turn_start(self, step: int) -> int:
@@ -125,9 +153,10 @@ class History:
 
 
 class Seen(NamedTuple):
-    """What an agent knows at a call, and every fact it was ever shown, stale ones included."""
+    """What an agent knows at a call, what pending writes alter, and all it was ever shown, stale or not."""
 
     source: Source
+    pending: frozenset[Fact]
     ever: frozenset[Fact]
 
 
@@ -142,4 +171,28 @@ def source_of(fresh: Sequence[Sighting], visible: Sequence[Sighting]) -> Source:
         values[sighting.fact] = sighting.value
     present = frozenset(sighting.fact[:2] for sighting in visible if sighting.fact[2] != "exists")
     absent = frozenset(sighting.fact[:2] for sighting in visible if sighting.fact[2] == "exists")
-    return Source(values, present, absent - present)
+    return Source(values, {}, present, absent - present)
+
+
+def amid(source: Source, pending: Sequence[Write]) -> Source:
+    """What is known while writes are pending, each of which may or may not take effect, in order."""
+    values = dict(source.values)
+    either: dict[Fact, tuple[Any, ...]] = {}
+    for fact in {fact for write in pending for fact in write.alters} & values.keys():
+        possible = outcomes(values[fact], fact, [write for write in pending if fact in write.alters])
+        if possible is None or len(possible) > 1:
+            del values[fact]
+        if possible is not None and len(possible) > 1:
+            either[fact] = possible
+    return source._replace(values=values, either=either)
+
+
+def outcomes(old: Any, fact: Fact, writes: Sequence[Write]) -> tuple[Any, ...] | None:
+    """Every value a fact may have after some of these writes; None where one of them leaves just anything."""
+    possible = [old]
+    for write in writes:
+        new = write.alters[fact]
+        if new is None:
+            return None
+        possible += [new(write.arguments, value) for value in possible]
+    return tuple(dict.fromkeys(possible))

@@ -1,9 +1,9 @@
 """The hand-made table of what each tool shows and alters, read off `tools.yaml`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from bylaw.packs.clinic.simulator.tables import Fact, Key, known, tables
+from bylaw.packs.clinic.simulator.tables import TODAY, Fact, Key, known, tables
 
 Arguments = dict[str, Any]
 Sight = tuple[Fact, Any]
@@ -30,44 +30,96 @@ LISTS: dict[str, tuple[str, str]] = {
 }
 """Tools that list a patient's things in short."""
 
-ALTERS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
-    "book_visit": (("Slot", ("slot_id",), ("status",)), ("Patient", ("patient_id",), ("booked_this_week",))),
-    "book_specialist": (
-        ("Slot", ("slot_id",), ("status",)),
-        ("Patient", ("patient_id",), ("booked_this_week",)),
-        ("Referral", ("referral_id",), ("status",)),
-    ),
+Change = Callable[[Mapping[str, Any], Any], Any]
+"""What becomes of a field: its new value from the write's arguments and the old one, both as policies compare them."""
+UNTOLD = None
+"""In place of a change: the arguments do not tell the new value."""
+Altered = tuple[str, tuple[str, ...], dict[str, Change | None]]
+
+
+def to(value: Any) -> Change:
+    """The field becomes this value."""
+    return lambda arguments, old: value
+
+
+def to_argument(name: str, kind: str = "text") -> Change:
+    """The field becomes an argument."""
+    return lambda arguments, old: known(kind, arguments[name])
+
+
+def by(amount: int) -> Change:
+    """The field grows by a number, or falls where it is negative."""
+    return lambda arguments, old: old + amount
+
+
+def by_argument(name: str) -> Change:
+    """The field grows by an amount of money in the arguments."""
+    return lambda arguments, old: old + known("money", arguments[name])
+
+
+BOOKED: tuple[Altered, ...] = (
+    ("Slot", ("slot_id",), {"status": to("taken")}),
+    ("Patient", ("patient_id",), {"booked_this_week": by(1)}),
+)
+ALTERS: dict[str, tuple[Altered, ...]] = {
+    "book_visit": BOOKED,
+    "book_specialist": (*BOOKED, ("Referral", ("referral_id",), {"status": to("used")})),
     "reschedule_appointment": (
         (
             "Appointment",
             ("appointment_id",),
-            ("slot_id", "clinician_id", "starts_at", "times_moved", "moved_by_clinic"),
+            {
+                "slot_id": to_argument("slot_id"),
+                "clinician_id": UNTOLD,
+                "starts_at": UNTOLD,
+                "times_moved": by(1),
+                "moved_by_clinic": to(False),
+            },
         ),
-        ("Slot", ("slot_id",), ("status",)),
+        ("Slot", ("slot_id",), {"status": to("taken")}),
     ),
-    "cancel_appointment": (("Appointment", ("appointment_id",), ("status", "late_fee")),),
-    "record_consent": (("Consent", ("patient_id", "kind"), ("status",)),),
-    "issue_refund": (("Invoice", ("invoice_id",), ("refunded",)),),
-    "waive_invoice": (("Invoice", ("invoice_id",), ("status",)),),
-    "refill_prescription": (("Prescription", ("prescription_id",), ("refills_left", "last_filled_on")),),
+    "cancel_appointment": (
+        (
+            "Appointment",
+            ("appointment_id",),
+            {"status": to("cancelled"), "late_fee": to_argument("late_fee", "money")},
+        ),
+    ),
+    "record_consent": (("Consent", ("patient_id", "kind"), {"status": to_argument("status")}),),
+    "issue_refund": (("Invoice", ("invoice_id",), {"refunded": by_argument("amount")}),),
+    "waive_invoice": (("Invoice", ("invoice_id",), {"status": to("waived")}),),
+    "refill_prescription": (
+        ("Prescription", ("prescription_id",), {"refills_left": by(-1), "last_filled_on": to(TODAY)}),
+    ),
     "release_records": (),
-    "update_contact": (("Patient", ("patient_id",), ("email", "contact_confirmed")),),
-    "update_proxy": (("Proxy", ("patient_id", "person_id"), ("scopes", "valid_until")),),
+    "update_contact": (("Patient", ("patient_id",), {"email": to_argument("email"), "contact_confirmed": to(False)}),),
+    "update_proxy": (
+        (
+            "Proxy",
+            ("patient_id", "person_id"),
+            {"scopes": to_argument("scopes", "list"), "valid_until": to_argument("valid_until", "date")},
+        ),
+    ),
     "change_membership": (
-        ("Membership", ("membership_id",), ("tier", "status")),
-        ("Patient", ("patient_id",), ("late_waivers_used",)),
+        ("Membership", ("membership_id",), {"tier": to_argument("new_tier"), "status": to("active")}),
+        ("Patient", ("patient_id",), {"late_waivers_used": to(0)}),
     ),
 }
-"""Write tools: entity, the arguments that name it, the fields altered."""
+"""Write tools: entity, the arguments that name it, the fields altered and what becomes of each."""
+
+
+def changes(tool: str, arguments: Arguments) -> dict[Fact, Change | None]:
+    """The facts that an accepted write makes different, and how."""
+    return {
+        (entity, tuple(arguments[name] for name in key), field): change
+        for entity, key, fields in ALTERS[tool]
+        for field, change in fields.items()
+    }
 
 
 def alters(tool: str, arguments: Arguments) -> frozenset[Fact]:
     """The facts that an accepted write makes different."""
-    return frozenset(
-        (entity, tuple(arguments[name] for name in key), field)
-        for entity, key, fields in ALTERS[tool]
-        for field in fields
-    )
+    return frozenset(changes(tool, arguments))
 
 
 def refused(result: Any) -> bool:

@@ -22,7 +22,7 @@ Verdict = Literal["compliant", "violation", "near_miss", "uninformed", "inconclu
 Criterion = Literal["strict", "determined"]
 Mode = Literal["snapshot", "hindsight", "none"]
 Half = Literal["permit", "deny", "open"]
-Reason = Literal["never_seen", "stale", "claimed"]
+Reason = Literal["never_seen", "stale", "pending", "claimed"]
 CRITERIA: tuple[Criterion, ...] = ("strict", "determined")
 MODES: tuple[Mode, ...] = ("snapshot", "hindsight", "none")
 WORST_FIRST: tuple[Verdict, ...] = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
@@ -127,7 +127,7 @@ def explore(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], sou
             answers.add(run(policy, arguments, told, read).permitted)
         except Unseen as unseen:
             fact = unseen.fact
-            for value in stand_ins(fact, arguments, [*trail, *numbers]):
+            for value in source.either.get(fact) or stand_ins(fact, arguments, [*trail, *numbers]):
                 if len(answers) == 2:
                     return
                 go({**assumed, fact: value}, gone)
@@ -296,9 +296,9 @@ class Judgement:
         return tuple(Lack(entity, key, field, self.reason((entity, key, field))) for entity, key, field in facts)
 
     def reason(self, fact: Fact) -> Reason:
-        """Stale if it had been seen, claimed if the user stated its real value, else never seen."""
+        """Pending or stale, by the last write, if it had been seen; claimed if the user stated it; else never seen."""
         if fact in self.seen.ever:
-            return "stale"
+            return "pending" if fact in self.seen.pending else "stale"
         value = self.real[fact]
         if value is not None and any(states(text, fact, value) for text in self.said):
             return "claimed"
