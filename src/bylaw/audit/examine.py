@@ -12,6 +12,7 @@ from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule
 from bylaw.audit.redaction import Redaction
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.tally import Tally
+from bylaw.engine.fault import Fault
 from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
@@ -44,6 +45,8 @@ class Examiner:
         self.tally = Tally()
         self.unknown_tools: Counter[str] = Counter()
         self.unmapped: Counter[tuple[str, str]] = Counter()
+        self.faults: list[dict[str, Any]] = []
+        """What went wrong in our own code, with where."""
         self.worlds: dict[str, str] = {}
         self.changed: dict[tuple[str, ...], Counter[str]] = {}
         self._memories: dict[str, Memory] = {}
@@ -60,6 +63,8 @@ class Examiner:
             self.changed.setdefault(changed, Counter())[trajectory.agent] += 1
         redaction = self._redactions.get(pack.digest)
         session, verdicts = self._judge(pack, trajectory, file)
+        for fault in session.faults if session is not None else ():
+            self.note(fault, trajectory, is_private=redaction is not None)
         outcome = self._outcome(trajectory, session, pack, file)
         self.tally.add_pack(pack.name)
         self.tally.add(agent, outcome, verdicts)
@@ -90,6 +95,12 @@ class Examiner:
         if redaction is not None:
             name = redaction.name(name) if cover is None else cover.name(name)
         return Examined(name, calls, conversation, findings)
+
+    def note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
+        """Keep a fault of our own for `faults.jsonl`; where something is private, nothing of the conversation."""
+        where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
+        told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
+        self.faults.append(where | told | {"trace": fault.trace.splitlines()})
 
     def _judge(self, pack: Pack, trajectory: Trajectory, file: Path) -> tuple[Session | None, list[CallVerdict]]:
         tools, events = pack.schema.tools, trajectory.events

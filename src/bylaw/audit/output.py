@@ -18,6 +18,8 @@ except ImportError:  # Windows has no such locks.
     fcntl = None
 
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json", "summary.json")
+SELDOM = "faults.jsonl"
+"""Written only where something went wrong in our own code."""
 DERIVED = ("comparison.json", "report.html", "audited.json")
 """What other commands and options write beside them, from them."""
 
@@ -32,10 +34,11 @@ def written_aside(out: Path) -> Generator[Path]:
         try:
             yield aside
             # The summary goes first and comes last: where it lies, all the rest is of the same audit.
-            for name in ("summary.json", *DERIVED):
+            for name in ("summary.json", SELDOM, *DERIVED):
                 (out / name).unlink(missing_ok=True)
-            for name in WRITTEN:
-                os.replace(aside / name, out / name)
+            for name in (SELDOM, *WRITTEN):
+                if name != SELDOM or (aside / name).exists():
+                    os.replace(aside / name, out / name)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
@@ -67,7 +70,7 @@ def _lock(folder: int, out: Path) -> None:
 
 def _check(out: Path) -> None:
     """Files of our names that no audit wrote are somebody's own."""
-    found = [name for name in (*WRITTEN, *DERIVED) if (out / name).exists()]
+    found = [name for name in (*WRITTEN, SELDOM, *DERIVED) if (out / name).exists()]
     if found and not _is_ours(out / "summary.json"):
         raise UsageError(
             f"`{out / found[0]}` is not of an audit", hint="give another folder with --out, or move it away"

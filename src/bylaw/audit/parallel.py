@@ -76,6 +76,7 @@ def _examine_part(request: Request, number: int, jobs: int, target: Path) -> dic
         "tally": examiner.tally,
         "unknown_tools": examiner.unknown_tools,
         "unmapped": examiner.unmapped,
+        "faults": examiner.faults,
         "worlds": examiner.worlds,
         "changed": examiner.changed,
     }
@@ -86,6 +87,7 @@ def _merge(total: Examiner, counts: dict[str, Any]) -> None:
     total.unknown_tools.update(counts["unknown_tools"])
     total.unmapped.update(counts["unmapped"])
     total.worlds.update(counts["worlds"])
+    total.faults += counts["faults"]
     for names, agents in counts["changed"].items():
         mine = total.changed.get(names)
         if mine is None:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from bylaw.audit.examine import Examined, Examiner
 from bylaw.audit.shelf import Shelf, open_tasks
+from bylaw.engine.fault import fault_of
 from bylaw.engine.session import Mode
 from bylaw.errors import BylawError, RecordError
 from bylaw.trace import Trajectory, read
@@ -54,6 +55,7 @@ def _examined(examiner: Examiner, trajectory: Trajectory, file: Path) -> Examine
         return examiner.examine(trajectory, file)
     except BylawError as error:
         return RecordError(error.message, place=error.place or f"{file}#{trajectory.position}", hint=error.hint)
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        place = f"{file}#{trajectory.position}"
-        return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint="please report it")
+    except Exception as error:
+        examiner.note(fault_of(error, -1), trajectory, is_private=True)
+        place, what = f"{file}#{trajectory.position}", f"could not be judged ({type(error).__name__})"
+        return RecordError(what, place=place, hint="a fault of Bylaw's own: please report it with faults.jsonl")

@@ -11,7 +11,7 @@ from typing import IO, Any
 from msgspec import Struct
 
 from bylaw.audit.examine import Examined, Examiner
-from bylaw.audit.line import finding_id, named
+from bylaw.audit.line import encode, finding_id, named
 from bylaw.audit.output import written_aside
 from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request, examined_in, open_examiner
@@ -55,6 +55,8 @@ def audit_with(examiner: Examiner, request: Request, out: Path, *, progress: Pro
         summary, skipped = _summarised(examiner, request, skipped)
         _dump(aside / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
         _dump(aside / "summary.json", summary)
+        if examiner.faults:
+            (aside / "faults.jsonl").write_bytes(b"".join(encode(fault) + b"\n" for fault in examiner.faults))
     return Report(summary, out, tuple(skipped), identities)
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.asking import AnswerPredicate, Asking
 from bylaw.engine.conduct import Conduct, RuleFinding, Said
+from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
 from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
@@ -68,6 +69,8 @@ class Session:
         self._conduct = Conduct(pack.ready_rules, self._asking.ask) if pack.book.rules else None
         self._ahead: Ahead | None = None
         """Where the rules go if the call that was judged last is made."""
+        self.faults: list[Fault] = []
+        """What went wrong in our own code, each at the call it made inconclusive."""
         self._said: list[Said] = []
         """What the rules said of acts so far, where they said anything."""
 
@@ -142,8 +145,14 @@ class Session:
         if tool is None:
             fault = f"unknown tool `{call.tool}`"
         now = self.pack.now or moment_of(call)
-        evidence = self._ask_guards(call, tool, seen, now) if tool is not None and not fault else ()
-        broken, open = self._ask_rules(made, evidence)
+        evidence: tuple[PolicyEvidence, ...] = ()
+        broken: tuple[RuleFinding, ...] = ()
+        open: tuple[RuleFinding, ...] = ()
+        try:
+            evidence = self._ask_guards(call, tool, seen, now) if tool is not None and not fault else ()
+            broken, open = self._ask_rules(made, evidence)
+        except Exception as error:
+            fault = self._fault(error, made).because
         judgement = Judgement(made, seen, now, evidence, fault, broken, open)
         if self._judged and self._judged[-1].made.step == self._step:
             self._judged.pop()
@@ -191,11 +200,23 @@ class Session:
             judgement = judged.get(step)
             if judgement is not None:
                 truth = self._truth(judgement.made, world)
-                verdicts.append(settle_call(self.pack, self.ledger, judgement, truth, plain=self._plain))
+                verdicts.append(self._settled(judgement, truth))
             made = writes.get(step)
             if world is not None and made is not None and made.counts():
                 world.apply(made.call, made.result)
         return verdicts
+
+    def _settled(self, judgement: Judgement, truth: WorldFacts | HindsightFacts | None) -> CallVerdict:
+        try:
+            return settle_call(self.pack, self.ledger, judgement, truth, plain=self._plain)
+        except Exception as error:
+            fault = self._fault(error, judgement.made).because
+            return settle_call(self.pack, self.ledger, replace(judgement, fault=fault), truth)
+
+    def _fault(self, error: Exception, made: CallRecord) -> Fault:
+        """Note a fault of our own; the call it happened at is inconclusive, and the conversation goes on."""
+        self.faults.append(fault_of(error, made.step))
+        return self.faults[-1]
 
     def _truth(self, made: CallRecord, world: World | None) -> WorldFacts | HindsightFacts | None:
         if world is not None:

@@ -5,6 +5,7 @@ splits the evaluation into completions, inside each of which it is settled. Afte
 execution (King 1976), on guards that are small enough to be run whole.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import TracebackType
@@ -21,6 +22,9 @@ from bylaw.guard.operation import Failure
 from bylaw.guard.parse import Guard
 from bylaw.guard.run import Hushed, Run, Split
 from bylaw.guard.trial import Absent
+
+_GUARDS = os.path.dirname(__file__) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 GuardOutcome = Literal["permit", "deny", "undetermined", "failed"]
 
@@ -163,9 +167,24 @@ def run_path(guard: Guard, function: Callable[..., Any], run: Run) -> tuple[Any,
         if run.hushed is None:
             return "deny", str(absent)
     except Exception as error:
+        if is_ours(error):
+            raise
         if run.hushed is None:
             return "failed", f"{guard.file}:{line_of(error.__traceback__, guard)}: {reason_of(error)}"
     return "deny", run.hushed or ""
+
+
+def is_ours(error: Exception) -> bool:
+    """Whether an error is a fault of our own: raised below the guards, and not because a value is not as declared."""
+    if isinstance(error, Failure | ValueError | ArithmeticError | RecursionError | MemoryError):
+        return False
+    last = ""
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        last = file if file.startswith(_PACKAGE) else last
+        trace = trace.tb_next
+    return bool(last) and not last.startswith(_GUARDS)
 
 
 def line_of(trace: TracebackType | None, guard: Guard) -> int:
