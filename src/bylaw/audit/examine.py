@@ -110,7 +110,7 @@ class Examiner:
             tool = tools.get(call.tool)
             if tool is None:
                 self.unknown_tools[call.tool] += 1
-            if tool is None or tool.effect == "write":
+            if tool is None or tool.effect == "write" or call.tool in pack.by_tool:
                 writes.append(step)
         if trajectory.position <= _FIRST or trajectory.position % _EVERY == 0:
             self._sample(pack, trajectory)

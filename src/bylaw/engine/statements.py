@@ -1,6 +1,6 @@
 """Reads a pack's tools and policies, and finds each policy's sentences in the document."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast, get_args
 
 from bylaw.errors import BylawError
@@ -106,19 +106,18 @@ class PolicyReader:
         if severity not in get_args(Severity):
             self._fault(f"severity `{severity}` of `{name}` is none of high, medium, low", index, "severity")
             severity = "medium"
-        tools = tuple(str(tool) for tool in record.get("tools") or ())
-        for tool in tools:
-            if tool not in self._tools:
-                self._fault(f"`{tool}` of policy `{name}` is not a tool", index, "tools")
+        tools = self._bound(record.get("tools"), name, index)
         if kind == "guard" and not tools:
             self._fault(f"policy `{name}` binds no tool", index, hint="add `tools: [...]`")
         citations: list[Citation] = []
         stale = False
-        for span in cast(list[dict[str, Any] | None], record.get("spans") or []):
-            if span is None:
-                continue
+        for span in _spans(record.get("spans")):
             if "quote" not in span and not ("line" in span and "digest" in span):
-                self._fault(f"a span of `{name}` needs `quote`, or `line` and `digest`", index, "spans")
+                self._fault(
+                    f"a span of `{name}` needs `quote`, or `line` and `digest`, or `at: {{line:sentence: digest}}`",
+                    index,
+                    "spans",
+                )
                 continue
             citation = self._citation(span)
             stale |= citation is None
@@ -136,6 +135,30 @@ class PolicyReader:
         definition = str(record.get("definition", ""))
         description = str(record.get("description", ""))
         return Policy(name, kind, definition, tools, description, tuple(citations), severity, unenforced, stale)
+
+    def _bound(self, given: Any, name: str, index: int) -> tuple[str, ...]:
+        """The tools that a policy binds, named one by one or by what they do and take."""
+        if not isinstance(given, dict):
+            tools = tuple(str(tool) for tool in cast(list[Any], given or ()))
+            for tool in tools:
+                if tool not in self._tools:
+                    self._fault(f"`{tool}` of policy `{name}` is not a tool", index, "tools")
+            return tools
+        record = cast(dict[str, Any], given)
+        effect, taken, left = record.get("effect"), _names(record.get("with")), _names(record.get("except"))
+        if effect is not None and effect not in get_args(Effect):
+            self._fault(f"effect `{effect}` is none of read, write, none", index, "tools")
+        for tool in left:
+            if tool not in self._tools:
+                self._fault(f"`{tool}` of policy `{name}` is not a tool", index, "tools")
+        found = tuple(
+            tool.name
+            for tool in self._tools.values()
+            if effect in (None, tool.effect) and tool.parameters.keys() >= set(taken) and tool.name not in left
+        )
+        if not found or not record:
+            self._fault(f"no tool is as policy `{name}` wants it", index, "tools", hint="see tools.yaml")
+        return found
 
     def _citation(self, span: Mapping[str, Any]) -> Citation | None:
         """Where the span stands; None where the document at hand no longer has it."""
@@ -159,6 +182,28 @@ class PolicyReader:
 
     def _fault(self, message: str, index: int, *at: str, hint: str = "") -> None:
         self.faults.append(StatementError(message, place=self._source.place("policies", index, *at), hint=hint))
+
+
+def _spans(given: Any) -> Iterator[dict[str, Any]]:
+    """Each sentence cited: a text is a quote, and `at` names several by `line:sentence`."""
+    for span in cast(list[Any], given or []):
+        if span is None:
+            continue
+        record = cast(dict[str, Any], span) if isinstance(span, dict) else {"quote": span}
+        if not isinstance(record.get("at"), dict):
+            yield record
+            continue
+        for place, digest in cast(dict[str, Any], record["at"]).items():
+            line, _, sentence = str(place).partition(":")
+            if line.isdigit() and (sentence or "1").isdigit():
+                heading = record.get("heading", "")
+                yield {"heading": heading, "line": int(line), "sentence": int(sentence or 1), "digest": digest}
+            else:
+                yield {}
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    return tuple(map(str, cast(list[Any], given) if isinstance(given, list) else () if given is None else (given,)))
 
 
 def _outside(span: Mapping[str, Any], title: str) -> Citation:

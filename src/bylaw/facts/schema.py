@@ -149,6 +149,8 @@ class SchemaReader:
         return ReadTool(str(tool), dict(arguments))
 
     def _field(self, name: str, body: Any, at: tuple[str | int, ...], origin: Any) -> Field:
+        if isinstance(body, list):
+            body = {"values": body}
         record = cast(dict[str, Any], body if isinstance(body, dict) else {} if body is None else {"type": body})
         type_ = record.get("type", "enum" if "values" in record else "string")
         if type_ not in _TYPES:

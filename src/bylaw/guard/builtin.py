@@ -36,8 +36,13 @@ class BuiltIns(Operations):
         return fail(f"{name_of(value)} has no `{name}`")
 
     def item(self, value: Any, index: Any) -> Any:
-        """`value[index]`."""
+        """`value[index]`; a table asked for a word that is not known looks at each of its words."""
         if isinstance(index, Unknown):
+            if value.__class__ is not dict:
+                raise Stuck(index)
+            for word in value:
+                if index == word:
+                    return admit(value[word])
             raise Stuck(index)
         if isinstance(value, Unknown):
             return derive("item", (value, index))
@@ -306,7 +311,9 @@ class BuiltIns(Operations):
     def do_get(self, value: Any, key: Any, default: Any = None) -> Any:
         """A part of a record, or an item of a list, or the default."""
         if isinstance(key, Unknown):
-            raise Stuck(key)
+            if value.__class__ is not dict:
+                raise Stuck(key)
+            return next((admit(value[word]) for word in value if key == word), default)
         if isinstance(value, Unknown):
             return derive("get", (value, key, default))
         if value is None:

@@ -138,6 +138,9 @@ class Statements(Expressions):
 
     def returning(self, node: ast.Return) -> list[ast.stmt]:
         value = node.value
+        if isinstance(value, ast.IfExp):
+            yes, no = (ast.copy_location(ast.Return(way), way) for way in (value.body, value.orelse))
+            return self.branching(ast.copy_location(ast.If(value.test, [yes], [no]), node))
         branch = self.branch(node, "return")
         name = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
         if name not in self.answers or not isinstance(value, ast.Call):

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from bylaw.errors import BylawError, UsageError
+from bylaw.policy.catalogue import with_catalogue
 from bylaw.policy.document import Document
 from bylaw.policy.shape import SHAPES, shaped
 from bylaw.policy.yaml import Located, YamlError, read_yaml_file
@@ -103,6 +104,11 @@ def read_folder(root: Path, *, cases: bool = True) -> Folder:
             digest.update(f"{name}\0".encode() + _bytes(path) + b"\0")
         for part in _PARTS:
             found = _yaml(layer / f"{part}.yaml", faults, root)
+            if part == "tools" and found is not None and (catalogue := found.data.get("from")) is not None:
+                path = layer / str(catalogue)
+                digest.update(f"{catalogue}\0".encode() + _bytes(path) + b"\0")
+                found, wrong = with_catalogue(found, path, file=_name(path, root))
+                faults.extend(wrong)
             if found is not None:
                 folder.parts[part] = found.over(folder.parts[part]) if part in folder.parts else found
         for path in _matching(layer, "guards/*.py"):

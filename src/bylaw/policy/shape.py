@@ -101,7 +101,7 @@ _ENTITY = Record(
     {
         "key": _NAMES,
         "read": Either((SCALAR, Record({"tool": SCALAR, "arguments": Named(SCALAR)}))),
-        "fields": Named(Either((SCALAR, _FIELD))),
+        "fields": Named(Either((SCALAR, Many(SCALAR), _FIELD))),
         "fresh_for": NUMBER,
         "origin": SCALAR,
         "complete": FLAG,
@@ -117,12 +117,14 @@ _OBSERVATION = Record(
         "when": Record({"path": SCALAR, "is": ANY, "in": Many(ANY)}),
     }
 )
-_SPAN = Record({"quote": SCALAR, "heading": SCALAR, "line": WHOLE, "sentence": WHOLE, "digest": TEXT})
+_SPAN = Record(
+    {"quote": SCALAR, "heading": SCALAR, "line": WHOLE, "sentence": WHOLE, "digest": TEXT, "at": Named(TEXT)}
+)
 _POLICY = Record(
     {
         **dict.fromkeys(("id", "kind", "definition", "description", "scope", "severity"), SCALAR),
-        "tools": Many(SCALAR),
-        "spans": Many(_SPAN),
+        "tools": Either((Many(SCALAR), Record({"effect": SCALAR, "with": _NAMES, "except": _NAMES}))),
+        "spans": Many(Either((SCALAR, _SPAN))),
         "unenforced": Record({"accepted_by": SCALAR, "reason": SCALAR}),
     }
 )
@@ -156,11 +158,11 @@ _CASE = Record(
 
 SHAPES: dict[str, Record] = {
     "pack": _MANIFEST,
-    "tools": Record({"tools": Named(_TOOL)}),
+    "tools": Record({"tools": Named(_TOOL), "from": SCALAR}),
     "entities": Record(
         {
             "entities": Named(_ENTITY),
-            "context": Named(Either((SCALAR, _FIELD))),
+            "context": Named(Either((SCALAR, Many(SCALAR), _FIELD))),
             "observations": Named(Either((_OBSERVATION, Many(_OBSERVATION)))),
         }
     ),

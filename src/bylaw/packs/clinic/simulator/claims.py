@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from bylaw.packs.clinic.simulator.tables import FOLDER, TODAY, Fact, tables
+from bylaw.packs.clinic.simulator.tables import TODAY, Fact, tables
 
 MONTHS = [
     "january",
@@ -38,7 +39,7 @@ NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
 @cache
 def lexicon() -> dict[str, Any]:
     """`claims.yaml`."""
-    return yaml.safe_load((FOLDER / "claims.yaml").read_text(encoding="utf-8"))
+    return yaml.safe_load((Path(__file__).with_name("claims.yaml")).read_text(encoding="utf-8"))
 
 
 def told(tool: str, arguments: dict[str, Any], messages: Sequence[str]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 def book_passenger_limit(call, facts):
-    if len(call.passengers) > 5:
-        return deny(f"{len(call.passengers)} passengers, at most five may share a reservation")
-    return permit()
+    size = len(call.passengers)
+    return permit() if size <= 5 else deny(f"{size} passengers, at most five may share a reservation")
 
 
 def book_payment_mix(call, facts):

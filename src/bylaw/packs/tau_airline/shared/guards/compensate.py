@@ -26,22 +26,14 @@ def compensation(call, facts):
             > 0
             and call.amount == 50 * len(facts.Reservation(leg.reservation_id).passengers)
         )
-        and (
-            facts.Reservation(leg.reservation_id).cabin == "business"
-            or facts.Reservation(leg.reservation_id).insurance == "yes"
-            or facts.User(call.user_id).membership != "regular"
-        )
+        and may_have(call, facts, facts.Reservation(leg.reservation_id))
         for leg in facts.Leg.seen(user_id=call.user_id)
     ):
         return permit()
     if any(
         facts.Flight(leg.flight_number, leg.date).status == "delayed"
         and call.amount == 50 * len(facts.Reservation(leg.reservation_id).passengers)
-        and (
-            facts.Reservation(leg.reservation_id).cabin == "business"
-            or facts.Reservation(leg.reservation_id).insurance == "yes"
-            or facts.User(call.user_id).membership != "regular"
-        )
+        and may_have(call, facts, facts.Reservation(leg.reservation_id))
         for leg in facts.Leg.seen(user_id=call.user_id)
     ):
         return deny("50 a passenger for a delay, but the delayed trip was neither changed nor cancelled before")
@@ -49,3 +41,8 @@ def compensation(call, facts):
         "no late trip of the user justifies this amount: it is 100 a passenger for a cancelled flight, 50 for a delayed"
         " one once the trip is changed or cancelled, and nothing for a regular member without insurance or business"
     )
+
+
+def may_have(call, facts, trip):
+    is_insured = trip.cabin == "business" or trip.insurance == "yes"
+    return is_insured or facts.User(call.user_id).membership != "regular"

@@ -2,12 +2,9 @@ def modify_basic_economy(call, facts):
     reservation = facts.Reservation(call.reservation_id)
     if reservation.cabin != "basic_economy":
         return permit()
-    if len(call.flights) != len(reservation.flights):
-        return deny("the flights of a basic economy reservation cannot be changed")
-    for flight in call.flights:
-        if not any(leg.flight_number == flight.flight_number and leg.date == flight.date for leg in reservation.flights):
-            return deny("the flights of a basic economy reservation cannot be changed")
-    return permit()
+    if len(call.flights) == len(reservation.flights) and all(has(reservation, flight) for flight in call.flights):
+        return permit()
+    return deny("the flights of a basic economy reservation cannot be changed")
 
 
 def modify_route(call, facts):
@@ -44,21 +41,17 @@ def modify_route(call, facts):
 
 def modify_payment(call, facts):
     reservation = facts.Reservation(call.reservation_id)
-    # A certificate sent earlier in this conversation is in the profile even if the profile was read before.
-    if call.payment_id not in facts.User(reservation.user_id).payment_methods:
-        if done("send_certificate", user_id=reservation.user_id) == 0:
-            return deny(f"payment method {call.payment_id} is not in the user's profile")
-    if call.payment_id.startswith("certificate"):
-        return deny("changes are paid or refunded with a gift card or a credit card")
-    return permit()
+    if not is_known(call, facts, reservation):
+        return deny(f"payment method {call.payment_id} is not in the user's profile")
+    is_certificate = call.payment_id.startswith("certificate")
+    return deny("changes are paid or refunded with a gift card or a credit card") if is_certificate else permit()
 
 
 def modify_flights_available(call, facts):
     reservation = facts.Reservation(call.reservation_id)
     for flight in call.flights:
-        if not any(leg.flight_number == flight.flight_number and leg.date == flight.date for leg in reservation.flights):
-            if facts.Flight(flight.flight_number, flight.date).status != "available":
-                return deny(f"flight {flight.flight_number} on {flight.date} cannot be booked")
+        if not has(reservation, flight) and facts.Flight(flight.flight_number, flight.date).status != "available":
+            return deny(f"flight {flight.flight_number} on {flight.date} cannot be booked")
     return permit()
 
 
@@ -77,32 +70,34 @@ def modify_cabin_flown(call, facts):
     day = ""
     if call.cabin != reservation.cabin:
         for leg in reservation.flights:
-            if date(leg.date) <= date(now()):
-                if facts.Flight(leg.flight_number, leg.date).status in ("landed", "flying") and flown == "":
-                    flown = leg.flight_number
-                    day = leg.date
-    if flown != "":
-        return deny(f"flight {flown} on {day} has already been flown")
-    return permit()
+            has_left = date(leg.date) <= date(now()) and facts.Flight(leg.flight_number, leg.date).status in ("landed", "flying")
+            if has_left and flown == "":
+                flown = leg.flight_number
+                day = leg.date
+    return permit() if flown == "" else deny(f"flight {flown} on {day} has already been flown")
 
 
 def bags_payment(call, facts):
-    reservation = facts.Reservation(call.reservation_id)
-    if call.payment_id not in facts.User(reservation.user_id).payment_methods:
-        if done("send_certificate", user_id=reservation.user_id) == 0:
-            return deny(f"payment method {call.payment_id} is not in the user's profile")
-    return permit()
+    if is_known(call, facts, facts.Reservation(call.reservation_id)):
+        return permit()
+    return deny(f"payment method {call.payment_id} is not in the user's profile")
 
 
 def bags_kept(call, facts):
-    reservation = facts.Reservation(call.reservation_id)
-    if call.total_baggages < reservation.total_baggages:
-        return deny(f"checked bags can be added, not removed: {reservation.total_baggages} are booked")
-    return permit()
+    booked = facts.Reservation(call.reservation_id).total_baggages
+    return permit() if call.total_baggages >= booked else deny(f"checked bags can be added, not removed: {booked} are booked")
 
 
 def passengers_count(call, facts):
-    reservation = facts.Reservation(call.reservation_id)
-    if len(call.passengers) != len(reservation.passengers):
-        return deny("the number of passengers cannot be changed")
-    return permit()
+    is_same = len(call.passengers) == len(facts.Reservation(call.reservation_id).passengers)
+    return permit() if is_same else deny("the number of passengers cannot be changed")
+
+
+def has(reservation, flight):
+    return any(leg.flight_number == flight.flight_number and leg.date == flight.date for leg in reservation.flights)
+
+
+# A certificate sent earlier in this conversation is in the profile even if the profile was read before.
+def is_known(call, facts, reservation):
+    is_listed = call.payment_id in facts.User(reservation.user_id).payment_methods
+    return is_listed or done("send_certificate", user_id=reservation.user_id) > 0

@@ -1,37 +1,22 @@
 def book_bags_fee(call, facts):
     if call.total_baggages == 0:
-        if call.nonfree_baggages != 0:
-            return deny("no bag is booked, but bags are charged")
+        return permit() if call.nonfree_baggages == 0 else deny("no bag is booked, but bags are charged")
+    due = to_pay(call, call.cabin, facts.User(call.user_id).membership, len(call.passengers))
+    if call.nonfree_baggages == due:
         return permit()
-    membership = facts.User(call.user_id).membership
-    free = 0
-    if call.cabin == "economy":
-        free = 1
-    if call.cabin == "business":
-        free = 2
-    if membership == "silver":
-        free = free + 1
-    if membership == "gold":
-        free = free + 2
-    due = max(0, call.total_baggages - free * len(call.passengers))
-    if call.nonfree_baggages != due:
-        return deny(f"{due} of {call.total_baggages} bags are to be paid, not {call.nonfree_baggages}")
-    return permit()
+    return deny(f"{due} of {call.total_baggages} bags are to be paid, not {call.nonfree_baggages}")
 
 
 def bags_fee(call, facts):
     reservation = facts.Reservation(call.reservation_id)
     membership = facts.User(reservation.user_id).membership
-    free = 0
-    if reservation.cabin == "economy":
-        free = 1
-    if reservation.cabin == "business":
-        free = 2
-    if membership == "silver":
-        free = free + 1
-    if membership == "gold":
-        free = free + 2
-    due = max(0, call.total_baggages - free * len(reservation.passengers))
-    if call.nonfree_baggages != due:
-        return deny(f"{due} of {call.total_baggages} bags are to be paid, not {call.nonfree_baggages}")
-    return permit()
+    due = to_pay(call, reservation.cabin, membership, len(reservation.passengers))
+    if call.nonfree_baggages == due:
+        return permit()
+    return deny(f"{due} of {call.total_baggages} bags are to be paid, not {call.nonfree_baggages}")
+
+
+def to_pay(call, cabin, membership, passengers):
+    free = {"basic_economy": 0, "economy": 1, "business": 2}[cabin]
+    free += {"regular": 0, "silver": 1, "gold": 2}[membership]
+    return max(0, call.total_baggages - free * passengers)

@@ -1,0 +1,109 @@
+"""A tool catalogue that exists already: an MCP `tools/list` result, function definitions for a model, or JSON schemas.
+
+Only what such a file knows is taken from it: names, descriptions, parameters. What a tool does, the pack says.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from bylaw.errors import BylawError
+from bylaw.policy.yaml import Located
+
+_LARGEST = 16_000_000
+_SCHEMAS = ("inputSchema", "input_schema", "parameters", "inputs")
+
+
+class CatalogueError(BylawError):
+    """The file that `from:` of tools.yaml names is no catalogue of tools."""
+
+    code = "BY406"
+
+
+def with_catalogue(source: Located, path: Path, *, file: str) -> tuple[Located, list[BylawError]]:
+    """What `tools.yaml` says, over what the catalogue at `path` says of the same tools."""
+    try:
+        found = read_catalogue(path, file=file)
+    except CatalogueError as error:
+        return source, [error]
+    given = cast(dict[str, dict[str, Any] | None], source.data.get("tools") or {})
+    said = {name: body or {} for name, body in given.items()}
+    faults: list[BylawError] = []
+    for name, body in said.items():
+        if name not in found and not body.get("parameters"):
+            place = source.place("tools", name)
+            hint = f"it has {_listed(found)}; or give `parameters`"
+            faults.append(CatalogueError(f"`{name}` is not in {file}", place=place, hint=hint))
+    for name, body in found.items():
+        if "effect" not in said.get(name, {}) and "effect" not in body:
+            hint = f"add `{name}: {{effect: read}}`, or write, or none"
+            place = source.place("tools", name) if name in said else source.place("from")
+            faults.append(CatalogueError(f"nothing says what `{name}` of {file} does", place=place, hint=hint))
+            body["effect"] = "write"
+    tools = {name: {**found.get(name, {}), **said.get(name, {})} for name in (*said, *found)}
+    return source.with_data({**source.data, "tools": tools}), faults
+
+
+def read_catalogue(path: Path, *, file: str) -> dict[str, dict[str, Any]]:
+    """By tool its description and parameters; CatalogueError says why there is none."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise CatalogueError(f"is larger than {_LARGEST // 1_000_000} MB", place=file)
+        data: Any = json.loads(path.read_bytes())
+    except OSError as error:
+        raise CatalogueError(f"cannot be read: {(error.strerror or str(error)).lower()}", place=file) from None
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        raise CatalogueError("is not JSON", place=f"{file}:{line}" if line else file) from None
+    if isinstance(data, dict):
+        record = cast(dict[str, Any], data)
+        inner = record.get("result", record)
+        listed: Any = cast(dict[str, Any], inner).get("tools") if isinstance(inner, dict) else None
+        if not isinstance(listed, list | dict):
+            listed = record
+        if isinstance(listed, dict):
+            named = cast(dict[str, Any], listed)
+            return {name: _one({"name": name, **_schema(body)}, file, name)[1] for name, body in named.items()}
+        data = cast(list[Any], listed)
+    if not isinstance(data, list):
+        hint = "give an MCP tools/list result, a list of function definitions, or a JSON schema by tool"
+        raise CatalogueError("lists no tools", place=file, hint=hint)
+    items = enumerate(cast(list[Any], data), 1)
+    return dict(_one(body, file, f"tool {index}") for index, body in items)
+
+
+def _schema(body: Any) -> dict[str, Any]:
+    """A tool given by name: its definition, or its bare schema."""
+    if not isinstance(body, dict):
+        return {"parameters": body}
+    record = cast(dict[str, Any], body)
+    is_definition = any(isinstance(record.get(name), dict) for name in (*_SCHEMAS, "function"))
+    return record if is_definition and "properties" not in record else {"parameters": record}
+
+
+def _one(body: Any, file: str, what: str) -> tuple[str, dict[str, Any]]:
+    record = cast(dict[str, Any], body) if isinstance(body, dict) else {}
+    if isinstance(record.get("function"), dict):
+        record = {**record, **cast(dict[str, Any], record["function"])}
+    name: Any = record.get("name")
+    if not isinstance(name, str) or not name:
+        raise CatalogueError(f"{what} has no name", place=file)
+    schema: Any = next((record[key] for key in _SCHEMAS if record.get(key) is not None), None)
+    made: dict[str, Any] = {}
+    if schema is not None:
+        properties: Any = cast(dict[str, Any], schema).get("properties", {}) if isinstance(schema, dict) else None
+        if not isinstance(properties, dict):
+            hint = "an object with `properties`"
+            raise CatalogueError(f"the parameters of `{name}` are no JSON schema", place=file, hint=hint)
+        required: Any = cast(dict[str, Any], schema).get("required") or []
+        made["parameters"] = {"type": "object", "properties": properties, "required": required}
+    if isinstance(record.get("description"), str):
+        made["description"] = record["description"]
+    notes: Any = record.get("annotations")
+    if isinstance(notes, dict) and cast(dict[str, Any], notes).get("readOnlyHint") is True:
+        made["effect"] = "read"
+    return name, made
+
+
+def _listed(found: dict[str, dict[str, Any]]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(found)[:8]) + (" ..." if len(found) > 8 else "")
