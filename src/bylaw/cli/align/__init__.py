@@ -8,6 +8,7 @@ COMMANDS = {
     "thoughts": "What to think before each turn, from the guards or from a model.",
     "data": "Build the three stages' sets, with a data card.",
     "score": "Score turns by the paper's rewards, as JSON lines on stdin.",
+    "train": "Train one of the three stages.",
     "eval": "Play tasks with an agent: pass@1, words, near-misses.",
 }
 """Each is `NAME_command` in the module of its name, imported when it is asked for."""

@@ -1,0 +1,1 @@
+"""Training in three stages on TRL (extra `train`). Start at `run`."""

@@ -1,0 +1,84 @@
+"""The settings of the three stages: `paper` as in PA3 (tables 9 and 10), `small` for one GPU, `tiny` for a CPU."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.errors import UsageError
+
+PresetName = Literal["paper", "small", "tiny"]
+
+
+class Supervised(Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings of stages 1 and 2."""
+
+    learning_rate: float
+    least_learning_rate: float
+    epochs: float
+    batch: int
+    """Conversations of one step, over all devices."""
+    at_once: int
+    """Conversations one device computes at once."""
+    longest: int
+    """Tokens; longer conversations are left out, and counted."""
+    recompute: bool = False
+    """Compute activations twice to keep fewer; what conversations share is then not computed once for all."""
+    warmup: float = 0.05
+    gradient_norm: float = 1.0
+
+
+class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings of stage 3 (GRPO)."""
+
+    learning_rate: float
+    least_learning_rate: float
+    epochs: float
+    batch: int
+    """Answers of one step, over all devices."""
+    at_once: int
+    """Answers one device computes at once."""
+    longest_answer: int
+    """Tokens."""
+    recompute: bool = False
+    beta: float = 0.1
+    generations: int = 4
+    iterations: int = 1
+    temperature: float = 1.0
+    warmup: float = 0.05
+    gradient_norm: float = 1.0
+
+
+class Preset(Struct, frozen=True):
+    """All settings of a training run that are not about this very run."""
+
+    supervised: Supervised
+    reinforced: Reinforced
+
+
+PRESETS: dict[PresetName, Preset] = {
+    "paper": Preset(
+        Supervised(1e-5, 1e-6, epochs=15, batch=64, at_once=1, longest=32768, recompute=True),
+        Reinforced(1e-6, 1e-7, epochs=20, batch=512, at_once=4, longest_answer=2048, recompute=True),
+    ),
+    "small": Preset(
+        Supervised(8e-5, 8e-6, epochs=1, batch=32, at_once=16, longest=12288),
+        Reinforced(1.5e-5, 1.5e-6, epochs=1, batch=256, at_once=16, longest_answer=200),
+    ),
+    "tiny": Preset(
+        Supervised(1e-3, 1e-4, epochs=1, batch=4, at_once=4, longest=12288),
+        Reinforced(1e-4, 1e-5, epochs=1, batch=8, at_once=8, longest_answer=16),
+    ),
+}
+
+
+def settings_of(preset: PresetName, stage: int, changes: Mapping[str, Any]) -> Supervised | Reinforced:
+    """The settings of a stage, with some of them changed."""
+    chosen = PRESETS[preset].reinforced if stage == 3 else PRESETS[preset].supervised
+    try:
+        return msgspec.convert({**msgspec.to_builtins(chosen), **changes}, type(chosen))
+    except msgspec.ValidationError as error:
+        names = ", ".join(field.name for field in msgspec.structs.fields(chosen))
+        why = str(error)
+        raise UsageError(f"no such setting: {why[:1].lower()}{why[1:]}", hint=f"stage {stage} has {names}") from None

@@ -1,0 +1,84 @@
+"""`bylaw align train`: one stage of training, from a model and a data set to a model that learned."""
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bylaw.align.training.data import training_rows
+from bylaw.align.training.preset import PresetName, settings_of
+from bylaw.errors import UsageError
+
+
+@click.command("train")
+@click.option("--stage", type=click.Choice(["1", "2", "3"]), required=True, help="1 and 2: SFT; 3: GRPO.")
+@click.option(
+    "--model", metavar="FOLDER", type=click.Path(path_type=Path), required=True, help="The model to begin with."
+)
+@click.option("--data", metavar="FOLDER|FILE", type=click.Path(path_type=Path), required=True, help="The data sets.")
+@click.option("--out", metavar="FOLDER", type=click.Path(path_type=Path), required=True, help="Where the model goes.")
+@click.option(
+    "--preset", type=click.Choice(["paper", "small", "tiny"]), default="small", help="Settings to begin with."
+)
+@click.option(
+    "--lora", metavar="RANK", type=click.IntRange(min=1), help="Train adapters of this rank, not all weights."
+)
+@click.option("--steps", metavar="N", type=click.IntRange(min=1), help="Take this many steps, whatever the epochs.")
+@click.option("--seed", metavar="N", type=int, default=1, help="Of the order of rows and of the answers tried.")
+@click.option(
+    "--set", "changes", metavar="NAME=VALUE", multiple=True, help="Change a setting of the preset. May be given often."
+)
+@click.option(
+    "--reward",
+    "terms",
+    default="full",
+    metavar="TERMS",
+    help="Stage 3: full, or some of tf, pr, hp, lp, vc joined by +.",
+)
+@click.option("--fresh", is_flag=True, help="Begin anew even where the folder holds a checkpoint.")
+def train_command(
+    stage: str,
+    model: Path,
+    data: Path,
+    out: Path,
+    preset: PresetName,
+    lora: int | None,
+    steps: int | None,
+    seed: int,
+    changes: tuple[str, ...],
+    terms: str,
+    fresh: bool,
+) -> None:
+    """Train one stage. A run that was killed goes on from its last checkpoint, at most two minutes back."""
+    changed = dict(map(_setting, changes))
+    settings_of(preset, int(stage), changed)
+    try:
+        run: Any = importlib.import_module("bylaw.align.training.run")
+    except ModuleNotFoundError as error:
+        raise UsageError(f"training needs `{error.name}`", hint="pip install 'bylaw[train]'") from None
+    if not (model / "config.json").exists():
+        raise UsageError(f"there is no model in `{model}`", hint="a folder with config.json, weights and a tokenizer")
+    rows = training_rows(data, int(stage))
+    score = importlib.import_module("bylaw.align.training.scoring").scorer(terms) if stage == "3" else None
+    request = run.Run(
+        stage=int(stage),
+        model=model,
+        out=out,
+        preset=preset,
+        lora=lora,
+        steps=steps,
+        seed=seed,
+        changes=changed,
+        resume=not fresh,
+    )
+    click.echo(json.dumps(run.train(request, rows, score)))
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        raise UsageError(f"`{text}` is no setting", hint="as in --set learning_rate=1e-5") from None

@@ -1,0 +1,102 @@
+"""The generator writes what the model itself writes when it is asked token by token."""
+
+import random
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from bylaw.align.training.generator import Generator  # noqa: E402
+
+pytestmark = pytest.mark.train
+
+
+def model_of(kind, seed=0):
+    torch.manual_seed(seed)
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=60,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+        tie_word_embeddings=True,
+        initializer_range=0.2,
+    )
+    return getattr(transformers, f"{kind}ForCausalLM")(config).eval()
+
+
+def slowly(model, prompt, longest):
+    """The obvious way: the whole conversation again for every token."""
+    ids = list(prompt)
+    for _ in range(longest):
+        with torch.no_grad():
+            ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
+        if ids[-1] == 1:
+            break
+    return ids[len(prompt) :]
+
+
+@pytest.mark.parametrize("kind", ["Qwen2", "Llama", "Qwen3"])
+def test_conversations_that_grow_and_end_get_the_answers_the_model_gives(kind):
+    rng = random.Random(0)
+    model = model_of(kind)
+    generator = Generator(model, ends=[1], slots=80, room=900)
+    opening = [rng.randrange(2, 60) for _ in range(40)]
+    talks = [opening + [rng.randrange(2, 60) for _ in range(rng.randrange(1, 30))] for _ in range(70)]
+    for turn in range(3):
+        live = [place for place in range(70) if turn == 0 or place % 17 == 3]
+        got = generator.generate([talks[place] for place in live], longest=9, names=live)
+        assert got == [slowly(model, talks[place], 9) for place in live]
+        for place, answer in zip(live, got, strict=True):
+            talks[place] = talks[place] + answer + [rng.randrange(2, 60) for _ in range(rng.randrange(1, 300))]
+
+
+def test_a_prompt_that_was_rewritten_is_read_anew():
+    model = model_of("Qwen2")
+    generator = Generator(model, ends=[1], slots=4, room=200)
+    first = [[5] * 10 + [7, 8, 9], [5] * 10 + [11, 12]]
+    generator.generate(first, longest=5, names=["a", "b"])
+    changed = [[5] * 10 + [7, 30, 9, 4], [5] * 10 + [11, 12, 13]]
+    got = generator.generate(changed, longest=5, names=["a", "b"])
+    assert got == [slowly(model, prompt, 5) for prompt in changed]
+
+
+def test_new_weights_write_other_answers():
+    old, new = model_of("Qwen2"), model_of("Qwen2", seed=1)
+    prompts = [[5] * 10 + [7, 8, 9], [5] * 10 + [11, 12]]
+    generator = Generator(old, ends=[1], slots=4, room=100)
+    assert generator.generate(prompts, longest=5) == [slowly(old, prompt, 5) for prompt in prompts]
+    generator.load(dict(new.named_parameters()))
+    assert generator.generate(prompts, longest=5) == [slowly(new, prompt, 5) for prompt in prompts]
+
+
+def test_chances_are_those_of_the_model():
+    rng = random.Random(2)
+    model = model_of("Llama")
+    prompts = [[3] * 20 + [rng.randrange(2, 60) for _ in range(rng.randrange(1, 50))] for _ in range(7)]
+    got = Generator(model, ends=[1], slots=3, room=100).chances(prompts, [4, 9])
+    with torch.no_grad():
+        want = torch.stack([model(torch.tensor([ids])).logits[0, -1].log_softmax(-1)[[4, 9]] for ids in prompts])
+    assert torch.allclose(got, want, atol=1e-4)
+
+
+def test_sampling_follows_the_chances_and_its_seed():
+    model = model_of("Qwen2")
+    generator = Generator(model, ends=[1], slots=4000, room=40)
+    prompts = [[5, 6, 7]] * 4000
+    first = generator.generate(prompts, longest=1, temperature=1.0, seed=1)
+    assert first == generator.generate(prompts, longest=1, temperature=1.0, seed=1)
+    with torch.no_grad():
+        chances = model(torch.tensor([[5, 6, 7]])).logits[0, -1].softmax(-1)
+    shares = torch.bincount(torch.tensor([answer[0] for answer in first]), minlength=60) / 4000
+    assert (shares - chances).abs().max() < 0.03
+
+
+def test_a_prompt_without_room_gets_an_empty_answer():
+    generator = Generator(model_of("Qwen2"), ends=[1], slots=4, room=30)
+    answers = generator.generate([[5] * 10 + [7] * 40, [5] * 10 + [11, 12]], longest=5)
+    assert answers[0] == []
+    assert answers[1]

@@ -1,0 +1,203 @@
+"""The whole path on a CPU with a tiny model of random weights: data, three stages, evaluation; resumed and killed runs.
+
+Run with `pytest -m train -n 0`; needs the extra `train`.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+pytest.importorskip("peft")
+
+from bylaw.align.agents import leanings, open_agent  # noqa: E402
+from bylaw.align.dataset import SHAPES, conversation_row, turn_rows, write_rows  # noqa: E402
+from bylaw.align.evaluation import evaluate, score  # noqa: E402
+from bylaw.align.gold import gold  # noqa: E402
+from bylaw.align.rollout import play  # noqa: E402
+from bylaw.align.training.data import training_rows  # noqa: E402
+from bylaw.align.training.dialect import Dialect, turns  # noqa: E402
+from bylaw.align.training.optimizer import RoundedAdamW  # noqa: E402
+from bylaw.align.training.preset import settings_of  # noqa: E402
+from bylaw.align.training.record import last_checkpoint  # noqa: E402
+from bylaw.align.training.run import Run, train  # noqa: E402
+from bylaw.align.training.scoring import grades, scorer  # noqa: E402
+from bylaw.align.training.tiny import tiny_model  # noqa: E402
+from bylaw.errors import UsageError  # noqa: E402
+from bylaw.packs.clinic.tasks.sets import pairs, scenarios  # noqa: E402
+
+pytestmark = [pytest.mark.train, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Data sets of a few tasks, and a tiny model whose tokenizer knows their words."""
+    torch.set_num_threads(1)
+    root = tmp_path_factory.mktemp("train")
+    (root / "data").mkdir()
+    golds = [gold(task) for pair in islice(pairs("training"), 3) for task in pair]
+    for name, shape in SHAPES.items():
+        write_rows(root / "data" / f"{name}.jsonl", (conversation_row("clinic", one, shape) for one in golds))
+    write_rows(root / "data" / "rl.jsonl", turn_rows("clinic", golds, 4))
+    texts = [
+        message["content"]
+        for name in ("stage1", "stage2")
+        for row in training_rows(root / "data" / f"{name}.jsonl", 1)
+        for message in row["messages"]
+    ]
+    tiny_model(root / "base", texts, words=1500, width=32)
+    return root
+
+
+def run_of(place, stage, start, name, **others):
+    options = {"preset": "tiny", "save_every": None, "tensorboard": False, **others}
+    return Run(stage=stage, model=place / start, out=place / name, **options)
+
+
+def losses(folder: Path) -> list[float]:
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [line["loss"] for line in lines if "loss" in line]
+
+
+def test_data_to_stages_to_evaluation(place):
+    rows = {stage: training_rows(place / "data", stage) for stage in (1, 2, 3)}
+    first = train(run_of(place, 1, "base", "one", tensorboard=True), rows[1])
+    second = train(run_of(place, 2, "one", "two"), rows[2])
+    third = train(run_of(place, 3, "two", "three", steps=1), rows[3], scorer("full"))
+    assert [first["steps"], second["steps"], third["steps"]] == [2, 2, 1]
+    assert list((place / "one" / "tensorboard").iterdir())
+    [line] = [json.loads(text) for text in (place / "three" / "metrics.jsonl").read_text().splitlines()][:1]
+    assert {"reward/format", "reward/policy_recall", "reward/total", "kl"} <= line.keys()
+    agent = open_agent(str(place / "three"))
+    agent.longest = 8
+    tasks = scenarios("test")[:4]
+    outcomes = play(tasks, agent, policy="none")
+    found = evaluate(tasks, [score(task, outcome) for task, outcome in zip(tasks, outcomes, strict=True)])
+    assert found.tasks == 4
+    assert found.words > 500
+    assert len(leanings(agent, [[{"role": "user", "content": "May I?"}], [{"role": "user", "content": "Why?"}]])) == 2
+
+
+def test_a_resumed_run_ends_with_the_same_losses(place):
+    rows = training_rows(place / "data", 1)
+    train(run_of(place, 1, "base", "whole", steps=4), rows)
+    halves = {"save_every": 0.0, "steps": 4}
+    # A run that is stopped after the first of its four steps, then goes on.
+    train(run_of(place, 1, "base", "halves", until=time.monotonic(), **halves), rows)
+    assert last_checkpoint(place / "halves") is not None
+    done = train(run_of(place, 1, "base", "halves", **halves), rows)
+    assert done["resumed_from"] == "checkpoint-1"
+    assert losses(place / "halves") == pytest.approx(losses(place / "whole"), abs=1e-5)
+
+
+def test_a_killed_run_goes_on(place):
+    out = place / "killed"
+    code = (
+        "import sys\nfrom pathlib import Path\n"
+        "from bylaw.align.training.run import Run, train\nfrom bylaw.align.training.data import training_rows\n"
+        f"root = Path({str(place)!r})\n"
+        "run = Run(stage=1, model=root / 'base', out=root / 'killed', preset='tiny', steps=4, save_every=0.0,"
+        " tensorboard=False)\n"
+        "print(train(run, training_rows(root / 'data', 1))['resumed_from'])\n"
+    )
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    child = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.DEVNULL)
+    try:
+        while last_checkpoint_of(out) is None:
+            assert child.poll() is None, "the run ended before it was killed"
+            time.sleep(0.2)
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    before = len(losses(out))
+    again = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert again.stdout.splitlines()[-1].startswith("checkpoint-")
+    assert len(losses(out)) > before
+    assert (out / "run.json").exists()
+
+
+def last_checkpoint_of(out: Path):
+    return next(iter(sorted(out.glob("checkpoint-*/trainer_state.json"))), None)
+
+
+def test_a_half_written_checkpoint_is_not_used(tmp_path):
+    for step in (1, 2):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+    (tmp_path / "checkpoint-1" / "trainer_state.json").write_text("{}")
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-1"
+    assert not (tmp_path / "checkpoint-2").exists()
+
+
+def test_adapters_alone_learn_and_are_merged(place):
+    rows = training_rows(place / "data", 2)
+    done = train(run_of(place, 2, "base", "adapters", steps=1, lora=2), rows)
+    assert done["lora"] == 2
+    assert not (place / "adapters" / "adapter_config.json").exists()
+    assert (place / "adapters" / "model.safetensors").exists()
+
+
+def test_only_the_agents_words_are_learned_and_servers_see_the_same_text(place):
+    from transformers import AutoTokenizer
+
+    dialect = Dialect(AutoTokenizer.from_pretrained(place / "base"))
+    row = training_rows(place / "data", 2)[0]
+    ids, labels = dialect.example(row["messages"])
+    learned = dialect.tokenizer.decode([label for label in labels if label >= 0])
+    assert learned == "".join(one["content"] + "<|im_end|>" for one in row["messages"] if one["role"] == "assistant")
+    text = dialect.tokenizer.apply_chat_template(row["messages"], tokenize=False)
+    assert text == "".join("".join(parts) for parts in turns(row["messages"]))
+    assert dialect.prompt(row["messages"][:2]) == ids[: len(dialect.prompt(row["messages"][:2]))]
+
+
+def test_rewards_count_the_terms_they_are_asked_for(place):
+    row = training_rows(place / "data", 3)[0]
+    [full], [short] = grades([row["gold"]], [row], "full"), grades([row["gold"]], [row], "tf")
+    assert short["total"] == full["format"] + full["turn"] == 4.0
+    assert full["total"] == pytest.approx(4 + full["policy_recall"] - full["hallucination"] - full["length"])
+    assert full["policy_recall"] > 0.9
+    with pytest.raises(UsageError, match="there is no reward `xx`"):
+        scorer("tf+xx")
+
+
+def test_weights_in_bfloat16_learn_from_small_steps():
+    torch.manual_seed(0)
+    weight = torch.nn.Parameter(torch.ones(64, dtype=torch.bfloat16))
+    exact = torch.nn.Parameter(torch.ones(64))
+    rounded, plain = RoundedAdamW([weight], lr=1e-4), torch.optim.AdamW([exact], lr=1e-4, weight_decay=0.0)
+    for step in range(60):
+        gradient = torch.randn(64, generator=torch.Generator().manual_seed(step)) + 1
+        weight.grad, exact.grad = gradient.to(torch.bfloat16), gradient.to(torch.bfloat16).float()
+        rounded.step()
+        plain.step()
+    assert torch.allclose(rounded.state[weight]["exact"], exact.detach(), atol=1e-6)
+    assert torch.equal(weight.detach(), exact.detach().to(torch.bfloat16))
+    again = RoundedAdamW([weight], lr=1e-4)
+    again.load_state_dict(rounded.state_dict())
+    assert torch.equal(again.state[weight]["exact"], rounded.state[weight]["exact"])
+    weight.grad = torch.full_like(weight, float("nan"))
+    before = weight.detach().clone()
+    again.step()
+    assert torch.equal(weight.detach(), before)
+    assert again.skipped == 1
+
+
+def test_settings_that_there_are_not_are_named():
+    assert settings_of("paper", 3, {"epochs": 2}).epochs == 2
+    with pytest.raises(UsageError, match=r"object contains unknown field `learning`.*stage 1 has learning_rate"):
+        settings_of("small", 1, {"learning": 1})
+
+
+def test_bad_rows_are_named_with_their_line(tmp_path):
+    (tmp_path / "stage1.jsonl").write_text('{"messages": []}\n{"prompt": []}\n')
+    with pytest.raises(UsageError, match=r"stage1\.jsonl:2: a row of stage 1 has `messages`"):
+        training_rows(tmp_path, 1)
+    with pytest.raises(UsageError, match=r"there is no `rl\.jsonl`"):
+        training_rows(tmp_path, 3)
