@@ -1,0 +1,357 @@
+"""The alignment experiment: every arm trained and evaluated in the order that leaves the most if it ends early.
+
+    python benchmarks/align_experiment.py --data DATA --base MODEL --work WORK --logs LOGS --seconds 1200
+
+An arm that has a result in LOGS is not run again, and none is begun that could not end in time. LOGS gets, for each
+arm, the metrics of its training, a line per test task, and a summary; `benchmarks/align_page.py` makes the page of
+results from them.
+"""
+
+import argparse
+import gc
+import importlib
+import json
+import multiprocessing
+import pickle
+import shutil
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bylaw.align.evaluation import evaluate, score
+from bylaw.align.knowledge import examine, prompt, questions
+from bylaw.align.matcher import Matcher
+from bylaw.align.prompt import pack_named
+from bylaw.align.rollout import play
+from bylaw.align.tasks import load_tasks
+from bylaw.align.training.data import training_rows
+from bylaw.align.training.scoring import scorer
+
+BEGAN = time.monotonic()
+
+
+class Arm(msgspec.Struct, frozen=True):
+    """One model to be trained, or a model to be evaluated."""
+
+    name: str
+    stage: int | None = None
+    """None: nothing is trained."""
+    start: str = "base"
+    data: str = ""
+    epochs: float = 2.0
+    seed: int = 1
+    reward: str = "full"
+    policies: tuple[str, ...] = ("none",)
+    """With the policy in the prompt, without it, or both."""
+
+
+def arms(rounds: float) -> list[Arm]:
+    """Every arm, in order. `answers` takes as many steps as stages 1 and 2 together."""
+    found = [Arm("base", policies=("context", "none"))]
+    for seed in (1, 2, 3):
+        answers = Arm(f"answers-{seed}", 1, data="answers", epochs=2, seed=seed)
+        places = ("context", "none") if seed == 1 else ("context",)
+        stages = [
+            Arm(f"stage1-{seed}", 1, data="stage1", epochs=1, seed=seed, policies=places),
+            Arm(f"stage2-{seed}", 2, f"stage1-{seed}", "stage2", 1, seed),
+            Arm(f"stage3-{seed}", 3, f"stage2-{seed}", "rl", rounds, seed),
+        ]
+        found += [*stages, answers] if seed == 3 else [answers, *stages]
+    found += [
+        Arm(f"stage3-{reward.replace('+', '_')}-1", 3, "stage2-1", "rl", rounds, 1, reward)
+        for reward in ("tf", "tf+pr", "tf+pr+hp")
+    ]
+    found += [
+        Arm("stage2_alone-1", 2, "base", "stage2", 1, 1),
+        Arm("stage3-compliance-1", 3, "stage2-1", "rl", rounds, 1, "tf+pr+hp+lp+vc"),
+        Arm("stage2_unfiltered-1", 2, "stage1-1", "unfiltered", 1, 1),
+        Arm("stage3_unfiltered-1", 3, "stage2_unfiltered-1", "rl", rounds, 1),
+    ]
+    return found
+
+
+GUESS = {"answers": 85.0, "stage1": 70.0, "stage2": 85.0, "stage3": 85.0}
+"""Seconds an arm takes, until one of its kind has been run."""
+
+
+class Experiment:
+    """Runs arms one after the other, with one generator for all of them."""
+
+    def __init__(self, options: argparse.Namespace, pool: Executor) -> None:
+        self.data, self.base = Path(options.data), Path(options.base)
+        self.work, self.logs = Path(options.work), Path(options.logs)
+        self.seconds = options.seconds
+        self.preset = options.preset
+        self.rows: dict[str, list[dict[str, Any]]] = {}
+        self.longest = options.longest
+        self.pool = pool
+        self.tasks = load_tasks("test")[: options.tasks]
+        self.limit = options.rows
+        self.asked = options.tasks
+        self.overrides: list[tuple[Any, tuple[str, str]]] = override_tasks(options.overrides)[: options.tasks]
+        self.player: Any = None
+        self.logs.mkdir(parents=True, exist_ok=True)
+
+    def log(self, **values: Any) -> None:
+        line = {"at": round(time.monotonic() - BEGAN, 1), **values}
+        print(json.dumps(line), flush=True)
+        with (self.logs / "log.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def run(self, arm: Arm) -> None:
+        """Train and evaluate one arm."""
+        began = time.monotonic()
+        summary: dict[str, Any] = {"arm": msgspec.to_builtins(arm)}
+        folder = self.work / arm.name if arm.stage else self.base
+        if arm.stage and not (folder / "run.json").exists():
+            summary["training"] = self.train(arm, folder)
+            self.log(arm=arm.name, trained=summary["training"]["seconds"], loss=summary["training"]["loss"])
+        elif arm.stage:
+            summary["training"] = json.loads((folder / "run.json").read_text())
+        self.load(folder)
+        for policy in arm.policies:
+            summary[policy] = self.evaluate(arm, policy)
+        summary["knowledge"] = self.knowledge(arm)
+        if arm.seed == 1:
+            summary["override"] = self.override(arm)
+        summary["seconds"] = round(time.monotonic() - began, 1)
+        (self.logs / f"{arm.name}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        self.log(arm=arm.name, seconds=summary["seconds"])
+
+    def prepare(self) -> None:
+        """Read and tokenise every supervised set once, for all arms that learn from it."""
+        from transformers import AutoTokenizer
+
+        from bylaw.align.training import supervised
+        from bylaw.align.training.dialect import Dialect
+        from bylaw.align.training.preset import PRESETS
+
+        dialect = Dialect(AutoTokenizer.from_pretrained(self.base))
+        plain = supervised.examples
+        done: dict[int, Any] = {}
+        for file in sorted(self.data.glob("*.jsonl*")):
+            name = file.name.split(".")[0]
+            self.rows[name] = training_rows(file, 3 if name == "rl" else 1)[: self.limit]
+            if name != "rl":
+                longest = PRESETS[self.preset].supervised.longest
+                done[id(self.rows[name])] = plain(self.rows[name], dialect, longest)
+
+        def examples(rows: Any, *others: Any) -> Any:
+            return done[id(rows)]
+
+        supervised.examples = examples
+
+    def train(self, arm: Arm, folder: Path) -> dict[str, Any]:
+        """Train one arm; with half as many rows at once where the GPU's memory is too small."""
+        import torch
+
+        from bylaw.align.training.preset import PRESETS
+
+        chosen = PRESETS[self.preset]
+        at_once = (chosen.reinforced if arm.stage == 3 else chosen.supervised).at_once
+        while True:
+            try:
+                return self.attempt(arm, folder, at_once)
+            except torch.OutOfMemoryError:
+                at_once //= 2
+                self.log(arm=arm.name, at_once=at_once)
+            self.clean()
+
+    def attempt(self, arm: Arm, folder: Path, at_once: int) -> dict[str, Any]:
+        from bylaw.align.training.run import Run, train
+
+        start = self.base if arm.start == "base" else self.work / arm.start
+        if self.player is None:
+            self.load(start)
+        run = Run(
+            stage=arm.stage,  # pyright: ignore[reportArgumentType]
+            model=start,
+            out=folder,
+            preset=self.preset,
+            seed=arm.seed,
+            changes={"epochs": arm.epochs, "at_once": at_once},
+            save_every=None,
+            tensorboard=False,
+            resume=False,
+        )
+        reward = scorer(arm.reward, pool=self.pool) if arm.stage == 3 else None
+        (folder / "metrics.jsonl").unlink(missing_ok=True)
+        done = train(run, self.rows[arm.data], reward, self.player.generator if arm.stage == 3 else None)
+        shutil.copy(folder / "metrics.jsonl", self.logs / f"{arm.name}.train.jsonl")
+        self.clean()
+        return done
+
+    def load(self, folder: Path) -> None:
+        """Make the model in `folder` the one that plays."""
+        from safetensors.torch import load_file
+
+        from bylaw.align.training.checkpoint import open_checkpoint
+
+        if self.player is None:
+            self.player = open_checkpoint(folder, slots=512, room=3072)
+            self.player.longest = self.longest
+        else:
+            self.player.generator.load(
+                load_file(folder / "model.safetensors", device=str(self.player.generator.device))
+            )
+
+    def clean(self) -> None:
+        import torch
+
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def evaluate(self, arm: Arm, policy: str) -> dict[str, Any]:
+        """pass@1 and the words it took, on the test tasks."""
+        began = time.monotonic()
+        self.player.generator.forget()
+        turns: list[tuple[float, int]] = []
+
+        def watch(_: int, live: int) -> None:
+            turns.append((round(time.monotonic() - began, 1), live))
+
+        outcomes = play(self.tasks, self.player, policy=policy, watch=watch)  # pyright: ignore[reportArgumentType]
+        played = time.monotonic() - began
+        scores = list(self.pool.map(score, self.tasks, outcomes, chunksize=16))
+        found: dict[str, Any] = msgspec.to_builtins(evaluate(self.tasks, scores))
+        found["hallucination"] = self.hallucination(outcomes)
+        found["seconds"] = round(played, 1)
+        lines = b"".join(msgspec.json.encode(one) + b"\n" for one in scores)
+        (self.logs / f"{arm.name}.{policy}.tasks.jsonl").write_bytes(lines)
+        with (self.logs / f"{arm.name}.{policy}.talks.jsonl").open("wb") as file:
+            for outcome in outcomes[:6]:
+                file.write(msgspec.json.encode(outcome) + b"\n")
+        self.log(arm=arm.name, policy=policy, passed=found["passed"], words=found["words"], played=found["seconds"])
+        self.log(arm=arm.name, policy=policy, turns=turns, scored=round(time.monotonic() - began - played, 1))
+        return found
+
+    def hallucination(self, outcomes: Sequence[Any]) -> dict[str, float]:
+        """Of the policies that thoughts state, the share that there is not; and how many thoughts state one."""
+        parts = [[outcome.thoughts for outcome in outcomes[start::16]] for start in range(16)]
+        stated, made_up, thoughts, wrong = map(sum, zip(*self.pool.map(_mentions, parts), strict=True))
+        return {
+            "thoughts": thoughts,
+            "policies_stated": stated,
+            "made_up": made_up,
+            "rate": made_up / (stated + made_up) if stated + made_up else 0.0,
+            "thoughts_with_one": wrong / thoughts if thoughts else 0.0,
+        }
+
+    def knowledge(self, arm: Arm) -> dict[str, Any]:
+        """The yes/no questions, without the policy in the prompt."""
+        asked = questions("clinic")[: self.asked]
+        prompts = [prompt("clinic", question, "none") for question in asked]
+        leaning = [yes - no for yes, no in self.player.chances(prompts, ["Yes", "No"])]
+        found: dict[str, Any] = msgspec.to_builtins(examine(asked, leaning))
+        self.log(arm=arm.name, knowledge=found["accuracy"], balanced=found["balanced"], yes=found["yes_rate"])
+        return found
+
+    def override(self, arm: Arm) -> dict[str, Any] | None:
+        """Tasks over a policy replaced by its contrary, which stands in the prompt; the others do not."""
+        if not self.overrides:
+            return None
+        began = time.monotonic()
+        self.player.generator.forget()
+        tasks = [task for task, _ in self.overrides]
+        outcomes = play(tasks, self.player, policy="none", overrides=[words for _, words in self.overrides])
+        passed = [outcome.success for outcome in outcomes]
+        found = {"tasks": len(passed), "passed": sum(passed) / len(passed), "each": [int(each) for each in passed]}
+        self.log(arm=arm.name, override=found["passed"], seconds=round(time.monotonic() - began, 1))
+        return found
+
+
+@cache
+def _matcher() -> Matcher:
+    return Matcher(pack_named("clinic"))
+
+
+def _mentions(talks: Sequence[Sequence[str]]) -> tuple[int, int, int, int]:
+    matcher = _matcher()
+    stated = made_up = thoughts = wrong = 0
+    for thought in (thought for talk in talks for thought in talk):
+        found = matcher.mentions(thought)
+        thoughts += 1
+        stated += len(found.recalled)
+        made_up += len(found.made_up)
+        wrong += bool(found.made_up)
+    return stated, made_up, thoughts, wrong
+
+
+def override_tasks(kept: str) -> list[tuple[Any, tuple[str, str]]]:
+    """The tasks of the override test, each with the old sentences and the new; `kept` is a file that holds them."""
+    if kept:
+        return pickle.loads(Path(kept).read_bytes())
+    from bylaw.align.override import load_overrides
+
+    return [(one.task, (one.old, one.new)) for one in load_overrides()]
+
+
+def main() -> None:
+    """Run what there is time for."""
+    options = argparse.ArgumentParser()
+    for name in ("data", "base", "work", "logs"):
+        options.add_argument(f"--{name}", required=True)
+    options.add_argument("--seconds", type=float, default=1e9)
+    options.add_argument("--preset", default="small")
+    options.add_argument("--rounds", type=float, default=1)
+    options.add_argument("--rows", type=int)
+    options.add_argument("--tasks", type=int)
+    options.add_argument("--longest", type=int, default=200)
+    options.add_argument("--cores", type=int, default=multiprocessing.cpu_count())
+    options.add_argument("--only", default="")
+    options.add_argument("--overrides", default="", help="a pickle of the override tasks, which take a minute to make")
+    options.add_argument("--wait", default="", help="begin the first arm when this file is there")
+    given = options.parse_args()
+    # Workers are forked before anything touches the GPU.
+    with ProcessPoolExecutor(given.cores, mp_context=multiprocessing.get_context("fork")) as pool:
+        list(pool.map(_warm, range(4 * given.cores)))
+        experiment = Experiment(given, pool)
+        took = dict(GUESS)
+        experiment.log(begun=vars(given), tasks=len(experiment.tasks))
+        questions("clinic")
+        experiment.prepare()
+        importlib.import_module("bylaw.align.training.run")  # slow to import, so while we wait
+        experiment.log(ready=True)
+        while given.wait and not Path(given.wait).exists():
+            time.sleep(0.1)
+        for arm in arms(given.rounds):
+            if given.only and arm.name not in given.only.split(","):
+                continue
+            if (experiment.logs / f"{arm.name}.json").exists():
+                continue
+            if arm.start != "base" and not (experiment.work / arm.start / "run.json").exists():
+                experiment.log(arm=arm.name, skipped=f"no {arm.start}")
+                continue
+            kind = arm.name.split("-")[0]
+            left = given.seconds - (time.monotonic() - BEGAN)
+            if left < took.get(kind, 30):
+                experiment.log(arm=arm.name, skipped=f"{left:.0f} s left")
+                continue
+            began = time.monotonic()
+            try:
+                experiment.run(arm)
+            except Exception as error:
+                # One arm that fails must not cost the others their time.
+                experiment.log(arm=arm.name, failed=repr(error)[:2000])
+                if not given.only:
+                    import traceback
+
+                    traceback.print_exc()
+                experiment.clean()
+            took[kind] = time.monotonic() - began
+        experiment.log(ended=True)
+
+
+def _warm(_: int) -> None:
+    _matcher()
+    time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    main()
