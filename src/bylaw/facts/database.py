@@ -2,13 +2,14 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from bylaw.errors import WorldError
 from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Key, NoValue
+from bylaw.facts.mapped import Mapped, row_of
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import key_of
 from bylaw.facts.world import Record, Snapshot, agrees
@@ -29,9 +30,16 @@ def open_snapshot(path: Path, schema: Schema) -> Snapshot:
         raise WorldError(f"cannot read the world: {why}", place=str(path)) from None
     if start.startswith(b"SQLite format 3"):
         tables = _Tables(path, schema)
-        return Snapshot(schema, tables.record, tables.members)
+        return _snapshot(schema, tables, tables.rows, path)
     records = _Records(path, schema)
-    return Snapshot(schema, records.record, records.members)
+    return _snapshot(schema, records, records.rows, path)
+
+
+def _snapshot(schema: Schema, found: "_Tables | _Records", rows: Callable[[str], Any], path: Path) -> Snapshot:
+    if not schema.stored:
+        return Snapshot(schema, found.record, found.members)
+    mapped = Mapped(schema.stored, rows, found.record, found.members, str(path))
+    return Snapshot(schema, mapped.record, mapped.members)
 
 
 class _Tables:
@@ -39,16 +47,18 @@ class _Tables:
 
     def __init__(self, path: Path, schema: Schema) -> None:
         self._schema = schema
+        self._path = path
         self._base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self._base.row_factory = sqlite3.Row
         self._cache: dict[tuple[str, Key], Record | NoValue] = {}
         try:
             found = self._base.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
-            self._tables = {str(row[0]) for row in found} & schema.entities.keys()
+            self._every = {str(row[0]) for row in found}
+            self._tables = self._every & schema.entities.keys() - schema.stored.keys()
             self._names = {table: self._columns(table) for table in sorted(self._tables)}
         except sqlite3.Error as error:
             raise WorldError(f"cannot read the world: {error}", place=str(path)) from None
-        if not self._tables:
+        if not self._tables and not schema.stored:
             raise WorldError("no table is named like an entity of the pack", place=str(path))
         for table, names in self._names.items():
             for part in schema.entities[table].key:
@@ -57,6 +67,13 @@ class _Tables:
 
     def _columns(self, table: str) -> set[str]:
         return {str(row[1]) for row in self._base.execute(f'PRAGMA table_info("{table}")')}
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """Every row of a table."""
+        if table not in self._every:
+            known = ", ".join(f"`{name}`" for name in sorted(self._every)) or "none"
+            raise WorldError(f"there is no table `{table}`", place=str(self._path), hint=f"tables are {known}")
+        return [row_of(dict(row)) for row in self._base.execute(f'SELECT * FROM "{table}"')]
 
     def record(self, entity: str, key: Key) -> Record | NoValue:
         """The row with that key."""
@@ -146,14 +163,26 @@ class _Records:
             data = json.loads(path.read_bytes())
         except (ValueError, RecursionError) as error:
             raise WorldError(f"neither SQLite nor JSON: {error}", place=str(path)) from None
-        if not isinstance(data, dict) or not data.keys() & schema.entities.keys():
+        self._data: Any = data
+        self._path = path
+        named: set[str] = set(cast(dict[str, Any], data)) if isinstance(data, dict) else set()
+        is_plain = not named.isdisjoint(schema.entities)
+        if not is_plain and not schema.stored:
             raise WorldError('JSON worlds look like {"Entity": [records]}', place=str(path))
         self._entities = schema.entities
         self._index: dict[str, dict[Key, Record]] = {}
-        for name, body in cast(dict[str, Any], data).items():
+        for name, body in cast(dict[str, Any], data).items() if is_plain else ():
             entity = schema.entities.get(name)
-            if entity is not None:
+            if entity is not None and name not in schema.stored:
                 self._index[name] = _indexed(entity, body, path)
+
+    def rows(self, table: str) -> Any:
+        """The whole document."""
+        if table:
+            raise WorldError(
+                f"JSON has no table `{table}`", place=str(self._path), hint="say where with `each: $.path`"
+            )
+        return self._data
 
     def record(self, entity: str, key: Key) -> Record | NoValue:
         """The record with that key."""

@@ -79,6 +79,11 @@ def sightings(
     return _shown(observation, [PathScope(item, value, args, name) for item, name in observation.each(whole)])
 
 
+def thing_at(observation: Observation, scope: PathScope) -> Sighting | None:
+    """The thing that one item shows; None where it shows none."""
+    return next(iter(_shown(observation, [scope])), None)
+
+
 def _shown(observation: Observation, scopes: Sequence[PathScope]) -> list[Sighting]:
     found: list[Sighting] = []
     for scope in scopes:

@@ -3,6 +3,7 @@
 $            the current item (the whole result where nothing is iterated)
 $result      the whole result          $args.name   an argument of the call
 $key         the name under which the current item stands, where an object is iterated
+$of          in a database: what holds the item
 .name  ['a name']  [0]                 one step down
 [*]          every item of a list      .*           every value of an object
 =word        the word itself
@@ -17,7 +18,7 @@ from msgspec import Struct
 
 from bylaw.errors import BylawError
 
-_ROOT = re.compile(r"\$(result|args|key)?(?![A-Za-z_0-9])")
+_ROOT = re.compile(r"\$(result|args|key|of)?(?![A-Za-z_0-9])")
 _STEP = re.compile(r"\.(\*)|\.([A-Za-z_][A-Za-z_0-9-]*)|\[(\*)\]|\[(\d+)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
 
 
@@ -52,6 +53,7 @@ _START: dict[str, Getter] = {
     "result": attrgetter("result"),
     "args": attrgetter("args"),
     "key": attrgetter("key"),
+    "of": attrgetter("args"),
 }
 
 

@@ -1,6 +1,6 @@
 """A pack's entities, observations and changes, compiled once from its YAML."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast, get_args
 
 from msgspec import Struct, field
@@ -9,6 +9,7 @@ from bylaw.errors import BylawError
 from bylaw.facts.entity import UNDECLARED, Entity, Field, FieldType, Key, Origin, ReadTool, Saying
 from bylaw.facts.observation import Change, Observation
 from bylaw.facts.path import Getter, PathError, PathScope, compile_each, compile_misfit, compile_path
+from bylaw.facts.stored import Stored
 from bylaw.facts.world_change import WorldChange
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.tool import Tool
@@ -48,6 +49,9 @@ class Schema(Struct, frozen=True):
     """Look-up functions by entity and field: asked where no observation shows the field."""
     ways: dict[tuple[str, str], list[ReadTool]] = field(default_factory=dict[tuple[str, str], list[ReadTool]])
     """What `ways_to` has found."""
+
+    stored: dict[str, tuple[Stored, ...]] = field(default_factory=dict[str, tuple[Stored, ...]])
+    """Where things of a kind stand in a database of another shape."""
 
     def ways_to(self, entity: Entity, field: str) -> list[ReadTool]:
         """The read calls keyed by the entity's own key that may show the field, its declared `read` first."""
@@ -114,7 +118,23 @@ class SchemaReader:
             {tool: {kind: tuple(found) for kind, found in kinds.items()} for tool, kinds in shows.items()},
             {tool.name: tuple(self._changes(tool)) for tool in writes},
             {tool.name: tuple(self._effects(tool)) for tool in writes},
+            stored={name: tuple(self._stored(name, body)) for name, body in self._section("world").items()},
         )
+
+    def _stored(self, name: str, bodies: Any) -> Iterator[Stored]:
+        """Where things of one kind stand in a database."""
+        for index, body in enumerate(cast(list[Any], bodies) if isinstance(bodies, list) else [bodies]):
+            at = ("world", name, index)
+            record = cast(dict[str, Any], body or {})
+            if record.get("of") is not None and record.get("each") is None:
+                self._fault("`of` holds things: say with `each` where they stand in it", *at)
+            for part in ("of", "each"):
+                self._each(record.get(part), at)
+            mapped = {key: value for key, value in record.items() if key not in ("table", "of", "each")}
+            observation = self._observation({**mapped, "as": name}, at)
+            if observation is not None:
+                table, of, each = (str(record.get(part) or "") for part in ("table", "of", "each"))
+                yield Stored(observation, table, of, each or ("$[*]" if table else ""))
 
     def _entity(self, name: str, body: Any) -> Entity:
         at = ("entities", name)
@@ -150,7 +170,7 @@ class SchemaReader:
 
     def _field(self, name: str, body: Any, at: tuple[str | int, ...], origin: Any) -> Field:
         if isinstance(body, list):
-            body = {"values": body}
+            body = {"values": cast(list[Any], body)}
         record = cast(dict[str, Any], body if isinstance(body, dict) else {} if body is None else {"type": body})
         type_ = record.get("type", "enum" if "values" in record else "string")
         if type_ not in _TYPES:

@@ -117,6 +117,12 @@ _OBSERVATION = Record(
         "when": Record({"path": SCALAR, "is": ANY, "in": Many(ANY)}),
     }
 )
+_STORED = Record(
+    {
+        **dict.fromkeys(("table", "of", "each"), SCALAR),
+        **{name: _OBSERVATION.fields[name] for name in ("key", "fields", "only", "when")},
+    }
+)
 _SPAN = Record(
     {"quote": SCALAR, "heading": SCALAR, "line": WHOLE, "sentence": WHOLE, "digest": TEXT, "at": Named(TEXT)}
 )
@@ -164,6 +170,7 @@ SHAPES: dict[str, Record] = {
             "entities": Named(_ENTITY),
             "context": Named(Either((SCALAR, Many(SCALAR), _FIELD))),
             "observations": Named(Either((_OBSERVATION, Many(_OBSERVATION)))),
+            "world": Named(Either((_STORED, Many(_STORED)))),
         }
     ),
     "policies": Record({"policies": Many(_POLICY)}),

@@ -1,0 +1,93 @@
+"""Databases whose shape differs from the entities, read by a mapping: the same answers as from a world of our shape."""
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bylaw.engine.pack import load_pack
+from bylaw.errors import PackError, WorldError
+from bylaw.facts.database import open_snapshot
+from bylaw.facts.entity import ABSENT, UNSEEN
+from tests.policy.shop import FILES, load, write_pack
+
+DATA: dict[str, Any] = {
+    "orders": {
+        "O1": {"payment": {"done": True}, "by": "C1", "lines": [{"sku": "a", "n": 2}]},
+        "O2": {"payment": {"done": False}, "by": "C2", "lines": []},
+    },
+    "products": {"p1": {"name": "lamp", "variants": {"a": {"price": "3.50"}, "b": {"price": "4"}}}},
+}
+ENTITIES = FILES["entities.yaml"].replace(
+    "observations:",
+    """\
+  Variant:
+    key: sku
+    fields: {price: money, product: string, label: string}
+  Other:
+    key: other_id
+    fields: {x: string}
+observations:""",
+)
+JSON = """\
+world:
+  Order: {each: $.orders.*, key: $key, fields: {paid: $.payment.done, owner: $.by}}
+  Variant: {of: $.products.*, each: $.variants.*, key: $key, fields: {label: $of.name}}
+"""
+TABLES = """\
+world:
+  Order: {table: purchases, key: $.id, fields: {paid: $.payment.done, owner: $.by}}
+  Variant: {table: products, each: "$[*]", key: $.sku, fields: {label: $.name}}
+"""
+
+
+def pack(tmp_path: Path, world: str) -> Any:
+    return load(tmp_path / "pack", {"entities.yaml": ENTITIES + world})
+
+
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "db.sqlite"
+    base = sqlite3.connect(path)
+    base.execute("CREATE TABLE purchases (id TEXT, payment TEXT, by TEXT)")
+    base.execute("CREATE TABLE products (sku TEXT, name TEXT, price TEXT)")
+    for name, order in DATA["orders"].items():
+        base.execute("INSERT INTO purchases VALUES (?, ?, ?)", (name, json.dumps(order["payment"]), order["by"]))
+    base.executemany("INSERT INTO products VALUES (?, ?, ?)", [("a", "lamp", "3.50"), ("b", "lamp", "4")])
+    base.commit()
+    base.close()
+    return path
+
+
+def document(tmp_path: Path, data: Any = DATA) -> Path:
+    path = tmp_path / "db.json"
+    path.write_text(json.dumps(data))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["json", "sqlite"])
+def test_things_are_found_where_the_pack_says(tmp_path: Path, kind: str) -> None:
+    file = document(tmp_path) if kind == "json" else database(tmp_path)
+    world = open_snapshot(file, pack(tmp_path, JSON if kind == "json" else TABLES).schema)
+    assert world.record("Order", ("O1",)) == {"order_id": "O1", "paid": True, "owner": "C1"}
+    assert world.record("Order", ("O3",)) is ABSENT
+    assert world.record("Variant", ("a",)) == {"sku": "a", "price": "3.50", "label": "lamp"}
+    assert world.members("Order", {"owner": "C2"}) == [("O2",)]
+    assert world.record("Other", ("x",)) is UNSEEN
+
+
+def test_faults_of_a_mapping_and_of_a_database_have_their_place(tmp_path: Path) -> None:
+    schema = pack(tmp_path, JSON).schema
+    with pytest.raises(WorldError, match=r"nothing stands at `\$.orders`, where `Order` should be"):
+        open_snapshot(document(tmp_path, {"products": {}}), schema)
+    assert open_snapshot(document(tmp_path, {"orders": {}, "products": {}}), schema).record("Order", ("O1",)) is ABSENT
+    with pytest.raises(WorldError, match="JSON has no table `purchases`"):
+        open_snapshot(document(tmp_path), pack(tmp_path / "t", TABLES).schema)
+    tables = pack(tmp_path / "u", TABLES.replace("purchases", "buys")).schema
+    with pytest.raises(WorldError, match="there is no table `buys`; tables are `products`, `purchases`"):
+        open_snapshot(database(tmp_path), tables)
+    for wrong in ("Ordr: {each: $.x.*}", "Order: {each: orders}", "Order: {of: $.x.*}", "Order: {fields: {payd: $.x}}"):
+        with pytest.raises(PackError) as caught:
+            load_pack(write_pack(tmp_path / "bad", {"entities.yaml": ENTITIES + f"world:\n  {wrong}\n"}))
+        assert "entities.yaml:2" in str(caught.value.faults[0]), wrong
