@@ -6,8 +6,10 @@ from typing import Any, cast
 
 import pytest
 
+from bylaw.engine.act import Act
 from bylaw.facts import source
 from bylaw.facts.entity import UNSEEN, Field, Saying
+from bylaw.trace import Message, Result
 from tests.policy.shop import faults, load
 
 RULES = """\
@@ -42,7 +44,9 @@ def test_a_text_matches_one_pattern_and_nothing_it_must_not(
 ) -> None:
     find = load(tmp_path, {"rules.yaml": RULES}).book.predicates[name].find
     assert find is not None
-    assert find(cast(Any, SimpleNamespace(sayings=texts, returns=lambda: texts, text=texts[0]))) is holds
+    said = tuple(Message("user", text) for text in texts)
+    results = tuple(Result(None, text) for text in texts)
+    assert find(Act(0, None, {}, texts[0], said, results, 0, 0, True, "")) is holds
 
 
 @pytest.mark.parametrize(

@@ -173,3 +173,75 @@ def test_a_caller_may_keep_the_history_itself() -> None:
     ]
     assert shield.decide(history, "refund", {"order_id": "7"}).allowed
     assert not shield.decide(history[:1], "refund", {"order_id": "7"}).allowed
+
+
+@pytest.mark.parametrize("wrong", [{"posture": "Enforce"}, {"on_error": "allow"}, {"tools": {"refund": "off"}}])
+def test_a_posture_that_is_none_lets_nothing_through(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="is none of"):
+        Postures(**wrong)
+
+
+def history(*more: dict[str, Any]) -> list[dict[str, Any]]:
+    calls = [
+        {"id": "a", "function": {"name": "get_order", "arguments": '{"order_id": "7"}'}},
+        {"id": "b", "function": {"name": "refund", "arguments": '{"order_id": "7"}'}},
+    ]
+    shown = {"role": "tool", "tool_call_id": "a", "content": '{"order_id": "7", "returned": true}'}
+    return [{"role": "user", "content": "Refund 7."}, {"role": "assistant", "tool_calls": calls}, shown, *more]
+
+
+def test_a_call_that_the_last_message_asks_for_does_not_see_what_came_beside_it() -> None:
+    shield = Shield(shop())
+    decision = shield.decide(history(), "refund", {"order_id": "7"})
+    assert decision.answer == "look_up"
+    refused = {"role": "tool", "tool_call_id": "b", "content": "look the order up first"}
+    assert shield.decide(history(refused), "refund", '{"order_id": "7"}').allowed
+    session = shield.session()
+    with session.turn():
+        looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+        assert session.decide("refund", {"order_id": "7"}).answer == "look_up"
+
+
+def test_a_call_that_is_decided_does_not_make_its_own_facts_stale() -> None:
+    tools = FILES["tools.yaml"].replace("changes: []", "changes: [Order]")
+    shield = Shield(shop(tools_yaml=tools))
+    first = [
+        {**message, "tool_calls": message["tool_calls"][:1]} if "tool_calls" in message else message
+        for message in history()
+    ]
+    asks = {"role": "assistant", "tool_calls": history()[1]["tool_calls"][1:]}
+    assert shield.decide([*first, asks], "refund", {"order_id": "7"}).allowed
+    assert shield.decide(first, "refund", {"order_id": "7"}).allowed
+
+
+@pytest.mark.parametrize(
+    "arguments", [None, 7, ["order_id"], '{"order_id": "7"', {"order_id": object()}, {}, {"order_id": None}]
+)
+def test_odd_arguments_are_refused_and_the_session_goes_on(arguments: Any) -> None:
+    session = Shield(shop()).session()
+    decision = session.decide("refund", arguments)
+    assert (decision.answer, decision.allowed) == ("deny", False)
+    assert decision.feedback
+    with pytest.raises(BylawError, match="a tool's name is a text"):
+        session.decide(None, {})  # type: ignore[arg-type]
+    looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+    assert session.decide("refund", {"order_id": "7"}).allowed
+    with pytest.raises(BylawError, match="not plain data"):
+        session.result(object())
+    session.result("refunded")
+
+
+def test_arguments_outside_of_what_the_tool_declares_are_not_allowed(clinic: Shield) -> None:
+    session = clinic.session()
+    session.agent("I'm about to withdraw the telehealth consent of P1. Shall I go ahead?")
+    session.user("Yes, please.")
+    for wrong in ({"kind": "nonsense", "status": "withdrawn", "patient_id": "P1"}, {"status": "withdrawn"}):
+        assert not session.decide("record_consent", wrong).allowed
+    assert session.decide("record_consent", {"patient_id": "P1", "kind": "telehealth", "status": "withdrawn"}).allowed
+
+
+def test_what_the_agent_is_told_has_no_word_of_files_or_predicates(clinic: Shield) -> None:
+    decision = clinic.session().decide("cancel_appointment", CANCEL)
+    for word in ("guards/", ".py", "not spoke", "not agreed"):
+        assert word not in decision.feedback
+    assert "Before you make any change, tell the caller" in decision.feedback

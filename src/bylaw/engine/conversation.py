@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
 from msgspec.structs import replace
 
 from bylaw.engine.conduct import RuleFinding
@@ -23,7 +24,9 @@ from bylaw.facts.world import World
 from bylaw.trace.event import Call, Event
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
-from bylaw.trace.transcript import Transcript
+from bylaw.trace.transcript import Transcript, read_arguments
+
+_encode = msgspec.json.Encoder(decimal_format="string").encode
 
 
 class Conversation:
@@ -69,28 +72,36 @@ class Conversation:
         self._script.say("agent", text)
         self._take()
 
-    def call(self, tool: str, arguments: Mapping[str, Any], *, id: str = "", time: float | None = None) -> Judgement:
+    def call(
+        self, tool: str, arguments: Mapping[str, Any] | str, *, id: str = "", time: float | None = None
+    ) -> Judgement:
         """The agent wants to make a call: what guards and rules say of it.
 
         Calls that follow each other were made side by side. Where the first one's result is in hand before the second
-        is judged, put both under `turn()`: a call does not see the results of its own turn.
+        is judged, put both under `turn()`: a call does not see the results of its own turn. Arguments may be JSON text.
         """
+        if not isinstance(tool, str) or not tool:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"a tool's name is a text, not `{type(tool).__name__}`")
+        given, fault = as_object(arguments)
         self._begin("agent", time)
         if id and self._script.waits_for(id):
             raise UsageError(f"a call `{id}` still waits for its result", hint="give each call an id of its own")
-        self._script.call(tool, dict(arguments), id)
+        self._script.call(tool, given, id)
         call = self._script.events[-1]
         assert isinstance(call, Call)
+        if fault:
+            call = self._script.events[-1] = replace(call, fault=fault)
         self._judged = self._session.judge(call)
         return self._judged
 
     def result(self, content: Any, *, id: str = "", error: bool | None = None, captured: bool = True) -> None:
         """What a tool answered: to the call with this id, or to the earliest that still waits."""
+        shown = as_content(content)
         self._take()
         if not self._script.waits_for(id):
             what = f"no call `{id}` waits for a result" if id else "no call waits for a result"
             raise UsageError(what, hint="say `call(...)` first, and give the result the call's id")
-        self._script.answer(content, id, error=error, captured=captured)
+        self._script.answer(shown, id, error=error, captured=captured)
         if not self._held:
             self._speaker = "tool"
         self._take()
@@ -141,6 +152,27 @@ class Conversation:
             self._session.observe(event)
         self._taken = len(self._script.events)
         return judged
+
+    def asked(self, messages: Iterable[Any], tool: str, arguments: Mapping[str, Any] | str) -> Judgement:
+        """What is said of a call, given all messages so far: one that follows them, or that the last of them asks for.
+
+        In the latter case the call is of that message's turn, and those beside it do not show it their results.
+        """
+        self._take()
+        script = self._script
+        follow_messages(messages, script)
+        given, _ = as_object(arguments)
+        turn = max((call.turn for call in script.waiting().values()), default=None)
+        for step, call in sorted(script.waiting().items(), reverse=True):
+            if call.turn == turn and call.by == "agent" and call.tool == tool and call.arguments == given:
+                del script.events[step:]
+                script.reopen()
+                self._speaker, script.turn = "agent", call.turn
+                break
+        else:
+            self._speaker = "tool"
+        self._take()
+        return self.call(tool, arguments)
 
     def verdicts(self) -> list[CallVerdict]:
         """The verdict on every call so far that changes something or that a guard binds, with what is true."""
@@ -194,3 +226,25 @@ class Conversation:
             self._session.observe_all(events[self._taken :])
             self._taken = len(events)
         self._judged = None
+
+
+def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
+    """Arguments as plain data, and what is wrong with them if they are none: then no guard is asked."""
+    if isinstance(arguments, str):
+        return read_arguments(arguments)
+    if not isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return {}, f"arguments are not an object but `{type(arguments).__name__}`"
+    try:
+        return msgspec.to_builtins(dict(arguments), str_keys=True), ""
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        return {}, f"arguments are not plain data: {error}"
+
+
+def as_content(content: Any) -> Any:
+    """A result as a text or as data that JSON can hold."""
+    if content is None or isinstance(content, str):
+        return content
+    try:
+        return msgspec.Raw(_encode(content))
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise UsageError(f"the result is not plain data: {error}", hint="give text, or what JSON can hold") from error

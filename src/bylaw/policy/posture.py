@@ -1,6 +1,6 @@
 """How firmly a pack is held to while an agent runs: per pack, per tool, per policy."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct, field
 
@@ -18,6 +18,14 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
     tools: dict[str, Posture] = field(default_factory=dict[str, Posture])
     policies: dict[str, Posture] = field(default_factory=dict[str, Posture])
     on_error: OnError = "deny"
+
+    def __post_init__(self) -> None:
+        """A word that is none of ours must never let a call through."""
+        given = {self.posture, *self.tools.values(), *self.policies.values()}
+        if wrong := given - set(get_args(Posture)):
+            raise ValueError(f"`{wrong.pop()}` is none of {', '.join(get_args(Posture))}")
+        if self.on_error not in get_args(OnError):
+            raise ValueError(f"on_error `{self.on_error}` is none of {', '.join(get_args(OnError))}")
 
     def of(self, tool: str, policy: str = "") -> Posture:
         """The posture towards a call of `tool` under `policy`."""

@@ -12,6 +12,7 @@ from bylaw.facts.entity import Fact
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import key_of
 from bylaw.policy.posture import Posture, Postures
+from bylaw.policy.tool import Misfit
 from bylaw.shield.decision import Answer, Ground, LookUp, Question, Whom, gravest
 
 
@@ -30,10 +31,21 @@ class Decider:
         for finding in judgement.open_rules:
             questions = self._questions_of(finding.rule.policy, finding.values)
             found.append(self._of_rule(finding.rule.policy, tool, "ask", finding.because, questions))
-        if judgement.fault:
+        if fault := judgement.fault or self._misfit(judgement):
             posture = self._postures.of(tool)
-            found.append(Ground("", "call", self._postures.on_error, posture, judgement.fault))
+            found.append(Ground("", "call", self._postures.on_error, posture, fault))
         return sorted(found, key=lambda ground: ground.answer == "allow")
+
+    def _misfit(self, judgement: Judgement) -> str:
+        """What is wrong with the arguments of a write, whether or not a guard looks at them."""
+        call, tool = judgement.made.call, judgement.made.tool
+        if tool is None or tool.effect != "write":
+            return ""
+        for name in tool.required:
+            if call.arguments.get(name) is None:
+                return f"argument `{name}` is missing"
+        fitted = tool.fitted(call.arguments)
+        return next((value.why for value in fitted.values() if isinstance(value, Misfit)), "")
 
     def _of_guard(self, judgement: Judgement, evidence: PolicyEvidence, ledger: Ledger) -> Ground:
         policy = evidence.policy
@@ -41,9 +53,11 @@ class Decider:
         outcomes = {completion.outcome for completion in evidence.completions}
         denials = [each.because for each in evidence.completions if each.outcome == "deny"]
         if outcomes == {"permit"}:
-            return Ground(policy.id, "guard", "allow", posture)
+            return Ground(policy.id, "guard", "allow", posture, citations=policy.citations)
         if outcomes == {"deny"}:
-            return Ground(policy.id, "guard", "deny", posture, denials[0], policy.citations)
+            # Where several ways it may be all end in a denial, the words of one of them would be a guess.
+            is_sure = len(evidence.completions) == 1 and evidence.completions[0].paths == 1
+            return Ground(policy.id, "guard", "deny", posture, denials[0] if is_sure else "", policy.citations)
         if "failed" in outcomes:
             why = next(each.because for each in evidence.completions if each.outcome == "failed")
             return Ground(policy.id, "guard", self._postures.on_error, posture, why, policy.citations)

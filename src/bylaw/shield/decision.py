@@ -75,7 +75,8 @@ class Decision(Struct, frozen=True):
     @property
     def policies(self) -> tuple[str, ...]:
         """The policies that object."""
-        return tuple(dict.fromkeys(ground.policy for ground in self.grounds if ground.answer != "allow"))
+        objecting = (ground.policy for ground in self.grounds if ground.answer != "allow")
+        return tuple(dict.fromkeys(filter(None, objecting)))
 
     @property
     def missing(self) -> tuple[str, ...]:

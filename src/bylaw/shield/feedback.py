@@ -19,15 +19,17 @@ def feedback(pack: Pack, tool: str, answer: Answer, grounds: Sequence[Ground], *
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if answer == "allow" or not objecting:
         return ""
-    lines = [f"{tool} was done, but should not have been:" if runs else f"{OPENING[answer]} ({tool})."]
+    lines = [f"{tool} goes ahead, but note:" if runs else f"{OPENING[answer]} ({tool})."]
     lines += [f"- {why}" for ground in objecting if (why := _why(pack, ground))]
     look_ups = {_call(each): None for ground in objecting for each in ground.look_ups}
     if look_ups:
-        lines.append("Look up: " + "; ".join(look_ups) + ". Then make the call again if what you see allows it.")
+        then = "" if runs else " Then make the call again if what you see allows it."
+        lines.append("Look up: " + "; ".join(look_ups) + "." + then)
     asked = {each.text: None for ground in objecting for each in ground.questions if each.whom == "user"}
     if asked:
         lines.append("Ask the user: " + " ".join(asked))
-    if any(each.whom == "person" for ground in objecting for each in ground.questions):
+    unsettled = any(ground.answer == "ask" and not ground.questions for ground in objecting)
+    if unsettled or any(each.whom == "person" for ground in objecting for each in ground.questions):
         lines.append("A person has to decide the rest: do not try again until somebody has.")
     return "\n".join(lines)
 
@@ -36,8 +38,12 @@ def _why(pack: Pack, ground: Ground) -> str:
     policy = pack.policies.get(ground.policy)
     said = next((citation.text for citation in ground.citations if citation.text), None)
     rule = f'The policy says: "{" ".join(said.split())}"' if said else policy.definition if policy is not None else ""
+    if ground.kind == "call":
+        return f"this call could not be checked: {ground.because}."
+    if ground.kind == "rule":
+        return rule
     if ground.answer == "deny":
-        return f"{ground.because}. {rule}".strip() if ground.because else rule
+        return f"{ground.because}. {rule}" if ground.because else f"whatever a look-up may show. {rule}"
     if ground.missing:
         return f"nothing you have looked up shows {', '.join(ground.missing)}. {rule}".strip()
     return rule or ground.because

@@ -1,8 +1,10 @@
 """The shield: one pack, many live conversations, a decision before each call runs."""
 
 import itertools
+import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -33,14 +35,15 @@ class Shield:
         self,
         messages: Iterable[Any],
         tool: str,
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, Any] | str,
         *,
         context: Mapping[str, Any] | None = None,
     ) -> Decision:
-        """A decision for a caller that keeps the history itself: all messages so far, in any shape logs may have."""
-        session = self.session(context=context)
-        session.messages(messages)
-        return session.decide(tool, arguments)
+        """A decision for a caller that keeps the history itself: all messages so far, in any shape logs may have.
+
+        The last of them may be the one that asks for this call, alone or beside others.
+        """
+        return self.session(context=context).decide_after(messages, tool, arguments)
 
     def ground(self, judgement: Judgement, conversation: Conversation) -> list[Ground]:
         """What every policy says of a judged call."""
@@ -58,23 +61,45 @@ class Guarded:
         self.id = id
         self._conversation = Conversation(shield.pack, id=id, context=context)
         self._numbers = itertools.count(1)
+        self._lock = threading.RLock()
+        """One thing at a time: frameworks run tools in threads of their own."""
 
     def user(self, text: str) -> None:
         """The user said something."""
-        self._conversation.user(text)
+        with self._lock:
+            self._conversation.user(text)
 
     def agent(self, text: str) -> None:
         """The agent said something."""
-        self._conversation.agent(text)
+        with self._lock:
+            self._conversation.agent(text)
 
     def messages(self, messages: Iterable[Any]) -> None:
         """Messages of the conversation so far, calls and results among them: what happened, not to be decided."""
-        self._conversation.messages(messages)
+        with self._lock:
+            self._conversation.messages(messages)
 
-    def decide(self, tool: str, arguments: Mapping[str, Any], *, id: str = "") -> Decision:
+    def decide(self, tool: str, arguments: Mapping[str, Any] | str, *, id: str = "") -> Decision:
         """Whether the agent may make a call now. A call that is not allowed counts as refused before it ran."""
-        started = time.perf_counter()
-        judgement = self._conversation.call(tool, arguments, id=id)
+        with self._lock:
+            started = time.perf_counter()
+            return self._decide(self._conversation.call(tool, arguments, id=id), started)
+
+    def decide_after(self, messages: Iterable[Any], tool: str, arguments: Mapping[str, Any] | str) -> Decision:
+        """The same, after these messages, or for a call that the last of them asks for."""
+        with self._lock:
+            started = time.perf_counter()
+            return self._decide(self._conversation.asked(messages, tool, arguments), started)
+
+    @contextmanager
+    def turn(self, text: str = "") -> Generator[Self]:
+        """One turn of the agent: what is decided inside was asked for at once, whatever is answered in between."""
+        with self._conversation.turn(text):
+            yield self
+
+    def _decide(self, judgement: Judgement, started: float) -> Decision:
+        call = judgement.made.call
+        tool, arguments = call.tool, call.arguments
         grounds = self.shield.ground(judgement, self._conversation)
         answer, allowed, enforced = _outcome(grounds)
         declared = self.shield.pack.schema.tools.get(tool)
@@ -90,7 +115,8 @@ class Guarded:
 
     def result(self, content: Any, *, id: str = "", error: bool | None = None) -> None:
         """What the tool answered; or, after a refusal, what the agent was told in its place."""
-        self._conversation.result(content, id=id, error=error)
+        with self._lock:
+            self._conversation.result(content, id=id, error=error)
 
     def trajectory(self, agent: str = "") -> Trajectory:
         """The conversation so far, refused calls marked as such, as an audit reads it."""

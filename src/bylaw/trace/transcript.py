@@ -76,6 +76,14 @@ class Transcript:
         """Whether a call, or the call of this id, still waits for its result."""
         return any(not id or call.id == id for call in self._open.values())
 
+    def waiting(self) -> dict[int, Call]:
+        """The calls that still wait for their results, by step."""
+        return dict(self._open)
+
+    def reopen(self) -> None:
+        """The last events were taken back: only calls among those that are left can wait."""
+        self._open = {step: call for step, call in self._open.items() if step < len(self.events)}
+
     def close(self, step: int) -> None:
         """The call at `step` waits for no result any more."""
         self._open.pop(step, None)
