@@ -201,3 +201,17 @@ def test_bad_rows_are_named_with_their_line(tmp_path):
         training_rows(tmp_path, 1)
     with pytest.raises(UsageError, match=r"there is no `rl\.jsonl`"):
         training_rows(tmp_path, 3)
+
+
+def test_the_command_trains_and_says_what_it_did(place):
+    from click.testing import CliRunner
+
+    from bylaw.cli.align.train import train_command
+
+    named = {"--stage": "2", "--preset": "tiny", "--steps": "1", "--set": "batch=2"}
+    paths = {"--model": place / "base", "--data": place / "data", "--out": place / "commanded"}
+    arguments = [str(part) for pair in {**named, **paths}.items() for part in pair]
+    done = CliRunner().invoke(train_command, arguments, catch_exceptions=False)
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert (said["stage"], said["steps"], said["settings"]["batch"]) == (2, 1, 2)
+    assert (place / "commanded" / "model.safetensors").exists()

@@ -1,0 +1,36 @@
+"""What `bylaw align train` says where it cannot begin. Training itself is tested in `tests/align/training`."""
+
+import importlib
+
+import pytest
+from click.testing import CliRunner
+
+from bylaw.cli.align.train import train_command
+from bylaw.errors import UsageError
+
+
+def ask(tmp_path, *more):
+    arguments = ["--stage", "1", "--model", str(tmp_path), "--data", str(tmp_path), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(train_command, [*arguments, *more])
+    assert isinstance(done.exception, UsageError), done.output
+    return str(done.exception)
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    assert ask(tmp_path) == "training needs `torch`; pip install 'bylaw[train]'"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("learning_rate", "`learning_rate` is no setting"),
+        ("rate=1", "no such setting: object contains unknown field `rate`"),
+        ('epochs="two"', "no such setting: expected `float`, got `str` - at `$.epochs`"),
+    ],
+)
+def test_a_setting_that_is_none_is_named(tmp_path, said, why):
+    assert ask(tmp_path, "--set", said).startswith(why)
