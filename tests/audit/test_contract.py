@@ -227,6 +227,41 @@ def test_fields_that_no_observation_maps_are_named(shop: Shop) -> None:
     assert summary["unmapped_fields"] == {"get_order": ["colour"]}
 
 
+def test_unmapped_fields_of_the_last_conversation_are_named_too(shop: Shop) -> None:
+    early = [record(look("PAID", paid=True))] * 30
+    summary = shop.audit(shop.logs(*early, record(look("PAID", paid=True, colour="red")))).summary
+    assert summary["unmapped_fields"] == {"get_order": ["colour"]}
+
+
+def bind(shop: Shop, tools: str, guard: str) -> None:
+    """Gives `no-gifts` other tools and another guard."""
+    policies, guards = shop.pack / "policies.yaml", shop.pack / "guards" / "shop.py"
+    policies.write_text(policies.read_text().replace("tools: [refund]", f"tools: {tools}"))
+    kept = guards.read_text().partition("def no_gifts")[0]
+    guards.write_text(f"{kept}def no_gifts(call, facts):\n{guard}")
+
+
+def test_a_guard_may_bind_a_read_and_is_then_judged(shop: Shop) -> None:
+    own = '    return permit() if facts.Order(call.order_id).owner == "Ann" else deny("somebody else\'s")\n'
+    bind(shop, "[get_order]", own)
+    lines = shop.calls(record(look("PAID", owner="Ann"), look("PAID", owner="Ann"), look("OPEN", owner="Bob")))
+    assert [(line["tool"], line["strict"]) for line in lines] == [
+        ("get_order", "near_miss"),
+        ("get_order", "compliant"),
+        ("get_order", "violation"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "condition", ['call.amount == "1"', 'done("ship", order_id=call.order_id) == 0', 'call.tool == "refund"']
+)
+def test_a_guard_that_the_call_alone_decides_counts_as_exercised(shop: Shop, condition: str) -> None:
+    bind(shop, "[refund]", f'    return permit() if {condition} else deny("no")\n')
+    logs = shop.logs(record(call("refund", {"order_id": "PAID", "amount": "1"})))
+    summary = shop.audit(logs).summary
+    assert summary["by_policy"]["no-gifts"] == summary["by_policy"]["no-gifts"] | {"applied": 1, "could_deny": 1}
+
+
 def test_gzip_reads_like_plain(shop: Shop) -> None:
     plain = shop.logs(record(*HASTY, id="x"), record(*WRONG, id="y"))
     first = (shop.audit(plain).out / "calls.jsonl").read_bytes()

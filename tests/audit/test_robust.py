@@ -219,7 +219,7 @@ def test_results_are_decoded_only_where_a_guard_asks_for_what_they_may_show(
         decoded.append(str(self.content))
         return plain(self)
 
-    # Past the conversations that are sampled for unmapped fields, so that nothing but guards asks.
+    # Names of fields are looked at without decoding any value.
     filler = [record(user("hi"))] * 30
     other = call("list_shelves", {}, {"shelves": [1, 2, 3]})
     tools = shop.pack / "tools.yaml"

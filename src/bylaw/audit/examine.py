@@ -20,8 +20,8 @@ from bylaw.engine.settlement import CallVerdict
 from bylaw.trace.event import Call, Result
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
-_FIRST, _EVERY = 5, 97
-"""Conversations sampled for unmapped fields, by position alone: the same whatever the number of workers."""
+_KEPT = 1 << 12
+"""Sets of field names that are remembered."""
 
 
 class Examined(Struct):
@@ -42,7 +42,8 @@ class Examiner:
         self.shelf = shelf
         self._mode: Mode = mode
         self._tasks = tasks
-        self.tally = Tally()
+        guards = [(name, guard) for pack in shelf.packs for name, guard in pack.guards.items()]
+        self.tally = Tally(factless=frozenset(name for name, guard in guards if not guard.facts))
         self.unknown_tools: Counter[str] = Counter()
         self.unmapped: Counter[tuple[str, str]] = Counter()
         self.faults: list[dict[str, Any]] = []
@@ -51,6 +52,7 @@ class Examiner:
         self.changed: dict[tuple[str, ...], Counter[str]] = {}
         self._memories: dict[str, Memory] = {}
         self._mapped: dict[tuple[str, str], frozenset[str]] = {}
+        self._unmapped: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
         self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
         self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
 
@@ -112,8 +114,7 @@ class Examiner:
                 self.unknown_tools[call.tool] += 1
             if tool is None or tool.effect == "write" or call.tool in pack.by_tool:
                 writes.append(step)
-        if trajectory.position <= _FIRST or trajectory.position % _EVERY == 0:
-            self._sample(pack, trajectory)
+        self._note_unmapped(pack, trajectory)
         if not writes and not pack.book.rules:
             return None, []
         note, world = self.shelf.world_for(pack, file) if writes else ("", None)
@@ -145,14 +146,19 @@ class Examiner:
         found = self._tasks.outcome(trajectory, world) if world is not None else None
         return found if found is not None else trajectory.outcome
 
-    def _sample(self, pack: Pack, trajectory: Trajectory) -> None:
-        """Note result fields that no observation maps; a few conversations tell enough."""
+    def _note_unmapped(self, pack: Pack, trajectory: Trajectory) -> None:
+        """Note result fields that no observation maps; results with the same names are compared with it once."""
         for result in trajectory.events:
             call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
             if not isinstance(result, Result) or not isinstance(call, Call) or call.tool not in pack.schema.tools:
                 continue
-            mapped = self._mapped_by(pack, call.tool)
-            unmapped = [name for name in _names_in(result.content) if name not in mapped]
+            names = tuple(_names_in(result.content))
+            unmapped = self._unmapped.get((pack.name, call.tool, names))
+            if unmapped is None:
+                mapped = self._mapped_by(pack, call.tool)
+                unmapped = [name for name in names if name not in mapped]
+                if len(self._unmapped) < _KEPT:
+                    self._unmapped[pack.name, call.tool, names] = unmapped
             if unmapped and (redaction := self._redactions.get(pack.digest)) is not None:
                 unmapped = redaction.tellable(call.tool, result.value(), unmapped)
             self.unmapped.update((call.tool, name) for name in unmapped)

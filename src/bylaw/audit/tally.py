@@ -16,8 +16,10 @@ CRITERIA = ("strict", "determined")
 class Tally:
     """Everything `summary.json` counts, as one flat counter keyed by what is counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, factless: frozenset[str] = frozenset()) -> None:
         self.counts: Counter[tuple[str, ...]] = Counter()
+        self._factless = factless
+        """Policies whose guards ask for no fact: the call itself decides them, every time."""
 
     def __iadd__(self, other: "Tally") -> "Tally":
         self.counts.update(other.counts)
@@ -101,7 +103,7 @@ class Tally:
             counts[("clockless",)] += 1
         for policy in verdict.policies:
             # The four figures of a policy in one count, taken apart when they are asked for.
-            could = "could_deny" if policy.could_deny else ""
+            could = "could_deny" if policy.could_deny or policy.policy.id in self._factless else ""
             counts["policy", policy.policy.id, policy.strict, policy.determined, could] += 1
             if not policy.missing:
                 continue
