@@ -172,3 +172,18 @@ def test_a_pending_write_to_another_thing_leaves_this_one_known():
     scene = member()
     scene.act([("change_membership", {**CHANGE[1], "patient_id": "P2", "membership_id": "M2"}), book()])
     assert scene.verdicts("visit-copay") == FINE
+
+
+def test_a_list_is_the_old_one_or_the_new_one():
+    """Visits, or visits and billing: visits are in both, billing may not be, medication is in neither."""
+    for part, wanted in (("visits", DECIDED), ("billing", BLIND), ("medication", DECIDED_AGAINST)):
+        scene = Scene().call("get_proxy", patient_id="P1", person_id="N1")
+        listing = {"patient_id": "P1", "person_id": "N1"}
+        scene.act(
+            [
+                ("update_proxy", {**listing, "scopes": ["visits", "billing"], "valid_until": "2025-12-31"}),
+                ("release_records", {**listing, "part": part, "delivery": "counter"}),
+            ]
+        )
+        assert scene.lacks("records-recipient") == ["Proxy.scopes: pending"]
+        assert scene.verdicts("records-recipient") == wanted, part
