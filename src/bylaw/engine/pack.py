@@ -16,7 +16,7 @@ from bylaw.engine.rules import Rules, RulesReader
 from bylaw.engine.statements import PolicyReader, read_tools
 from bylaw.errors import BylawError, PackError, UsageError
 from bylaw.facts.schema import Schema, SchemaReader, Search
-from bylaw.guard import Guard, Vocabulary, parse_guards, parse_lookups, run_lookup
+from bylaw.guard import Guard, Vocabulary, compile_expression, parse_guards, parse_lookups, run_lookup
 from bylaw.policy.document import Document
 from bylaw.policy.folder import Folder, ManifestError, find_folder, read_folder
 from bylaw.policy.posture import Postures
@@ -106,7 +106,7 @@ def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
     manifest = folder.manifest
     faults.extend(_manifest_faults(manifest))
     tools, tool_faults = read_tools(folder.parts.get("tools", _EMPTY))
-    reader = SchemaReader(folder.parts.get("entities"), tools, folder.parts.get("tools"))
+    reader = SchemaReader(folder.parts.get("entities"), tools, folder.parts.get("tools"), compile_expression)
     schema = reader.read()
     faults += tool_faults + reader.faults
     named: Any = manifest.data.get("document")

@@ -5,12 +5,12 @@ from typing import Any, Protocol, cast, get_args
 
 from msgspec import Struct, field
 
-from bylaw.errors import BylawError
+from bylaw.errors import BylawError, GuardError
 from bylaw.facts.entity import UNDECLARED, Entity, Field, FieldType, Key, Origin, ReadTool, Saying
 from bylaw.facts.observation import Change, Observation
 from bylaw.facts.path import Getter, PathError, PathScope, compile_each, compile_misfit, compile_path
 from bylaw.facts.stored import Stored
-from bylaw.facts.world_change import WorldChange
+from bylaw.facts.world_change import Expression, WorldChange
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
@@ -86,7 +86,15 @@ class Schema(Struct, frozen=True):
 class SchemaReader:
     """Reads `entities.yaml` and what `tools.yaml` says of changes; keeps every fault it meets."""
 
-    def __init__(self, source: Located | None, tools: Mapping[str, Tool], tool_source: Located | None) -> None:
+    def __init__(
+        self,
+        source: Located | None,
+        tools: Mapping[str, Tool],
+        tool_source: Located | None,
+        compile: Callable[[str, str], Expression] | None = None,
+    ) -> None:
+        self._compile = compile
+        """Makes an expression of its text and its place; this area does not know the language."""
         self._source = source
         self._data: dict[str, Any] = source.data if source is not None else {}
         self._tools = dict(tools)
@@ -300,15 +308,32 @@ class SchemaReader:
                 self._fault(f"`{body.get('as')}` is not an entity", *at)
                 continue
             changes: dict[str, tuple[str, Getter]] = {}
+            computed: dict[str, Expression] = {}
             for name, value in cast(dict[str, Any], body.get("set") or {}).items():
                 if name not in entity.fields:
                     self._fault(f"`{entity.name}` has no field `{name}`", *at)
+                if isinstance(value, dict) and "to" in value:
+                    if (expression := self._expression(cast(Any, value)["to"], at)) is not None:
+                        computed[name] = expression
+                    continue
                 how, value = self._how(name, value, at)
                 changes[name] = (how, self._value(value, at))
             key = self._key(entity, body.get("key"), at)
             each = self._each(body.get("each"), at)
-            found.append(WorldChange(entity.name, each, key, changes, bool(body.get("delete", False))))
+            when = self._expression(body["when"], at) if body.get("when") is not None else None
+            is_deleted = bool(body.get("delete", False))
+            found.append(WorldChange(entity.name, each, key, changes, is_deleted, when, computed))
         return found
+
+    def _expression(self, text: Any, at: tuple[str | int, ...]) -> Expression | None:
+        if self._compile is None:
+            self._fault("expressions are not read here", *at)
+            return None
+        try:
+            return self._compile(str(text), self._place(*at))
+        except GuardError as error:
+            self.faults.append(error)
+            return None
 
     def _how(self, field: str, value: Any, at: tuple[str | int, ...]) -> tuple[str, Any]:
         """How an effect moves a field, and by what."""
@@ -324,7 +349,7 @@ class SchemaReader:
             return f"of {record['of']}", record.get("key")
         how = next(iter(record), "")
         if len(record) != 1 or how not in ("is", "plus", "minus", "append"):
-            hint = "give one of is, plus, minus, append, or of and key"
+            hint = "give one of is, to, plus, minus, append, or of and key"
             self._fault(f"nothing says how `{field}` moves", *at, hint=hint)
         return how, record.get(how)
 

@@ -9,7 +9,7 @@ from bylaw.facts.path import NOTHING
 from bylaw.facts.schema import Schema
 from bylaw.facts.undeclared import UndeclaredCall
 from bylaw.facts.value import coerce, key_of, loose_key
-from bylaw.facts.world_change import WorldChange, moved
+from bylaw.facts.world_change import WorldChange, moved, names_in, typed
 from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Result
 
@@ -149,19 +149,27 @@ class Snapshot:
                 continue
             if NOTHING in key:
                 continue
-            self._blur(effect.entity, key)
-            if effect.delete:
-                self._overlay[(effect.entity, key)] = ABSENT
-                continue
             before = self.record(effect.entity, key)
             known: Record = {} if isinstance(before, NoValue) else before
             entity = self._schema.entities[effect.entity]
+            old = typed(entity, known) if effect.when is not None or effect.to else {}
+            applies = effect.applies(scope, old)
+            if applies is False:
+                continue
+            self._blur(effect.entity, key)
+            if applies is None:
+                self._forget(effect.entity, key, None if effect.delete else effect.fields())
+                continue
+            if effect.delete:
+                self._overlay[(effect.entity, key)] = ABSENT
+                continue
             after = {
                 name: self._elsewhere(how[3:], get(scope))
                 if how.startswith("of ")
                 else moved(entity.fields[name], known.get(name, NOTHING), how, get(scope))
                 for name, (how, get) in effect.set.items()
             }
+            after.update({name: compute(names_in(scope, old)) for name, compute in effect.to.items()})
             self._lay(effect.entity, key, {**dict(zip(entity.key, key, strict=True)), **after})
 
     def _elsewhere(self, where: str, key: Any) -> Any:

@@ -1,13 +1,17 @@
 """What an accepted write makes of a field, by the effects that its pack declares."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from bylaw.facts.entity import UNDECLARED, Entity, Field, Key
 from bylaw.facts.path import NOTHING, Getter, PathScope
 from bylaw.facts.value import coerce, key_of, names_several
+
+Expression = Callable[[Mapping[str, Any]], Any]
+"""A compiled expression over `args`, `result`, `item` and `old`; NOTHING where what it needs is not known."""
 
 
 class WorldChange(Struct, frozen=True):
@@ -19,6 +23,21 @@ class WorldChange(Struct, frozen=True):
     set: dict[str, tuple[str, Getter]]
     """Field -> (`is`, `plus`, `minus`, `append` or `of Entity.field`, value or key)."""
     delete: bool = False
+    when: Expression | None = None
+    """Whether the thing moves at all."""
+    to: dict[str, Expression] = field(default_factory=dict[str, Expression])
+    """Field -> what it becomes."""
+
+    def fields(self) -> frozenset[str]:
+        """All that it may set."""
+        return frozenset((*self.set, *self.to))
+
+    def applies(self, scope: PathScope, old: Mapping[str, Any]) -> bool | None:
+        """Whether it moves a thing whose fields were `old`; None where that is not known."""
+        if self.when is None:
+            return True
+        found = self.when(names_in(scope, old))
+        return found if isinstance(found, bool) else None
 
     def scopes(self, args: Any, result: Any) -> list[PathScope]:
         """Where its paths start, for each thing that it moves."""
@@ -34,6 +53,21 @@ class WorldChange(Struct, frozen=True):
         if any(map(names_several, parts)):
             return None
         return (NOTHING,) if NOTHING in parts else key_of(parts)
+
+
+def names_in(scope: PathScope, old: Mapping[str, Any]) -> dict[str, Any]:
+    """What an expression of an effect may speak of."""
+    return {"args": scope.args, "result": scope.result, "item": scope.item, "old": old}
+
+
+def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a record, read by their types; those that cannot be are left out."""
+    known: dict[str, Any] = {}
+    for name, value in record.items():
+        if name in entity.fields:
+            with suppress(ValueError, TypeError, ArithmeticError):
+                known[name] = coerce(entity.fields[name], value)
+    return known
 
 
 def moved(field: Field, before: Any, how: str, value: Any) -> Any:
@@ -70,8 +104,19 @@ def effect_on(effects: Sequence[WorldChange], args: Any, entity: Entity, key: Ke
                 return NOTHING
             if named != key:
                 continue
-            if effect.delete or field.name not in effect.set:
+            current = before if after is NOTHING else after
+            old = typed(entity, {field.name: current})
+            applies = effect.applies(scope, old)
+            if applies is False:
+                after = current
+                continue
+            if applies is None or effect.delete or field.name not in effect.fields():
                 return NOTHING
-            how, value = effect.set[field.name]
-            after = moved(field, before if after is NOTHING else after, how, value(scope))
+            if field.name in effect.to:
+                after = effect.to[field.name](names_in(scope, old))
+            else:
+                how, value = effect.set[field.name]
+                after = moved(field, current, how, value(scope))
+            if after is NOTHING:
+                return NOTHING
     return after

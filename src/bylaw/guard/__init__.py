@@ -2,6 +2,7 @@
 
 from bylaw.guard.answers import Answers, Question
 from bylaw.guard.assumption import NOTHING, Assumptions
+from bylaw.guard.computed import compile_expression
 from bylaw.guard.condition import Condition, compile_condition, evaluate_condition, judge_predicate
 from bylaw.guard.evaluate import Completion, GuardOutcome, evaluate
 from bylaw.guard.inquiry import Inquiry
@@ -24,6 +25,7 @@ __all__ = [
     "ShownResults",
     "Vocabulary",
     "compile_condition",
+    "compile_expression",
     "evaluate",
     "evaluate_condition",
     "judge_predicate",

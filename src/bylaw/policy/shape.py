@@ -78,7 +78,7 @@ _MANIFEST = Record(
     }
 )
 _CHANGE = Record({"as": SCALAR, "fields": _NAMES, "key": _KEY, "each": SCALAR})
-_EFFECT = Record({"as": SCALAR, "key": _KEY, "each": SCALAR, "set": _ANYTHING, "delete": FLAG})
+_EFFECT = Record({"as": SCALAR, "key": _KEY, "each": SCALAR, "set": _ANYTHING, "delete": FLAG, "when": SCALAR})
 _TOOL = Record(
     {
         **dict.fromkeys(("effect", "description", "refused", "returns", "alters"), SCALAR),
