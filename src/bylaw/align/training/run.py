@@ -105,7 +105,8 @@ def train(
         "seconds": round(time.monotonic() - began, 2),
         "settings": to_builtins(settings),
     }
-    (run.out / "run.json").write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
+    if trainer.accelerator.is_main_process:
+        (run.out / "run.json").write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
     return done
 
 
