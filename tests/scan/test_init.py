@@ -257,3 +257,36 @@ def test_an_argument_of_other_values_and_another_name_is_not_taken_for_a_key() -
         for n in range(4)
     ]
     assert skeleton([talk.done() for talk in talks], Document("Set it."), name="x").example == ""
+
+
+def order_log(number: int) -> Trajectory:
+    """An order is read, its difference still empty, and returned."""
+    name = f"O{number}"
+    asked, done = {"order_id": name}, {"order_id": name, "status": "returned", "items": ["a"], "difference": 1.5}
+    before = {"order_id": name, "status": "open", "items": None, "difference": None}
+    events = (
+        Call("get_order", asked, turn=1),
+        Result(0, msgspec.json.encode(before).decode()),
+        Call("return_order", asked, turn=2),
+        Result(2, msgspec.json.encode(done).decode()),
+    )
+    return Trajectory(name, events)
+
+
+def test_types_come_from_writes_too_and_changes_are_proposed() -> None:
+    made = skeleton(map(order_log, range(6)), Document("An order is returned only once.", name="policy.md"), name="x")
+    entities, tools = made.files["entities.yaml"], made.files["tools.yaml"]
+    assert "items: list" in entities
+    assert "difference: number" in entities
+    assert "changes:" in tools
+    assert tools.count("changes:") == 1
+    assert "exists" not in tools
+
+
+def test_the_example_stands_on_a_sentence_that_lays_something_down() -> None:
+    document = Document("You return orders for customers. An order must be open to be returned.", name="policy.md")
+    made = skeleton(map(order_log, range(6)), document, name="x")
+    policies = made.files["policies.yaml"]
+    assert made.example
+    assert policies.index("must be open") > policies.index(made.example)
+    assert policies.index(made.example) > policies.index("You return orders")

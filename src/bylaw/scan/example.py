@@ -64,7 +64,9 @@ def choose(scan: Scan, found: Mapping[str, Thing], shapes: Mapping[str, Shape], 
             options = [
                 (_fit(wording, write.tool), sentence)
                 for sentence, wording, done in deeds
-                if write.tool in done and wording.speaks_of(thing.name)
+                if write.tool in done
+                and wording.speaks_of(thing.name)
+                and (wording.lays_down or wording.looks_up_first)
             ]
             fit, sentence = max(options, key=lambda option: option[0], default=(0.0, None))
             score = (sentence is not None, surest + fit)

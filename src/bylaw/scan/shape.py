@@ -40,6 +40,17 @@ class Values:
         if isinstance(value, str | int) and len(self.seen) < _SEEN:
             self.seen.add(str(value)[:80])
 
+    def joined(self, other: "Values") -> "Values":
+        """Both together, as two tools show the same field."""
+        if other is self:
+            return self
+        made = Values()
+        made.count = self.count + other.count
+        made.types = self.types + other.types
+        made.words = self.words | other.words
+        made.seen = self.seen | other.seen
+        return made
+
     @property
     def type(self) -> FieldType:
         """The one type that fits what was seen; `string` where nothing was, or nothing fits."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.document import Document, Sentence
 from bylaw.policy.tool import Effect
+from bylaw.policy.verb import words_of
 from bylaw.scan.effect import Guess
 from bylaw.scan.example import Example, choose, example_files
 from bylaw.scan.shape import Shape, Shapes, parameters_of
@@ -20,6 +21,8 @@ from bylaw.trace import Trajectory
 
 _ACCEPTED = "bylaw init"
 _LONGEST_ID = 48
+_ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
+"""Words of writes after which a thing may be there no more, or only then."""
 _LOOKED_UP = "an example: its guard asks only that the record was looked up and exists"
 
 
@@ -60,7 +63,7 @@ def skeleton(
     files = {
         "pack.yaml": _manifest(name, document),
         "policy.md": document.text,
-        "tools.yaml": _tools(scan.tools, shapes.tools),
+        "tools.yaml": _tools(scan.tools, shapes.tools, list(found.values())),
         "entities.yaml": _entities(found.values()),
         "policies.yaml": _policies(document, scan.tools, example),
     }
@@ -77,9 +80,10 @@ def _manifest(name: str, document: Document) -> str:
     return body + "# now: 2025-01-31T09:00:00   # a fixed clock, where the logs do not say when they happened\n"
 
 
-def _tools(guesses: Sequence[Guess], shapes: Mapping[str, Shape]) -> str:
+def _tools(guesses: Sequence[Guess], shapes: Mapping[str, Shape], found: Sequence[Thing]) -> str:
     lines = [
         "# What each tool does is a guess: read | write | none. Correct it; a write is what policies bind.",
+        "# `changes` of a write are all fields of what its arguments name: keep those that it really changes.",
         "tools:",
     ]
     for guess in sorted(guesses, key=lambda guess: (guess.effect != "write", guess.tool)):
@@ -89,9 +93,23 @@ def _tools(guesses: Sequence[Guess], shapes: Mapping[str, Shape]) -> str:
             body["description"] = " ".join(str(description).split())[:300]
         if parameters := parameters_of(shape):
             body["parameters"] = dict(parameters)
+        if guess.effect == "write" and (changes := _changes(guess.tool, shape, found)):
+            body["changes"] = changes
         lines.append(f"  # {guess.sure:.0%} sure: {remark('; '.join(guess.why))}")
         lines.append(indent(dump({guess.tool: body}), 2))
     return "\n".join(lines) + "\n"
+
+
+def _changes(tool: str, shape: Shape, found: Sequence[Thing]) -> list[dict[str, Any]]:
+    """What a write may change of the things that its arguments name; that there are such things it leaves as it is."""
+    if set(words_of(tool)) & _ENDING:
+        return []
+    given = parameters_of(shape) or {}
+    named = [thing for thing in found if thing.key and given.keys() >= set(thing.key)]
+    fields = [(thing, [name for name in thing.fields if name not in thing.key]) for thing in named]
+    if not all(names for _, names in fields):
+        return []
+    return [{"as": thing.name, "fields": names} for thing, names in fields]
 
 
 def _entities(found: Iterable[Thing]) -> str:

@@ -108,8 +108,7 @@ def _single(tool: str, shape: Shape, found: dict[str, Thing]) -> None:
         name = name_of_thing(called, found)
         found[name] = Thing(name, key, fields, tool, [sight])
     else:
-        for name, values in fields.items():
-            known.fields.setdefault(name, values)
+        _join(known, fields)
         known.sights.append(sight)
 
 
@@ -136,10 +135,14 @@ def _shown_as_known(tool: str, shape: Shape, place: str, record: Record, found: 
         elif name and name != part and is_name(name):
             key[part] = f"$.{name}"
     thing.sights.append(Sight(tool, place, key))
-    for name, values in record.fields.items():
-        if is_name(name):
-            thing.fields.setdefault(name, values)
+    _join(thing, {name: values for name, values in record.fields.items() if is_name(name)})
     return True
+
+
+def _join(thing: Thing, fields: Mapping[str, Values]) -> None:
+    """A field that was always empty in one tool's results may have its type from another's."""
+    for name, values in fields.items():
+        thing.fields[name] = thing.fields[name].joined(values) if name in thing.fields else values
 
 
 def _fits(tool: str, shape: Shape, place: str, record: Record, thing: Thing) -> bool:
