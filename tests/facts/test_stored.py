@@ -91,3 +91,9 @@ def test_faults_of_a_mapping_and_of_a_database_have_their_place(tmp_path: Path) 
         with pytest.raises(PackError) as caught:
             load_pack(write_pack(tmp_path / "bad", {"entities.yaml": ENTITIES + f"world:\n  {wrong}\n"}))
         assert "entities.yaml:2" in str(caught.value.faults[0]), wrong
+
+
+def test_what_holds_an_item_is_named_only_in_a_database(tmp_path: Path) -> None:
+    wrong = FILES["entities.yaml"].replace("owner: $args.owner", "owner: $of.owner")
+    with pytest.raises(PackError, match="means something only under `world:`"):
+        load_pack(write_pack(tmp_path, {"entities.yaml": wrong}))

@@ -356,6 +356,8 @@ class SchemaReader:
     def _value(self, path: Any, at: tuple[str | int, ...]) -> Getter:
         if not isinstance(path, str) or not path.startswith(("$", "=")):
             return lambda scope: path
+        if path.startswith("$of") and at[:1] != ("world",):
+            self._fault(f"`{path}` means something only under `world:`", *at)
         try:
             return compile_path(path)
         except PathError as error:
