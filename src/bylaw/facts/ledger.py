@@ -301,7 +301,10 @@ class Ledger:
             delivered = record.delivered
             if delivered is None or delivered >= at.start or record.who != at.who:
                 continue
-            if entity.name in self.schema.shows.get(record.call.tool, ()):
+            is_read = record.tool is not None and record.tool.effect == "read"
+            # What a write answered is no look-up, unless nobody knows what it answered.
+            is_open = is_read or (record.result is not None and not record.result.captured)
+            if is_open and entity.name in self.schema.shows.get(record.call.tool, ()):
                 why = self._unread(record, entity, key, field)
                 if why and self.changed(entity.name, key, field, record.step, at.step, known_at=at.step) is None:
                     return why
@@ -317,7 +320,9 @@ class Ledger:
         if record.accepted is False:
             return None
         if is_about is None:
-            return unreadable(self.schema.shows[record.call.tool][entity.name], record.call.arguments, record.value)
+            observations = self.schema.shows[record.call.tool][entity.name]
+            showing = [each for each in observations if not each.only or field in each.fields]
+            return unreadable(showing, record.call.arguments, record.value) if showing else None
         thing = self._things[entity.name].get(key)
         if thing is not None and any(shown.as_of == record.step for shown in thing.shown(field)):
             return None
@@ -339,7 +344,8 @@ class Ledger:
         """Whether every result that may have shown the judged call's agent such things could be read."""
         self._absorb(entity.name)
         for record in self.calls.values():
-            observations = self.schema.shows.get(record.call.tool, {}).get(entity.name)
+            listed = self.schema.shows.get(record.call.tool, {}).get(entity.name, ())
+            observations = [each for each in listed if not each.only or each.fields]
             result, delivered = record.result, record.delivered
             if not observations or result is None or delivered is None or delivered >= at.start or record.who != at.who:
                 continue
