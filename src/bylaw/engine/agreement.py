@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, FactSource
+from bylaw.facts.entity import ABSENT, EXISTS, Entity, Fact, FactSource, is_known
 from bylaw.guard import Completion
 
 _encode = msgspec.json.encode
@@ -49,7 +49,7 @@ class Agreement:
 
 def is_equal(one: Any, other: Any) -> bool:
     """Whether no guard can tell the two values apart: `1`, `1.0` and `True` are three values, at any depth."""
-    if one is UNSEEN or other is UNSEEN:
+    if not is_known(one) or not is_known(other):
         return False
     kind = one.__class__
     if kind is not other.__class__:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from bylaw.engine.judgement import PolicyEvidence
-from bylaw.facts.entity import EXISTS, Entity, Fact, FactSource
+from bylaw.facts.entity import EXISTS, Entity, Fact, FactSource, OneOf
 from bylaw.guard import Answers, Question
 from bylaw.trace.event import Call
 
@@ -109,6 +109,8 @@ def _key(answer: Any) -> Any:
     kind = answer.__class__
     if kind is str:
         return answer
+    if kind is OneOf:
+        return object()
     if kind is list or kind is dict or kind is tuple:
         return _encode(answer)
     return kind, answer

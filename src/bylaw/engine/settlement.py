@@ -242,7 +242,7 @@ class _CallCase:
         if not world.reads or self._truth is None:
             return True
         last = world.reads[-1]
-        return last.key is not None and self._truth.read(*self._place(last)) is not UNSEEN
+        return last.key is not None and is_known(self._truth.read(*self._place(last)))
 
     def _place(self, fact: Fact) -> tuple[Entity, Key, Field]:
         entity, field = self._named(fact)
@@ -313,7 +313,8 @@ class _CallCase:
         if self._truth is None or fact.key is None:
             return UNSEEN
         try:
-            return self._truth.read(entity, fact.key, field)
+            value = self._truth.read(entity, fact.key, field)
+            return value if is_known(value) else UNSEEN
         except ValueError:
             return UNSEEN
 

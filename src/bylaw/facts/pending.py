@@ -9,12 +9,17 @@ from bylaw.facts.value import coerce
 from bylaw.facts.world_change import effect_on
 
 
-def pending_value(ledger: Ledger, thing: Thing, entity: Entity, key: Key, field: Field, at: CallRecord) -> Any:
+def pending_value(
+    ledger: Ledger, thing: Thing, entity: Entity, key: Key, field: Field, at: CallRecord, *, is_settled: bool = False
+) -> Any:
     """The value where all that the turn's writes may leave is the same; `OneOf` several; UNSEEN where any is possible.
 
-    Called where the field is not known for the judged call, but may have been known when its turn began.
+    Called where the field is not known for the judged call, but may have been known when its turn began. Where all is
+    `settled`, a write that was refused in the end has changed nothing.
     """
     writes = ledger.writes_of_turn(entity.name, key, field.name, at)
+    if is_settled:
+        writes = [write for write in writes if write.counts()]
     shown = ledger.latest_of(thing, entity, key, field.name, at, before=at.start) if writes else None
     if shown is None:
         return UNSEEN
@@ -28,14 +33,6 @@ def pending_value(ledger: Ledger, thing: Thing, entity: Entity, key: Key, field:
                     return UNSEEN
                 if (new := coerce(field, made)) not in possible:
                     possible.append(new)
-        return possible[0] if len(possible) == 1 else _one_of(possible)
+        return possible[0] if len(possible) == 1 else OneOf(tuple(possible))
     except ValueError:
         return UNSEEN
-
-
-def _one_of(possible: list[Any]) -> Any:
-    try:
-        hash(tuple(possible))
-    except TypeError:
-        return UNSEEN
-    return OneOf(tuple(possible))

@@ -192,9 +192,17 @@ class HindsightFacts:
             return self._told.read(entity, key, field)
         key = key_of(key)
         found = self._value(entity, key, field.name)
-        if field.name == "exists" or found is not NOTHING:
-            return UNSEEN if found is NOTHING else coerce(field, found)
-        return ABSENT if self._value(entity, key, "exists") is False else UNSEEN
+        if found is not NOTHING:
+            return coerce(field, found)
+        if field.name != "exists" and self._value(entity, key, "exists") is False:
+            return ABSENT
+        # What writes of the same turn leave open the ledger knows, too.
+        thing = self._ledger.thing(entity.name, key)
+        return (
+            UNSEEN
+            if thing is None
+            else pending_value(self._ledger, thing, entity, key, field, self._at, is_settled=True)
+        )
 
     def _value(self, entity: Entity, key: Key, field: str) -> Any:
         at, ledger = self._at.step, self._ledger

@@ -87,17 +87,6 @@ class Unknown:
     def __repr__(self) -> str:
         return f"<unknown {self.text}>"
 
-    def confine(self, possible: Iterable[Any]) -> None:
-        """Nothing but these values is possible; where they have no place on its line, all stay possible."""
-        if self.variable is None or self.kind not in (*LINES, "text"):
-            return
-        values = tuple(possible)
-        try:
-            universe = Words(frozenset(values)) if self.kind == "text" else points(map(place_of, values), self.step)
-        except TypeError:
-            return
-        self.variable = self.variable._replace(universe=universe)
-
     def moved(self, sign: int, offset: int | Fraction, kind: ValueKind, text: str) -> "Unknown":
         """The same variable seen through `sign * self + offset`."""
         other = Unknown.__new__(Unknown)

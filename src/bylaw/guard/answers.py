@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bylaw.facts.entity import Entity, Fact, FactSource, Field, Key
+from bylaw.facts.entity import Entity, Fact, FactSource, Field, Key, OneOf
 
 Question = Fact | tuple[str, str, tuple[tuple[str, Any], ...]]
 """A fact, or (`done` or `members`, of what, with what)."""
@@ -28,6 +28,8 @@ class Answers:
         if answer is UNASKED:
             try:
                 answer = self.given[fact] = self.source.read(entity, key, field)
+                # Which of several values it is nobody knows: no other call is sure to be like this one.
+                self.is_whole = self.is_whole and answer.__class__ is not OneOf
             except ValueError:
                 self.is_whole = False
                 raise

@@ -145,13 +145,22 @@ class Run(Frame):
         elif value is ABSENT:
             raise Absent(_no_such(spec.entity_name, key))
         elif value.__class__ is OneOf:
-            value = self.missing(spec, key, fact, value.values)
+            value = self.choose(spec, key, fact, value.values)
         else:
             value = admit(value)
         memo[fact] = value
         return value
 
-    def missing(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...] = ()) -> Unknown:
+    def choose(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...]) -> Any:
+        """One of the few values that a fact may have: this path goes on with it, another path with another."""
+        self.missing(spec, key, fact)
+        name = _name(spec.entity_name, key, spec.field_name)
+        for place, value in enumerate(possible[:-1]):
+            if self.decide(opaque_bool(self, f"{name} is value {place + 1}", {fact: spec.origin})):
+                return admit(value)
+        return admit(possible[-1])
+
+    def missing(self, spec: Spec, key: Key, fact: Fact) -> Unknown:
         self.spend(UNKNOWN_TICKS)
         if spec.is_system and self.hushed is None:
             self.frozen = True
@@ -160,8 +169,6 @@ class Run(Frame):
         if found is None:
             name = _name(*thing, spec.field_name)
             unknown = unknown_fact(self, spec.field, name, {fact: spec.origin}, thing)
-            if possible:
-                unknown.confine(possible)
             is_shaky = spec.is_system and spec.field_name != "exists" and not self.is_shown_to_exist(spec, key)
             found = self.unknowns[fact] = (unknown, is_shaky)
         if spec.field_name != "exists":
