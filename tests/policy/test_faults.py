@@ -98,9 +98,9 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         edited("entities.yaml", FIELD, "      paid: bool\n"),
         "BY404 entities.yaml:6: `bool` is not a type",
     ),
-    "a field that is a list": (
+    "a type in a list": (
         edited("entities.yaml", FIELD, "      paid: [boolean]\n"),
-        "BY408 entities.yaml:6: `paid` must be one value or a mapping, not a list",
+        "BY404 entities.yaml:6: a list is the words of an enumeration, and `boolean` is a type",
     ),
     "a slip in a field": (
         edited("entities.yaml", FIELD, "      paid: {typ: boolean}\n"),

@@ -178,7 +178,10 @@ class SchemaReader:
 
     def _field(self, name: str, body: Any, at: tuple[str | int, ...], origin: Any) -> Field:
         if isinstance(body, list):
-            body = {"values": cast(list[Any], body)}
+            words = cast(list[Any], body)
+            if len(words) == 1 and words[0] in _TYPES:
+                self._fault(f"a list is the words of an enumeration, and `{words[0]}` is a type", *at)
+            body = {"values": words}
         record = cast(dict[str, Any], body if isinstance(body, dict) else {} if body is None else {"type": body})
         type_ = record.get("type", "enum" if "values" in record else "string")
         if type_ not in _TYPES:
