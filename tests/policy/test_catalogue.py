@@ -56,21 +56,21 @@ def test_every_kind_of_catalogue_gives_the_same_parameters(tmp_path: Path, catal
 @pytest.mark.parametrize(
     ("files", "fault"),
     [
-        ({"tools.yaml": SAID}, "BY406 tools.json: cannot be read: no such file or directory"),
-        ({"tools.yaml": SAID, "tools.json": "{"}, "BY406 tools.json:1: is not JSON"),
-        ({"tools.yaml": SAID, "tools.json": "3"}, "BY406 tools.json: lists no tools; give an MCP"),
-        ({"tools.yaml": SAID, "tools.json": "[{}]"}, "BY406 tools.json: tool 1 has no name"),
+        ({"tools.yaml": SAID}, "BY410 tools.json: cannot be read: no such file or directory"),
+        ({"tools.yaml": SAID, "tools.json": "{"}, "BY410 tools.json:1: is not JSON"),
+        ({"tools.yaml": SAID, "tools.json": "3"}, "BY410 tools.json: lists no tools; give an MCP"),
+        ({"tools.yaml": SAID, "tools.json": "[{}]"}, "BY410 tools.json: tool 1 has no name"),
         (
             {"tools.yaml": SAID, "tools.json": '{"ship": 3}'},
-            "BY406 tools.json: the parameters of `ship` are no JSON schema",
+            "BY410 tools.json: the parameters of `ship` are no JSON schema",
         ),
         (
             {"tools.yaml": SAID.replace("  refund: {effect: write}\n", ""), "tools.json": json.dumps(SCHEMAS)},
-            "BY406 tools.yaml:1: nothing says what `refund` of tools.json does; add `refund: {effect: read}`",
+            "BY410 tools.yaml:1: nothing says what `refund` of tools.json does; add `refund: {effect: read}`",
         ),
         (
             {"tools.yaml": SAID + "  sell: {effect: write}\n", "tools.json": json.dumps(SCHEMAS)},
-            "BY406 tools.yaml:7: `sell` is not in tools.json; it has",
+            "BY410 tools.yaml:7: `sell` is not in tools.json; it has",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule_line
+from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule_line, writable
 from bylaw.audit.redaction import Redaction
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.tally import Tally
@@ -59,7 +59,7 @@ class Examiner:
     def examine(self, trajectory: Trajectory, file: Path) -> Examined:
         """Audit one trajectory."""
         pack = self.shelf.pack_for(trajectory)
-        agent = trajectory.agent
+        agent = writable(trajectory.agent)
         if changed := self.shelf.changed_policies(pack, trajectory):
             agent = f"{agent} (changed policy)"
             self.changed.setdefault(changed, Counter())[trajectory.agent] += 1

@@ -29,6 +29,11 @@ def finding_id(trajectory: str, tool: str, number: int) -> str:
     return hashlib.blake2b(f"{trajectory}\0{tool}\0{number}".encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
+def writable(text: str) -> str:
+    """A text as a file can hold it: what is no character, as in some file names, is spelt out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def named(line: bytes, trajectory: str, finding: str | None = None) -> bytes:
     """A line's record with the trajectory's name put first, as bytes."""
     head = b'{"trajectory":' + encode(trajectory)
@@ -152,7 +157,7 @@ def conversation_line(trajectory: Trajectory, agent: str, outcome: TaskOutcome |
             events.append({"type": "result", "call": event.call, "text": text, "error": event.error})
     return {
         "agent": agent,
-        "file": trajectory.file,
+        "file": writable(trajectory.file),
         "position": trajectory.position,
         "outcome": None if outcome is None else {"good": outcome.good, "source": outcome.source},
         "events": events,

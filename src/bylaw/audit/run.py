@@ -11,7 +11,7 @@ from typing import IO, Any
 from msgspec import Struct
 
 from bylaw.audit.examine import Examined, Examiner
-from bylaw.audit.line import encode, finding_id, named
+from bylaw.audit.line import finding_id, named, writable
 from bylaw.audit.output import written_aside
 from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request, examined_in, open_examiner
@@ -56,7 +56,8 @@ def audit_with(examiner: Examiner, request: Request, out: Path, *, progress: Pro
         _dump(aside / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
         _dump(aside / "summary.json", summary)
         if examiner.faults:
-            (aside / "faults.jsonl").write_bytes(b"".join(encode(fault) + b"\n" for fault in examiner.faults))
+            lines = "".join(json.dumps(fault) + "\n" for fault in examiner.faults)
+            (aside / "faults.jsonl").write_text(lines, encoding="utf-8", errors="backslashreplace")
     return Report(summary, out, tuple(skipped), identities)
 
 
@@ -114,7 +115,7 @@ def _rarely_collecting() -> Generator[None]:
 def _write(
     part: Examined, identities: Identities, calls: IO[bytes], conversations: IO[bytes], findings: IO[bytes]
 ) -> None:
-    name = identities.unique(part.id)
+    name = identities.unique(writable(part.id))
     if not (part.calls or part.findings):
         return
     made: Counter[str] = Counter()

@@ -17,7 +17,7 @@ _SCHEMAS = ("inputSchema", "input_schema", "parameters", "inputs")
 class CatalogueError(BylawError):
     """The file that `from:` of tools.yaml names is no catalogue of tools."""
 
-    code = "BY406"
+    code = "BY410"
 
 
 def with_catalogue(source: Located, path: Path, *, file: str) -> tuple[Located, list[BylawError]]:
