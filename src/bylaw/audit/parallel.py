@@ -35,8 +35,12 @@ def examine_in_parts(request: Request, total: Examiner) -> Iterator[Examined | R
         others = set(multiprocessing.active_children())
         pool = ProcessPoolExecutor(jobs, mp_context=context)
         try:
-            with _deaf_to_interrupts():
-                work = [pool.submit(_examine_part, request, number, jobs, at) for number, at in enumerate(targets)]
+            try:
+                with _deaf_to_interrupts():
+                    work = [pool.submit(_examine_part, request, number, jobs, at) for number, at in enumerate(targets)]
+            except OSError as error:
+                # A worker that ends while the next is being started takes what they share with it.
+                raise BrokenProcessPool from error
             for part in work:
                 _merge(total, part.result())
         except BaseException as error:
