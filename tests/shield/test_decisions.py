@@ -245,3 +245,12 @@ def test_what_the_agent_is_told_has_no_word_of_files_or_predicates(clinic: Shiel
     for word in ("guards/", ".py", "not spoke", "not agreed"):
         assert word not in decision.feedback
     assert "Before you make any change, tell the caller" in decision.feedback
+
+
+def test_the_look_up_to_make_is_one_that_may_still_show_the_fact() -> None:
+    tools = FILES["tools.yaml"] + "  get_return: {effect: read, parameters: {order_id: string}}\n"
+    shows = FILES["entities.yaml"] + "  get_return: [{as: Order}]\n"
+    session = Shield(shop(tools_yaml=tools, entities_yaml=shows)).session()
+    assert [each.tool for each in session.decide("refund", {"order_id": "7"}).look_ups] == ["get_order"]
+    looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7"})
+    assert [each.tool for each in session.decide("refund", {"order_id": "7"}).look_ups] == ["get_return"]
