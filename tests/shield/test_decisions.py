@@ -254,3 +254,32 @@ def test_the_look_up_to_make_is_one_that_may_still_show_the_fact() -> None:
     assert [each.tool for each in session.decide("refund", {"order_id": "7"}).look_ups] == ["get_order"]
     looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7"})
     assert [each.tool for each in session.decide("refund", {"order_id": "7"}).look_ups] == ["get_return"]
+
+
+def test_without_a_history_no_call_that_a_policy_binds_is_allowed(clinic: Shield) -> None:
+    def decide(tool: str, arguments: dict[str, Any], lacks: str = "nobody said which conversation it is") -> Decision:
+        return clinic.session(lacks=lacks).decide(tool, arguments)
+
+    withdrawal = {"patient_id": "P1", "kind": "telehealth", "status": "withdrawn"}
+    decision = decide("record_consent", withdrawal)
+    assert (decision.answer, decision.allowed) == ("deny", False)
+    assert "nobody said which conversation it is" in decision.feedback
+    assert decide("get_patient", {"patient_id": "P1"}).allowed
+    shop_decision = Shield(shop()).session(lacks="no key").decide("get_order", {"order_id": "7"})
+    assert shop_decision.allowed
+
+
+def test_where_nobody_heard_the_talk_a_rule_about_it_is_open(clinic: Shield) -> None:
+    session = clinic.session()
+    session.unheard()
+    decision = session.decide("record_consent", {"patient_id": "P1", "kind": "telehealth", "status": "withdrawn"})
+    assert (decision.answer, decision.policies) == ("ask", ("confirm-before-change",))
+
+
+def test_calls_of_one_turn_do_not_see_each_other_even_if_made_one_after_the_other() -> None:
+    session = Shield(shop()).session()
+    looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+    session.resume_turn()
+    assert session.decide("refund", {"order_id": "7"}).answer == "look_up"
+    session.result("look it up first")
+    assert session.decide("refund", {"order_id": "7"}).allowed

@@ -21,7 +21,7 @@ from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import UsageError
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.world import World
-from bylaw.trace.event import Call, Event
+from bylaw.trace.event import Call, Event, Message
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript, read_arguments
@@ -71,6 +71,18 @@ class Conversation:
         self._begin("agent", time, anew=True)
         self._script.say("agent", text)
         self._take()
+
+    def unheard(self) -> None:
+        """Agent and user may have talked, and nobody told: what hangs on their words is not known from here on."""
+        for speaker in ("agent", "user"):
+            self._begin(speaker, None, anew=True)
+            self._script.events.append(Message(speaker, "", self._script.turn, captured=False))
+            self._take()
+
+    def resume_turn(self) -> None:
+        """What is called next is still of the agent's last turn, whatever tools have answered since."""
+        if self._speaker == "tool":
+            self._speaker = "agent"
 
     def call(
         self, tool: str, arguments: Mapping[str, Any] | str, *, id: str = "", time: float | None = None

@@ -23,18 +23,24 @@ class Decider:
         self.pack = pack
         self._postures = postures
 
-    def grounds(self, judgement: Judgement, ledger: Ledger) -> list[Ground]:
-        """What every policy says of a judged call, those that object first."""
+    def grounds(self, judgement: Judgement, ledger: Ledger, lacks: str = "") -> list[Ground]:
+        """What every policy says of a judged call, those that object first; `lacks`: why no history is known."""
         tool = judgement.made.call.tool
         found = [self._of_guard(judgement, evidence, ledger) for evidence in judgement.evidence]
         found += [self._of_rule(finding.rule.policy, tool, "deny", finding.because) for finding in judgement.rules]
         for finding in judgement.open_rules:
             questions = self._questions_of(finding.rule.policy, finding.values)
             found.append(self._of_rule(finding.rule.policy, tool, "ask", finding.because, questions))
-        if fault := judgement.fault or self._misfit(judgement):
+        if fault := judgement.fault or self._misfit(judgement) or (lacks if self._is_bound(judgement) else ""):
             posture = self._postures.of(tool)
             found.append(Ground("", "call", self._postures.on_error, posture, fault))
         return sorted(found, key=lambda ground: ground.answer == "allow")
+
+    def _is_bound(self, judgement: Judgement) -> bool:
+        """Whether any policy may have a say: a guard, or, since the call changes something, a rule."""
+        tool = judgement.made.tool
+        changes = tool is None or tool.effect == "write"
+        return bool(judgement.evidence or judgement.rules or judgement.open_rules or (changes and self.pack.book.rules))
 
     def _misfit(self, judgement: Judgement) -> str:
         """What is wrong with the arguments of a write, whether or not a guard looks at them."""

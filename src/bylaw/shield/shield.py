@@ -27,9 +27,12 @@ class Shield:
         self.postures = postures or self.pack.postures
         self._decider = Decider(self.pack, self.postures)
 
-    def session(self, id: str = "", *, context: Mapping[str, Any] | None = None) -> "Guarded":
-        """A new conversation; `context` is what the host vouches for, such as who is signed in."""
-        return Guarded(self, id, context)
+    def session(self, id: str = "", *, context: Mapping[str, Any] | None = None, lacks: str = "") -> "Guarded":
+        """A new conversation; `context` is what the host vouches for, such as who is signed in.
+
+        `lacks` says why what happened before is not known here: then no call that a policy binds is allowed.
+        """
+        return Guarded(self, id, context, lacks=lacks)
 
     def decide(
         self,
@@ -45,9 +48,9 @@ class Shield:
         """
         return self.session(context=context).decide_after(messages, tool, arguments)
 
-    def ground(self, judgement: Judgement, conversation: Conversation) -> list[Ground]:
+    def ground(self, judgement: Judgement, conversation: Conversation, lacks: str = "") -> list[Ground]:
         """What every policy says of a judged call."""
-        return self._decider.grounds(judgement, conversation.ledger)
+        return self._decider.grounds(judgement, conversation.ledger, lacks)
 
     def __repr__(self) -> str:
         return f"<shield of {self.pack.name} {self.pack.version}: {self.postures.posture}>"
@@ -56,9 +59,12 @@ class Shield:
 class Guarded:
     """One live conversation under a shield."""
 
-    def __init__(self, shield: Shield, id: str = "", context: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, shield: Shield, id: str = "", context: Mapping[str, Any] | None = None, *, lacks: str = ""
+    ) -> None:
         self.shield = shield
         self.id = id
+        self.lacks = lacks
         self._conversation = Conversation(shield.pack, id=id, context=context)
         self._numbers = itertools.count(1)
         self._lock = threading.RLock()
@@ -73,6 +79,16 @@ class Guarded:
         """The agent said something."""
         with self._lock:
             self._conversation.agent(text)
+
+    def unheard(self) -> None:
+        """Agent and user may have talked, and nobody told: rules about their words are open from here on."""
+        with self._lock:
+            self._conversation.unheard()
+
+    def resume_turn(self) -> None:
+        """What is decided next is still of the agent's last turn, whatever tools have answered since."""
+        with self._lock:
+            self._conversation.resume_turn()
 
     def messages(self, messages: Iterable[Any]) -> None:
         """Messages of the conversation so far, calls and results among them: what happened, not to be decided."""
@@ -100,7 +116,7 @@ class Guarded:
     def _decide(self, judgement: Judgement, started: float) -> Decision:
         call = judgement.made.call
         tool, arguments = call.tool, call.arguments
-        grounds = self.shield.ground(judgement, self._conversation)
+        grounds = self.shield.ground(judgement, self._conversation, self.lacks)
         answer, allowed, enforced = _outcome(grounds)
         declared = self.shield.pack.schema.tools.get(tool)
         changes = declared is None or declared.effect == "write"
@@ -113,10 +129,10 @@ class Guarded:
         spent = time.perf_counter() - started
         return Decision(name, tool, dict(arguments), answer, allowed, enforced, tuple(grounds), unguarded, text, spent)
 
-    def result(self, content: Any, *, id: str = "", error: bool | None = None) -> None:
+    def result(self, content: Any, *, id: str = "", error: bool | None = None, captured: bool = True) -> None:
         """What the tool answered; or, after a refusal, what the agent was told in its place."""
         with self._lock:
-            self._conversation.result(content, id=id, error=error)
+            self._conversation.result(content, id=id, error=error, captured=captured)
 
     def trajectory(self, agent: str = "") -> Trajectory:
         """The conversation so far, refused calls marked as such, as an audit reads it."""
