@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bylaw.engine.pack import load_pack
 from tests.conftest import Demo
 
 from .walkthrough import ROOT, walk
@@ -47,6 +48,21 @@ def test_every_page_is_in_the_index() -> None:
     for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/guides/*.md"), *ROOT.glob("docs/reference/*.md")]:
         if page.name != "README.md":
             assert page.relative_to(ROOT / "docs").as_posix() in index, page.name
+
+
+def test_the_readme_counts_the_clinic_as_it_is() -> None:
+    folder = ROOT / "src" / "bylaw" / "packs" / "clinic"
+    pack = load_pack("clinic")
+    guards = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in folder.glob("guards/*.py"))
+    tied, document = (
+        len((folder / name).read_text(encoding="utf-8").splitlines()) for name in ("policies.yaml", "policy.md")
+    )
+    bound = sum(policy.kind == "guard" for policy in pack.policies.values())
+    said = (
+        f"The clinic's whole handbook, {document} lines of it, is {len(pack.policies)} policies, "
+        f"{bound} of them guards: {guards} lines of guards and {tied} that tie each to its sentence"
+    )
+    assert said in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 
 
 def test_the_reference_shows_the_help_of_every_command() -> None:
