@@ -125,7 +125,7 @@ def _conversations(count: int) -> list[Any]:
 def test_thoughts_name_no_ids_keep_short_and_vary_with_the_seed() -> None:
     ids = [name for name in PACK.policies if "-" in name]
     differ = total = 0
-    for trajectory in _conversations(40):
+    for trajectory in _conversations(15):
         events = trajectory.events
         for span in spans(PACK, events):
             serving = next_write(PACK, events, span.start)
@@ -138,7 +138,7 @@ def test_thoughts_name_no_ids_keep_short_and_vary_with_the_seed() -> None:
             if one.required:
                 total += 1
                 differ += one.text != two.text
-    assert total > 100
+    assert total > 30
     assert differ > 0.9 * total
 
 
