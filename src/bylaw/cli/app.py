@@ -19,6 +19,7 @@ COMMANDS = {
     "report": "Write report.html from an audit's folder.",
     "scan": "Show what logs tell without a pack, a model or a database.",
     "init": "Start a pack from logs and a policy document.",
+    "proxy": "Decide on the tool calls of any MCP client before they run.",
     "rules": "Rules that bind whole conversations.",
     "align": "Teach a model to recall the right policy, and measure it.",
 }

@@ -1,0 +1,72 @@
+"""`bylaw proxy`: stand between any MCP client and any MCP server, and decide on every tool call."""
+
+import ipaddress
+from typing import Any
+
+import click
+
+from bylaw.engine.pack import load_pack
+from bylaw.errors import UsageError
+from bylaw.policy.posture import Posture, Postures
+from bylaw.shield import Shield
+
+
+@click.command("proxy")
+@click.option("--pack", metavar="PACK", required=True, help="Folder of a pack, or the name of a shipped one.")
+@click.option("--url", metavar="URL", help="The server to stand before, where it is reached by streamable HTTP.")
+@click.option("--listen", metavar="HOST:PORT", help="Serve streamable HTTP there, not standard input and output.")
+@click.option("--key-argument", metavar="NAME", help="Argument of the tools that names the conversation.")
+@click.option("--conversation", metavar="NAME", help="The conversation of calls that name none.")
+@click.option("--posture", type=click.Choice(["enforce", "advise", "shadow"]), help="In place of the pack's own.")
+@click.option("--context", metavar="NAME=VALUE", multiple=True, help="What you vouch for, such as `caller=P121`.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def proxy_command(
+    pack: str,
+    url: str | None,
+    listen: str | None,
+    key_argument: str | None,
+    conversation: str | None,
+    posture: Posture | None,
+    context: tuple[str, ...],
+    command: tuple[str, ...],
+) -> None:
+    """Stand between an MCP client and an MCP server, and decide on every tool call.
+
+    COMMAND starts the server, after `--`; or `--url` names one that runs already.
+    """
+    if bool(command) == bool(url):
+        raise UsageError("say which server to stand before", hint="either `--url URL` or `-- COMMAND...`")
+    address = _address(listen) if listen else None
+    given = dict(_pair(each) for each in context)
+    shield = Shield(load_pack(pack), postures=Postures(posture) if posture else None)
+    try:
+        from bylaw.integrations.mcp import proxy, run, upstream
+    except ImportError as error:
+        raise UsageError("the proxy needs fastmcp", hint="pip install 'bylaw[mcp]'") from error
+    named = {"key_argument": key_argument or "", "conversation": conversation or ""}
+    server: Any = proxy(shield, upstream(url or command), context=given, **named)
+    run(server, address)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise UsageError(f"`--context {text}` is not NAME=VALUE")
+    return name, value
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    if not port.isdigit():
+        raise UsageError(f"`--listen {text}` is not HOST:PORT", hint="such as `127.0.0.1:8321`")
+    try:
+        is_local = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_local = False
+    if not is_local:
+        raise UsageError(
+            f"the proxy does not check who calls, so it does not listen at `{host}`",
+            hint="listen at 127.0.0.1, and put your own gateway before it",
+        )
+    return host, int(port)

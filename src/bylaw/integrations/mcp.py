@@ -1,0 +1,175 @@
+"""An MCP proxy: any client on one side, any server on the other, and the shield before every tool call. Extra `mcp`.
+
+What is not a tool call passes through: the list of tools, resources, prompts, what the server asks of the client.
+"""
+# pyright: basic, reportMissingImports=false
+
+import itertools
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+from fastmcp.server import create_proxy
+from fastmcp.server.dependencies import get_http_headers
+from fastmcp.server.middleware import Middleware
+from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
+from mcp_types import TextContent
+
+from bylaw.integrations.sessions import Sessions
+from bylaw.integrations.undecided import undecided
+from bylaw.shield import Decision, Guarded, Shield
+
+CONVERSATION = "bylaw/conversation"
+"""In `_meta` of a call: the conversation it belongs to."""
+TURN = "bylaw/turn"
+"""In `_meta`: the agent's turn that asked for it. Calls of one turn do not count on each other's results."""
+MESSAGES = "bylaw/messages"
+"""In `_meta`: what was said since the last call, as chat messages. Without it, rules about what was said stay open."""
+HEADER = "bylaw-conversation"
+
+
+class ShieldMiddleware(Middleware):
+    """Decides on every tool call before it goes on to the server."""
+
+    def __init__(
+        self,
+        shield: Shield,
+        *,
+        context: Mapping[str, Any] | None = None,
+        key_argument: str = "",
+        conversation: str = "",
+    ) -> None:
+        self.shield = shield
+        self._sessions = Sessions(shield, context=context)
+        self._key_argument = key_argument
+        self._conversation = conversation
+        self._turns: dict[str, Any] = {}
+        self._numbers = itertools.count(1)
+
+    async def on_call_tool(self, context: Any, call_next: Any) -> Any:
+        """Let the call pass, or answer in the server's place."""
+        tool, arguments = context.message.name, dict(context.message.arguments or {})
+        id = f"mcp-{next(self._numbers)}"
+        session: Guarded | None = None
+        try:
+            meta = _meta(context)
+            session = self._sessions.get(self._key(meta, arguments))
+            decision = await anyio.to_thread.run_sync(self._decide, session, meta, tool, arguments, id)
+        except Exception as error:
+            decision = undecided(self.shield, tool, arguments, error)
+            session = None
+        if not decision.allowed:
+            await self._record(session, id, decision.feedback, error=True)
+            return ToolResult(content=[TextContent(type="text", text=decision.feedback)], is_error=True)
+        try:
+            answer = await call_next(context)
+        except BaseException:
+            # It may have been carried out or not.
+            with anyio.CancelScope(shield=True):
+                await self._record(session, id, "", captured=False)
+            raise
+        captured, content, error = _shown(answer)
+        await self._record(session, id, content, error=error, captured=captured)
+        return _with_note(answer, decision)
+
+    async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:
+        """The server's tools, as it tells of them."""
+        return [_AsGiven(name=tool.name, parameters=tool.parameters, given=tool) for tool in await call_next(context)]
+
+    def _key(self, meta: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
+        given = meta.get(CONVERSATION) or get_http_headers(include={HEADER}).get(HEADER)
+        given = given or arguments.get(self._key_argument) or self._conversation
+        return str(given) if given else None
+
+    def _decide(
+        self, session: Guarded, meta: Mapping[str, Any], tool: str, arguments: dict[str, Any], id: str
+    ) -> Decision:
+        turn = meta.get(TURN)
+        is_same = turn is not None and self._turns.get(session.id) == turn
+        self._turns[session.id] = turn
+        if is_same:
+            session.resume_turn()
+        elif MESSAGES in meta:
+            session.messages(meta[MESSAGES])
+        else:
+            session.unheard()
+        return session.decide(tool, arguments, id=id)
+
+    async def _record(self, session: Guarded | None, id: str, content: Any, **told: Any) -> None:
+        if session is not None:
+            await anyio.to_thread.run_sync(lambda: session.result(content, id=id, **told))
+
+
+class _AsGiven(Tool):
+    """A tool told of in the server's own words: fastmcp would add a title and notes of its own."""
+
+    given: Tool
+
+    def to_mcp_tool(self, **_: Any) -> Any:
+        return self.given.to_mcp_tool(title=self.given.title, _meta=self.given.meta)
+
+
+def _meta(context: Any) -> Mapping[str, Any]:
+    request = context.fastmcp_context.request_context if context.fastmcp_context is not None else None
+    return (request.meta if request is not None else None) or {}
+
+
+def _shown(answer: Any) -> tuple[bool, Any, bool | None]:
+    """What the agent is shown: whether that is known, the content, and whether it failed."""
+    if isinstance(answer, InputRequiredToolResult):
+        # The server asks for more before it goes on.
+        return False, "", None
+    structured = answer.structured_content
+    if structured is not None:
+        # A tool that returns no object has what it returns under this name.
+        wrapped = structured.get("result") if structured.keys() == {"result"} else structured
+        return True, wrapped, answer.is_error
+    texts = [part.text for part in answer.content if isinstance(part, TextContent)]
+    return True, "\n".join(texts), answer.is_error
+
+
+def _with_note(answer: Any, decision: Decision) -> Any:
+    """The answer, with what the agent is advised of beside it."""
+    if not decision.feedback or isinstance(answer, InputRequiredToolResult):
+        return answer
+    note = TextContent(type="text", text=decision.feedback)
+    return answer.model_copy(update={"content": [*answer.content, note]})
+
+
+def proxy(
+    shield: Shield,
+    upstream: Any,
+    *,
+    context: Mapping[str, Any] | None = None,
+    key_argument: str = "",
+    conversation: str = "",
+) -> Any:
+    """A server that passes everything on to `upstream` (a URL, a transport, a server) but the calls the shield stops.
+
+    A call's conversation is named in its `_meta`, by a header, or by the argument `key_argument`; `conversation` is the
+    one that all calls belong to which name none.
+    """
+    server = create_proxy(upstream, name="bylaw", identity="upstream")
+    shielded = ShieldMiddleware(shield, context=context, key_argument=key_argument, conversation=conversation)
+    server.add_middleware(shielded)
+    return server
+
+
+def upstream(where: str | tuple[str, ...]) -> Any:
+    """What to stand before: a URL, or the command that starts a server, once for all calls."""
+    if isinstance(where, str):
+        return StreamableHttpTransport(where)
+    command, *arguments = where
+    return StdioTransport(command, arguments, env=dict(os.environ))
+
+
+def run(server: Any, address: tuple[str, int] | None = None) -> None:
+    """Serve: at an address by streamable HTTP, else on standard input and output."""
+    if address is None:
+        server.run("stdio", show_banner=False)
+    else:
+        host, port = address
+        server.run("http", show_banner=False, host=host, port=port, uvicorn_config={"log_level": "warning"})

@@ -1,0 +1,40 @@
+"""The conversations of a long-lived host, by the key that each call carries."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from bylaw.shield import Guarded, Shield
+
+MOST = 10_000
+"""Conversations kept at once; the one that was quiet longest goes first."""
+NO_KEY = "the call does not say which conversation it belongs to, so what was looked up before is not known"
+FORGOTTEN = "the conversation was quiet for so long that what was looked up in it is no longer known"
+
+
+class Sessions:
+    """Sessions by key. A call without a key gets one that knows nothing, and so does a conversation that was let go."""
+
+    def __init__(self, shield: Shield, *, context: Mapping[str, Any] | None = None, most: int = MOST) -> None:
+        self.shield = shield
+        self._context = context
+        self._most = most
+        self._kept: OrderedDict[str, Guarded] = OrderedDict()
+        self._forgotten: set[str] = set()
+        self._lock = threading.Lock()
+
+    def get(self, key: str | None) -> Guarded:
+        """The session of a conversation."""
+        if not key:
+            return self.shield.session(context=self._context, lacks=NO_KEY)
+        with self._lock:
+            session = self._kept.get(key)
+            if session is None:
+                lacks = FORGOTTEN if key in self._forgotten else ""
+                session = self._kept[key] = self.shield.session(key, context=self._context, lacks=lacks)
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._most:
+                # Begun anew it would know of no earlier look-up, and of no earlier change either.
+                self._forgotten.add(self._kept.popitem(last=False)[0])
+            return session

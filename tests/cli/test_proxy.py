@@ -1,0 +1,25 @@
+"""What `bylaw proxy` says where it cannot begin; what it does is in tests/integrations."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.command import bylaw
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "say which server to stand before"),
+        (("--url", "http://127.0.0.1:1/mcp", "--", "python", "server.py"), "say which server to stand before"),
+        (("--listen", "0.0.0.0:80", "--", "python", "server.py"), "it does not listen at `0.0.0.0`"),
+        (("--listen", "shop.example:80", "--", "python", "server.py"), "it does not listen at `shop.example`"),
+        (("--listen", "127.0.0.1", "--", "python", "server.py"), "is not HOST:PORT"),
+        (("--context", "caller", "--", "python", "server.py"), "is not NAME=VALUE"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    ran = bylaw(tmp_path, "proxy", "--pack", "clinic", *options)
+    assert ran.returncode == 2
+    assert said in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1

@@ -1,0 +1,33 @@
+"""Follows a guide where the core's tests cannot: with the framework installed that it is about."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.docs.walkthrough import ROOT, blocks
+
+
+def follow_guide(name: str, folder: Path, **variables: str) -> int:
+    """Write the guide's files, run its `$ python` lines and compare what they print; how many were run."""
+    # The guides say `bylaw` and `python`.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    ran = 0
+    for block in blocks(ROOT / "docs" / "guides" / f"{name}.md"):
+        if "file" in block.marks:
+            target = folder / block.marks["file"]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("\n".join(block.lines) + "\n", encoding="utf-8")
+        elif block.language == "console" and block.lines[0].startswith("$ python "):
+            done = subprocess.run(
+                block.lines[0][2:].split(),
+                cwd=folder,
+                env={**os.environ, "PATH": path, **variables},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            assert done.stdout.splitlines() == block.lines[1:]
+            ran += 1
+    return ran

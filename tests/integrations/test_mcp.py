@@ -1,0 +1,255 @@
+"""`bylaw proxy` between a real MCP client and a real MCP server, over pipes and over HTTP on the loopback."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
+
+import anyio
+import httpx2
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from bylaw.integrations.sessions import Sessions
+from bylaw.shield import Shield
+from tests.command import PROCESS
+from tests.integrations.guide import follow_guide
+from tests.integrations.shop import write_pack
+
+pytestmark = [pytest.mark.process, pytest.mark.anyio]
+SERVER = Path(__file__).with_name("mcp_shop.py")
+KEY = {"bylaw/conversation": "c1"}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Place:
+    """A folder with the pack, and what the tools noted there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.pack = write_pack(folder)
+        self.notes = folder / "notes.txt"
+
+    def ran(self) -> list[str]:
+        return self.notes.read_text().splitlines() if self.notes.exists() else []
+
+    def proxy(self, *options: str) -> list[str]:
+        return [*PROCESS, "proxy", "--pack", str(self.pack), *options]
+
+    def server(self, *options: str) -> list[str]:
+        return [sys.executable, str(SERVER), str(self.notes), *options]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def over_pipes(command: list[str]) -> Client:
+    return Client(StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ)))
+
+
+@contextlib.contextmanager
+def listening(command: list[str], port: int) -> Iterator[str]:
+    """A process of our own that serves HTTP on the loopback."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            assert process.poll() is None, "it ended before it listened"
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@contextlib.asynccontextmanager
+async def connected(place: Place, down: str, up: str, *options: str) -> AsyncIterator[Client]:
+    """A client behind the proxy: `down` is how it reaches the proxy, `up` how the proxy reaches the server."""
+    with contextlib.ExitStack() as stack:
+        if up == "http":
+            port = free_port()
+            options = (*options, "--url", stack.enter_context(listening(place.server(str(port)), port)))
+            tail: list[str] = []
+        else:
+            tail = ["--", *place.server()]
+        if down == "http":
+            port = free_port()
+            command = place.proxy(*options, "--listen", f"127.0.0.1:{port}", *tail)
+            client = Client(stack.enter_context(listening(command, port)))
+        else:
+            client = over_pipes(place.proxy(*options, *tail))
+        async with client:
+            yield client
+
+
+def text(result: Any) -> str:
+    return "\n".join(part.text for part in result.content)
+
+
+async def refunds(client: Client, order: str, **how: Any) -> Any:
+    return await client.call_tool("refund", {"order_id": order}, **how)
+
+
+@pytest.mark.parametrize(("down", "up"), [("stdio", "stdio"), ("http", "http"), ("stdio", "http"), ("http", "stdio")])
+async def test_a_refused_call_never_reaches_the_server_and_the_client_goes_on(place: Place, down: str, up: str) -> None:
+    async with connected(place, down, up) as client:
+        refused = await refunds(client, "7", meta=KEY)
+        assert refused.is_error
+        assert "get_order(order_id=7)" in text(refused)
+        assert "Refund an order only after it was returned." in text(refused)
+        assert place.ran() == []
+        shown = await client.call_tool("get_order", {"order_id": "7"}, meta=KEY)
+        assert shown.structured_content == {"order_id": "7", "returned": True}
+        done = await refunds(client, "7", meta=KEY)
+        assert (done.is_error, text(done)) == (False, "refunded 7")
+        await client.call_tool("get_order", {"order_id": "8"}, meta=KEY)
+        denied = await refunds(client, "8", meta=KEY)
+        assert denied.is_error
+        assert "not returned" in text(denied)
+    # One server, started once: it counts its own runs.
+    assert place.ran() == ["get_order 7 (1)", "refund 7 (2)", "get_order 8 (3)"]
+
+
+async def test_what_is_no_tool_call_passes_through(place: Place) -> None:
+    async with over_pipes(place.server()) as plain, connected(place, "stdio", "stdio") as client:
+        assert [each.model_dump() for each in (await client.list_tools()).tools] == [
+            each.model_dump() for each in (await plain.list_tools()).tools
+        ]
+        assert client.instructions == plain.instructions == "Be kind."
+        assert (await client.read_resource("shop://hours")).contents[0].text == "9 to 5"
+        failed = await client.call_tool("get_order", {"order_id": "9"}, meta=KEY)
+        assert failed.is_error
+        assert text(failed) == text(await plain.call_tool("get_order", {"order_id": "9"}))
+
+
+async def test_without_a_key_what_hangs_on_history_is_never_allowed(place: Place) -> None:
+    async with connected(place, "stdio", "stdio") as client:
+        assert not (await client.call_tool("get_order", {"order_id": "7"})).is_error
+        refused = await refunds(client, "7")
+        assert refused.is_error
+        assert "does not say which conversation it belongs to" in text(refused)
+        other = await refunds(client, "7", meta={"bylaw/conversation": "c2"})
+        assert "get_order(order_id=7)" in text(other)
+    assert place.ran() == ["get_order 7 (1)"]
+
+
+async def test_the_key_may_be_a_header_an_argument_or_the_only_one(place: Place) -> None:
+    port = free_port()
+    command = place.proxy("--listen", f"127.0.0.1:{port}", "--key-argument", "conversation", "--", *place.server())
+    with listening(command, port) as url:
+        async with (
+            httpx2.AsyncClient(headers={"Bylaw-Conversation": "c1"}) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            await client.call_tool("get_order", {"order_id": "7"})
+            assert not (await refunds(client, "7")).is_error
+        async with Client(url) as client:
+            assert (await refunds(client, "7")).is_error
+            named = await client.call_tool("refund", {"order_id": "7", "conversation": "c1"})
+            assert not named.is_error, text(named)
+    async with connected(place, "stdio", "stdio", "--conversation", "only") as client:
+        await client.call_tool("get_order", {"order_id": "7"})
+        assert not (await refunds(client, "7")).is_error
+
+
+async def test_calls_of_one_turn_do_not_count_on_each_other(place: Place) -> None:
+    async with connected(place, "stdio", "stdio") as client:
+        meta = {**KEY, "bylaw/turn": 1}
+        await client.call_tool("get_order", {"order_id": "7"}, meta=meta)
+        assert (await refunds(client, "7", meta=meta)).is_error
+        assert not (await refunds(client, "7", meta={**KEY, "bylaw/turn": 2})).is_error
+
+
+@pytest.mark.parametrize(("posture", "is_told"), [("advise", True), ("shadow", False)])
+async def test_advice_stands_beside_the_answer_and_a_shadow_says_nothing(
+    place: Place, posture: str, is_told: bool
+) -> None:
+    async with connected(place, "stdio", "stdio", "--posture", posture) as client:
+        done = await refunds(client, "7", meta=KEY)
+        assert not done.is_error
+        assert ("get_order(order_id=7)" in text(done)) is is_told
+    assert place.ran() == ["refund 7 (1)"]
+
+
+async def test_many_clients_at_once_keep_their_conversations_apart(place: Place) -> None:
+    async with connected(place, "http", "stdio") as client:
+        outcomes: dict[int, tuple[bool, bool]] = {}
+
+        async def talk(number: int) -> None:
+            meta = {"bylaw/conversation": f"c{number}"}
+            before = (await refunds(client, "7", meta=meta)).is_error
+            if number % 2:
+                await client.call_tool("get_order", {"order_id": "7"}, meta=meta)
+            outcomes[number] = (before, (await refunds(client, "7", meta=meta)).is_error)
+
+        async with anyio.create_task_group() as group:
+            for number in range(20):
+                group.start_soon(talk, number)
+    assert outcomes == {number: (True, number % 2 == 0) for number in range(20)}
+
+
+async def test_a_shield_that_fails_lets_no_write_through(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fastmcp import Client as Direct
+    from fastmcp import FastMCP
+
+    from bylaw.integrations.mcp import proxy
+
+    shop, ran = FastMCP("shop"), []
+
+    @shop.tool
+    def refund(order_id: str) -> str:
+        ran.append(order_id)
+        return "refunded"
+
+    @shop.tool
+    def get_order(order_id: str) -> dict[str, Any]:
+        return {"order_id": order_id, "returned": True}
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(Sessions, "get", fail)
+    async with Direct(proxy(Shield(place.pack), shop)) as client:
+        refused = await client.call_tool("refund", {"order_id": "7"}, raise_on_error=False, meta=KEY)
+        assert refused.is_error
+        assert "out of order" in refused.content[0].text
+        assert not (await client.call_tool("get_order", {"order_id": "7"}, meta=KEY)).is_error
+    assert ran == []
+
+
+def test_a_conversation_that_was_let_go_is_not_begun_anew_as_if_nothing_had_happened(place: Place) -> None:
+    sessions = Sessions(Shield(place.pack), most=1)
+    for name in ("a", "b"):
+        session = sessions.get(name)
+        session.decide("get_order", {"order_id": "7"})
+        session.result({"order_id": "7", "returned": True})
+        assert session.decide("refund", {"order_id": "7"}).allowed
+    decision = sessions.get("a").decide("refund", {"order_id": "7"})
+    assert not decision.allowed
+    assert "no longer known" in decision.feedback
+
+
+def test_the_guide_works_as_written(tmp_path: Path) -> None:
+    assert follow_guide("shield-mcp", tmp_path) == 1
