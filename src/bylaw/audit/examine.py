@@ -123,7 +123,7 @@ class Examiner:
         if writes and (redaction := self._redactions.get(pack.digest)) is not None:
             world = redaction.watch(world)
         memory = self._memories.setdefault(pack.name, Memory(pack.schema.entities))
-        session = Session(pack, world=world, mode=self._mode, memory=memory)
+        session = Session(pack, world=world, mode=self._mode, context=trajectory.context, memory=memory)
         observed = 0
         for step in writes:
             call = events[step]

@@ -21,7 +21,7 @@ from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import UsageError
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.world import World
-from bylaw.trace.event import Call, Event, Message
+from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript, read_arguments
@@ -57,6 +57,8 @@ class Conversation:
         """Whose turn it is: `agent`, `user`, `tool`, or nobody's yet."""
         self._refused: int | None = None
         """The call that was refused last: what comes at once as a result is what the agent was told in its place."""
+        self._told: dict[str, int] = {}
+        """Calls that were refused earlier, by id: what the agent was told in their place may still come."""
         self._held = False
         """Everything belongs to one turn until it is let go."""
 
@@ -106,10 +108,25 @@ class Conversation:
         self._judged = self._session.judge(call)
         return self._judged
 
-    def result(self, content: Any, *, id: str = "", error: bool | None = None, captured: bool = True) -> None:
+    def result(
+        self,
+        content: Any,
+        *,
+        id: str = "",
+        error: bool | None = None,
+        captured: bool = True,
+        time: float | None = None,
+    ) -> None:
         """What a tool answered: to the call with this id, or to the earliest that still waits."""
         shown = as_content(content)
         self._take()
+        self._script.time = time
+        if id and (refused := self._told.pop(id, None)) is not None:
+            call = self._script.events[refused]
+            assert isinstance(call, Call)
+            self._script.events.append(Result(refused, shown or "", error, captured, call.tool, call.agent, time))
+            self._take()
+            return
         if not self._script.waits_for(id):
             what = f"no call `{id}` waits for a result" if id else "no call waits for a result"
             raise UsageError(what, hint="say `call(...)` first, and give the result the call's id")
@@ -134,15 +151,27 @@ class Conversation:
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
         """One turn of the agent: what is called inside was decided at once, whatever is answered in between."""
-        self._begin("agent", None, anew=True)
+        self.hold(text)
+        try:
+            yield self
+        finally:
+            self.let_go()
+
+    def hold(self, text: str = "", *, time: float | None = None) -> None:
+        """What follows is one turn of the agent, until it is let go."""
+        self._begin("agent", time, anew=True)
         if text:
             self._script.say("agent", text)
             self._take()
         self._held = True
-        try:
-            yield self
-        finally:
-            self._held, self._speaker = False, "tool"
+
+    def hold_on(self) -> None:
+        """What follows belongs to the turn that came last."""
+        self._held, self._speaker = True, "agent"
+
+    def let_go(self) -> None:
+        """The turn that was held is over."""
+        self._held, self._speaker = False, "tool"
 
     def end_turn(self) -> None:
         """The agent's turn is over although nobody has answered: what it does next is another turn of its own."""
@@ -165,7 +194,9 @@ class Conversation:
         self._taken = len(self._script.events)
         return judged
 
-    def asked(self, messages: Iterable[Any], tool: str, arguments: Mapping[str, Any] | str) -> Judgement:
+    def asked(
+        self, messages: Iterable[Any], tool: str, arguments: Mapping[str, Any] | str, *, time: float | None = None
+    ) -> Judgement:
         """What is said of a call, given all messages so far: one that follows them, or that the last of them asks for.
 
         In the latter case the call is of that message's turn, and those beside it do not show it their results.
@@ -184,7 +215,21 @@ class Conversation:
         else:
             self._speaker = "tool"
         self._take()
-        return self.call(tool, arguments)
+        return self.call(tool, arguments, time=time)
+
+    def resume(self, events: Sequence[Event]) -> None:
+        """Take up a conversation where it was left: these are all its events so far, none of them to be judged."""
+        self._script.resume(events)
+        for step, event in enumerate(events):
+            if isinstance(event, Call) and event.refused and step < len(events) - 1:
+                self._close(step)
+        last = events[-1] if events else None
+        if isinstance(last, Result):
+            self._speaker = "tool"
+        elif last is not None:
+            self._speaker = last.by
+            self._refused = len(events) - 1 if isinstance(last, Call) and last.refused else None
+        self._take()
 
     def verdicts(self) -> list[CallVerdict]:
         """The verdict on every call so far that changes something or that a guard binds, with what is true."""
@@ -200,6 +245,10 @@ class Conversation:
     def ledger(self) -> Ledger:
         """What has been shown so far, and what is stale."""
         return self._session.ledger
+
+    def since(self, step: int) -> Sequence[Event]:
+        """What has happened from a step on."""
+        return self._script.events[step:]
 
     @property
     def events(self) -> Sequence[Event]:
@@ -224,12 +273,19 @@ class Conversation:
         """The next event is this party's; a new turn, unless it goes on with its own."""
         self._take()
         if self._refused is not None:
-            self._script.close(self._refused)
+            self._close(self._refused)
             self._refused = None
         self._script.time = time
         if not self._held and (anew or speaker != self._speaker):
             self._script.begin_turn()
         self._speaker = speaker
+
+    def _close(self, step: int) -> None:
+        """A refused call that nothing was told of yet waits no more, unless by its id."""
+        call = self._script.events[step]
+        if isinstance(call, Call) and call.id and self._script.is_open(step):
+            self._told[call.id] = step
+        self._script.close(step)
 
     def _take(self) -> None:
         """Let the session take in what has happened since; a call that was judged has then been made."""
@@ -243,11 +299,15 @@ class Conversation:
 def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
     """Arguments as plain data, and what is wrong with them if they are none: then no guard is asked."""
     if isinstance(arguments, str):
-        return read_arguments(arguments)
-    if not isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        given, fault = read_arguments(arguments)
+    elif not isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         return {}, f"arguments are not an object but `{type(arguments).__name__}`"
+    else:
+        given, fault = arguments, ""
     try:
-        return msgspec.to_builtins(dict(arguments), str_keys=True), ""
+        plain: dict[str, Any] = msgspec.to_builtins(dict(given), str_keys=True)
+        _encode(plain)
+        return plain, fault
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         return {}, f"arguments are not plain data: {error}"
 

@@ -32,7 +32,7 @@ def verdicts(
     context: Mapping[str, Any] | None = None,
 ) -> Verdicts:
     """Hold a finished conversation to a pack; `world` is what was true before it began, where that is known."""
-    session = Session(pack, world=world, mode=mode, context=context)
+    session = Session(pack, world=world, mode=mode, context=context or trajectory.context)
     observed, events = 0, trajectory.events
     for step, event in enumerate(events):
         if isinstance(event, Call) and event.by == "agent" and is_judged(pack, event):

@@ -166,9 +166,11 @@ class Session:
         if self._conduct is None:
             return (), ()
         self._asking.record, self._asking.evidence = made, evidence
+        # A call that was refused later is judged as what was asked for; what it comes to is another matter.
+        call = replace(made.call, refused=False) if made.call.refused else made.call
         conduct = self._conduct.fork()
-        said = conduct.observe(made.step, made.call)
-        self._ahead = Ahead(made.step, made.call, conduct, said)
+        said = conduct.observe(made.step, call)
+        self._ahead = Ahead(made.step, call, conduct, said)
         last = said[-1] if said and said[-1].step == made.step else None
         return (last.broken, last.open) if last is not None else ((), ())
 

@@ -1,7 +1,8 @@
-"""The decision log: what agents asked and were told, durable before anyone hears it. Start at `journal`."""
+"""The decision log: what agents asked and were told, durable before anyone hears it. Start at `log`."""
 
 from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.journal import Journal
+from bylaw.record.log import Log
 from bylaw.record.store import Store, open_store
 
-__all__ = ["Conflict", "Draft", "Entry", "Journal", "Store", "open_store"]
+__all__ = ["Conflict", "Draft", "Entry", "Journal", "Log", "Store", "open_store"]

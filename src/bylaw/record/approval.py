@@ -51,6 +51,7 @@ class Approval(Struct, frozen=True):
     """An approval as it stands now."""
 
     id: str
+    conversation: str
     status: Status
     asked: float
     expires: float
@@ -83,17 +84,19 @@ def fingerprint(value: Any) -> str:
     return hashlib.sha256(msgspec.json.encode(value, order="deterministic", enc_hook=str)).hexdigest()
 
 
-def read_approval(row: tuple[str, str, float, float, bytes]) -> Approval:
+def read_approval(row: tuple[str, str, Status, float, float, Any]) -> Approval:
     """A row of the store as a record."""
-    name, status, asked, expires, body = row
-    kept = _kept(body)
-    return Approval(name, status, asked, expires, kept.request, kept.answer)  # pyright: ignore[reportArgumentType]
+    name, conversation, status, asked, expires, body = row
+    kept = _kept(bytes(body))
+    return Approval(name, conversation, status, asked, expires, kept.request, kept.answer)
 
 
 def project(cursor: "Cursor", draft: Draft, time: float) -> str:
     """Move the table of approvals with an entry; what is wrong, where the approval cannot move so."""
     change = _change(draft.body)
-    cursor.execute("SELECT status, body FROM approvals WHERE tenant = ? AND id = ?", (draft.tenant, change.approval))
+    cursor.execute(
+        "SELECT status, expires, body FROM approvals WHERE tenant = ? AND id = ?", (draft.tenant, change.approval)
+    )
     row = cursor.fetchone()
     if change.status == "waiting":
         if row is not None:
@@ -107,10 +110,12 @@ def project(cursor: "Cursor", draft: Draft, time: float) -> str:
         return ""
     if row is None:
         return f"no approval `{change.approval}` was asked for"
-    status = row[0]
+    status, expires, body = row
     if status not in FROM[change.status]:
         return f"approval `{change.approval}` is {status}: it cannot become {change.status}"
-    kept = encode(_Kept(_kept(bytes(row[1])).request, change))
+    if change.status in ("approved", "rejected") and time >= expires:
+        return f"approval `{change.approval}` was to be answered earlier: nobody waits for it any more"
+    kept = encode(_Kept(_kept(bytes(body)).request, change))
     cursor.execute(
         "UPDATE approvals SET status = ?, body = ? WHERE tenant = ? AND id = ?",
         (change.status, kept, draft.tenant, change.approval),

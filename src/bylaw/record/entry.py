@@ -10,11 +10,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["event", "decision", "approval"]
+Kind = Literal["opening", "event", "decision", "approval"]
 
 ROOT = b"\0" * 32
 """What the first entry of a chain is linked to."""
 SALT = 16
+DEFAULT_TENANT = "default"
+"""Whose log it is where nobody shares it."""
 
 
 class Draft(Struct, frozen=True):

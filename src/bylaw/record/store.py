@@ -1,10 +1,11 @@
 """Where the log lies: a file of SQLite, or a PostgreSQL database. One transaction takes a batch of drafts."""
 
+import threading
 import time as clock
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from bylaw.record.approval import project
+from bylaw.record.approval import Approval, project, read_approval
 from bylaw.record.entry import ROOT, Conflict, Draft, Entry, digest_of, link_of, new_salt
 
 SCHEMA = (
@@ -75,10 +76,11 @@ class Connection(Protocol):
 
 
 class Store:
-    """A log in a database. Not for two threads at once: open another, or write through a `Journal`."""
+    """A log in a database. One thread at a time is let in; `Journal` lets many share a transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -87,6 +89,10 @@ class Store:
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
         """Write what can be written, in order and in one transaction; on disk when this returns."""
+        with self._lock:
+            return self._append(drafts)
+
+    def _append(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
         cursor = self._connection.begin(writing=True)
         try:
             batch = _Batch(cursor)
@@ -120,15 +126,24 @@ class Store:
         rows = self._rows("SELECT name FROM conversations WHERE tenant = ? ORDER BY name", (tenant,))
         return [name for (name,) in rows]
 
-    def approvals(self, tenant: str, *, status: str = "") -> list[tuple[str, str, float, float, bytes]]:
-        """Approvals as (id, status, asked, expires, body), the oldest first."""
-        query = "SELECT id, status, asked, expires, body FROM approvals WHERE tenant = ?"
-        query += " AND status = ?" if status else ""
-        rows = self._rows(query + " ORDER BY asked, id", (tenant, status) if status else (tenant,))
-        return [(name, state, asked, expires, bytes(body or b"{}")) for name, state, asked, expires, body in rows]
+    def approvals(self, tenant: str, *, status: str = "", id: str = "") -> list[Approval]:
+        """A tenant's approvals, or those in one state, or the one of an id; the oldest first."""
+        query, values = (
+            "SELECT id, conversation, status, asked, expires, body FROM approvals WHERE tenant = ?",
+            [tenant],
+        )
+        for column, wanted in (("status", status), ("id", id)):
+            if wanted:
+                query += f" AND {column} = ?"
+                values.append(wanted)
+        return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
 
     def remove(self, tenant: str, *, conversation: str | None = None, before: float | None = None) -> int:
         """Take out what entries say: those of a conversation, or all older than a time. The chain still verifies."""
+        with self._lock:
+            return self._remove(tenant, conversation, before)
+
+    def _remove(self, tenant: str, conversation: str | None, before: float | None) -> int:
         where, values = ("conversation = ?", conversation) if conversation is not None else ("time < ?", before)
         cursor = self._connection.begin(writing=True)
         try:
@@ -168,12 +183,13 @@ class Store:
         return [entry_of(row) for row in self._rows(f"SELECT {_COLUMNS} FROM entries WHERE {where}", values)]
 
     def _rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        cursor = self._connection.begin(writing=False)
-        try:
-            cursor.execute(query, values)
-            return cursor.fetchall()
-        finally:
-            self._connection.rollback()
+        with self._lock:
+            cursor = self._connection.begin(writing=False)
+            try:
+                cursor.execute(query, values)
+                return cursor.fetchall()
+            finally:
+                self._connection.rollback()
 
 
 class _Batch:

@@ -4,6 +4,7 @@ Unsure is never allow: what is unknown is looked up where a look-up can tell, el
 refused or asked, as the pack says.
 """
 
+import time
 from collections.abc import Iterable, Mapping
 
 from bylaw.engine.judgement import Judgement, PolicyEvidence
@@ -13,7 +14,8 @@ from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import key_of
 from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.tool import Misfit
-from bylaw.shield.decision import Answer, Ground, LookUp, Question, Whom, gravest
+from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question, Whom, gravest
+from bylaw.shield.feedback import feedback
 
 
 class Decider:
@@ -35,6 +37,19 @@ class Decider:
             posture = self._postures.of(tool)
             found.append(Ground("", "call", self._postures.on_error, posture, fault))
         return sorted(found, key=lambda ground: ground.answer == "allow")
+
+    def decide(self, judgement: Judgement, ledger: Ledger, name: str, started: float, lacks: str = "") -> Decision:
+        """What is to become of a judged call."""
+        call, tools = judgement.made.call, self.pack.schema.tools
+        grounds = self.grounds(judgement, ledger, lacks)
+        answer, allowed, enforced = outcome(grounds)
+        declared = tools.get(call.tool)
+        changes = declared is None or declared.effect == "write"
+        told = [ground for ground in grounds if ground.posture != "shadow"]
+        text = feedback(self.pack, call.tool, gravest([ground.answer for ground in told]), told, runs=allowed)
+        unguarded = changes and not any(ground.kind != "call" for ground in grounds) and not judgement.fault
+        arguments, spent = dict(call.arguments), time.perf_counter() - started
+        return Decision(name, call.tool, arguments, answer, allowed, enforced, tuple(grounds), unguarded, text, spent)
 
     def _is_bound(self, judgement: Judgement) -> bool:
         """Whether any policy may have a say: a guard, or, since the call changes something, a rule."""
@@ -140,6 +155,16 @@ def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
     for ground in grounds:
         by_posture.setdefault(ground.posture, []).append(ground.answer)
     return {posture: gravest(answers) for posture, answers in by_posture.items()}
+
+
+def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
+    """The true answer, whether the call runs, and the posture that rests on."""
+    by_posture = firmest(grounds)
+    answer = gravest(list(by_posture.values()))
+    for posture in ("enforce", "advise", "shadow"):
+        if by_posture.get(posture, "allow") != "allow":
+            return answer, posture != "enforce", posture
+    return answer, True, "enforce"
 
 
 def _unique(facts: Iterable[Fact]) -> list[Fact]:

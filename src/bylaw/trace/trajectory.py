@@ -32,5 +32,7 @@ class Trajectory(Struct, frozen=True):
     format: str = ""
     details: dict[str, Any] = field(default_factory=dict[str, Any])
     """What the source says beyond this and a pack may want: task id, trial, other outcomes."""
+    context: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the host vouched for, such as who was signed in, where the source says so."""
     tools: Sequence[dict[str, Any]] = ()
     """Tool definitions recorded with the conversation, in JSON-schema form."""

@@ -1,10 +1,12 @@
 """Events put together one at a time, each result joined to the call it answers."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from bylaw.trace.event import Call, Event, Message, Party, Result
 
@@ -72,6 +74,12 @@ class Transcript:
             content = read_content(content)
         self.events.append(Result(step, content, error, captured, tool, agent, self.time))
 
+    def refuse(self) -> None:
+        """The call that came last was refused before it ran."""
+        call = self.events[-1]
+        if isinstance(call, Call):
+            self.events[-1] = self._open[len(self.events) - 1] = replace(call, refused=True)
+
     def waits_for(self, id: str = "") -> bool:
         """Whether a call, or the call of this id, still waits for its result."""
         return any(not id or call.id == id for call in self._open.values())
@@ -79,6 +87,19 @@ class Transcript:
     def waiting(self) -> dict[int, Call]:
         """The calls that still wait for their results, by step."""
         return dict(self._open)
+
+    def resume(self, events: Iterable[Event]) -> None:
+        """Go on after these events: calls among them that nothing answers still wait."""
+        for event in events:
+            if isinstance(event, Result):
+                call = self._open.pop(event.call, None) if event.call is not None else None
+                if call is not None and call.id:
+                    self._answered.add(call.id)
+            else:
+                self.turn = event.turn
+                if isinstance(event, Call):
+                    self._open[len(self.events)] = event
+            self.events.append(event)
 
     def reopen(self) -> None:
         """The last events were taken back: only calls among those that are left can wait."""

@@ -30,6 +30,8 @@ class ToolCall(Struct, gc=False):
     args: Any = None
     custom: dict[str, Any] | None = None
     requestor: str | None = None
+    refused: bool = False
+    """It was refused before it ran: what `bylaw log export` writes."""
 
 
 class ChatMessage(Struct, gc=False):
@@ -56,7 +58,9 @@ class ChatMessage(Struct, gc=False):
     time: str | float | None = None
     timestamp: str | float | None = None
     captured: bool = True
-    """False for a result that came but was not recorded."""
+    """False for a result that came, or a message that was said, but was not recorded."""
+    turn: int | None = None
+    """Which turn it belongs to, where that does not follow from the order: what `bylaw log export` writes."""
 
 
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
@@ -73,11 +77,15 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
         if role == "tool":
             _answer(transcript, message, message.id if by_id else message.tool_call_id)
         elif role == "assistant":
-            transcript.turn += 1
+            transcript.turn = transcript.turn + 1 if message.turn is None else max(transcript.turn, message.turn)
             content = message.content
             if type(content) is str:
-                if content:
-                    add(Message("agent", content, transcript.turn, message.agent or "", transcript.time))
+                if content or not message.captured:
+                    add(
+                        Message(
+                            "agent", content, transcript.turn, message.agent or "", transcript.time, message.captured
+                        )
+                    )
             elif content is not None:
                 _follow_parts(transcript, message, "agent")
             if message.refusal:
@@ -90,11 +98,15 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             batch = message.type == "message"
         elif role == "user":
             batch = False
-            transcript.turn += 1
+            transcript.turn = transcript.turn + 1 if message.turn is None else max(transcript.turn, message.turn)
             content = message.content
             if type(content) is str:
-                if content:
-                    add(Message("user", content, transcript.turn, message.agent or "", transcript.time))
+                if content or not message.captured:
+                    add(
+                        Message(
+                            "user", content, transcript.turn, message.agent or "", transcript.time, message.captured
+                        )
+                    )
             elif content is not None:
                 _follow_parts(transcript, message, "user")
             if message.tool_calls:
@@ -119,6 +131,8 @@ def _call(transcript: Transcript, calls: Sequence[ToolCall], by: Party, agent: s
         id = call.id
         # Who asks is who the message is from, whatever a call says of its `requestor`.
         transcript.call(name, arguments, id if type(id) is str else text_id(id), by, agent)
+        if call.refused:
+            transcript.refuse()
 
 
 def _call_legacy(transcript: Transcript, message: ChatMessage, call: Function) -> None:
@@ -137,7 +151,9 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
             _answer(transcript, each, each.id if each.tool_call_id is None else each.tool_call_id)
         return
     error = message.error if message.is_error is None else message.is_error
-    content = message.content or _complaint(message.error)
+    content = message.content
+    if content in (None, "") and (complaint := _complaint(message.error)) is not None:
+        content = complaint
     # An empty text is a result; nothing at all is one that was not recorded.
     captured = message.captured and (content is not None or error is not None)
     transcript.answer(
@@ -278,6 +294,7 @@ class Conversation(Struct, gc=False):
     tools: list[Any] | None = None
     functions: list[Any] | None = field(default=None)
     instructions: str | None = None
+    context: Any = None
 
 
 MESSAGES = msgspec.json.Decoder(list[ChatMessage])

@@ -1,7 +1,7 @@
 """OpenAI chat: one conversation a line, or a document that lists them."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import Layout, Malformed, Record, decode, elements, objects, records
@@ -63,8 +63,13 @@ def conversation(source: Source, record: Record) -> Trajectory:
         position=record.position,
         format=FORMAT,
         details={**about, **talk.details} if talk.details else about,
+        context=_context(talk.context),
         tools=tool_definitions(talk.tools or talk.functions),
     )
+
+
+def _context(given: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
 
 
 def _ids(talk: Conversation, about: dict[str, Any]) -> Iterator[Any]:

@@ -1,0 +1,73 @@
+"""A decision log as a running program holds it: one writer that many share, and a reader that waits for no commit."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from bylaw.errors import UsageError
+from bylaw.record.approval import Approval, Change, Status, draft
+from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry
+from bylaw.record.journal import Answers, Journal, LogError
+from bylaw.record.store import Store, open_store
+
+
+class Log:
+    """The log at a path, or at `postgresql://...`, for all sessions of a process."""
+
+    def __init__(self, where: str) -> None:
+        store = open_store(where)
+        self.name = store.name
+        self.journal = Journal(store)
+        # What is in memory only is not there for a second connection.
+        self._reader: Store = store if where == ":memory:" else open_store(where)
+
+    def append(self, drafts: Sequence[Draft]) -> Answers:
+        """Write drafts one after the other; they are on disk when this returns."""
+        return self.journal.append(drafts)
+
+    async def append_async(self, drafts: Sequence[Draft]) -> Answers:
+        """The same, for a coroutine."""
+        return await self.journal.append_async(drafts)
+
+    def conversation(self, tenant: str, name: str) -> list[Entry]:
+        """All that is kept of a conversation, in order."""
+        try:
+            return self._reader.conversation(tenant, name)
+        except Exception as error:
+            # Whatever the database said: nobody may decide without what was said before.
+            raise LogError(f"`{self.name}` could not be read: {error}") from error
+
+    def approvals(self, tenant: str, *, status: Status | None = None) -> list[Approval]:
+        """The approvals that were asked for, the oldest first."""
+        return self._reader.approvals(tenant, status=status or "")
+
+    def approve(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
+        """A person says yes to one call, once."""
+        return self._answer(tenant, Change(id, "approved", by, note))
+
+    def reject(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
+        """A person says no."""
+        return self._answer(tenant, Change(id, "rejected", by, note))
+
+    def _answer(self, tenant: str, change: Change) -> Approval:
+        if not change.by:
+            raise UsageError("an approval needs a name: who answers?", hint="give `by`")
+        for asked in self._reader.approvals(tenant, id=change.approval):
+            (answer,) = self.append([draft(tenant, asked.conversation, change)])
+            if isinstance(answer, Conflict):
+                raise UsageError(answer.message)
+            return self._reader.approvals(tenant, id=change.approval)[0]
+        raise UsageError(f"no approval `{change.approval}` was asked for", hint="`bylaw log approvals` lists them")
+
+    def close(self) -> None:
+        """Write what waits, then let go of the database."""
+        self.journal.close()
+        self.journal.store.close()
+        if self._reader is not self.journal.store:
+            self._reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()

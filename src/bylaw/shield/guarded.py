@@ -1,0 +1,320 @@
+"""One live conversation under a shield: what happens is said as it happens, and each call is decided before it runs.
+
+With a log, a decision and all that led to it are on disk before its answer is given. What is said in between is written
+with the next decision, by `flush`, or where the `with` ends. Each entry has its place in the conversation: where
+another worker has gone on with it meanwhile, it is read again from the log and the call is decided anew.
+"""
+
+import asyncio
+import threading
+import time as clocks
+import uuid
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import Struct
+
+from bylaw.engine.conversation import Conversation
+from bylaw.engine.judgement import Judgement
+from bylaw.errors import BylawError, UsageError
+from bylaw.record.entry import Conflict, Draft, Kind
+from bylaw.record.journal import Answers, LogError
+from bylaw.shield.deciding import Decider
+from bylaw.shield.decision import Decision
+from bylaw.shield.history import decision_body, encode, event_body, opening_of, read_history, writable
+from bylaw.trace.event import Event
+from bylaw.trace.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from bylaw.shield.shield import Shield
+
+TRIES = 20
+"""How often a call is decided anew because others have gone on with the conversation."""
+
+Happening = Callable[[Conversation], object]
+Asking = Callable[[Conversation], Judgement]
+Arguments = Mapping[str, Any] | str
+
+
+class Attempt(Struct, frozen=True):
+    """Decisions that hold once they are written."""
+
+    conversation: Conversation
+    decisions: list[Decision]
+    drafts: list[Draft]
+    events: int
+    """How many events of the conversation are then in the log."""
+
+
+class Guarded:
+    """One live conversation under a shield."""
+
+    def __init__(
+        self,
+        shield: "Shield",
+        id: str = "",
+        context: Mapping[str, Any] | None = None,
+        by: str = "",
+        *,
+        lacks: str = "",
+    ) -> None:
+        self.shield = shield
+        self.lacks = lacks
+        self._log = shield.log
+        self._may_be_known = bool(id)
+        self.id = id or (uuid.uuid4().hex if self._log is not None else "")
+        self._context = context
+        self._by = by
+        """The name that the agent's runs are counted under."""
+        self._live: Conversation | None = None
+        """The conversation as it stands; None where it has to be read from the log first."""
+        self._decider: Decider = shield.decider()
+        self._unwritten: list[Happening] = []
+        """What happened since the last entry in the log."""
+        self._length = self._written = self._decided = 0
+        """Entries, events and decisions in the log so far."""
+        self._is_held = False
+        self._lock = threading.RLock()
+        """One thing at a time: frameworks run tools in threads of their own."""
+        self._queue: asyncio.Lock | None = None
+
+    def user(self, text: str, *, time: float | None = None) -> None:
+        """The user said something."""
+        said, at = writable(text), self._time(time)
+        self._happen(lambda conversation: conversation.user(said, time=at))
+
+    def agent(self, text: str, *, time: float | None = None) -> None:
+        """The agent said something."""
+        said, at = writable(text), self._time(time)
+        self._happen(lambda conversation: conversation.agent(said, time=at))
+
+    def unheard(self) -> None:
+        """Agent and user may have talked, and nobody told: rules about their words are open from here on."""
+        self._happen(Conversation.unheard)
+
+    def resume_turn(self) -> None:
+        """What is decided next is still of the agent's last turn, whatever tools have answered since."""
+        self._happen(Conversation.resume_turn)
+
+    def messages(self, messages: Iterable[Any]) -> None:
+        """Messages of the conversation so far, calls and results among them: what happened, not to be decided."""
+        given = list(messages)
+        self._happen(lambda conversation: conversation.messages(given))
+
+    def result(
+        self,
+        content: Any,
+        *,
+        id: str = "",
+        error: bool | None = None,
+        captured: bool = True,
+        time: float | None = None,
+    ) -> None:
+        """What the tool answered; or, after a refusal, what the agent was told in its place."""
+        shown, at = writable(content) if isinstance(content, str) else content, self._time(time)
+        self._happen(lambda conversation: conversation.result(shown, id=id, error=error, captured=captured, time=at))
+
+    def decide(self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None) -> Decision:
+        """Whether the agent may make a call now. A call that is not allowed counts as refused before it ran."""
+        return self._settle([self._asking(tool, arguments, id, time)])[0]
+
+    async def decide_async(
+        self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None
+    ) -> Decision:
+        """The same, for a coroutine: only the log is waited for."""
+        return (await self._settle_async([self._asking(tool, arguments, id, time)]))[0]
+
+    def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Decision:
+        """The same, after these messages, or for a call that the last of them asks for."""
+        given, at = list(messages), self._time(None)
+        return self._settle([lambda conversation: conversation.asked(given, tool, arguments, time=at)])[0]
+
+    @contextmanager
+    def turn(self, text: str = "") -> Generator[Self]:
+        """One turn of the agent: what is decided inside was asked for at once, whatever is answered in between."""
+        said, at = writable(text), self._time(None)
+        self._happen(lambda conversation: conversation.hold(said, time=at))
+        self._is_held = True
+        try:
+            yield self
+        finally:
+            self._is_held = False
+            self._happen(Conversation.let_go)
+
+    def flush(self) -> None:
+        """Write what happened since the last decision; on disk when this returns."""
+        if self._unwritten:
+            self._settle([])
+
+    async def flush_async(self) -> None:
+        """The same, for a coroutine."""
+        if self._unwritten:
+            await self._settle_async([])
+
+    def trajectory(self, agent: str = "") -> Trajectory:
+        """The conversation so far, refused calls marked as such, as an audit reads it."""
+        with self._lock:
+            return self._open().trajectory(agent or self._by)
+
+    def _time(self, given: float | None) -> float:
+        return self.shield.clock() if given is None else given
+
+    def _asking(self, tool: str, arguments: Arguments, id: str, time: float | None) -> Asking:
+        at = self._time(time)
+        name = writable(tool) if isinstance(tool, str) else tool  # pyright: ignore[reportUnnecessaryIsInstance]
+        return lambda conversation: conversation.call(name, arguments, id=writable(id), time=at)
+
+    def _happen(self, happening: Happening) -> None:
+        with self._lock:
+            happening(self._open())
+            if self._log is not None:
+                self._unwritten.append(happening)
+
+    def _settle(self, asked: Sequence[Asking]) -> list[Decision]:
+        with self._lock:
+            for _ in range(TRIES):
+                attempt = self._attempt(asked)
+                if self._log is None or self._is_written(attempt, self._append(attempt)):
+                    return attempt.decisions
+        raise self._overtaken()
+
+    async def _settle_async(self, asked: Sequence[Asking]) -> list[Decision]:
+        if self._log is None:
+            return self._settle(asked)
+        self._queue = self._queue or asyncio.Lock()
+        async with self._queue:
+            for _ in range(TRIES):
+                with self._lock:
+                    attempt = self._attempt(asked)
+                    future = self._log.journal.submit(attempt.drafts)
+                try:
+                    answers = await asyncio.wrap_future(future)
+                except BaseException:
+                    self._forget()
+                    raise
+                with self._lock:
+                    if self._is_written(attempt, answers):
+                        return attempt.decisions
+        raise self._overtaken()
+
+    def _overtaken(self) -> LogError:
+        return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")
+
+    def _append(self, attempt: Attempt) -> Answers:
+        assert self._log is not None
+        try:
+            return self._log.append(attempt.drafts)
+        except BaseException:
+            # What is not in the log has not happened.
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        """Read the conversation from the log before anything else."""
+        self._live = None
+
+    def _is_written(self, attempt: Attempt, answers: Answers) -> bool:
+        if any(isinstance(answer, Conflict) for answer in answers):
+            self._forget()
+            return False
+        if self._live is attempt.conversation:
+            self._length += len(attempt.drafts)
+            self._decided += len(attempt.decisions)
+            self._written = attempt.events
+            self._unwritten.clear()
+        return True
+
+    def _open(self) -> Conversation:
+        return self._live if self._live is not None else self._load()
+
+    def _load(self) -> Conversation:
+        """Begin the conversation, or take it up where the log says it was left."""
+        history = None
+        if self._log is not None and (self._may_be_known or self._length):
+            history = read_history(self._log.conversation(self.shield.tenant, self.id))
+        if history is None:
+            self._length = self._written = 0
+            conversation = Conversation(self._decider.pack, id=self.id, context=self._context)
+        else:
+            opening = history.opening
+            if self._context is not None and dict(self._context) != opening.context:
+                raise UsageError(
+                    f"conversation `{self.id}` was opened with another context: what a host vouches for stays so",
+                    hint="open a new conversation, or leave `context` out",
+                )
+            self._decider = self.shield.decider(opening)
+            self._by = opening.agent
+            self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
+            conversation = Conversation(self._decider.pack, id=self.id, context=opening.context)
+            conversation.resume(history.events)
+        self._repeat(conversation)
+        self._live = conversation
+        return conversation
+
+    def _repeat(self, conversation: Conversation) -> None:
+        """What happened here and is not written yet happens after all that was written elsewhere."""
+        if self._is_held:
+            conversation.hold_on()
+        happened, self._unwritten = self._unwritten, []
+        wrong: BylawError | None = None
+        for happening in happened:
+            try:
+                happening(conversation)
+                self._unwritten.append(happening)
+            except BylawError as error:
+                wrong = wrong or error
+        if wrong is not None:
+            raise wrong
+
+    def _attempt(self, asked: Sequence[Asking]) -> Attempt:
+        conversation = self._open()
+        bodies: list[tuple[Kind, bytes, str]] = []
+        decisions: list[Decision] = []
+        if self._log is not None and self._length == 0:
+            bodies.append(("opening", encode(opening_of(self._decider.pack, self._context, self._by)), ""))
+        written = self._written
+        for asking in asked:
+            started = clocks.perf_counter()
+            number = self._decided + len(decisions) + 1
+            decision = self._decide(conversation, asking(conversation), number, started)
+            decisions.append(decision)
+            if self._log is not None:
+                events = conversation.since(written)
+                bodies.extend(_event_bodies(events))
+                written += len(events)
+                bodies.append(("decision", decision_body(decision), f"decision:{decision.id}"))
+        if self._log is None:
+            return Attempt(conversation, decisions, [], 0)
+        rest = conversation.since(written)
+        bodies.extend(_event_bodies(rest))
+        tenant = self.shield.tenant
+        drafts = [
+            Draft(tenant, self.id, kind, body, name, place)
+            for place, (kind, body, name) in enumerate(bodies, self._length)
+        ]
+        return Attempt(conversation, decisions, drafts, written + len(rest))
+
+    def _decide(self, conversation: Conversation, judgement: Judgement, number: int, started: float) -> Decision:
+        name = f"{self.id}/{number}" if self.id else str(number)
+        decision = self._decider.decide(judgement, conversation.ledger, name, started, self.lacks)
+        if self._log is None:
+            self._decided += 1
+        if not decision.allowed:
+            conversation.refuse()
+        return decision
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.flush()
+
+    def __repr__(self) -> str:
+        return f"<guarded {self._live!r}>" if self._live is not None else f"<guarded conversation `{self.id}`>"
+
+
+def _event_bodies(events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:
+    for event in events:
+        yield "event", event_body(event), ""

@@ -1,0 +1,126 @@
+"""A live conversation as the log keeps it: what is written of it, and how it is taken up again from that."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct, field
+from msgspec.structs import replace
+
+from bylaw.engine.pack import Pack
+from bylaw.errors import UsageError
+from bylaw.record.approval import Change
+from bylaw.record.entry import Entry
+from bylaw.shield.decision import Decision
+from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.trajectory import Trajectory
+
+NO_DATA = Raw(b"null")
+
+
+class Opening(Struct, frozen=True, omit_defaults=True):
+    """What a conversation began with: its first entry. The pack stays the same to its end."""
+
+    pack: str
+    version: str
+    digest: str
+    context: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the host vouched for."""
+    agent: str = ""
+
+
+class _Answer(Struct, frozen=True, omit_defaults=True, tag="result"):
+    """A result: text and data lie apart, so that what was text stays text."""
+
+    call: int | None
+    text: str | None = None
+    data: Raw = NO_DATA
+    error: bool | None = None
+    captured: bool = True
+    tool: str = ""
+    agent: str = ""
+    time: float | None = None
+
+
+encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
+_opening = msgspec.json.Decoder(Opening).decode
+_event = msgspec.json.Decoder(Message | Call | _Answer).decode
+_decision = msgspec.json.Decoder(Decision).decode
+_change = msgspec.json.Decoder(Change).decode
+
+
+class History(Struct):
+    """What the log holds of one conversation."""
+
+    opening: Opening
+    events: list[Event]
+    decisions: list[Decision]
+    approvals: list[Change]
+    """Every step in the life of every approval, in order."""
+    length: int
+    """How many entries there are."""
+
+    def trajectory(self, id: str) -> Trajectory:
+        """The conversation as an audit reads it."""
+        return Trajectory(id, self.events, self.opening.agent, context=self.opening.context)
+
+
+def opening_of(pack: Pack, context: Mapping[str, Any] | None, agent: str) -> Opening:
+    """What to write of a conversation that begins now."""
+    return Opening(pack.name, pack.version, pack.digest, dict(context or {}), agent)
+
+
+def event_body(event: Event) -> bytes:
+    """An event, to be written."""
+    if isinstance(event, Message):
+        return encode(replace(event, text=writable(event.text)))
+    if isinstance(event, Call):
+        try:
+            return encode(event)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            unsaid = Call(writable(event.tool), {}, writable(event.id), event.by, event.turn)
+            return encode(replace(unsaid, fault="arguments are not plain data", time=event.time, refused=event.refused))
+    content = event.content
+    text, data = (content, NO_DATA) if isinstance(content, str) else (None, content)
+    return encode(_Answer(event.call, text, data, event.error, event.captured, event.tool, event.agent, event.time))
+
+
+def decision_body(decision: Decision) -> bytes:
+    """A decision, to be written: where a policy permits, the pack says what it cites."""
+    grounds = tuple(replace(each, citations=()) if each.answer == "allow" else each for each in decision.grounds)
+    return encode(replace(decision, grounds=grounds))
+
+
+def read_history(entries: Iterable[Entry]) -> History | None:
+    """What entries of one conversation say; None where there are none."""
+    history: History | None = None
+    for entry in entries:
+        body = entry.body or b"{}"
+        if entry.kind == "opening":
+            history = History(_opening(body), [], [], [], 0)
+        if history is None:
+            raise UsageError(f"nothing in the log says how conversation `{entry.conversation}` began")
+        match entry.kind:
+            case "event":
+                history.events.append(_read_event(body))
+            case "decision":
+                history.decisions.append(_decision(body))
+            case "approval":
+                history.approvals.append(_change(body))
+            case "opening":
+                pass
+        history.length = (entry.position or 0) + 1
+    return history
+
+
+def _read_event(body: bytes) -> Event:
+    event = _event(body)
+    if not isinstance(event, _Answer):
+        return event
+    content = event.text if event.text is not None else event.data
+    return Result(event.call, content, event.error, event.captured, event.tool, event.agent, event.time)
+
+
+def writable(text: str) -> str:
+    """A text that can be written down: what is no character of its own becomes `?`."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

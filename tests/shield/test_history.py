@@ -1,0 +1,226 @@
+"""With a log a conversation goes on after a restart, in another worker, and reads in an audit as it was decided."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from bylaw import Call, Message, Result, Trajectory, read, verdicts
+from bylaw.engine.finished import is_judged
+from bylaw.errors import BylawError
+from bylaw.record import Log
+from bylaw.record.verify import verify
+from bylaw.shield import Decision, Guarded, Shield
+from bylaw.shield.history import event_body, read_history
+from bylaw.trace.chat_record import chat_line
+from bylaw.trace.event import Event
+from tests.engine.clinic import conversations, pack
+from tests.engine.test_conversation import FILES
+from tests.shield.test_decisions import CANCEL, asked, looked_up, shop
+
+MEMBERSHIP = {"membership_id": "M878", "tier": "gold"}
+
+
+def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
+    where = tmp_path / "decisions.db"
+    with Shield("clinic", log=where) as shield, shield.session("c") as session:
+        assert asked(session).decide("cancel_appointment", CANCEL).answer == "look_up"
+        session.result("look it up")
+    with Shield("clinic", log=where) as shield:
+        session = shield.session("c")
+        looked_up(session, "get_membership", {"membership_id": "M878"}, MEMBERSHIP)
+    # What was not flushed is lost with its worker: the membership was asked for, and no answer came.
+    with Shield("clinic", log=where) as shield, shield.session("c") as session:
+        session.result(MEMBERSHIP)
+        decision = session.decide("cancel_appointment", CANCEL)
+        assert (decision.id, decision.answer) == ("c/5", "allow")
+        session.result({"ok": True})
+    with Log(str(where)) as log:
+        history = read_history(log.conversation("default", "c"))
+        assert history is not None
+        assert [each.answer for each in history.decisions] == ["allow", "allow", "look_up", "allow", "allow"]
+        assert isinstance(history.events[-1], Result)
+
+
+def test_a_decision_is_in_the_log_before_its_answer_leaves(tmp_path: Path) -> None:
+    where = str(tmp_path / "decisions.db")
+    shield = Shield(shop(), log=where)
+    decision = shield.session("c").decide("refund", {"order_id": "7"})
+    with Log(where) as other:
+        history = read_history(other.conversation("default", "c"))
+        assert history is not None
+        (kept,) = history.decisions
+        assert (kept.id, kept.answer, kept.look_ups) == (decision.id, "look_up", decision.look_ups)
+        (call,) = history.events
+        assert isinstance(call, Call)
+        assert call.refused
+    shield.close()
+    with pytest.raises(BylawError, match="could not be read"):
+        shield.session("c").decide("refund", {"order_id": "7"})
+
+
+def test_two_workers_share_a_conversation(tmp_path: Path) -> None:
+    where = tmp_path / "decisions.db"
+    tools = FILES["tools.yaml"].replace("changes: []", "changes: [Order]")
+    with Shield(shop(tools_yaml=tools), log=where) as one, Shield(shop(tools_yaml=tools), log=where) as two:
+        here, there = one.session("c"), two.session("c")
+        here.user("Refund 7.")
+        assert here.decide("get_order", {"order_id": "7"}, id="a").allowed
+        there.result({"order_id": "7", "returned": True}, id="a")
+        assert there.decide("refund", {"order_id": "7"}, id="b").allowed
+        # The first worker has not heard of it: its next decision is made on all that was written.
+        assert here.decide("refund", {"order_id": "7"}, id="c").answer == "look_up"
+        history = read_history(one.log.conversation("default", "c") if one.log else [])
+        assert history is not None
+        assert [type(event) for event in history.events] == [Message, Call, Result, Call, Call]
+
+
+def test_threads_and_coroutines_decide_in_one_conversation(tmp_path: Path) -> None:
+    with Shield(shop(), log=tmp_path / "decisions.db") as shield:
+        sessions = [shield.session("c") for _ in range(4)]
+
+        def ask(session: Guarded) -> None:
+            for _ in range(5):
+                session.decide("get_order", {"order_id": "7"})
+
+        threads = [threading.Thread(target=ask, args=(session,)) for session in sessions]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        async def ask_all() -> None:
+            await asyncio.gather(*(sessions[0].decide_async("get_order", {"order_id": "7"}) for _ in range(5)))
+
+        asyncio.run(ask_all())
+        assert shield.log is not None
+        history = read_history(shield.log.conversation("default", "c"))
+        assert history is not None
+        assert [each.id for each in history.decisions] == [f"c/{number}" for number in range(1, 26)]
+
+
+def test_a_conversation_stays_under_the_pack_it_began_with(tmp_path: Path) -> None:
+    where = tmp_path / "decisions.db"
+    old = shop()
+    stricter = 'def returned_first(call, facts):\n    return deny("no refunds any more")\n'
+    new = shop(guards__g_py=stricter)
+    with Shield(old, log=where) as shield, shield.session("c") as session:
+        looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+    with Shield(new, log=where) as shield, pytest.raises(BylawError, match="began under"):
+        shield.session("c").decide("refund", {"order_id": "7"})
+    with Shield(new, log=where, earlier=[old]) as shield:
+        assert shield.session("c").decide("refund", {"order_id": "7"}).allowed
+        assert shield.session("d").decide("refund", {"order_id": "7"}).answer == "deny"
+
+
+def test_what_the_host_vouched_for_does_not_change(tmp_path: Path) -> None:
+    with Shield(shop(), log=tmp_path / "decisions.db") as shield:
+        with shield.session("c", context={"caller": "P1"}) as session:
+            session.user("Hello.")
+        with pytest.raises(BylawError, match="another context"):
+            shield.session("c", context={"caller": "P2"}).user("Hello.")
+        shield.session("c").user("Hello.")
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"order_id": 2**70}, '{"order_id": 1e999}', {"order_id": "\ud800"}, {"a": float("nan")}]
+)
+def test_what_cannot_be_written_is_refused_and_the_conversation_goes_on(tmp_path: Path, arguments: Any) -> None:
+    with Shield(shop(), log=tmp_path / "decisions.db") as shield:
+        session = shield.session("c")
+        session.user("\ud800 refund \x00")
+        assert not session.decide("refund", arguments).allowed
+        looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+        assert session.decide("refund", {"order_id": "7"}).allowed
+        session.flush()
+        assert shield.session("c").decide("refund", arguments).answer != "allow"
+
+
+def follow(session: Guarded, trajectory: Trajectory) -> list[Decision]:
+    """Play a recorded conversation to a session: what is not allowed is refused, and the agent is told why."""
+    found: list[Decision] = []
+    refused: set[int] = set()
+    holding: Any = None
+    turn = -1
+    for step, event in enumerate(trajectory.events):
+        if not isinstance(event, Result) and event.turn != turn:
+            turn = event.turn
+            if holding is not None:
+                holding.__exit__(None, None, None)
+                holding = None
+            if event.by == "agent":
+                holding = session.turn()
+                holding.__enter__()
+        if isinstance(event, Message):
+            session.user(event.text) if event.by == "user" else session.agent(event.text)
+        elif isinstance(event, Call):
+            decision = session.decide(event.tool, event.arguments, id=event.id)
+            if is_judged(session.shield.pack, event):
+                found.append(decision)
+            if not decision.allowed:
+                refused.add(step)
+        else:
+            assert event.call is not None
+            call = trajectory.events[event.call]
+            assert isinstance(call, Call)
+            told = found[-1].feedback if event.call in refused else event.content
+            session.result(told, id=call.id, error=event.error)
+    if holding is not None:
+        holding.__exit__(None, None, None)
+    return found
+
+
+SAYS = {"permit": ("allow",), "deny": ("deny",), "undetermined": ("look_up", "ask", "deny"), "failed": ("deny",)}
+
+
+def test_the_audit_of_the_export_is_what_was_decided(tmp_path: Path) -> None:
+    where, exported = tmp_path / "decisions.db", tmp_path / "export.jsonl"
+    decided: dict[str, list[Decision]] = {}
+    live: dict[str, tuple[Event, ...]] = {}
+    with Shield(pack(), log=where) as shield:
+        for number, trajectory in enumerate(conversations()[:80]):
+            with shield.session(f"c{number}", context={"channel": "phone"}) as session:
+                decided[session.id] = follow(session, trajectory)
+                live[session.id] = tuple(session.trajectory().events)
+        assert shield.log is not None
+        assert not verify(shield.log.journal.store, "default").faults
+        with exported.open("wb") as out:
+            for name in decided:
+                history = read_history(shield.log.conversation("default", name))
+                assert history is not None
+                out.write(chat_line(history.trajectory(name)))
+    refused = side_by_side = 0
+    for trajectory in read(exported):
+        assert isinstance(trajectory, Trajectory)
+        assert trajectory.context == {"channel": "phone"}
+        assert list(map(event_of, trajectory.events)) == list(map(event_of, live[trajectory.id]))
+        told = verdicts(pack(), trajectory).calls
+        assert len(told) == len(decided[trajectory.id])
+        for verdict, decision in zip(told, decided[trajectory.id], strict=True):
+            assert verdict.made.call.refused == (not decision.allowed)
+            refused += verdict.made.call.refused
+            side_by_side += verdict.made.call.refused and verdict.made.step > verdict.made.start
+            grounds = {ground.policy: ground for ground in decision.grounds if ground.kind == "guard"}
+            for policy in verdict.policies:
+                ground = grounds.pop(policy.policy.id)
+                assert ground.answer in SAYS[policy.evidence]
+                assert {str(each.fact) for each in policy.missing if each.decisive} <= set(ground.missing)
+            assert not grounds
+            broken = {each.policy for each in decision.grounds if each.kind == "rule" and each.answer == "deny"}
+            assert {finding.rule.policy for finding in verdict.rules} == broken
+    assert refused > 40
+    assert side_by_side > 0
+
+
+def event_of(event: Event) -> Any:
+    """An event without what the export makes up: ids, and data as text."""
+    written = msgspec.json.decode(event_body(event))
+    written.pop("id", None)
+    if "data" in written:
+        written["text"] = msgspec.json.encode(written.pop("data")).decode()
+    if "text" in written and isinstance(event, Result):
+        written["text"] = event.value()
+    return written
