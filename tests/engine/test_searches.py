@@ -94,22 +94,3 @@ def test_a_faulty_look_up_function_is_named_with_its_line(folder: Path) -> None:
     (folder / "lookups" / "orders.py").write_text("def find_Order_colour(key, history):\n    return unseen()\n")
     with pytest.raises(PackError, match=r"lookups/orders\.py:1"):
         load_pack(folder)
-
-
-def test_the_look_up_to_make_is_one_that_may_still_show_the_fact(folder: Path) -> None:
-    tools = "  read_paid: {effect: read, parameters: {order_id: string}}\n"
-    (folder / "tools.yaml").write_text(FILES["tools.yaml"] + tools)
-    entities = "entities:\n  Order: {key: order_id, read: read_log, fields: {paid: boolean}}\n"
-    shows = "observations:\n  read_log: [{as: Order}]\n  read_paid: [{as: Order}]\n"
-    (folder / "entities.yaml").write_text(entities + shows)
-    (folder / "lookups" / "orders.py").unlink()
-    refused = [READ, Result(0, "Error: no log today")]
-    for events, wanted in (([], "read_log"), (refused, "read_log")):
-        session = Session(load_pack(folder))
-        for event in events:
-            session.observe(event)
-        call = Call("cancel_order", {"order_id": "O1"}, turn=9)
-        session.judge(call)
-        session.observe(call)
-        missing = session.settle()[0].policies[0].missing[0]
-        assert missing.lookup == (wanted, {"order_id": "O1"})
