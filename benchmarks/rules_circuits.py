@@ -20,11 +20,11 @@ from pathlib import Path
 from rules_learning import learning
 
 from bylaw.rule import elimination
-from bylaw.rule.circuit import Circuit, WeightedRule
+from bylaw.rule.circuit import Circuit
 from bylaw.rule.formula import And, Atom, Formula, Implies, Not, Or, atoms
 from bylaw.rule.inference import Inference
 from bylaw.rule.monitors import MonitorSet
-from bylaw.rule.rule import read_rule
+from bylaw.rule.rule import Rule, read_rule
 from bylaw.rule.table import condition, table_of
 
 PEERS = {"pgmpy": "pgmpy==1.1.2", "pysdd": "pysdd==1.0.0"}
@@ -51,7 +51,7 @@ def bounded_circuit(
         face = rng.choice(faces)
         cliques.append([*face, new])
         faces += [[*face[:i], *face[i + 1 :], new] for i in range(width)]
-    made: list[WeightedRule] = []
+    made: list[Rule] = []
     for number in range(rules):
         near = [f"u{i}" for i in rng.sample(rng.choice(cliques), rng.randint(2, 4))]
         body: Formula | None = None
@@ -59,9 +59,7 @@ def bounded_circuit(
             literal: Formula = Not(Atom(name)) if rng.random() < 0.4 else Atom(name)
             body = literal if body is None else rng.choice([And, Or])(body, literal)
         assert body is not None
-        made.append(
-            WeightedRule(name=f"r{number}", formula=Implies(Atom("act"), body), weight=round(rng.uniform(0.2, 3), 3))
-        )
+        made.append(Rule(name=f"r{number}", formula=Implies(Atom("act"), body), weight=round(rng.uniform(0.2, 3), 3)))
     return Circuit(action="act", rules=tuple(made))
 
 

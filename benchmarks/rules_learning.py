@@ -92,10 +92,10 @@ def experiment(
     for seed in SEEDS:
         rng = random.Random(seed)
         train = [Example(tuple(-float(b) for b in broken), safe != (rng.random() < NOISE)) for broken, safe in taught]
-        learned = learn(train, rules, source=title)
+        learned = learn(train, rules)
         ours.append(accuracy(test, [learned.weights[name] for name in rules], learned.threshold))
         wrongs += [learned.weights[name] for name in rules[len(rules) - wrong :]]
-        other = learn(train, rules, loss="paper", source=title, seed=seed)
+        other = learn(train, rules, loss="paper", seed=seed)
         paper.append(accuracy(test, [other.weights[name] for name in rules]))
     print(
         f"learning: {title}: {len(taught)} trajectories with {NOISE:.0%} wrong labels, {len(SEEDS)} draws of noise and"

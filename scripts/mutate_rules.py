@@ -140,10 +140,10 @@ BUGS: tuple[tuple[str, str, str, str], ...] = (
         "return after, Step(broken, self.quick)",
     ),
     (
-        "a margin counts kept rules the wrong way round",
-        "rulebook.py",
-        "[(taken != BROKEN) - (left != BROKEN) for",
-        "[(left != BROKEN) - (taken != BROKEN) for",
+        "a table holds what is without the action where it is taken",
+        "table.py",
+        "rows += [keeps({**values, **self.left}), keeps(values)]",
+        "rows += [keeps(values), keeps({**values, **self.left})]",
     ),
     (
         "a new binding starts without the past",

@@ -5,9 +5,12 @@ import sys
 from pathlib import Path
 
 import click
+from rich import box
+from rich.table import Table
 from rich.text import Text
 
 from bylaw.cli.console import open_console
+from bylaw.cli.rule_logs import learn_command, risk_command
 from bylaw.engine.act import Act
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
@@ -50,13 +53,13 @@ def list_command(pack: str) -> None:
     """List the rules of a pack with their policies and predicates."""
     loaded = load_pack(pack)
     console = open_console()
-    for rule in loaded.book.rules:
-        how = "hard" if rule.hard else f"weight {rule.weight:g}"
+    for rule in loaded.book.every:
+        how = ("knowledge, " if rule.physical else "") + ("hard" if rule.hard else f"weight {rule.weight:g}")
         console.print(Text(rule.name, style="bold") + Text(f"  ({how})"))
         console.print(Text(f"  {rule.text}"))
-        policy = loaded.policies[rule.policy]
-        cited = f"{policy.citations[0]}: {policy.citations[0].text or policy.definition}" if policy.citations else ""
-        console.print(Text(f"  {cited or policy.definition}", style="italic"))
+        if policy := loaded.policies.get(rule.policy):
+            cited = next((f"{each}: {each.text or policy.definition}" for each in policy.citations), policy.definition)
+            console.print(Text(f"  {cited}", style="italic"))
         for name in atoms(rule.formula):
             predicate = loaded.book.predicates[name]
             console.print(Text(f"    {name}: {predicate.description or predicate.way}", style="dim"))
@@ -86,13 +89,37 @@ def _draw(pack: Pack, name: str) -> str:
 
         return draw_automaton(rule)
     if name in pack.book.actions:
-        from bylaw.rule.circuit import Circuit, weighted
         from bylaw.rule.circuit_drawing import draw_circuit
+        from bylaw.rule.structure import circuits
 
-        bearing = tuple(weighted(rule) for rule in pack.book.rules if name in atoms(rule.formula))
-        return draw_circuit(Circuit(action=name, rules=bearing, eps=pack.book.eps))
+        return draw_circuit(circuits(pack.book.every, (name,), eps=pack.book.eps)[name])
     known = ", ".join([*(rule.name for rule in pack.book.rules), *pack.book.actions])
     raise UsageError(f"`{name}` is neither a rule nor an action of `{pack.name}`", hint=f"known: {known}")
+
+
+@rules_command.command("clusters")
+@_pack_argument
+def clusters_command(pack: str) -> None:
+    """Group the predicates of a pack, and show which rules weigh on which action."""
+    from bylaw.rule.structure import by_clusters, circuits, cluster, rule_vagueness, vagueness
+
+    book = load_pack(pack).book
+    console = open_console()
+    states = {name: each.text for name, each in book.predicates.items() if not each.is_action}
+    actions = {name: each.text for name, each in book.predicates.items() if each.is_action}
+    found = cluster(book.every, states)
+    for number, group in enumerate(found.groups, 1):
+        console.print(Text(f"group {number}: {', '.join(group)}"))
+    table = Table("rule", "vagueness", box=box.SIMPLE, title="How alike predicates are (1: says nothing new)")
+    for name, score in rule_vagueness(book.every, vagueness(states) | vagueness(actions)).items():
+        table.add_row(name, f"{score:.2f}")
+    console.print(table)
+    table = Table(
+        "action", "its rules", "by clusters", box=box.SIMPLE, title=f"Rules in circuits, of {len(book.every)}"
+    )
+    for name, circuit in circuits(book.every, actions).items():
+        table.add_row(name, str(len(circuit.rules)), str(len(by_clusters(name, book.every, found))))
+    console.print(table)
 
 
 @rules_command.command("simulate")
@@ -135,3 +162,7 @@ def _random_act(pack: Pack, step: int, source: random.Random) -> dict[str, bool]
             drawn = bool(predicate.find(act))
         values[name] = drawn
     return values
+
+
+rules_command.add_command(learn_command)
+rules_command.add_command(risk_command)

@@ -5,6 +5,7 @@ for only where, from the states the rules are in, it changes where one of them g
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -15,12 +16,15 @@ from bylaw.engine.rules import TURNS, Predicate, Rules
 from bylaw.engine.wording import rule_words
 from bylaw.facts.value import key_of, loose, names_several
 from bylaw.policy.tool import Tool
+from bylaw.rule.circuit import Assessment, Circuit, Evidence
 from bylaw.rule.formula import atoms
+from bylaw.rule.inference import Inference
 from bylaw.rule.monitor import Family
 from bylaw.rule.monitors import MonitorSet
 from bylaw.rule.rule import Rule
 from bylaw.rule.rulebook import UNTOUCHED, rulebook
-from bylaw.trace.event import Event, Message, Result
+from bylaw.rule.table import ActValues, Table, lost, table_of
+from bylaw.trace.event import Call, Event, Message, Result
 
 Ask = Callable[[Predicate, Act], bool | None]
 """Finds the value of a predicate that the act alone does not tell; None where nobody can say."""
@@ -32,8 +36,6 @@ TOLD = frozenset(("tool", "effect", "message", "turn"))
 """Ways of predicates that the called tool and the turn so far decide."""
 HEARD = frozenset(("said", "returned"))
 """Ways that search what came before the turn: the same for all its acts."""
-DEAR = ("code", "guard", "consented")
-"""Ways that cost more than a search in a text, asked last and in this order."""
 
 
 class RuleFinding(Struct, frozen=True):
@@ -84,12 +86,21 @@ class ReadyRules:
         self.told = [(1 << place, each) for place, each in enumerate(used) if each.way in TOLD and not _asks(each)]
         self.untold = self.book.everything & ~sum(bit for bit, _ in self.told)
         rest = [(1 << place, each) for place, each in enumerate(used) if self.untold >> place & 1]
-        self.asked = sorted(rest, key=lambda each: _price(each[1]))
+        self.asked = sorted(rest, key=lambda each: each[1].price)
         """What is asked for only where it matters, cheap ones first."""
         self.has_waiting = any(rules.predicates[name].find is TURNS["without_call"] for name in named)
         """Whether some rule asks if a turn is without a call, which only its end tells."""
-        self.asks_facts = any(_asks(rules.predicates[name]) for name in named)
+        self.knowledge = {rule.name: table_of(rule.formula) for rule in rules.knowledge}
+        self.weighed = named.union(*(table.atoms for table in self.knowledge.values()))
+        """The predicates that a circuit of all rules asks for."""
+        self.asks_facts = any(_asks(rules.predicates[name]) for name in self.weighed)
         self._bits: dict[tuple[Any, ...], int] = {}
+        self._all, self._eps = rules.every, rules.eps
+
+    @cached_property
+    def circuit(self) -> Inference:
+        """All rules, ready to be weighed against a call. Its action is the call itself."""
+        return Inference(Circuit(action=THE_CALL, rules=self._all, eps=self._eps))
 
     def bits(self, act: Act) -> int:
         """The bits that the tool and the turn so far tell."""
@@ -103,16 +114,14 @@ class ReadyRules:
         return found
 
 
+THE_CALL = "the call"
+"""Under this name a circuit of all rules speaks of the call that is being weighed."""
 MEMO = 4096
 """How many kinds of acts are remembered before they are forgotten together."""
 
 
 def _asks(predicate: Predicate) -> bool:
     return predicate.find is None
-
-
-def _price(predicate: Predicate) -> int:
-    return DEAR.index(predicate.way) + 1 if predicate.way in DEAR else 0
 
 
 class Conduct:
@@ -128,6 +137,8 @@ class Conduct:
         self._turn = Turn()
         self._last = (0, 0)
         """Step and turn of the last act."""
+        self.acts: list[tuple[Act, dict[str, bool | None]]] | None = None
+        """Where somebody wants them: every act so far, with all its predicates."""
 
     def fork(self) -> "Conduct":
         """Another conduct with the same past."""
@@ -136,18 +147,26 @@ class Conduct:
         other._monitors, other._turn = self._monitors.fork(), self._turn.fork()
         other._families = [family.fork() for family in self._families] if self._families else []
         other._spelt = self._spelt.copy() if self._spelt else {}
+        other.acts = None
         return other
 
     def observe(self, step: int, event: Event) -> list[Said]:
         """Take in the next event; what the rules say of the acts it settles, its own last, where they say anything."""
-        turn = self._turn
         said: list[Said] = []
+        act = self._arrive(step, event, said)
+        if act is not None:
+            self._step(act, said)
+        return said
+
+    def _arrive(self, step: int, event: Event, said: list[Said]) -> Act | None:
+        """The act of the event, where it is one that can be stepped now; acts that it settles are stepped before."""
+        turn = self._turn
         if isinstance(event, Result) or event.by != "agent":
             if turn.number is not None:
                 self._settle(said, without_call=True)
                 turn.end()
             turn.hear(event)
-            return said
+            return None
         if event.turn != turn.number:
             self._settle(said, without_call=True)
             turn.end()
@@ -155,17 +174,48 @@ class Conduct:
         if isinstance(event, Message):
             act = turn.say(step, event)
             if turn.is_calling or not self._ready.has_waiting:
-                self._step(act, said)
-            else:
-                turn.waiting = (*turn.waiting, act)
-            return said
+                return act
+            turn.waiting = (*turn.waiting, act)
+            return None
         self._settle(said, without_call=False)
         if event.refused:
             turn.is_calling = True
-        else:
-            tool = self._ready.tools.get(event.tool)
-            self._step(turn.call(step, event, "unknown" if tool is None else tool.effect), said)
-        return said
+            return None
+        tool = self._ready.tools.get(event.tool)
+        return turn.call(step, event, "unknown" if tool is None else tool.effect)
+
+    def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
+        """What the rules together say of a call that is about to be made, by their weights; nothing moves.
+
+        None for a call that is no act of the agent.
+        """
+        ahead = self.fork()
+        act = ahead._arrive(step, call, [])
+        if act is None:
+            return None
+        ready = self._ready
+        values = {name: ahead._value(ready.predicates[name], act) for name in ready.weighed}
+        known = {name: value for name, value in values.items() if value is not None}
+        return ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known))
+
+    def _tables(self, act: Act, known: Mapping[str, bool]) -> dict[str, Table]:
+        """What each rule says of an act, over whether it is made and the predicates that nobody knows."""
+        ready = self._ready
+        left = {name: each.unmade(act) for name in ready.weighed if (each := ready.predicates[name]).is_about_act}
+        made = ActValues(THE_CALL, known, left)
+        tables = self._monitors.tables(made)
+        for family in self._families:
+            assert family.rule.for_each is not None
+            binding = binding_of(act, family.rule.for_each)
+            if binding is None:
+                # It may be about any of them.
+                tables[family.rule.name] = lost(family.rule.name, THE_CALL)
+            else:
+                elsewhere = ActValues(THE_CALL, {**known, **dict.fromkeys(ready.actions, False)}, left)
+                tables[family.rule.name] = family.table(binding, made if binding else elsewhere, elsewhere)
+        # Knowledge is about the world in which the call is made, so nothing in it changes with the call.
+        fixed = ActValues(THE_CALL, known, {})
+        return tables | {name: fixed.table(name, table.atoms, (table,)) for name, table in ready.knowledge.items()}
 
     def finish(self) -> list[Said]:
         """The conversation has ended: its last turn, and what rules were still waiting for and will not come."""
@@ -194,6 +244,9 @@ class Conduct:
         self._last = (act.step, self._turn.serial)
         ready, monitors = self._ready, self._monitors
         values: dict[str, bool | None] = {}
+        if self.acts is not None:
+            every = {name: self._value(ready.predicates[name], act) for name in ready.weighed}
+            self.acts.append((act, every))
         true = ready.bits(act)
         unknown, lost = ready.untold, 0
         while unknown and (needed := monitors.needs(true, unknown | lost) & unknown):
@@ -226,13 +279,13 @@ class Conduct:
         rule, ready = family.rule, self._ready
         assert rule.for_each is not None
         names = ready.names[rule.name]
-        binding = _binding(act, rule.for_each)
+        binding = binding_of(act, rule.for_each)
         if binding:
             self._spelt.setdefault(binding, str(act.arguments[rule.for_each]))
-        for name in sorted(names, key=lambda name: _price(ready.predicates[name])):
+        for name in sorted(names, key=lambda name: ready.predicates[name].price):
             if name in values:
                 continue
-            is_dear = _price(ready.predicates[name]) > 0
+            is_dear = ready.predicates[name].price > 0
             if not is_dear or not family.is_decided(*self._bound(names, binding, values)):
                 values[name] = self._value(ready.predicates[name], act)
         reports = family.step(*self._bound(names, binding, values))
@@ -270,7 +323,7 @@ class Conduct:
         return found[predicate.name]
 
 
-def _binding(act: Act, argument: str) -> str | None:
+def binding_of(act: Act, argument: str) -> str | None:
     """What a call is about, the same for values that a tool may take for one; empty for an act about nothing of the
     kind, None where it may be about any."""
     value: Any = act.arguments.get(argument)

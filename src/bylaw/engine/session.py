@@ -12,6 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.engine.act import Act
 from bylaw.engine.asking import AnswerPredicate, Asking
 from bylaw.engine.conduct import Conduct, RuleFinding, Said
 from bylaw.engine.fault import Fault, fault_of
@@ -24,6 +25,7 @@ from bylaw.facts.source import HindsightFacts, SeenFacts, WorldFacts
 from bylaw.facts.world import World
 from bylaw.guard import Inquiry, evaluate
 from bylaw.policy.tool import Tool
+from bylaw.rule.circuit import Assessment, Evidence
 from bylaw.trace.event import Call, Event
 
 Mode = Literal["snapshot", "hindsight", "none"]
@@ -124,6 +126,16 @@ class Session:
                 found.setdefault((each.turn, finding.rule.name, finding.binding), finding)
         return list(found.values())
 
+    def acts(self, events: Sequence[Event]) -> list[tuple[Act, dict[str, bool | None]]]:
+        """Take in the rest of a conversation: its acts, each with the values of all predicates that rules ask for."""
+        conduct = self._conduct
+        if conduct is None:
+            return []
+        conduct.acts = []
+        self.observe_all(events)
+        conduct.finish()
+        return conduct.acts
+
     def _follow(self, conduct: Conduct, step: int, event: Event) -> None:
         ahead = self._ahead
         if ahead is not None and ahead.step == step and ahead.call is event:
@@ -158,6 +170,21 @@ class Session:
             self._judged.pop()
         self._judged.append(judgement)
         return judgement
+
+    def weigh(self, call: Call, *, answers: Evidence | None = None) -> Assessment | None:
+        """How the rules together lean on a call about to be observed, by their weights; None where none can speak.
+
+        `answers` are values of predicates that nothing in the conversation decides, or their probabilities. This is
+        worked out when asked for, and not kept.
+        """
+        if self._conduct is None:
+            return None
+        last = self._judged[-1] if self._judged else None
+        if last is not None and last.made.step == self._step and last.made.call is call:
+            self._asking.record, self._asking.evidence = last.made, last.evidence
+        else:
+            self._asking.record, self._asking.evidence = self._record(call, self._step), ()
+        return self._conduct.weigh(self._step, call, answers or {})
 
     def _ask_rules(
         self, made: CallRecord, evidence: tuple[PolicyEvidence, ...]

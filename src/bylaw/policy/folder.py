@@ -15,7 +15,7 @@ from bylaw.policy.yaml import Located, YamlError, read_yaml_file
 READY = Path(__file__).parent.parent / "packs"
 """Where the packs that come with Bylaw lie."""
 
-_PARTS = ("tools", "entities", "policies", "rules")
+_PARTS = ("tools", "entities", "policies", "rules", "weights")
 
 
 class ManifestError(BylawError):
@@ -30,7 +30,7 @@ class Folder(Struct):
     root: Path
     manifest: Located
     parts: dict[str, Located]
-    """`tools`, `entities`, `policies`, `rules`: what the YAML files of that name say."""
+    """`tools`, `entities`, `policies`, `rules`, `weights`: what the YAML files of that name say."""
     guards: dict[str, str] = field(default_factory=dict[str, str])
     """File name -> text."""
     lookups: dict[str, str] = field(default_factory=dict[str, str])

@@ -134,7 +134,9 @@ _POLICY = Record(
         "unenforced": Record({"accepted_by": SCALAR, "reason": SCALAR}),
     }
 )
-_RULE = Record({"id": SCALAR, "policy": SCALAR, "formula": SCALAR, "weight": NUMBER, "hard": FLAG}, open=True)
+_RULE = Record(
+    {"id": SCALAR, "policy": SCALAR, "formula": SCALAR, "weight": NUMBER, "hard": FLAG, "physical": FLAG}, open=True
+)
 _PATTERNS = Either((SCALAR, Many(Either((SCALAR, Record({"pattern": SCALAR, "but_not": SCALAR}))))))
 _PREDICATE = Record(
     {
@@ -175,6 +177,7 @@ SHAPES: dict[str, Record] = {
     ),
     "policies": Record({"policies": Many(_POLICY)}),
     "rules": Record({"predicates": Named(_PREDICATE), "rules": Many(_RULE), "eps": NUMBER}, open=True),
+    "weights": Record({"weights": Named(NUMBER), "eps": NUMBER, "learned": _ANYTHING}),
     "cases": Record({"": Many(_CASE), "cases": Many(_CASE)}),
 }
 """By the name of the file; `cases` for every file of that folder."""

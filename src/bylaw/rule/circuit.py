@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from bylaw.errors import CircuitError
-from bylaw.rule.formula import Formula, atoms
+from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule
 
 Value = bool | float | None
@@ -22,39 +22,11 @@ Speech = Literal["silent", "against", "for", "broken", "undecided"]
 WIDTH_CAP = 12
 
 
-class WeightedRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule in a circuit."""
-
-    name: str
-    formula: Formula
-    weight: float = 1.0
-    hard: bool = False
-    """A veto: kept out of the margin, never outvoted."""
-    physical: bool = False
-    """Knowledge about predicates, not a demand on the action: hard, it rules worlds out; soft, it makes them rarer."""
-    policy: str = ""
-    sentence: str = ""
-    """The policy sentence the rule comes from."""
-
-
-def weighted(rule: Rule, *, physical: bool = False, sentence: str = "") -> WeightedRule:
-    """A pack's rule as a circuit holds it."""
-    return WeightedRule(
-        name=rule.name,
-        formula=rule.formula,
-        weight=rule.weight,
-        hard=rule.hard,
-        physical=physical,
-        policy=rule.policy,
-        sentence=sentence,
-    )
-
-
 class Circuit(msgspec.Struct, frozen=True, kw_only=True):
     """The rules that bear on one action, with the margin it must reach."""
 
     action: str
-    rules: tuple[WeightedRule, ...]
+    rules: tuple[Rule, ...]
     eps: float = 0.0
     width_cap: int = WIDTH_CAP
     """Exact inference over unknown predicates stops at this width; beyond it there is the interval only."""
@@ -86,7 +58,6 @@ class RuleState(msgspec.Struct, frozen=True, kw_only=True):
     weight: float
     hard: bool = False
     policy: str = ""
-    sentence: str = ""
     with_action: bool | None = None
     """Whether it is kept if the action is taken; None: that hangs on an unknown predicate."""
     without_action: bool | None = None

@@ -2,29 +2,22 @@
 
 from html import escape
 
-from bylaw.rule.circuit import Assessment, Circuit, Speech, WeightedRule
+from bylaw.rule.circuit import Circuit
 from bylaw.rule.formula import atoms
+from bylaw.rule.rule import Rule
 
 _ROW = 46
 _TOP = 64
 _LEFT, _MIDDLE, _RIGHT = 20, 300, 800
 _NARROW, _WIDE, _HEIGHT = 190, 410, 34
-_COLOURS: dict[Speech, str] = {
-    "silent": "#f4f6f8",
-    "against": "#fbd5d5",
-    "for": "#d4edda",
-    "broken": "#f5c6a5",
-    "undecided": "#fff3bf",
-}
 
 
-def draw_circuit(circuit: Circuit, found: Assessment | None = None) -> str:
-    """The circuit as SVG; with an assessment, rules are coloured by what they say."""
+def draw_circuit(circuit: Circuit) -> str:
+    """The circuit as SVG."""
     predicates = circuit.predicates
     rules = circuit.rules
     rows = max(len(predicates), len(rules), 1)
     width, height = _RIGHT + _NARROW + 20, _TOP + rows * _ROW + 20
-    speech: dict[str, Speech] = {state.name: state.speech for state in found.rules} if found else {}
     left = {name: _TOP + _ROW * (i + (rows - len(predicates)) / 2) for i, name in enumerate(predicates)}
     middle = [_TOP + _ROW * (i + (rows - len(rules)) / 2) for i in range(len(rules))]
     action_y = _TOP + _ROW * (rows - 1) / 2
@@ -45,14 +38,14 @@ def draw_circuit(circuit: Circuit, found: Assessment | None = None) -> str:
             thick = 3.0 if rule.hard else 0.8 + 3.0 * abs(rule.weight) / heaviest
             parts.append(_edge(_MIDDLE + _WIDE, y, _RIGHT, action_y, thick, rule.physical))
     parts += [_box(_LEFT, y, _NARROW, name, "#eef3fb") for name, y in left.items()]
-    parts += [_rule(rule, y, _COLOURS[speech.get(rule.name, "silent")]) for rule, y in zip(rules, middle, strict=True)]
+    parts += [_rule(rule, y) for rule, y in zip(rules, middle, strict=True)]
     parts.append(_box(_RIGHT, action_y, _NARROW, circuit.action, "#dfe7f5"))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _rule(rule: WeightedRule, y: float, colour: str) -> str:
+def _rule(rule: Rule, y: float) -> str:
     label = "knowledge" if rule.physical and rule.hard else "veto" if rule.hard else f"{rule.weight:.2f}"
-    box = _box(_MIDDLE, y, _WIDE, f"{rule.name}: {rule.formula}", colour, room=_WIDE - 80, hint=rule.sentence)
+    box = _box(_MIDDLE, y, _WIDE, f"{rule.name}: {rule.formula}", "#f4f6f8", room=_WIDE - 80, hint=rule.policy)
     return f'{box}<text x="{_MIDDLE + _WIDE - 8}" y="{y + 22}" text-anchor="end" font-weight="600">{label}</text>'
 
 

@@ -88,12 +88,6 @@ def personal(text: str) -> dict[str, list[str]]:
     return {kind: each for kind, each in found.items() if each}
 
 
-def matches(pattern: str) -> Callable[[HasText], bool]:
-    """Whether the pattern occurs in the text, without regard to case."""
-    search = re.compile(pattern, re.IGNORECASE).search
-    return lambda act: search(act.text) is not None
-
-
 def _finds(find: Callable[[str], Iterator[str]]) -> Callable[[HasText], bool]:
     return lambda act: next(find(act.text), None) is not None
 

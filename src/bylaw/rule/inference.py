@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from bylaw.errors import CircuitError
-from bylaw.rule.circuit import Assessment, Circuit, Evidence, RuleState, Speech, WeightedRule, answer
+from bylaw.rule.circuit import Assessment, Circuit, Evidence, RuleState, Speech, answer
 from bylaw.rule.elimination import (
     Numbers,
     Plan,
@@ -20,12 +20,12 @@ from bylaw.rule.elimination import (
     elimination_order,
     greatest,
     least,
-    multiply,
     plan,
     total,
     total_of_logs,
 )
 from bylaw.rule.reduction import Column, Reduced, WideRule, column_of, differences, lanes
+from bylaw.rule.rule import Rule
 from bylaw.rule.table import Table
 
 _SAFE_EXPONENT = 300.0
@@ -113,30 +113,6 @@ class Inference:
         margin = self._margin(soft, [each for each in knowledge if each.scope], facts)
         return None if margin is None or math.isnan(margin) else margin
 
-    def slopes(self, evidence: Evidence, *, tables: Mapping[str, Table] | None = None) -> dict[str, float] | None:
-        """How log(P(action) / P(no action)) grows with each soft rule's weight: E[kept | action] - E[kept | no action].
-
-        With all predicates known this is the rule's difference, -1, 0 or 1. None where `margin` is None.
-        """
-        facts, contradicted = self._deduced(self._read(evidence), tables)
-        reduced = [self._reduced(rule, facts, tables) for rule in self._soft]
-        soft = [(rule.weight, each) for rule, each in zip(self._soft, reduced, strict=True)]
-        knowledge = [r for rule in self._knowledge if (r := self._reduced(rule, facts, tables)).scope]
-        scopes, factors = _factors(soft, knowledge, facts)
-        order = plan(scopes, 1, self.circuit.width_cap, self._order(facts))
-        if contradicted or order is None:
-            return None
-        without, taken = eliminate(order, factors) if factors else [1.0, 1.0]
-        if not (without and taken):
-            return None
-        found: dict[str, float] = {}
-        for number, rule in enumerate(self._soft):
-            marked = list(factors)
-            marked[number] = multiply(marked[number], lanes(reduced[number]))
-            kept_without, kept_taken = eliminate(order, marked)
-            found[rule.name] = kept_taken / taken - kept_without / without
-        return found
-
     def _read(self, evidence: Evidence) -> _Facts:
         known = true = 0
         likely: dict[int, float] = {}
@@ -158,11 +134,13 @@ class Inference:
                 raise CircuitError(f"the probability of `{name}` is `{value}`", hint="give a number from 0 to 1")
         return _Facts(known, true, likely)
 
-    def _reduced(self, rule: WeightedRule, facts: _Facts, tables: Mapping[str, Table] | None) -> Reduced:
+    def _reduced(self, rule: Rule, facts: _Facts, tables: Mapping[str, Table] | None) -> Reduced:
         if tables and rule.name in tables:
             table = tables[rule.name]
             column = self._bound.get(table)
             if column is None:
+                if len(self._bound) >= _MEMO:
+                    self._bound.clear()
                 column = self._bound[table] = Column(table, self.circuit.action, self.numbers)
                 self._masks[column.mask] = None
         else:
@@ -318,7 +296,7 @@ class Inference:
         moved = {bit: size for bit, size in sorted(swing.items()) if size > 0.0}
         return dict(zip(self._names(moved), moved.values(), strict=True))
 
-    def _state(self, rule: WeightedRule, reduced: Reduced) -> RuleState:
+    def _state(self, rule: Rule, reduced: Reduced) -> RuleState:
         state = self._states.get((rule.name, reduced))
         if state is None:
             if len(self._states) >= _MEMO:
@@ -326,7 +304,7 @@ class Inference:
             state = self._states[rule.name, reduced] = self._described(rule, reduced)
         return state
 
-    def _described(self, rule: WeightedRule, reduced: Reduced) -> RuleState:
+    def _described(self, rule: Rule, reduced: Reduced) -> RuleState:
         with_action, without_action = _certain(reduced.kept_with), _certain(reduced.kept_without)
         speech: Speech
         match with_action, without_action:
@@ -346,7 +324,6 @@ class Inference:
             weight=rule.weight,
             hard=rule.hard,
             policy=rule.policy,
-            sentence=rule.sentence,
             with_action=with_action,
             without_action=without_action,
             unknown=self._names(reduced.scope),

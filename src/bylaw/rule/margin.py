@@ -6,11 +6,12 @@ from typing import BinaryIO
 import msgspec
 
 from bylaw.errors import BylawError, FormulaError
-from bylaw.rule.circuit import WIDTH_CAP, Answer, Circuit, WeightedRule
+from bylaw.rule.circuit import WIDTH_CAP, Answer, Circuit
 from bylaw.rule.formula import is_propositional
 from bylaw.rule.inference import Inference
 from bylaw.rule.lines import lines_of
 from bylaw.rule.parser import parse
+from bylaw.rule.rule import Rule
 
 
 class RuleLine(msgspec.Struct, frozen=True):
@@ -72,13 +73,13 @@ def margin_of(question: Question) -> Reply:
 def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: int) -> tuple[Inference, dict[str, str]]:
     """The circuit, its rules numbered so that equal names do no harm, and the names to answer with."""
     names = {str(number): rule.name or rule.formula for number, rule in enumerate(rules)}
-    weighted: list[WeightedRule] = []
+    weighted: list[Rule] = []
     for number, rule in enumerate(rules):
         formula = parse(rule.formula)
         if not is_propositional(formula):
             raise FormulaError(f"`{rule.formula}` speaks of other steps", hint="a margin is asked of one step")
         weighted.append(
-            WeightedRule(
+            Rule(
                 name=str(number),
                 formula=formula,
                 weight=1.0 if rule.weight is None else rule.weight,

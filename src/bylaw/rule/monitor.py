@@ -11,7 +11,7 @@ from msgspec import Struct
 from bylaw.rule.automaton import BROKEN, VERDICTS, Automaton, StateVerdict
 from bylaw.rule.program import Program, program
 from bylaw.rule.rule import Rule
-from bylaw.rule.table import Table, table_from
+from bylaw.rule.table import ActValues, Keeps, Table, lost
 
 Values = Mapping[str, bool | None]
 """What is known of the predicates at one act; None and absent are unknown."""
@@ -134,32 +134,16 @@ class Monitor:
         """Put the monitor into these states of its automaton."""
         self._walk.states = tuple(states)
 
-    def tables(self) -> tuple[Table, ...]:
-        """For each state it may be in: which values of its predicates at the next act would not break it for good.
+    def table(self, act: ActValues) -> Table:
+        """What the rule would say of an act, over an action and what is not known."""
+        return act.table(self.rule.name, self._program.names, [self._keeps(each) for each in self._walk.states or ()])
 
-        Where that could not be found out there are two tables, one for each answer; none where the monitor is lost.
-        """
-        found: list[Table] = []
-        for state in self._walk.states or ():
-            answers = (True, False) if None in self._breaks(state) else (True,)
-            found += [self._table(state, answer) for answer in answers]
-        return tuple(found)
-
-    def _breaks(self, state: int) -> set[bool | None]:
-        step = self._program.pair.rearming.step
-        names = self._program.names
-        rows = ({name: bool(row >> place & 1) for place, name in enumerate(names)} for row in range(1 << len(names)))
-        return {
-            None if (verdict := step(state, self._program.letters(row)[0])[1]) is None else verdict == BROKEN
-            for row in rows
-        }
-
-    def _table(self, state: int, unsure: bool) -> Table:
-        def permits(values: Mapping[str, bool]) -> bool:
+    def _keeps(self, state: int) -> Keeps:
+        def keeps(values: Mapping[str, bool]) -> bool | None:
             verdict = self._program.pair.rearming.step(state, self._program.letters(values)[0])[1]
-            return unsure if verdict is None else verdict != BROKEN
+            return None if verdict is None else verdict != BROKEN
 
-        return table_from(self._program.names, permits)
+        return keeps
 
 
 class Family:
@@ -203,9 +187,12 @@ class Family:
         rest = [self._others, *(each for binding, each in self._monitors.items() if binding not in values)]
         return all(met) and all(monitor.is_decided(others) for monitor in rest)
 
-    def would_break(self, binding: Hashable, values: Values) -> bool | None:
-        """Whether an act with these values would break the rule for that binding."""
-        return self._monitors.get(binding, self._others).would_break(values)
+    def table(self, binding: Hashable, act: ActValues, elsewhere: ActValues) -> Table:
+        """What the rule would say of an act on one binding, which for all others is as `elsewhere`."""
+        others = {name: monitor for name, monitor in self._monitors.items() if name != binding}
+        if any(0 in monitor.table(elsewhere).values for monitor in others.values()):
+            return lost(self.rule.name, act.action)
+        return self._monitors.get(binding, self._others).table(act)
 
     def finish(self) -> dict[Hashable, MonitorReport]:
         """The end of the episode, for every binding met."""

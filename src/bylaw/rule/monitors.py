@@ -6,8 +6,8 @@ from bylaw.rule.automaton import BROKEN, VERDICTS, StateVerdict
 from bylaw.rule.monitor import Monitor, MonitorReport, Values
 from bylaw.rule.program import program
 from bylaw.rule.rule import Rule
-from bylaw.rule.rulebook import FLAG, Margin, Rulebook, Step, rulebook
-from bylaw.rule.table import Table
+from bylaw.rule.rulebook import FLAG, Rulebook, Step, rulebook
+from bylaw.rule.table import ActValues, Keeps, Table
 
 
 class MonitorSet:
@@ -52,11 +52,6 @@ class MonitorSet:
             found |= sum(book.bits[name] for name in program(self.rules[place].formula).names)
         return found & unknown
 
-    @property
-    def is_certain(self) -> bool:
-        """Whether every rule is run by table and in one known state, as `margin` and `act` need."""
-        return not self._sets and not self._slow
-
     def mask(self, values: Values) -> tuple[int, int]:
         """The values and which are known, as the bits `step` takes; names of no rule are left out."""
         true = known = 0
@@ -78,21 +73,6 @@ class MonitorSet:
             return step
         return self._unsure_step(values, known, before, step)
 
-    def margin(self, action: str, values: int) -> Margin:
-        """How the rules lean on `action` at an act, the predicates and states being known; nothing moves."""
-        self._must_be_certain()
-        return self._book.leaning(action).act(self._book.read(self._states, values))[1][0]
-
-    def act(self, action: str, values: int) -> tuple[Margin, Step]:
-        """`margin` and `step` in one go, the predicates and states being known."""
-        if self._sets or self._slow:
-            self._must_be_certain()
-        if self._reports:
-            self._reports = {}
-        self._last = read = self._book.read(self._states, values)
-        self._states, found = self._book.leaning(action).act(read)
-        return found
-
     def verdicts(self) -> list[StateVerdict | None]:
         """What each rule said of the last act; None before the first, and where completions disagree."""
         found: list[StateVerdict | None] = [None] * len(self.rules)
@@ -104,18 +84,19 @@ class MonitorSet:
             found[place] = report.verdict
         return found
 
-    def tables(self) -> dict[str, tuple[Table, ...]]:
-        """By rule name, the tables of every state the rule may be in (see `Monitor.tables`)."""
+    def tables(self, act: ActValues) -> dict[str, Table]:
+        """By rule name, what it would say of an act (see `Monitor.table`)."""
         book = self._book
-        found = {self.rules[place].name: monitor.tables() for place, monitor in self._slow.items()}
+        found = {self.rules[place].name: monitor.table(act) for place, monitor in self._slow.items()}
         for at, place in enumerate(book.quick):
-            rows = 1 << len(book.names[at])
-            kept = [
-                bytes(mark != BROKEN for mark in book.verdicts[at][state : state + rows])
-                for state in sorted(self._possible(at))
-            ]
-            found[self.rules[place].name] = tuple(Table(book.names[at], values) for values in dict.fromkeys(kept))
+            name = self.rules[place].name
+            states = [self._keeps(at, state) for state in sorted(self._possible(at))]
+            found[name] = act.table(name, book.names[at], states)
         return found
+
+    def _keeps(self, at: int, state: int) -> Keeps:
+        names, verdicts = self._book.names[at], self._book.verdicts[at]
+        return lambda values: verdicts[state + sum(values[name] << place for place, name in enumerate(names))] != BROKEN
 
     def waiting(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Places of the rules that the end of the episode breaks now, and of those that it may break."""
@@ -142,10 +123,6 @@ class MonitorSet:
             monitor.place(state >> len(self._book.names[at]) for state in self._possible(at))
             found[place] = monitor.finish()
         return [found[place] for place in range(len(self.rules))]
-
-    def _must_be_certain(self) -> None:
-        if self._sets or self._slow:
-            raise ValueError("a rule may be in several states: take `tables` to a circuit instead")
 
     def _possible(self, at: int) -> frozenset[int]:
         return self._sets.get(at) or frozenset([self._states >> 8 * at & FLAG - 1])

@@ -19,6 +19,11 @@ Bits = int
 Place = tuple[Bits, int]
 """An act and the state of the automaton after it."""
 
+NOTHING = 1e-12
+"""A chance below this is none."""
+LONGEST = 100_000
+"""Episodes are followed for so many acts at most."""
+
 
 class Chain(Struct, frozen=True):
     """Which act follows which, and how often an episode ends instead (the rest to one)."""
@@ -66,25 +71,19 @@ def risk(rule: Rule, chain: Chain, *, steps: int = 20) -> Risk:
     """The rule's fate under the chain, read as one whole trace: what happens after it is broken does not matter."""
     product = Product(rule, chain)
     now = product.first
-    broken = sum(product.first_broken.values())
+    broken, unmet = sum(product.first_broken.values()), 0.0
     within = [broken]
-    for _ in range(steps - 1):
+    # An episode goes on with a chance that falls to nothing: each that was recorded came to an end.
+    while len(within) < steps or (sum(now.values()) > NOTHING and len(within) < LONGEST):
         later: dict[Place, float] = defaultdict(float)
         for place, chance in now.items():
             broken += chance * product.breaks[place]
+            unmet += chance * product.unmet[place]
             for after, step in product.moves[place].items():
                 later[after] += chance * step
         now = later
         within.append(broken)
-    places = list(product.moves)
-    breaks = solve(places, product.moves, [product.breaks[place] for place in places])
-    unmet = solve(places, product.moves, [product.unmet[place] for place in places])
-    start = [(number, product.first.get(place, 0.0)) for number, place in enumerate(places)]
-    return Risk(
-        tuple(within[:steps]),
-        within[0] + sum(chance * breaks[number] for number, chance in start),
-        sum(chance * unmet[number] for number, chance in start),
-    )
+    return Risk(tuple(within[:steps]), broken, unmet)
 
 
 class Product:
@@ -122,58 +121,3 @@ class Product:
             after, verdict = self._face.step(state, self._ready.letters(values)[0])
             (broken if verdict == BROKEN else kept)[act, after] = chance
         return kept, broken
-
-
-def solve(places: Sequence[Place], moves: Mapping[Place, Mapping[Place, float]], gains: Sequence[float]) -> list[float]:
-    """The least x with x = moves x + gains: what is gained on the way, in expectation, from each place.
-
-    Gaussian elimination over the places from which something can be gained; from the others it is nothing, and leaving
-    them out keeps the system regular where the chain can go round for ever.
-    """
-    numbers = {place: number for number, place in enumerate(places)}
-    gaining = {number for number, gain in enumerate(gains) if gain > 0.0}
-    before: dict[int, list[int]] = defaultdict(list)
-    for place, after in moves.items():
-        for other in after:
-            before[numbers[other]].append(numbers[place])
-    waiting = list(gaining)
-    for number in waiting:
-        for other in before[number]:
-            if other not in gaining:
-                gaining.add(other)
-                waiting.append(other)
-    order = sorted(gaining)
-    columns = {number: column for column, number in enumerate(order)}
-    rows: list[list[float]] = []
-    for number in order:
-        row = [0.0] * (len(order) + 1)
-        row[columns[number]] = 1.0
-        for other, chance in moves[places[number]].items():
-            if (column := columns.get(numbers[other])) is not None:
-                row[column] -= chance
-        row[-1] = gains[number]
-        rows.append(row)
-    answer = [0.0] * len(places)
-    for number, value in zip(order, _eliminate(rows), strict=True):
-        answer[number] = value
-    return answer
-
-
-def _eliminate(rows: list[list[float]]) -> list[float]:
-    size = len(rows)
-    for column in range(size):
-        pivot = max(range(column, size), key=lambda row: abs(rows[row][column]))
-        rows[column], rows[pivot] = rows[pivot], rows[column]
-        lead = rows[column]
-        for row in range(column + 1, size):
-            factor = rows[row][column] / lead[column]
-            if factor:
-                rows[row] = [
-                    value - factor * other if place >= column else value
-                    for place, (value, other) in enumerate(zip(rows[row], lead, strict=True))
-                ]
-    found = [0.0] * size
-    for column in range(size - 1, -1, -1):
-        rest = sum(rows[column][later] * found[later] for later in range(column + 1, size))
-        found[column] = (rows[column][-1] - rest) / rows[column][column]
-    return found

@@ -15,7 +15,9 @@ class Rule(Struct, frozen=True):
     """The id of the policy it enforces."""
     weight: float = 1.0
     hard: bool = False
-    """A veto: never outvoted by other rules."""
+    """A veto: kept out of the margin, never outvoted."""
+    physical: bool = False
+    """Knowledge about predicates, not a demand on an act: hard, it rules worlds out; soft, it makes them rarer."""
     for_each: str | None = None
     """The key of `FOR EACH key:`: one monitor runs per value of it."""
 
@@ -25,7 +27,9 @@ class Rule(Struct, frozen=True):
         return f"FOR EACH {show_name(self.for_each)}: {self.formula}" if self.for_each else str(self.formula)
 
 
-def read_rule(name: str, text: str, *, policy: str = "", weight: float = 1.0, hard: bool = False) -> Rule:
+def read_rule(
+    name: str, text: str, *, policy: str = "", weight: float = 1.0, hard: bool = False, physical: bool = False
+) -> Rule:
     """The rule a text stands for; `FormulaError` with its column otherwise."""
     key, formula = parse_rule(text)
-    return Rule(name, formula, policy=policy, weight=weight, hard=hard, for_each=key)
+    return Rule(name, formula, policy=policy, weight=weight, hard=hard, physical=physical, for_each=key)

@@ -5,24 +5,15 @@ and, below it, room for the values of its own predicates. One look-up per few pr
 rules at once; the byte is then the place where the rule's flat table is read.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import repeat
-from math import tanh
 from operator import getitem
-from typing import cast
 
 from msgspec import Struct
 
 from bylaw.rule.automaton import BROKEN, Table
 from bylaw.rule.program import Flat, Program, program
 from bylaw.rule.rule import Rule
-
-_entry = cast("Callable[[Sequence[int], int], int]", getitem)
-
-UNIT = 1 << 60
-"""Margins are summed in whole numbers of this fraction, so that they ride along with the states."""
-_HALF_UNIT = 0.5 / UNIT
 
 FLAG = 128
 """The bit of a rule's byte that says it was broken just now."""
@@ -52,16 +43,6 @@ class Step(Struct, frozen=True, gc=False):
             found.append(self.order[low.bit_length() - 1 >> 3])
             flags ^= low
         return tuple(sorted(found))
-
-
-class Margin(Struct, frozen=True, gc=False):
-    """How the rules lean on an action, everything being known; hard rules stay out of the margin."""
-
-    margin: float
-    veto: tuple[int, ...] = ()
-    """Hard rules broken only with the action."""
-    conflict: tuple[int, ...] = ()
-    """Hard rules broken with it and without it."""
 
 
 UNTOUCHED = Step()
@@ -97,7 +78,6 @@ class Rulebook:
         self._width, self._gather = self._gathering()
         self._moves: dict[int, tuple[int, Step]] = {}
         """What was found for what was read: episodes repeat themselves, and one look-up then does for all rules."""
-        self._leanings: dict[str, Leaning] = {}
 
     def read(self, states: int, values: int) -> int:
         """Where each rule's table is to be read, for these states and values: one byte per rule."""
@@ -148,13 +128,6 @@ class Rulebook:
                     found |= bit
         return found
 
-    def leaning(self, action: str) -> "Leaning":
-        """What the rules say of one action."""
-        leaning = self._leanings.get(action)
-        if leaning is None:
-            leaning = self._leanings[action] = Leaning(action, self)
-        return leaning
-
     def _gathering(self) -> tuple[int, list[list[int]]]:
         """For each few predicates and each value of theirs: one byte per rule, with its bits for them."""
         numbers = {name: number for number, name in enumerate(self.predicates)}
@@ -176,53 +149,6 @@ class Rulebook:
         return width, chunks
 
 
-class Leaning:
-    """For one action: by rule, state and letter, what changes if only the action is taken away."""
-
-    def __init__(self, action: str, book: Rulebook) -> None:
-        rules = [book.rules[place] for place in book.quick]
-        both = {
-            at: _both_ways(book.verdicts[at], 1 << names.index(action) if action in names else 0)
-            for at, names in enumerate(book.names)
-            if action in names or rules[at].hard
-        }
-        self._tables = [
-            tuple(
-                (after << 8 * at) + (_fixed(rules[at].weight * gain) << 8 * len(rules))
-                for after, gain in zip(table, _gains(both.get(at)) if not rules[at].hard else repeat(0), strict=False)
-            )
-            for at, table in enumerate(book.tables)
-        ]
-        """Each rule's next state in its own byte, and above all bytes its part of the margin: one sum gives both."""
-        self._hard = [(at, book.quick[at], both[at]) for at in both if rules[at].hard]
-        self._book = book
-        self._shift = 8 * len(rules)
-        self._low = (1 << self._shift) - 1
-        self._acts: dict[int, tuple[int, tuple[Margin, Step]]] = {}
-
-    def act(self, read: int) -> tuple[int, tuple[Margin, Step]]:
-        """The states after what was read, the margin, and which rules it broke."""
-        found = self._acts.get(read)
-        if found is None:
-            if len(self._acts) >= MEMO:
-                self._acts.clear()
-            found = self._acts[read] = self._look_up(read.to_bytes(len(self._tables), "little"))
-        return found
-
-    def _look_up(self, places: bytes) -> tuple[int, tuple[Margin, Step]]:
-        total = sum(map(_entry, self._tables, places))
-        after = total & self._low
-        broken = after & self._book.flags
-        step = Step(broken, self._book.quick) if broken else UNTOUCHED
-        margin = tanh((total >> self._shift) * _HALF_UNIT)
-        if not self._hard:
-            return after ^ broken, (Margin(margin), step)
-        spoken = [(number, *both[places[at]]) for at, number, both in self._hard]
-        veto = tuple(number for number, taken, left in spoken if taken == BROKEN != left)
-        conflict = tuple(number for number, taken, left in spoken if taken == BROKEN == left)
-        return after ^ broken, (Margin(margin, veto, conflict), step)
-
-
 @lru_cache(maxsize=64)
 def _book(rules: tuple[Rule, ...]) -> Rulebook:
     return Rulebook(rules)
@@ -231,20 +157,6 @@ def _book(rules: tuple[Rule, ...]) -> Rulebook:
 def rulebook(rules: Iterable[Rule]) -> Rulebook:
     """The book of these rules, made once."""
     return _book(tuple(rules))
-
-
-def _both_ways(verdicts: bytes, bit: int) -> list[tuple[int, int]]:
-    """By place, the verdict with the action taken and with it left."""
-    return [(verdicts[place | bit], verdicts[place & ~bit]) for place in range(len(verdicts))]
-
-
-def _gains(both: list[tuple[int, int]] | None) -> Iterable[int]:
-    """By place, whether the rule speaks for the action (1), against it (-1) or not at all."""
-    return repeat(0) if both is None else [(taken != BROKEN) - (left != BROKEN) for taken, left in both]
-
-
-def _fixed(weight: float) -> int:
-    return round(weight * UNIT)
 
 
 def _ends(ready: Program) -> frozenset[int]:

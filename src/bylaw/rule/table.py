@@ -1,7 +1,7 @@
 """Truth tables: what a rule says of one act, as a boolean function of the predicates it mentions.
 
-A propositional rule has one table. A temporal rule has one per monitor state: whether the letter at hand leads anywhere
-but to a permanently violated state. Circuits see tables only, so that both kinds mix.
+A propositional rule has one table. A temporal rule has one at each act: whether what holds there leads anywhere but to
+a permanently violated state. Circuits see tables only, so that both kinds mix.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +13,9 @@ from bylaw.errors import FormulaError
 from bylaw.rule.formula import Always, And, Atom, Constant, Formula, Implies, Not, Or, Xor, atoms
 
 MOST_ATOMS = 16
+
+Keeps = Callable[[Mapping[str, bool]], bool | None]
+"""Whether an act with these values leaves a rule unbroken, from one state of its monitor; None: not known."""
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -93,16 +96,6 @@ def _joined(kind: type[And] | type[Or], left: Formula, right: Formula, *, absorb
     return kind(left, right)
 
 
-def table_from(names: Sequence[str], permits: Callable[[Mapping[str, bool]], bool]) -> Table:
-    """The table of any function of the predicates `names`, such as "this letter does not break the rule for good"."""
-    _limit(names)
-    letters = range(1 << len(names))
-    return Table(
-        tuple(names),
-        bytes(bool(permits({name: bool(i >> j & 1) for j, name in enumerate(names)})) for i in letters),
-    )
-
-
 def choose(name: str, tables: Sequence[Table]) -> Table:
     """The table of a rule whose monitor may be in any of several states, chosen among by predicates of its own.
 
@@ -126,9 +119,31 @@ def lost(name: str, action: str) -> Table:
     return Table((action, f"{name}@0", f"{name}@1"), bytes((0, 0, 1, 0, 0, 1, 1, 1)))
 
 
-def by_states(found: Mapping[str, Sequence[Table]], action: str) -> dict[str, Table]:
-    """One table per rule, from those of the states its monitor may be in, as `MonitorSet.tables` gives them."""
-    return {name: choose(name, tables) if tables else lost(name, action) for name, tables in found.items()}
+class ActValues(msgspec.Struct, frozen=True):
+    """What is known of an act's predicates if an action is taken, and what differs if it is not."""
+
+    action: str
+    taken: Mapping[str, bool]
+    left: Mapping[str, bool]
+
+    def table(self, name: str, names: Sequence[str], states: Sequence[Keeps]) -> Table:
+        """The table of a rule over the action and those of its predicates `names` that are not known.
+
+        `states` holds, for each state that its monitor may be in, what says whether an act leaves the rule unbroken.
+        """
+        open = tuple(each for each in names if each not in self.taken)
+        if not states or len(open) + len(states).bit_length() + 1 >= MOST_ATOMS:
+            return lost(name, self.action)
+        found: dict[Table, None] = {}
+        for keeps in states:
+            rows: list[bool | None] = []
+            for completion in range(1 << len(open)):
+                values = {**self.taken, **{each: bool(completion >> place & 1) for place, each in enumerate(open)}}
+                rows += [keeps({**values, **self.left}), keeps(values)]
+            for unsure in (True, False) if None in rows else (True,):
+                kept = bytes(unsure if row is None else row for row in rows)
+                found[Table((self.action, *open), kept)] = None
+        return choose(name, list(found))
 
 
 def _limit(names: Sequence[str]) -> None:

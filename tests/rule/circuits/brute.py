@@ -5,8 +5,9 @@ import math
 import random
 from collections.abc import Mapping
 
-from bylaw.rule.circuit import Circuit, WeightedRule
+from bylaw.rule.circuit import Circuit
 from bylaw.rule.formula import And, Atom, Constant, Formula, Implies, Not, Or, Xor, atoms
+from bylaw.rule.rule import Rule
 
 
 def holds(formula: Formula, world: Mapping[str, bool]) -> bool:
@@ -67,7 +68,7 @@ def interval(circuit: Circuit, evidence) -> tuple[float, float]:
     return min(margins), max(margins)
 
 
-def cases(circuit: Circuit, rule: WeightedRule, evidence) -> set[tuple[bool, bool]]:
+def cases(circuit: Circuit, rule: Rule, evidence) -> set[tuple[bool, bool]]:
     return {
         (holds(rule.formula, {**world, circuit.action: True}), holds(rule.formula, {**world, circuit.action: False}))
         for world, _ in worlds(circuit, evidence)
@@ -92,7 +93,7 @@ def random_circuit(rng: random.Random, *, predicates: int = 7, rules: int = 6) -
         near = rng.sample(states, min(len(states), rng.randint(1, 4)))
         formula = random_formula(rng, near if physical else [*near, "act", "act"], rng.randint(1, 5))
         made.append(
-            WeightedRule(
+            Rule(
                 name=f"r{number}",
                 formula=formula,
                 weight=rng.choice([0.0, 1.0, rng.uniform(-1, 4), rng.uniform(0, 8)]),

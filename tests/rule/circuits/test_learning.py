@@ -7,29 +7,23 @@ from functools import partial
 import pytest
 
 from bylaw.errors import CircuitError
-from bylaw.rule.calibration import calibration_curve, calibration_error, fitted, line_for, p_safe
-from bylaw.rule.circuit import Circuit, WeightedRule
-from bylaw.rule.inference import Inference
 from bylaw.rule.learning import (
     Batch,
     Example,
     accuracy,
-    applied,
-    dump_weights,
-    examples_of,
+    descend,
     learn,
-    load_weights,
-    pseudo_samples,
+    minimise,
+    threshold_for,
+    threshold_of,
     worst,
+    z,
 )
-from bylaw.rule.parser import parse
 
 
 def random_examples(rng: random.Random, count: int, size: int) -> list[Example]:
     return [
-        Example(
-            tuple(float(rng.choice([-1, 0, 0, 1])) for _ in range(size)), rng.random() < 0.5, rng.choice([0.0, 0.3])
-        )
+        Example(tuple(float(rng.choice([-1, 0, 0, 0.5, 1])) for _ in range(size)), rng.random() < 0.5)
         for _ in range(count)
     ]
 
@@ -70,17 +64,17 @@ def test_the_minimum_is_stationary_and_weights_are_never_negative():
     learned = learn(examples, list("abcdef"), l2=0.01)
     theta = list(learned.weights.values())
     _, gradient, by_threshold = Batch(examples).hinge(theta, learned.threshold, 0.01)
-    assert abs(by_threshold) < 1e-6
+    assert abs(by_threshold) < 1e-5
     for weight, each in zip(theta, gradient, strict=True):
         assert weight >= 0
-        assert abs(each) < 1e-6 if weight > 0 else each > -1e-6
+        assert abs(each) < 1e-5 if weight > 0 else each > -1e-5
 
 
-def test_scipy_finds_the_same_minimum():
+def test_scipy_and_our_own_descent_find_the_same_minimum():
     pytest.importorskip("scipy")
-    examples = random_examples(random.Random(3), 200, 6)
-    own, other = (learn(examples, list("abcdef"), l2=0.01, solver=solver) for solver in ("own", "scipy"))
-    assert own.objective == pytest.approx(other.objective, abs=1e-8)
+    batch = Batch(random_examples(random.Random(3), 200, 6))
+    found = [batch.hinge(*solve(batch, 6, 0.01), 0.01)[0] for solve in (minimise, descend)]
+    assert found[0] == pytest.approx(found[1], abs=1e-8)
 
 
 def test_weight_zero_minimises_the_papers_loss_and_prohibitions_never_give_a_positive_margin():
@@ -125,38 +119,6 @@ def test_a_rule_no_example_speaks_of_keeps_a_weight_that_denies():
     assert -learned.weights["unseen"] < learned.threshold
 
 
-def test_pseudo_labels_give_weights_that_agree_with_the_rules():
-    circuit = Circuit(
-        action="act",
-        rules=tuple(
-            WeightedRule(name=f"r{i}", formula=parse(text))
-            for i, text in enumerate(["act IMPLIES a", "act IMPLIES (b OR c)"])
-        ),
-    )
-    samples = pseudo_samples(circuit, 300, seed=1)
-    examples = examples_of(Inference(circuit), samples)
-    learned = learn(examples, ["r0", "r1"], action="act", source="pseudo-labels")
-    better = Inference(applied(circuit, learned))
-    assert all(better.assess(world).safe == safe for world, safe in samples)
-
-
-def test_unknown_predicates_are_summed_out_into_examples():
-    circuit = Circuit(action="act", rules=(WeightedRule(name="r", formula=parse("act IMPLIES a"), weight=2.0),))
-    (known,) = examples_of(Inference(circuit), [({"a": False}, False)])
-    assert known == Example((-1.0,), False, 0.0)
-    (unknown,) = examples_of(Inference(circuit), [({"a": 0.5}, False)])
-    assert -1.0 < unknown.differences[0] < 0.0
-    assert unknown.offset + 2.0 * unknown.differences[0] == pytest.approx(math.log((1 + math.exp(-2)) / 2))
-
-
-def test_weights_are_kept_as_yaml_with_what_they_were_learned_from():
-    learned = learn([Example((-1.0,), False), Example((0.0,), True)], ["r"], action="act", source="two acts")
-    assert load_weights(dump_weights([learned])) == [learned]
-    assert learned.examples == 2
-    with pytest.raises(CircuitError):
-        load_weights("nonsense")
-
-
 def test_a_trajectory_is_as_bad_as_its_worst_act_rule_by_rule():
     assert worst([(0, -1, 0), (1, 0, 0)]) == (0, -1, 0)
 
@@ -166,36 +128,17 @@ def test_examples_must_fit_the_rules():
         learn([Example((1.0,), True)], ["a", "b"])
 
 
-def test_line_for_holds_up_no_more_safe_acts_than_wanted():
+def test_a_threshold_for_false_alarms_holds_up_no_more_safe_acts_than_wanted():
     rng = random.Random(6)
-    safe = [rng.random() < 0.7 for _ in range(500)]
-    margins = [round(rng.gauss(0.2 if each else -0.3, 0.3), 2) for each in safe]
+    examples = [
+        Example((rng.choice([-1.0, 0.0]), rng.choice([-1.0, 0.0, 0.5])), rng.random() < 0.7) for _ in range(500)
+    ]
+    weights = [0.7, 1.9]
+    passing = sorted(z(each, weights) for each in examples if each.safe)
     for wanted in (0.0, 0.01, 0.05, 0.2):
-        line = line_for(margins, safe, wanted)
-        assert line.false_positive_rate <= wanted
-        stricter = min((m for m, s in zip(margins, safe, strict=True) if s and m > line.eps), default=None)
+        threshold = threshold_for(examples, weights, wanted)
+        assert sum(each < threshold for each in passing) / len(passing) <= wanted
+        stricter = next((each for each in passing if each > threshold), None)
         if stricter is not None:
-            denied = sum(m < stricter for m, s in zip(margins, safe, strict=True) if s) / sum(safe)
-            assert denied > wanted
-
-
-def test_calibrated_probabilities_have_no_calibration_error():
-    probabilities = [0.25] * 100 + [0.75] * 100
-    safe = ([True] + [False] * 3) * 25 + ([True] * 3 + [False]) * 25
-    curve = calibration_curve(probabilities, safe)
-    assert [each.count for each in curve] == [100, 100]
-    assert calibration_error(curve) == pytest.approx(0.0)
-    assert calibration_error(calibration_curve([0.75] * 4, [False] * 4)) == pytest.approx(0.75)
-    assert p_safe(1.0, 1.0) == 0.5
-
-
-def test_fitting_makes_probabilities_mean_what_they_say():
-    rng = random.Random(9)
-    scores = [rng.choice([-2.0, -1.0, 0.0, 0.5]) for _ in range(4000)]
-    safe = [rng.random() < p_safe(z, -0.6, scale=2.5) for z in scores]
-    scale, threshold = fitted(scores, safe)
-    assert scale == pytest.approx(2.5, rel=0.15)
-    assert threshold == pytest.approx(-0.6, abs=0.1)
-    raw = calibration_error(calibration_curve([p_safe(z, 0.0) for z in scores], safe))
-    better = calibration_error(calibration_curve([p_safe(z, threshold, scale=scale) for z in scores], safe))
-    assert better < 0.03 < raw
+            assert sum(each < stricter for each in passing) / len(passing) > wanted
+    assert threshold_of(math.tanh(0.3)) == pytest.approx(0.6)

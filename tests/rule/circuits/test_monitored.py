@@ -1,14 +1,17 @@
-"""Temporal rules in a circuit: tables of monitor states, against the rule set's own margins."""
+"""Temporal rules in a circuit: what they say of an act, against their monitors one by one."""
 
+import itertools
+import math
 import random
 
 import pytest
 
-from bylaw.rule.circuit import Circuit, weighted
+from bylaw.rule.circuit import Circuit
 from bylaw.rule.inference import Inference
+from bylaw.rule.monitor import Monitor
 from bylaw.rule.monitors import MonitorSet
 from bylaw.rule.rule import read_rule
-from bylaw.rule.table import Table, by_states, choose, lost
+from bylaw.rule.table import ActValues, Table, choose, lost
 
 TEXTS = [
     "ALWAYS (pay IMPLIES ONCE confirmed)",
@@ -25,46 +28,89 @@ def rules(hard=()):
     return [read_rule(f"r{i}", text, weight=0.5 + i, hard=i in hard) for i, text in enumerate(TEXTS)]
 
 
-def test_a_circuit_with_the_tables_of_the_monitors_states_agrees_with_the_rule_set():
+def margin(own, monitors, taken, left) -> float:
+    """tanh(z / 2), z being what each soft rule gains by the action."""
+    z = sum(
+        rule.weight * (int(not monitor.would_break(taken)) - int(not monitor.would_break(left)))
+        for rule, monitor in zip(own, monitors, strict=True)
+        if not rule.hard
+    )
+    return math.tanh(z / 2)
+
+
+def test_a_margin_is_that_of_the_same_act_with_only_the_action_changed():
     rng = random.Random(1)
     for hard in ((), (0, 5)):
         own = rules(hard)
-        watched = MonitorSet(own)
-        inference = Inference(Circuit(action="pay", rules=tuple(weighted(rule) for rule in own)))
+        watched, each = MonitorSet(own), [Monitor(rule) for rule in own]
+        inference = Inference(Circuit(action="the call", rules=tuple(own)))
         for _ in range(200):
             values = {name: rng.random() < 0.4 for name in watched.predicates}
-            true, _ = watched.mask(values)
-            found = inference.assess(values, tables=by_states(watched.tables(), "pay"))
-            quick = watched.margin("pay", true)
-            assert found.margin == pytest.approx(quick.margin, abs=1e-12)
-            assert set(found.veto) == {own[place].name for place in quick.veto}
-            assert set(found.conflict) == {own[place].name for place in quick.conflict}
-            watched.step(true)
+            taken, left = {**values, "pay": True}, {**values, "pay": False}
+            found = inference.assess(taken, tables=watched.tables(ActValues("the call", taken, {"pay": False})))
+            assert found.margin == pytest.approx(margin(own, each, taken, left), abs=1e-12)
+            broken = [(m.rule.name, m.would_break(left)) for m in each if m.rule.hard and m.would_break(taken)]
+            assert set(found.veto) == {name for name, both in broken if not both}
+            assert set(found.conflict) == {name for name, both in broken if both}
+            watched.step(*watched.mask(values))
+            for monitor in each:
+                monitor.step(values)
 
 
-def test_an_unknown_past_widens_the_interval_and_every_past_lies_in_it():
+def test_the_interval_is_that_of_all_completions_of_what_is_unknown_now_and_was_unknown_before():
     rng = random.Random(2)
     own = rules()
-    inference = Inference(Circuit(action="pay", rules=tuple(weighted(rule) for rule in own)))
-    for _ in range(40):
-        doubtful, sure = MonitorSet(own), MonitorSet(own)
-        for _ in range(3):
-            values = {name: rng.random() < 0.4 for name in sure.predicates}
-            hidden = {name: None if rng.random() < 0.3 else value for name, value in values.items()}
-            sure.step(sure.mask(values)[0])
-            doubtful.step(*doubtful.mask(hidden))
-        now = {name: rng.random() < 0.4 for name in sure.predicates}
-        wide = inference.assess(now, tables=by_states(doubtful.tables(), "pay"))
-        narrow = inference.assess(now, tables=by_states(sure.tables(), "pay"))
-        assert wide.interval[0] - 1e-12 <= narrow.margin <= wide.interval[1] + 1e-12
+    inference = Inference(Circuit(action="the call", rules=tuple(own)))
+    names = MonitorSet(own).predicates
+    met = 0
+    for _ in range(60):
+        past = [{name: rng.random() < 0.4 for name in names} for _ in range(2)]
+        now = {name: rng.random() < 0.4 for name in names} | {"pay": True}
+        hidden = [(place, name) for place in range(3) for name in names if name != "pay" and rng.random() < 0.12]
+        seen = [{name: v for name, v in step.items() if (i, name) not in hidden} for i, step in enumerate([*past, now])]
+        doubtful = MonitorSet(own)
+        for step in seen[:2]:
+            doubtful.step(*doubtful.mask(step))
+        found = inference.assess(seen[2], tables=doubtful.tables(ActValues("the call", seen[2], {"pay": False})))
+        margins = []
+        for values in itertools.product((False, True), repeat=len(hidden)):
+            steps = [dict(step) for step in (*past, now)]
+            for (place, name), value in zip(hidden, values, strict=True):
+                steps[place][name] = value
+            monitors = [Monitor(rule) for rule in own]
+            for step in steps[:2]:
+                for monitor in monitors:
+                    monitor.step(step)
+            margins.append(margin(own, monitors, steps[2], {**steps[2], "pay": False}))
+        assert found.interval[0] <= min(margins) + 1e-12
+        assert found.interval[1] >= max(margins) - 1e-12
+        if not any(place < 2 for place, _ in hidden):
+            met += 1
+            assert found.interval == pytest.approx((min(margins), max(margins)), abs=1e-12)
+    assert met > 5
 
 
 def test_a_lost_monitor_says_nothing_and_settles_nothing():
-    (rule,) = [read_rule("r", "ALWAYS (pay IMPLIES ONCE confirmed)", weight=2.0)]
-    inference = Inference(Circuit(action="pay", rules=(weighted(rule),)))
+    rule = read_rule("r", "ALWAYS (pay IMPLIES ONCE confirmed)", weight=2.0)
+    inference = Inference(Circuit(action="pay", rules=(rule,)))
     found = inference.assess({"confirmed": True}, tables={"r": lost("r", "pay")})
     assert found.decision == "ask"
     assert found.interval[0] == -found.interval[1]
+
+
+def test_a_rule_of_many_predicates_is_weighed_where_few_of_them_are_unknown():
+    wide = read_rule("r", f"ALWAYS (pay IMPLIES ONCE ({' OR '.join(f'p{i}' for i in range(20))}))", weight=2.0)
+    inference = Inference(Circuit(action="the call", rules=(wide,)))
+    known = {f"p{i}": False for i in range(20)} | {"pay": True}
+
+    def decided(values):
+        monitors = MonitorSet([wide])
+        return inference.assess(values, tables=monitors.tables(ActValues("the call", values, {"pay": False}))).decision
+
+    assert decided(known) == "deny"
+    assert decided(known | {"p3": True}) == "allow"
+    assert decided({name: value for name, value in known.items() if name != "p3"}) == "ask"
+    assert decided({"pay": True}) == "ask"
 
 
 def test_choosing_among_equal_tables_adds_no_predicate():

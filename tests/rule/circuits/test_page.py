@@ -15,7 +15,10 @@ PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "circuits.md").read_t
 def test_the_pages_python_runs(capsys):
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     exec(compile(code, "circuits.md", "exec"), {})
-    assert capsys.readouterr().out.startswith("ask ")
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"ask 0\.\d+ \(-0\.76159\d+, 0\.0\) manager", first)
+    assert 0.4 < float(second) < 0.5
+    assert third == "allow"
 
 
 def test_the_pages_line_gives_the_pages_answer():

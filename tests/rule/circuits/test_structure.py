@@ -4,16 +4,15 @@ import random
 
 import pytest
 
-from bylaw.rule.circuit import WeightedRule
 from bylaw.rule.embedding import HashedNgrams, similarity
 from bylaw.rule.parser import parse
-from bylaw.rule.predicate import CircuitPredicate
+from bylaw.rule.rule import Rule
 from bylaw.rule.spectral import eigenpairs, spectral_clusters
-from bylaw.rule.structure import by_relevance, circuits, cluster, compare, rule_vagueness, vagueness
+from bylaw.rule.structure import by_clusters, by_relevance, circuits, cluster, rule_vagueness, vagueness
 
 
-def rule(text: str, **more) -> WeightedRule:
-    return WeightedRule(name=text, formula=parse(text), **more)
+def rule(text: str, **more) -> Rule:
+    return Rule(name=text, formula=parse(text), **more)
 
 
 RULES = [
@@ -24,10 +23,8 @@ RULES = [
     rule("private IMPLIES red", physical=True, hard=True),
     rule("secret IMPLIES private", physical=True, hard=True),
 ]
-PREDICATES = [
-    *(CircuitPredicate(name=name, kind="action") for name in ("delete", "buy")),
-    *(CircuitPredicate(name=name) for name in ("authorised", "red", "private", "secret", "funded", "shown")),
-]
+ACTIONS = ("delete", "buy")
+STATES = {name: name for name in ("authorised", "red", "private", "secret", "funded", "shown")}
 
 
 def test_a_circuit_by_relevance_has_the_actions_rules_and_the_knowledge_they_lead_to():
@@ -35,32 +32,31 @@ def test_a_circuit_by_relevance_has_the_actions_rules_and_the_knowledge_they_lea
     assert by_relevance("buy", RULES) == [RULES[2], RULES[3]]
 
 
-def test_eps_is_per_pack_and_per_action():
-    made = circuits(RULES, PREDICATES, eps=0.1, eps_of={"buy": 0.4})
-    assert (made["delete"].eps, made["buy"].eps) == (0.1, 0.4)
+def test_there_is_a_circuit_for_every_action():
+    made = circuits(RULES, ACTIONS, eps=0.1)
+    assert {name: (len(each.rules), each.eps) for name, each in made.items()} == {"delete": (4, 0.1), "buy": (2, 0.1)}
 
 
 def test_algorithm_3_takes_whole_clusters_and_merges_those_with_co_occurring_predicates():
-    made = circuits(RULES, PREDICATES, structure="paper", count=3)
-    assert {r.name for r in made["buy"].rules} == {RULES[2].name, RULES[3].name}
-    assert RULES[4] in made["delete"].rules
+    found = cluster(RULES, STATES, count=3)
+    assert by_clusters("buy", RULES, found) == RULES[2:4]
+    assert RULES[4] in by_clusters("delete", RULES, found)
     bridge = [*RULES, rule("log IMPLIES (authorised OR red OR funded)")]
-    made = circuits(bridge, PREDICATES, structure="paper")
-    assert len(made["buy"].rules) == len(bridge), "one bridging rule and every circuit swallows every rule"
-    assert {each.action: (each.relevance, each.paper) for each in compare(bridge, PREDICATES)} == {
-        "delete": (4, 7),
-        "buy": (2, 7),
-    }
+    found = cluster(bridge, STATES)
+    assert [len(by_clusters(action, bridge, found)) for action in ACTIONS] == [7, 7], (
+        "one bridging rule and every circuit swallows every rule"
+    )
+    assert [len(by_relevance(action, bridge)) for action in ACTIONS] == [4, 2]
 
 
 def test_a_rule_without_state_predicates_is_lost_by_algorithm_3_and_kept_by_relevance():
     rules = [*RULES, rule("NOT (delete AND buy)")]
-    assert rules[-1] not in circuits(rules, PREDICATES, structure="paper")["buy"].rules
-    assert rules[-1] in circuits(rules, PREDICATES)["buy"].rules
+    assert rules[-1] not in by_clusters("buy", rules, cluster(rules, STATES))
+    assert rules[-1] in by_relevance("buy", rules)
 
 
 def test_clusters_follow_the_parts_of_a_graph():
-    found = cluster(RULES, PREDICATES, count=None, threshold=1.1)
+    found = cluster(RULES, STATES, count=None, threshold=1.1)
     assert found.labels["funded"] == found.labels["shown"]
     assert found.labels["red"] == found.labels["private"]
     assert found.labels["red"] != found.labels["funded"]
@@ -92,14 +88,17 @@ def test_eigenpairs_satisfy_their_equation():
             assert sum(m * v for m, v in zip(row, vector, strict=True)) == pytest.approx(value * x, abs=1e-9)
 
 
-def test_vagueness_is_the_mean_likeness_to_the_nearest_of_the_same_kind():
-    vectors = {"a": [1.0, 0.0], "b": [1.0, 0.0], "c": [0.0, 1.0], "d": [1.0, 0.0]}
-    predicates = [CircuitPredicate(name=n) for n in "abc"] + [CircuitPredicate(name="d", kind="action")]
-    scores = vagueness(predicates, nearest=1, embed=lambda texts: [vectors[text.strip()] for text in texts])
-    assert scores == {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0}
+def test_vagueness_is_the_mean_likeness_to_the_nearest():
+    vectors = {"a": [1.0, 0.0], "b": [1.0, 0.0], "c": [0.0, 1.0]}
+
+    def embed(texts):
+        return [vectors[text] for text in texts]
+
+    scores = vagueness({name: name for name in vectors}, nearest=1, embed=embed)
+    assert scores == {"a": 1.0, "b": 1.0, "c": 0.0}
     assert rule_vagueness([rule("a AND c")], scores) == {"a AND c": 1.0}
-    scores = vagueness(predicates, nearest=2, embed=lambda texts: [vectors[text.strip()] for text in texts])
-    assert scores["a"] == 0.5
+    assert vagueness({name: name for name in vectors}, nearest=2, embed=embed)["a"] == 0.5
+    assert vagueness({"a": "a"}, embed=embed) == {"a": 0.0}
 
 
 def test_offline_embeddings_know_spelling():

@@ -8,9 +8,9 @@ from bylaw.errors import FormulaError
 from bylaw.rule.risk import Chain, learn_chain, risk
 from bylaw.rule.rule import Rule, read_rule
 from bylaw.rule.semantics import holds
-from bylaw.rule.storm import has_storm, prism_program, risk_by_storm
 
 from .formulas import random_formula, random_trace
+from .storm import has_storm, prism_program, risk_by_storm
 
 
 def test_a_coin_that_breaks_a_rule_with_a_tenth_at_each_act() -> None:

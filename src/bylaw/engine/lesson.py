@@ -1,0 +1,135 @@
+"""What recorded conversations teach about a pack's rules: labelled calls for their weights, episodes for their risk."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+
+from bylaw.engine.act import Act
+from bylaw.engine.conduct import binding_of
+from bylaw.engine.finished import verdicts
+from bylaw.engine.pack import Pack
+from bylaw.engine.session import Session
+from bylaw.errors import UsageError
+from bylaw.rule.circuit import Speech
+from bylaw.rule.formula import atoms
+from bylaw.rule.learning import Example, worst
+from bylaw.rule.rule import Rule
+from bylaw.trace.event import Call
+from bylaw.trace.trajectory import Trajectory
+
+LEANS: dict[Speech, float] = {"against": -1.0, "for": 1.0}
+Acts = Sequence[tuple[Act, dict[str, bool | None]]]
+
+
+class Label(Struct, frozen=True, forbid_unknown_fields=True):
+    """A person's word on a call, or, without a step, on a whole conversation."""
+
+    trajectory: str
+    safe: bool
+    step: int | None = None
+
+
+def read_labels(path: Path) -> dict[str, list[Label]]:
+    """Labels by conversation, from lines of JSON."""
+    found: dict[str, list[Label]] = {}
+    decoder = msgspec.json.Decoder(Label)
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise UsageError(f"cannot read the labels: {why}", place=str(path)) from None
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                label = decoder.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                hint = 'write lines like {"trajectory": "sam", "step": 1, "safe": false}'
+                raise UsageError(f"not a label: {error}", place=f"{path}:{number}", hint=hint) from None
+            found.setdefault(label.trajectory, []).append(label)
+    return found
+
+
+def soft_rules(pack: Pack) -> list[Rule]:
+    """The rules whose weight matters."""
+    return [rule for rule in pack.book.rules if not rule.hard]
+
+
+def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label] | None) -> list[Example]:
+    """What the soft rules say of the calls of a conversation that have a label.
+
+    Without `labels` the guards give them: unsafe where the audit says violation, safe where it says compliant.
+    """
+    said = leans(pack, trajectory)
+    if labels is None:
+        judged = {call.made.step: call.determined for call in verdicts(pack, trajectory).calls}
+        named = {step: word == "compliant" for step, word in judged.items() if word in ("compliant", "violation")}
+        labels = [Label(trajectory.id, safe, step) for step, safe in named.items()]
+    for label in labels:
+        if label.step is not None and label.step not in said:
+            raise UsageError(f"step {label.step} of `{trajectory.id}` is not a call of the agent")
+    steps = [Example(said[label.step], label.safe) for label in labels if label.step is not None]
+    wholes = [Example(worst(said.values()), label.safe) for label in labels if label.step is None and said]
+    return steps + wholes
+
+
+def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...]]:
+    """By step, what each soft rule says of a call: -1 against it, 1 for it, 0 nothing, or nothing that is certain."""
+    names = [rule.name for rule in soft_rules(pack)]
+    session = Session(pack)
+    found: dict[int, tuple[float, ...]] = {}
+    for step, event in enumerate(trajectory.events):
+        weighed = session.weigh(event) if isinstance(event, Call) else None
+        if weighed is not None:
+            said: dict[str, float] = {state.name: LEANS.get(state.speech, 0.0) for state in weighed.rules}
+            found[step] = tuple(said[name] for name in names)
+        session.observe(event)
+    return found
+
+
+Episode = list[dict[str, bool]]
+"""What a rule saw of one conversation: its predicates at each act."""
+
+
+class Episodes(Struct):
+    """What one rule saw of recorded conversations; a `FOR EACH` rule, of each value apart."""
+
+    rule: Rule
+    seen: list[Episode] = field(default_factory=list[Episode])
+    left_out: int = 0
+    """Those in which some predicate of the rule had no value."""
+
+
+def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
+    """What every rule saw of these conversations."""
+    found = [Episodes(rule) for rule in pack.book.rules]
+    for trajectory in trajectories:
+        acts = Session(pack).acts(trajectory.events)
+        for each in found:
+            for episode in _seen_by(each.rule, acts, pack.book.actions):
+                known: Episode = [{name: value for name, value in act.items() if value is not None} for act in episode]
+                if known == episode:
+                    each.seen.append(known)
+                else:
+                    each.left_out += 1
+    return found
+
+
+def _seen_by(rule: Rule, acts: Acts, actions: Sequence[str]) -> Iterator[list[dict[str, bool | None]]]:
+    """The rule's predicates at each act; for a `FOR EACH` rule once for each value that the acts name."""
+    names = atoms(rule.formula)
+    if not rule.for_each:
+        yield [{name: values[name] for name in names} for _, values in acts]
+        return
+    about = [binding_of(act, rule.for_each) for act, _ in acts]
+    for binding in dict.fromkeys(filter(None, about)):
+        yield [
+            {
+                name: values[name] and (False if there is not None else None)
+                if name in actions and there != binding
+                else values[name]
+                for name in names
+            }
+            for (_, values), there in zip(acts, about, strict=True)
+        ]
