@@ -30,6 +30,8 @@ class Script:
         self.conversations: list[dict[str, Any]] = given["conversations"]
         self.definitions: list[dict[str, Any]] = given["tools"]
         self.by_id = {each["id"]: each for each in self.conversations}
+        self.requests: list[dict[str, Any]] = []
+        """What the model was asked so far, whole."""
         self._said: defaultdict[str, int] = defaultdict(int)
         self._returned: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._lock = threading.Lock()
@@ -115,6 +117,7 @@ class _Model(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        self.script.requests.append(request)
         step = self.script.next_step(request["model"])
         if self.path.endswith("/responses"):
             self._answer(_response(request, step))

@@ -22,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bylaw.integrations.sessions import Sessions
 from bylaw.shield import Shield
+from bylaw.trace import Call, Message
 from tests.command import PROCESS
 from tests.integrations.guide import follow_guide
 from tests.integrations.shop import write_pack
@@ -172,6 +173,19 @@ async def test_the_key_may_be_a_header_an_argument_or_the_only_one(place: Place)
     async with connected(place, "stdio", "stdio", "--conversation", "only") as client:
         await client.call_tool("get_order", {"order_id": "7"})
         assert not (await refunds(client, "7")).is_error
+
+
+async def test_with_a_log_a_conversation_goes_on_after_a_restart(place: Place) -> None:
+    log = place.pack.parent / "decisions.sqlite"
+    async with connected(place, "stdio", "stdio", "--log", str(log)) as client:
+        await refunds(client, "7", meta=KEY)
+        await client.call_tool("get_order", {"order_id": "7"}, meta=KEY)
+    async with connected(place, "stdio", "stdio", "--log", str(log)) as client:
+        assert not (await refunds(client, "7", meta=KEY)).is_error
+    with Shield(place.pack, log=log) as shield:
+        events = [event for event in shield.session("c1").trajectory().events if not isinstance(event, Message)]
+    assert [type(event).__name__ for event in events] == ["Call", "Result"] * 3
+    assert [event.refused for event in events if isinstance(event, Call)] == [True, False, False]
 
 
 async def test_calls_of_one_turn_do_not_count_on_each_other(place: Place) -> None:

@@ -13,6 +13,7 @@ from bylaw.shield import Shield
 
 @click.command("proxy")
 @click.option("--pack", metavar="PACK", required=True, help="Folder of a pack, or the name of a shipped one.")
+@click.option("--log", metavar="FILE", help="Keep every decision there: a file, or `postgresql://...`.")
 @click.option("--url", metavar="URL", help="The server to stand before, where it is reached by streamable HTTP.")
 @click.option("--listen", metavar="HOST:PORT", help="Serve streamable HTTP there, not standard input and output.")
 @click.option("--key-argument", metavar="NAME", help="Argument of the tools that names the conversation.")
@@ -22,6 +23,7 @@ from bylaw.shield import Shield
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def proxy_command(
     pack: str,
+    log: str | None,
     url: str | None,
     listen: str | None,
     key_argument: str | None,
@@ -38,7 +40,7 @@ def proxy_command(
         raise UsageError("say which server to stand before", hint="either `--url URL` or `-- COMMAND...`")
     address = _address(listen) if listen else None
     given = dict(_pair(each) for each in context)
-    shield = Shield(load_pack(pack), postures=Postures(posture) if posture else None)
+    shield = Shield(load_pack(pack), postures=Postures(posture) if posture else None, log=log)
     try:
         from bylaw.integrations.mcp import proxy, run, upstream
     except ImportError as error:

@@ -24,7 +24,6 @@ from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
 
 Criterion = Literal["strict", "determined"]
-CRITERIA: tuple[Criterion, ...] = ("strict", "determined")
 
 _EMPTY = Located("", {}, {})
 

@@ -99,8 +99,13 @@ class ShieldMiddleware(Middleware):
         return session.decide(tool, arguments, id=id)
 
     async def _record(self, session: Guarded | None, id: str, content: Any, **told: Any) -> None:
+        def keep(session: Guarded) -> None:
+            session.result(content, id=id, **told)
+            # Nobody says when a conversation ends.
+            session.flush()
+
         if session is not None:
-            await anyio.to_thread.run_sync(lambda: session.result(content, id=id, **told))
+            await anyio.to_thread.run_sync(keep, session)
 
 
 class _AsGiven(Tool):

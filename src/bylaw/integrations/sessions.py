@@ -14,7 +14,7 @@ FORGOTTEN = "the conversation was quiet for so long that what was looked up in i
 
 
 class Sessions:
-    """Sessions by key. A call without a key gets one that knows nothing, and so does a conversation that was let go."""
+    """Sessions by key. A call without one gets a session that knows nothing; so does, without a log, one let go."""
 
     def __init__(self, shield: Shield, *, context: Mapping[str, Any] | None = None, most: int = MOST) -> None:
         self.shield = shield
@@ -31,7 +31,8 @@ class Sessions:
         with self._lock:
             session = self._kept.get(key)
             if session is None:
-                lacks = FORGOTTEN if key in self._forgotten else ""
+                is_lost = key in self._forgotten and self.shield.log is None
+                lacks = FORGOTTEN if is_lost else ""
                 session = self._kept[key] = self.shield.session(key, context=self._context, lacks=lacks)
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:

@@ -11,7 +11,7 @@ from bylaw.shield.feedback import feedback
 log = logging.getLogger("bylaw")
 
 
-def undecided(shield: Shield, tool: str, arguments: Mapping[str, Any], error: Exception) -> Decision:
+def undecided(shield: Shield, tool: str, arguments: Mapping[str, Any] | str, error: Exception) -> Decision:
     """The decision where there is none: a look-up that no policy binds goes ahead, anything else as the pack says."""
     log.error("no decision on %s: %s", tool, error, exc_info=error)
     declared = shield.pack.schema.tools.get(tool)
@@ -21,4 +21,5 @@ def undecided(shield: Shield, tool: str, arguments: Mapping[str, Any], error: Ex
     ground = Ground("", "call", answer, posture, f"{type(error).__name__}: {error}")
     allowed = is_free or posture != "enforce"
     text = "" if posture == "shadow" else feedback(shield.pack, tool, answer, [ground], runs=allowed)
-    return Decision("", tool, dict(arguments), answer, allowed, posture, (ground,), feedback=text)
+    given = {} if isinstance(arguments, str) else dict(arguments)
+    return Decision("", tool, given, answer, allowed, posture, (ground,), feedback=text)

@@ -5,13 +5,9 @@ from typing import Any
 
 from bylaw.engine.pack import Pack
 from bylaw.shield.decision import Answer, Ground, LookUp
+from bylaw.trace.event import NOT_DONE
 
-OPENING: dict[Answer, str] = {
-    "deny": "Not allowed, and not done",
-    "look_up": "Not done yet: look this up first",
-    "ask": "Not done yet: ask first",
-    "allow": "",
-}
+OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 
 
 def feedback(pack: Pack, tool: str, answer: Answer, grounds: Sequence[Ground], *, runs: bool) -> str:

@@ -12,6 +12,9 @@ from msgspec import Raw, Struct
 
 Party = Literal["user", "agent"]
 
+NOT_DONE = ("Not allowed, and not done", "Not done yet: look this up first", "Not done yet: ask first")
+"""How a shield begins what the agent is told in place of a result, of a call that it refused before it ran."""
+
 
 class Message(Struct, frozen=True, tag="message", gc=False):
     """Something the user or the agent said."""
@@ -82,8 +85,17 @@ _PRINTED = re.compile(r"\s*(?:[{\[(]|[A-Za-z_][\w.]*[(=]|None\s*$|True\s*$|False
 _PART = {"type", "text", "annotations", "meta", "_meta"}
 
 
+_NOTE = "\n\n[bylaw] "
+
+
+def with_note(text: str, note: str) -> str:
+    """A result with a shield's advice below it."""
+    return f"{text}{_NOTE}{note}"
+
+
 def decode_text(text: str) -> Any:
     """`text` as data where it is JSON or what Python printed, else, or where it is nested without end, as it is."""
+    text = text.partition(_NOTE)[0]
     try:
         return _unwrapped(msgspec.json.decode(text))
     except (msgspec.DecodeError, RecursionError):

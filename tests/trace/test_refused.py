@@ -1,0 +1,41 @@
+"""A call that a shield refused is known as such in any log that kept what the agent was told."""
+
+from typing import Any
+
+import pytest
+
+from bylaw import Pack
+from bylaw.shield import Shield
+from bylaw.trace import Call
+from bylaw.trace.event import Result, with_note
+from bylaw.trace.messages import follow_messages
+from bylaw.trace.transcript import Transcript
+from tests.engine.test_conversation import FILES
+
+
+def told(content: str) -> Call:
+    call: dict[str, Any] = {"id": "a", "function": {"name": "refund", "arguments": '{"order_id": "7"}'}}
+    script = Transcript()
+    answer = {"role": "tool", "tool_call_id": "a", "content": content}
+    follow_messages([{"role": "assistant", "tool_calls": [call]}, answer], script)
+    made = script.events[0]
+    assert isinstance(made, Call)
+    return made
+
+
+@pytest.mark.parametrize("arguments", [{"order_id": "7"}, {}, {"order_id": ["7"]}])
+def test_what_a_shield_says_marks_the_call_as_refused(arguments: dict[str, Any]) -> None:
+    decision = Shield(Pack.from_files(FILES)).session().decide("refund", arguments)
+    assert not decision.allowed
+    assert told(decision.feedback).refused
+
+
+@pytest.mark.parametrize("content", ["refunded", "Not done", "", "We said: Not allowed, and not done (refund)."])
+def test_nothing_else_does(content: str) -> None:
+    assert not told(content).refused
+
+
+def test_advice_below_a_result_leaves_it_readable() -> None:
+    assert Result(None, with_note('{"returned": true}', "refund goes ahead, but note: ...")).value() == {
+        "returned": True
+    }
