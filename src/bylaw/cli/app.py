@@ -18,6 +18,7 @@ COMMANDS = {
     "explain": "Explain the verdict on one call, or a broken rule.",
     "report": "Write report.html from an audit's folder.",
     "scan": "Show what logs tell without a pack, a model or a database.",
+    "compile": "Compile a policy document and a catalogue of tools into a pack.",
     "init": "Start a pack from logs and a policy document.",
     "proxy": "Decide on the tool calls of any MCP client before they run.",
     "rules": "Rules that bind whole conversations.",

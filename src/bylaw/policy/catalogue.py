@@ -100,8 +100,13 @@ def _one(body: Any, file: str, what: str) -> tuple[str, dict[str, Any]]:
     if isinstance(record.get("description"), str):
         made["description"] = record["description"]
     notes: Any = record.get("annotations")
-    if isinstance(notes, dict) and cast(dict[str, Any], notes).get("readOnlyHint") is True:
+    hints = cast(dict[str, Any], notes) if isinstance(notes, dict) else {}
+    if hints.get("readOnlyHint") is True:
         made["effect"] = "read"
+    elif hints.get("destructiveHint") is True:
+        made["effect"] = "write"
+    if isinstance(record.get("outputSchema"), dict):
+        made["output"] = record["outputSchema"]
     return name, made
 
 

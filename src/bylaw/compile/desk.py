@@ -1,0 +1,80 @@
+"""Where stages ask: what is answered already, and what has yet to be asked.
+
+A stage never waits. It asks for what it needs and gives up where an answer is missing; everything that was missing is
+then asked at once, and the stages run again. So a stage is a pure function of its input and the answers.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.llm import Answer, Chat, Message, Request
+
+Made = TypeVar("Made")
+Judge = Callable[[str], tuple[Made, list[str]]]
+"""Makes something of an answer's text, and says what is wrong with it, in words for whoever answered."""
+
+
+class Outcome(Struct, Generic[Made], frozen=True):
+    """What came of a question in the end."""
+
+    made: Made
+    complaints: tuple[str, ...]
+    """What was still wrong with the last answer."""
+    rounds: int
+    """How often it was asked."""
+
+
+class Desk:
+    """Answers by request; a request without one is noted as wanted."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, Answer] = {}
+        self.wanted: dict[str, Request] = {}
+        self.asked: dict[str, Request] = {}
+        """Every request whose answer was used in the last run."""
+
+    def begin(self) -> None:
+        """Before the stages run (again)."""
+        self.wanted.clear()
+        self.asked.clear()
+
+    def answer(self, request: Request) -> Answer | None:
+        """The answer; where there is none, the request is wanted."""
+        found = self._answers.get(request.key)
+        if found is None:
+            self.wanted[request.key] = request
+        else:
+            self.asked[request.key] = request
+        return found
+
+    def fetch(self, chat: Chat) -> None:
+        """Ask everything that is wanted; `Pending` where answers have yet to come."""
+        requests = list(self.wanted.values())
+        self._answers.update(zip((each.key for each in requests), chat.ask(requests), strict=True))
+
+    def converse(self, request: Request, judge: Judge[Made], *, rounds: int) -> Outcome[Made] | None:
+        """Ask, and send back what is wrong until nothing is, `rounds` times at most; None while an answer is missing."""
+        for number in range(1, rounds + 1):
+            answer = self.answer(request)
+            if answer is None:
+                return None
+            made, complaints = judge(answer.text)
+            if answer.fault:
+                complaints = [f"the answer was {answer.fault}: {answer.why}", *complaints]
+            if not complaints or number == rounds:
+                return Outcome(made, tuple(complaints), number)
+            request = sent_back(request, answer.text, complaints)
+        raise AssertionError("a question is asked at least once")
+
+
+def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Request:
+    """The same question, with the answer it got and what is wrong with it."""
+    listed = "\n".join(f"- {each}" for each in complaints)
+    text = (
+        f"Your answer cannot be used as it is:\n\n{listed}\n\nAnswer again, in full and in the same form. Keep what was right."
+    )
+    talk = (*request.messages, Message("assistant", answer), Message("user", text))
+    return replace(request, messages=talk)

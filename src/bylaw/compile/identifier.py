@@ -1,0 +1,16 @@
+"""Names that models give, made fit for ids, functions and fields."""
+
+import keyword
+import re
+
+
+def slug(text: str) -> str:
+    """Lower-case words joined by `-`, the first letter a letter; empty where nothing is left."""
+    name = "-".join(re.findall(r"[a-z0-9]+", text.lower()))[:60].strip("-")
+    name = re.sub(r"^[0-9-]+", "", name)
+    return f"{name}-policy" if keyword.iskeyword(name) else name
+
+
+def function_name(policy: str) -> str:
+    """The name of a policy's guard."""
+    return policy.replace("-", "_")

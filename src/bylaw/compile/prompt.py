@@ -1,0 +1,37 @@
+"""Prompts are files: instructions, a line of `=`, then the question with `{{names}}` to fill in."""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bylaw.llm import Message, Request
+
+_FOLDER = Path(__file__).parent / "prompts"
+_NAME = re.compile(r"\{\{(\w+)\}\}")
+
+
+@cache
+def _parts(name: str) -> tuple[str, str]:
+    instructions, _, question = (_FOLDER / f"{name}.md").read_text(encoding="utf-8").partition("\n======\n")
+    return _included(instructions).strip(), question.strip()
+
+
+def _included(text: str) -> str:
+    """`{{include: name}}` on a line of its own is another file."""
+    return re.sub(
+        r"^\{\{include: (\w+)\}\}$",
+        lambda match: (_FOLDER / f"{match[1]}.md").read_text(encoding="utf-8").strip(),
+        text,
+        flags=re.MULTILINE,
+    )
+
+
+def render(
+    name: str, *, schema: dict[str, Any] | None = None, attempt: int = 1, max_tokens: int = 4096, **given: str
+) -> Request:
+    """The request that a prompt makes with these values."""
+    instructions, question = _parts(name)
+    filled = _NAME.sub(lambda match: given[match[1]], question)
+    messages = (Message("system", instructions), Message("user", filled))
+    return Request(messages, schema=schema, name=name, attempt=attempt, max_tokens=max_tokens)

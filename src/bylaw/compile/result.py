@@ -1,0 +1,107 @@
+"""The form of a tool's results, as recorded: fields and types, a few repeated words, no values of single records."""
+
+import re
+from collections import Counter
+from typing import Any, cast
+
+from bylaw.facts.acceptance import accepted
+from bylaw.facts.provenance import text_of
+from bylaw.scan.shape import Values
+from bylaw.trace import Call, Result, Trajectory
+
+_SAMPLES = 200
+_ERRORS = 4
+_NAMES_OF_A_TABLE = 12
+_WITH_A_DIGIT = re.compile(r"[^\s\"'{}\[\]:,]*\d[^\s\"'{}\[\]:,]*")
+
+
+class Form:
+    """Values that stood at one place, together."""
+
+    def __init__(self) -> None:
+        self.values = Values()
+        self.fields: dict[str, Form] = {}
+        self.seen = 0
+        """How many objects stood here."""
+        self.items: Form | None = None
+
+    def add(self, value: Any) -> None:
+        """Take one value in."""
+        self.values.add(value)
+        if isinstance(value, dict):
+            self.seen += 1
+            for name, part in cast(dict[str, Any], value).items():
+                self.fields.setdefault(str(name), Form()).add(part)
+        elif isinstance(value, list):
+            self.items = self.items or Form()
+            for part in cast(list[Any], value):
+                self.items.add(part)
+
+    def __str__(self) -> str:
+        if self.items is not None:
+            return f"[{self.items}, ...]" if self.items.values.count else "[]"
+        if self._is_table:
+            inner = Form()
+            for form in self.fields.values():
+                inner.merge(form)
+            return f"{{NAME: {inner}, ...}}"
+        if self.fields:
+            parts = (
+                f"{name}: {form}" + ("" if form.values.count == self.seen else " (not always)")
+                for name, form in self.fields.items()
+            )
+            return "{" + ", ".join(parts) + "}"
+        words = () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
+        kind = "|".join(words) if words else self.values.type
+        return f"{kind} or null" if self.values.nullable else kind
+
+    @property
+    def _is_table(self) -> bool:
+        """Whether its names are data, such as the ids of what stands under them."""
+        named_by_data = sum(bool(re.search(r"\d", name)) for name in self.fields) * 2 > len(self.fields)
+        return len(self.fields) > 1 and (named_by_data or len(self.fields) > _NAMES_OF_A_TABLE * 3)
+
+    def merge(self, other: "Form") -> None:
+        """Take in all that another has seen."""
+        self.values = self.values.joined(other.values)
+        self.seen += other.seen
+        for name, form in other.fields.items():
+            self.fields.setdefault(name, Form()).merge(form)
+        if other.items is not None:
+            self.items = self.items or Form()
+            self.items.merge(other.items)
+
+
+class Results:
+    """Forms and error texts by tool, gathered over conversations."""
+
+    def __init__(self) -> None:
+        self._forms: dict[str, Form] = {}
+        self._errors: dict[str, Counter[str]] = {}
+
+    def add(self, trajectory: Trajectory) -> None:
+        """Gather from one conversation."""
+        for event in trajectory.events:
+            if not isinstance(event, Result) or event.call is None or not event.captured:
+                continue
+            call = trajectory.events[event.call]
+            if not isinstance(call, Call):
+                continue
+            if accepted(None, event) is False:
+                text = _WITH_A_DIGIT.sub("...", " ".join(text_of(event).split())[:200])
+                self._errors.setdefault(call.tool, Counter())[text] += 1
+                continue
+            form = self._forms.setdefault(call.tool, Form())
+            if form.values.count < _SAMPLES:
+                form.add(event.value())
+
+    def told(self, tool: str) -> str:
+        """The form of a tool's results and its errors, in words; empty where none was recorded."""
+        lines: list[str] = []
+        if tool in self._forms:
+            lines.append(f"results: {self._forms[tool]}")
+        if errors := self._errors.get(tool):
+            lines.append(f"errors: {'; '.join(text for text, _ in sorted(errors.most_common(_ERRORS)))}")
+        return "\n".join(lines)
+
+

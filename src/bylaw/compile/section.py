@@ -1,0 +1,61 @@
+"""A document in parts that fit one question: whole headings, or whole paragraphs where these are long."""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from bylaw.policy.document import Document, Sentence
+
+LONGEST = 3_000
+"""Letters in one part; a paragraph that is longer stays whole."""
+_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$", re.MULTILINE)
+_PARAGRAPH = re.compile(r"\n\s*\n")
+
+
+class Section(Struct, frozen=True):
+    """A range of the document, and the headings above its start."""
+
+    start: int
+    end: int
+    above: tuple[str, ...]
+    text: str
+
+    def sentences(self, document: Document) -> list[Sentence]:
+        """The sentences that start in it."""
+        return [each for each in document.sentences if self.start <= each.start < self.end]
+
+
+def sections(document: Document, *, longest: int = LONGEST) -> tuple[Section, ...]:
+    """The document in parts of about `longest` letters, each with at least one sentence."""
+    found: list[Section] = []
+    begin: int | None = None
+    for start, end in _blocks(document.text, longest):
+        if begin is not None and end - begin > longest:
+            found.append(_section(document, begin, start))
+            begin = start
+        begin = start if begin is None else begin
+    if begin is not None:
+        found.append(_section(document, begin, len(document.text)))
+    return tuple(each for each in found if each.sentences(document))
+
+
+def _section(document: Document, start: int, end: int) -> Section:
+    above: dict[int, str] = {}
+    own = _HEADING.match(document.text, start)
+    for match in _HEADING.finditer(document.text, 0, start):
+        above = {depth: text for depth, text in above.items() if depth < len(match[1])} | {len(match[1]): match[2]}
+    if own is not None:
+        above = {depth: text for depth, text in above.items() if depth < len(own[1])}
+    return Section(start, end, tuple(above.values()), document.text[start:end].strip())
+
+
+def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
+    """Ranges that are not cut: a heading with what stands under it, or its paragraphs where that is too long."""
+    cuts = sorted({0, len(text), *(match.start() for match in _HEADING.finditer(text))})
+    for start, end in zip(cuts, cuts[1:], strict=False):
+        if end - start <= longest:
+            yield start, end
+            continue
+        inner = [start, *(match.end() for match in _PARAGRAPH.finditer(text, start, end)), end]
+        yield from ((first, last) for first, last in zip(inner, inner[1:], strict=False) if first < last)

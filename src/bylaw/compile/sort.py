@@ -1,0 +1,139 @@
+"""What kind each policy is, which tools it binds, and what only the user can tell for it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.compile.desk import Desk
+from bylaw.compile.extract import Draft
+from bylaw.compile.prompt import render
+from bylaw.compile.tools import Card
+from bylaw.llm.chat import bare_json, schema_of
+from bylaw.policy.pattern import PatternError, compile_pattern
+from bylaw.policy.statement import PolicyKind, Severity
+
+_ROUNDS = 2
+_TOGETHER = 12
+"""Policies in one question."""
+
+
+class Saying(Struct, frozen=True):
+    """What a message of the user states."""
+
+    value: str
+    pattern: str
+
+
+class UserFact(Struct, frozen=True):
+    """A fact that only the user can state."""
+
+    name: str
+    type: Literal["boolean", "enum", "string", "integer", "money", "date"]
+    values: tuple[str, ...]
+    question: str
+    argument: str
+    sayings: tuple[Saying, ...]
+
+
+class Sorted(Struct, frozen=True):
+    """What was said of one policy."""
+
+    id: str
+    kind: PolicyKind
+    tools: tuple[str, ...]
+    severity: Severity
+    general: bool
+    user_facts: tuple[UserFact, ...]
+    why: str
+
+
+class _Answer(Struct, frozen=True):
+    policies: tuple[Sorted, ...]
+
+
+def sort(desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card]) -> dict[str, Sorted] | None:
+    """What was said of each policy, by id; None while an answer is missing."""
+    found: dict[str, Sorted] = {}
+    missing = False
+    for start in range(0, len(drafts), _TOGETHER):
+        group = drafts[start : start + _TOGETHER]
+        request = render(
+            "sort",
+            schema=schema_of(_Answer),
+            tools="\n".join(card.short for card in cards.values()),
+            policies="\n\n".join(told(draft) for draft in group),
+            max_tokens=8192,
+        )
+        outcome = desk.converse(request, lambda text, group=group: _judged(text, group, cards), rounds=_ROUNDS)
+        if outcome is None:
+            missing = True
+            continue
+        found |= outcome.made
+    return None if missing else found
+
+
+def told(draft: Draft) -> str:
+    """A policy as later questions show it."""
+    quotes = "\n".join(f"  > {' '.join(quote.split())}" for quote in draft.quotes)
+    more = f"\n  To look at: {draft.description}" if draft.description else ""
+    return f"{draft.id}\n  {draft.definition}\n  Applies to: {draft.scope}{more}\n{quotes}"
+
+
+def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
+    """The fields of `Request` in `entities.yaml`; of facts with the same name the first counts."""
+    fields: dict[str, Any] = {}
+    for fact in facts:
+        if fact.name in fields or not fact.name.isidentifier():
+            continue
+        body: dict[str, Any] = {"type": fact.type, "origin": "user", "question": fact.question}
+        if fact.type == "enum":
+            body["values"] = list(fact.values)
+        ways: list[dict[str, Any]] = [{"argument": fact.argument}] if fact.argument else []
+        ways += [{"says": each.pattern, "value": _value(fact, each.value)} for each in fact.sayings]
+        fields[fact.name] = {**body, "from": ways} if ways else body
+    return fields
+
+
+def _value(fact: UserFact, said: str) -> Any:
+    return said.lower() == "true" if fact.type == "boolean" else said
+
+
+def _judged(text: str, group: Sequence[Draft], cards: Mapping[str, Card]) -> tuple[dict[str, Sorted], list[str]]:
+    try:
+        answer = msgspec.json.decode(bare_json(text), type=_Answer)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return {}, [f"not the JSON asked for: {error}"]
+    ids = {draft.id for draft in group}
+    found: dict[str, Sorted] = {}
+    complaints: list[str] = []
+    for each in answer.policies:
+        wrong = _faults(each, ids, cards)
+        complaints += wrong
+        if not wrong:
+            found[each.id] = each
+    said = {each.id for each in answer.policies}
+    return found, complaints + [f"nothing is said of `{draft.id}`" for draft in group if draft.id not in said]
+
+
+def _faults(each: Sorted, ids: set[str], cards: Mapping[str, Card]) -> list[str]:
+    if each.id not in ids:
+        return [f"`{each.id}` is not one of the policies"]
+    wrong = [f"`{each.id}`: `{tool}` is not a tool" for tool in each.tools if tool not in cards]
+    if each.kind == "guard" and not each.tools:
+        wrong.append(f"`{each.id}` is a guard, but binds no tool")
+    given = {name for tool in each.tools if tool in cards for name in cards[tool].parameters}
+    for fact in each.user_facts:
+        if fact.argument and fact.argument not in given:
+            wrong.append(f"`{each.id}`: `{fact.argument}` is not an argument of the tools it binds")
+        if fact.type == "enum" and not fact.values:
+            wrong.append(f"`{each.id}`: the enumeration `{fact.name}` has no words")
+        for saying in fact.sayings:
+            try:
+                compile_pattern(saying.pattern)
+            except PatternError as error:
+                wrong.append(f"`{each.id}`: the pattern `{saying.pattern}` cannot be used: {error.message}")
+            if fact.type == "enum" and saying.value not in fact.values:
+                wrong.append(f"`{each.id}`: `{saying.value}` is none of the words of `{fact.name}`")
+    return wrong
