@@ -15,6 +15,7 @@ COMMANDS = {
     "demo": "Show what a near-miss is, on the shipped example.",
     "audit": "Audit recorded conversations under a policy pack.",
     "check": "Check a pack: load it, run every case, report coverage.",
+    "review": "Review a pack: sentence beside check, cases, open questions; accept or reject.",
     "explain": "Explain the verdict on one call, or a broken rule.",
     "report": "Write report.html from an audit's folder.",
     "scan": "Show what logs tell without a pack, a model or a database.",

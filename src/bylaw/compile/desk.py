@@ -56,7 +56,7 @@ class Desk:
         self._answers.update(zip((each.key for each in requests), chat.ask(requests), strict=True))
 
     def converse(self, request: Request, judge: Judge[Made], *, rounds: int) -> Outcome[Made] | None:
-        """Ask, and send back what is wrong until nothing is, `rounds` times at most; None while an answer is missing."""
+        """Ask, and send back what is wrong, `rounds` times in all at most; None while an answer is missing."""
         for number in range(1, rounds + 1):
             answer = self.answer(request)
             if answer is None:
@@ -73,8 +73,7 @@ class Desk:
 def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Request:
     """The same question, with the answer it got and what is wrong with it."""
     listed = "\n".join(f"- {each}" for each in complaints)
-    text = (
-        f"Your answer cannot be used as it is:\n\n{listed}\n\nAnswer again, in full and in the same form. Keep what was right."
-    )
+    ask = "Answer again, in full, in the same form. Keep what was right."
+    text = f"Your answer cannot be used as it is:\n\n{listed}\n\n{ask}"
     talk = (*request.messages, Message("assistant", answer), Message("user", text))
     return replace(request, messages=talk)

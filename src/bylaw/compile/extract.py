@@ -62,10 +62,8 @@ def extract(desk: Desk, document: Document, title: str) -> Extraction | None:
     dropped: list[str] = []
     missing = False
     for section in sections(document):
-        above = " > ".join(section.above) or "none"
-        request = render(
-            "extract", schema=schema_of(_Listed), title=title, above=above, text=section.text, max_tokens=8192
-        )
+        shown = {"title": title, "above": " > ".join(section.above) or "none", "text": section.text}
+        request = render("extract", shown, schema=schema_of(_Listed), max_tokens=8192)
         outcome = desk.converse(request, lambda text: _judged(text, document), rounds=_ROUNDS)
         if outcome is None:
             missing = True
@@ -86,14 +84,13 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
         if not left:
             continue
         here = [draft for draft in first.drafts if _stands_in(draft, document, section)]
-        request = render(
-            "cover",
-            schema=schema_of(_Covering),
-            title=title,
-            text=section.text,
-            policies="\n".join(f"- {draft.id}: {draft.definition}" for draft in here) or "none",
-            sentences="\n".join(f"{number}. {each.text}" for number, each in enumerate(left, 1)),
-        )
+        shown = {
+            "title": title,
+            "text": section.text,
+            "policies": "\n".join(f"- {draft.id}: {draft.definition}" for draft in here) or "none",
+            "sentences": "\n".join(f"{number}. {each.text}" for number, each in enumerate(left, 1)),
+        }
+        request = render("cover", shown, schema=schema_of(_Covering))
         outcome = desk.converse(request, lambda text: _judged_cover(text, document), rounds=_ROUNDS)
         if outcome is None:
             missing = True
@@ -138,9 +135,7 @@ def _judged(text: str, document: Document) -> tuple[tuple[Draft, ...], list[str]
     return _quoted(listed.policies, document)
 
 
-def _judged_cover(
-    text: str, document: Document
-) -> tuple[tuple[tuple[Draft, ...], tuple[Remark, ...]], list[str]]:
+def _judged_cover(text: str, document: Document) -> tuple[tuple[tuple[Draft, ...], tuple[Remark, ...]], list[str]]:
     try:
         covering = msgspec.json.decode(bare_json(text), type=_Covering)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -158,7 +153,7 @@ def _quoted(drafts: Sequence[Draft], document: Document) -> tuple[tuple[Draft, .
         if not draft.quotes:
             complaints.append(f"`{draft.id}` quotes nothing")
         elif wrong:
-            complaints += [f"`{draft.id}`: this quote does not stand in the text, letter for letter: {each}" for each in wrong]
+            complaints += [f"`{draft.id}`: not in the text, letter for letter: {each}" for each in wrong]
         else:
             kept.append(draft)
     return tuple(kept), complaints

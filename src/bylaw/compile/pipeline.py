@@ -1,16 +1,35 @@
-"""All stages, one after the other: run until nothing is left to ask."""
+"""All stages, one after the other, as far as the answers go; `compile_pack` asks until nothing is left to ask.
 
-from collections.abc import Mapping, Sequence
+document ──extract──▶ drafts ──cover──▶ further drafts          tools, logs ──describe──▶ things
+drafts ──sort──▶ kinds and tools ──write_guards, write_rules──▶ checks with cases ──assemble──▶ the files of a pack
+"""
 
-from msgspec import Struct
+from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct, field
+
+from bylaw.compile.bench import Bench
+from bylaw.compile.check import Check
 from bylaw.compile.desk import Desk
-from bylaw.compile.extract import Extraction, cover, extract
-from bylaw.compile.sort import Sorted, sort
+from bylaw.compile.extract import Draft, Extraction, cover, extract
+from bylaw.compile.guards import write_guards
+from bylaw.compile.rules import write_rules
+from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, describe
 from bylaw.compile.tools import Card
+from bylaw.errors import BylawError, UsageError
+from bylaw.llm import Chat
 from bylaw.policy.document import Document
 from bylaw.trace import Trajectory
+
+_CLOCK = "2025-01-15T10:00:00"
+"""For trials of packs without a clock of their own."""
+
+
+class CompileError(BylawError):
+    """A pack cannot be made of what is there."""
+
+    code = "BY802"
 
 
 class Source(Struct, frozen=True):
@@ -20,27 +39,87 @@ class Source(Struct, frozen=True):
     title: str
     cards: Mapping[str, Card]
     trajectories: Sequence[Trajectory] = ()
+    now: str = ""
+    """A fixed clock; empty where calls bear their own time."""
 
 
 class Work(Struct):
-    """What the stages have made so far; None where a stage has yet to end."""
+    """What the stages have made; a stage that still waits for answers has left None."""
 
     things: Things | None = None
     first: Extraction | None = None
     second: Extraction | None = None
-    sorted: dict[str, Sorted] | None = None
+    kinds: dict[str, Sorted] = field(default_factory=dict[str, Sorted])
+    checks: dict[str, Check] = field(default_factory=dict[str, Check])
+
+    @property
+    def drafts(self) -> tuple[Draft, ...]:
+        """Every policy found."""
+        found = [each.drafts for each in (self.first, self.second) if each is not None]
+        return tuple(draft for drafts in found for draft in drafts)
+
+    @property
+    def request(self) -> dict[str, object]:
+        """What only users can say, as fields."""
+        return request_fields([fact for each in self.kinds.values() for fact in each.user_facts])
+
+
+def compile_pack(source: Source, chat: Chat, *, progress: Callable[[str], None] = lambda _: None) -> tuple[Work, Desk]:
+    """Run the stages until every question is answered; `Pending` where answers have yet to come."""
+    if not source.cards:
+        raise UsageError("no tool is given", hint="--tools FILE, or --logs with calls of tools")
+    desk = Desk()
+    while True:
+        desk.begin()
+        work = run(desk, source)
+        if not desk.wanted:
+            return work, desk
+        stages = ", ".join(sorted({request.name for request in desk.wanted.values()}))
+        progress(f"asking {len(desk.wanted)} ({stages}), {len(desk.asked)} answered")
+        desk.fetch(chat)
 
 
 def run(desk: Desk, source: Source) -> Work:
-    """Run every stage as far as the answers go; what is missing is then wanted at the desk."""
+    """Every stage as far as the answers go; what is missing is then wanted at the desk.
+
+    Policies come in two waves, those of the first reading and those that a second look at uncovered sentences adds, so
+    that nothing waits for what it does not need.
+    """
     work = Work()
     work.things = describe(desk, source.cards, source.trajectories)
+    if work.things is not None and work.things.complaints:
+        hint = "describe the tools more fully, or give logs of their results"
+        message = f"what the tools read and change was not understood: {work.things.complaints[0]}"
+        raise CompileError(message, hint=hint)
     work.first = extract(desk, source.document, source.title)
     if work.first is None:
         return work
+    if not work.first.drafts:
+        why = f": {work.first.dropped[0]}" if work.first.dropped else ""
+        raise CompileError(f"no policy was found in the document{why}", hint="ask another model")
     early = sort(desk, work.first.drafts, source.cards)
     work.second = cover(desk, source.document, source.title, work.first)
     late = sort(desk, work.second.drafts, source.cards) if work.second is not None else None
-    if early is not None and late is not None:
-        work.sorted = early | late
+    for kinds, drafts in ((early, work.first.drafts), (late, work.second.drafts if work.second is not None else ())):
+        if kinds is None:
+            break
+        work.kinds |= kinds
+        if work.things is not None and drafts:
+            _write(desk, source, work, work.things, drafts)
     return work
+
+
+def _write(desk: Desk, source: Source, work: Work, things: Things, drafts: Sequence[Draft]) -> None:
+    bench = Bench(source.cards, things, work.request, source.now or _CLOCK)
+    general = _general(work)
+    for made in (
+        write_guards(desk, bench, drafts, work.kinds, general),
+        write_rules(desk, bench, drafts, work.kinds, general),
+    ):
+        work.checks |= made or {}
+
+
+def _general(work: Work) -> str:
+    """What whoever reads a policy must know of the document as a whole."""
+    told = [draft for draft in work.drafts if (kind := work.kinds.get(draft.id)) is not None and kind.general]
+    return "\n".join(f"- {draft.definition}" for draft in told) or "none"

@@ -1,6 +1,7 @@
 """Prompts are files: instructions, a line of `=`, then the question with `{{names}}` to fill in."""
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,12 @@ def _included(text: str) -> str:
 
 
 def render(
-    name: str, *, schema: dict[str, Any] | None = None, attempt: int = 1, max_tokens: int = 4096, **given: str
+    name: str,
+    given: Mapping[str, str],
+    *,
+    schema: dict[str, Any] | None = None,
+    attempt: int = 1,
+    max_tokens: int = 4096,
 ) -> Request:
     """The request that a prompt makes with these values."""
     instructions, question = _parts(name)

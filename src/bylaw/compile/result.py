@@ -103,5 +103,3 @@ class Results:
         if errors := self._errors.get(tool):
             lines.append(f"errors: {'; '.join(text for text, _ in sorted(errors.most_common(_ERRORS)))}")
         return "\n".join(lines)
-
-

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -53,9 +54,9 @@ def _section(document: Document, start: int, end: int) -> Section:
 def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
     """Ranges that are not cut: a heading with what stands under it, or its paragraphs where that is too long."""
     cuts = sorted({0, len(text), *(match.start() for match in _HEADING.finditer(text))})
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         if end - start <= longest:
             yield start, end
             continue
         inner = [start, *(match.end() for match in _PARAGRAPH.finditer(text, start, end)), end]
-        yield from ((first, last) for first, last in zip(inner, inner[1:], strict=False) if first < last)
+        yield from ((first, last) for first, last in pairwise(inner) if first < last)

@@ -15,7 +15,7 @@ from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.statement import PolicyKind, Severity
 
 _ROUNDS = 2
-_TOGETHER = 12
+TOGETHER = 12
 """Policies in one question."""
 
 
@@ -57,13 +57,15 @@ def sort(desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card]) -> dict
     """What was said of each policy, by id; None while an answer is missing."""
     found: dict[str, Sorted] = {}
     missing = False
-    for start in range(0, len(drafts), _TOGETHER):
-        group = drafts[start : start + _TOGETHER]
+    for start in range(0, len(drafts), TOGETHER):
+        group = drafts[start : start + TOGETHER]
         request = render(
             "sort",
+            {
+                "tools": "\n".join(card.short for card in cards.values()),
+                "policies": "\n\n".join(told(draft) for draft in group),
+            },
             schema=schema_of(_Answer),
-            tools="\n".join(card.short for card in cards.values()),
-            policies="\n\n".join(told(draft) for draft in group),
             max_tokens=8192,
         )
         outcome = desk.converse(request, lambda text, group=group: _judged(text, group, cards), rounds=_ROUNDS)

@@ -38,7 +38,7 @@ class Things(Struct, frozen=True):
 def describe(desk: Desk, cards: Mapping[str, Card], trajectories: Sequence[Trajectory]) -> Things | None:
     """The data behind the tools; None while an answer is missing."""
     told = "\n\n".join(card.whole for card in cards.values())
-    request = render("things", tools=told, max_tokens=16_384)
+    request = render("things", {"tools": told}, max_tokens=16_384)
     outcome = desk.converse(request, lambda text: _judged(text, cards, trajectories), rounds=_ROUNDS)
     if outcome is None:
         return None

@@ -1,4 +1,4 @@
-"""Tools in: from an OpenAPI description, an MCP `tools/list`, function definitions, JSON schemas or Python callables."""
+"""Tools in: an OpenAPI description, an MCP `tools/list`, function definitions, JSON schemas or Python callables."""
 
 import importlib
 import inspect
@@ -72,8 +72,6 @@ def read_tools(given: Sequence[str]) -> dict[str, Card]:
             if card.name in cards:
                 raise UsageError(f"tool `{card.name}` stands twice", place=each)
             cards[card.name] = card
-    if not cards:
-        raise UsageError("no tool is given", hint="--tools FILE, or --logs with calls of tools")
     return cards
 
 
@@ -146,8 +144,9 @@ def _operations(api: Mapping[str, Any]) -> Iterable[Card]:
             body = _content(_resolved(operation.get("requestBody") or {}, api), api)
             parameters |= cast(dict[str, Any], body.get("properties") or {})
             required += cast(list[str], body.get("required") or [])
-            answer = next((one for code, one in (operation.get("responses") or {}).items() if str(code)[0] == "2"), {})
-            shown = _content(_resolved(answer, api), api)
+            responses = cast(dict[str, Any], operation.get("responses") or {})
+            answer = next((one for code, one in responses.items() if str(code)[0] == "2"), None)
+            shown = _content(_resolved(answer or {}, api), api)
             yield Card(
                 str(operation.get("operationId") or default),
                 str(operation.get("summary") or operation.get("description") or ""),
@@ -169,12 +168,12 @@ def _resolved(schema: Any, api: Mapping[str, Any], depth: int = 0) -> Any:
     if isinstance(schema, list):
         return [_resolved(item, api, depth + 1) for item in cast(list[Any], schema)]
     if not isinstance(schema, dict) or depth > 12:
-        return schema
+        return cast(Any, schema)
     record = cast(dict[str, Any], schema)
     if isinstance(reference := record.get("$ref"), str) and reference.startswith("#/"):
         found: Any = api
         for part in reference[2:].split("/"):
-            found = found.get(part, {}) if isinstance(found, dict) else {}
+            found = cast(dict[str, Any], found).get(part) if isinstance(found, dict) else None
         return _resolved(found, api, depth + 1)
     return {name: _resolved(part, api, depth + 1) for name, part in record.items()}
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack, load_pack
+from bylaw.engine.review import held_to
 from bylaw.errors import BylawError
 from bylaw.policy.posture import Postures
 from bylaw.record import Log
@@ -44,14 +45,14 @@ class Shield:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
-        self.postures = postures or self.pack.postures
+        self.postures = held_to(postures or self.pack.postures, self.pack.root)
         self.tenant = tenant
         self.clock = clock
         """Says when things happen that nobody gives a time for."""
         self._owns_log = not isinstance(log, Log)
         self.log = Log(str(log)) if isinstance(log, str | Path) else log
         older = [each if isinstance(each, Pack) else load_pack(each) for each in earlier]
-        self._deciders = {each.digest: Decider(each, each.postures) for each in older}
+        self._deciders = {each.digest: Decider(each, held_to(each.postures, each.root)) for each in older}
         self._deciders[self.pack.digest] = Decider(self.pack, self.postures)
 
     def session(

@@ -1,0 +1,206 @@
+"""`bylaw review`: each sentence beside its check, its cases and open questions; accept or reject what you read."""
+
+import getpass
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import msgspec
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from bylaw.cli.console import open_console
+from bylaw.engine.pack import Pack, compile_pack
+from bylaw.engine.review import COMPILED, REVIEW, Sides, Signature, Standing, Word, read_signatures, sides_of, standings
+from bylaw.errors import PackError, UsageError
+from bylaw.policy.folder import Folder, find_folder, read_folder
+from bylaw.policy.statement import Policy
+from bylaw.policy.yaml import read_yaml_file
+from bylaw.scan.written import dump
+
+_NOBODY = "nobody yet"
+_STYLES: dict[str, str] = {"accepted": "green", "rejected": "red", "lapsed": "yellow", "open": "yellow"}
+_SHOWN = 3
+"""Cases of each outcome that are shown; `--cases` shows all."""
+
+
+@click.command("review")
+@click.argument("pack", metavar="PACK", help="A pack's folder.")
+@click.argument("policies", nargs=-1, metavar="[POLICY]...", help="Show these policies only.")
+@click.option("--accept", multiple=True, metavar="POLICY", help="Accept the check of a policy as it is now.")
+@click.option("--reject", multiple=True, metavar="POLICY", help="Reject it.")
+@click.option("--unenforced", multiple=True, metavar="POLICY", help="Accept that nothing enforces a policy.")
+@click.option("--by", default="", metavar="NAME", help="Who says so.")
+@click.option("--note", default="", metavar="TEXT", help="Why.")
+@click.option("--ask", is_flag=True, help="Go through what is open, and ask for each.")
+@click.option("--cases", "all_cases", is_flag=True, help="Show every case.")
+def review_command(
+    pack: str,
+    policies: tuple[str, ...],
+    accept: tuple[str, ...],
+    reject: tuple[str, ...],
+    unenforced: tuple[str, ...],
+    by: str,
+    note: str,
+    ask: bool,
+    all_cases: bool,
+) -> int:
+    """Review a pack: sentence beside check, cases, open questions; accept or reject."""
+    root = find_folder(pack)
+    if (accept or reject or unenforced or ask) and not by:
+        raise UsageError("a review needs a name", hint=f"--by {_user()}")
+    for name in unenforced:
+        _accept_unenforced(root, name, by, note)
+    folder = read_folder(root)
+    sides = sides_of(folder)
+    for name in (*policies, *accept, *reject):
+        if name not in sides:
+            raise UsageError(f"`{name}` is not a policy of the pack", hint="`bylaw review PACK` lists them")
+    words: dict[str, Word] = {**dict.fromkeys(accept, "accepted"), **dict.fromkeys(reject, "rejected")}
+    _sign(root, sides, words, by, note)
+    shown = _loaded(folder)
+    console = open_console()
+    if ask:
+        return _go_through(root, shown, sides, console, by)
+    standing = standings(root)
+    if not words and not unenforced:
+        for name in policies or sides:
+            _show(shown, name, standing[name], _questions(root, name), console, everything=all_cases)
+    counts = {state: list(standing.values()).count(cast(Standing, state)) for state in _STYLES}
+    console.print(", ".join(f"{count} {state}" for state, count in counts.items() if count), markup=False)
+    return 0 if counts["accepted"] == len(standing) else 1
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "NAME"
+
+
+def _loaded(folder: Folder) -> Pack:
+    """The pack, even where it does not load yet because nobody has accepted what is unenforced."""
+    try:
+        return compile_pack(folder)
+    except PackError as error:
+        messages = "\n".join(fault.message for fault in error.faults)
+        lacking = set(re.findall(r"nothing enforces policy `([^`]+)`", messages))
+        if len(lacking) < len(error.faults):
+            raise
+    for body in cast(list[dict[str, Any]], folder.parts["policies"].data["policies"]):
+        if body.get("id") in lacking:
+            body["unenforced"] = {"accepted_by": _NOBODY, "reason": _why(folder.root, str(body["id"]))}
+    return compile_pack(folder)
+
+
+def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Console, by: str) -> int:
+    for name, state in standings(root).items():
+        if state in ("accepted", "rejected"):
+            continue
+        _show(pack, name, state, _questions(root, name), console, everything=False)
+        policy = pack.policies[name]
+        is_lacking = policy.unenforced is not None and policy.unenforced.accepted_by == _NOBODY
+        what = "accept that nothing enforces it" if is_lacking else "accept"
+        said = click.prompt(f"{what}, reject, skip or quit", type=click.Choice(["a", "r", "s", "q"]), default="s")
+        if said == "q":
+            break
+        if said == "a" and is_lacking:
+            _accept_unenforced(root, name, by, "")
+            sides = sides_of(read_folder(root))
+        if said in "ar":
+            _sign(root, sides, {name: "accepted" if said == "a" else "rejected"}, by, "")
+    return 0 if all(state == "accepted" for state in standings(root).values()) else 1
+
+
+def _sign(root: Path, sides: dict[str, Sides], words: Mapping[str, Word], by: str, note: str) -> None:
+    if not words:
+        return
+    signed = read_signatures(root)
+    today = datetime.now(UTC).date().isoformat()
+    for name, word in words.items():
+        signed[name] = Signature(word, by, today, sides[name].sentence, sides[name].check, note)
+    text = "# Who accepted which check. A signature lapses when the sentence or the check changes.\n"
+    body = {name: msgspec.to_builtins(each) for name, each in signed.items()}
+    (root / REVIEW).write_text(text + dump({"policies": body}), encoding="utf-8")
+
+
+def _accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:
+    """Write a person's word into policies.yaml, in the place where the policy stands."""
+    path = root / "policies.yaml"
+    text = path.read_text(encoding="utf-8")
+    word = json.dumps({"accepted_by": by, "reason": reason or _why(root, name)}, ensure_ascii=False)
+    place = re.compile(rf"^(\s*)- id: {re.escape(name)}$", re.MULTILINE)
+    made, count = place.subn(lambda match: f"{match[0]}\n{match[1]}  unenforced: {word}", text)
+    if count != 1:
+        hint = f"write `unenforced: {word}` there yourself"
+        raise UsageError(f"`- id: {name}` does not stand in policies.yaml once", place=str(path), hint=hint)
+    path.write_text(made, encoding="utf-8")
+
+
+def _compiled(root: Path, name: str) -> dict[str, Any]:
+    """What the compiler noted of a policy."""
+    if not (root / COMPILED).is_file():
+        return {}
+    noted = cast(dict[str, Any], read_yaml_file(root / COMPILED).data.get("policies") or {})
+    return cast(dict[str, Any], noted.get(name) or {})
+
+
+def _why(root: Path, name: str) -> str:
+    return str(_compiled(root, name).get("failed") or "nothing enforces it")
+
+
+def _questions(root: Path, name: str) -> list[dict[str, Any]]:
+    return cast(list[dict[str, Any]], _compiled(root, name).get("questions") or [])
+
+
+def _show(
+    pack: Pack, name: str, state: Standing, questions: list[dict[str, Any]], console: Console, *, everything: bool
+) -> None:
+    policy = pack.policies[name]
+    console.print(Text.assemble((name, "bold"), f"  {policy.kind}  ", (state, _STYLES[state])))
+    for citation in policy.citations:
+        console.print(Padding(Text(f"{citation}: {citation.text}"), (0, 2)))
+    if policy.definition:
+        console.print(Padding(Text(policy.definition, style="italic"), (0, 2)))
+    if policy.unenforced is not None:
+        who = policy.unenforced.accepted_by
+        console.print(Padding(Text(f"unenforced ({who}): {policy.unenforced.reason}", style="yellow"), (0, 2)))
+    for line in _check(pack, policy):
+        console.print(Padding(Text(line), (0, 4)))
+    for line in _cases(pack, name, everything):
+        console.print(Padding(Text(line), (0, 2)))
+    for question in questions:
+        console.print(Padding(Text(f"? {question['about']}: {question['text']}", style="yellow"), (0, 2)))
+        if "input" in question:
+            console.print(Padding(Text(json.dumps(question["input"], ensure_ascii=False)), (0, 4)))
+    console.print()
+
+
+def _check(pack: Pack, policy: Policy) -> list[str]:
+    """The code of a guard, or the formula of a rule."""
+    if policy.id in pack.guards:
+        guard = pack.guards[policy.id]
+        lines = (pack.root / guard.file).read_text(encoding="utf-8").split("\n")[guard.line - 1 :]
+        end = next((number for number, line in enumerate(lines[1:], 1) if line and not line[0].isspace()), len(lines))
+        return "\n".join(lines[:end]).rstrip().split("\n")
+    return [rule.text for rule in pack.book.rules if rule.policy == policy.id]
+
+
+def _cases(pack: Pack, name: str, everything: bool) -> list[str]:
+    found: dict[str, list[str]] = {}
+    for source in pack.cases.values():
+        for body in cast(list[Any], source.data.get("") or source.data.get("cases") or []):
+            case = cast(dict[str, Any], body or {})
+            if name in (case.get("policy"), case.get("rule")):
+                found.setdefault(str(case.get("want")), []).append(str(case.get("note", "")))
+    lines: list[str] = []
+    for want, notes in found.items():
+        kept = notes if everything else notes[:_SHOWN]
+        more = f"; and {len(notes) - len(kept)} more" if len(notes) > len(kept) else ""
+        lines.append(f"{want}: {'; '.join(kept)}{more}")
+    return lines

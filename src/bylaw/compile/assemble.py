@@ -1,0 +1,130 @@
+"""The files of a pack, from what the stages made. A policy without a check is listed, and the pack does not load."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import to_builtins
+
+from bylaw.compile.check import Check
+from bylaw.compile.extract import Draft
+from bylaw.compile.identifier import slug
+from bylaw.compile.pipeline import Source, Work
+from bylaw.compile.reading import Reading
+from bylaw.compile.things import entities_file, tools_file
+from bylaw.policy.document import Document
+from bylaw.scan.written import dump
+
+_VERSION = "0.1.0"
+
+
+def assemble(source: Source, work: Work, *, name: str, reading: Reading | None = None) -> dict[str, str]:
+    """The pack's files by path; `work` must be complete."""
+    assert work.things is not None
+    drafts = _in_order(work.drafts, source.document)
+    manifest: dict[str, Any] = {"format": 1, "name": name, "version": _VERSION, "title": source.title}
+    manifest |= {"document": "policy.md"} | ({"now": source.now} if source.now else {})
+    files = {
+        "pack.yaml": dump(manifest),
+        "policy.md": source.document.text,
+        "tools.yaml": tools_file(source.cards, work.things),
+        "entities.yaml": entities_file(work.things, work.request),
+        "policies.yaml": dump({"policies": [_policy(draft, work) for draft in drafts]}),
+    }
+    guards: dict[str, list[str]] = {}
+    cases: dict[str, list[dict[str, Any]]] = {}
+    rules: list[Check] = []
+    for draft in drafts:
+        check = work.checks.get(draft.id)
+        if check is None or check.failed:
+            continue
+        part = _part(draft, source.document)
+        if check.code:
+            guards.setdefault(part, []).append(check.code)
+        elif check.rules:
+            rules.append(check)
+            part = "rules"
+        cases.setdefault(part, []).extend(check.cases)
+    files |= {f"guards/{part}.py": "\n\n".join(codes) for part, codes in guards.items()}
+    if rules:
+        files["rules.yaml"] = dump(_merged(rules))
+    files |= {f"cases/{part}.yaml": dump(listed) for part, listed in cases.items()}
+    files["compiled.yaml"] = dump(_record(source, work, drafts))
+    if reading is not None and reading.is_joined:
+        files["sources.yaml"] = dump({"places": [to_builtins(place) for place in reading.places]})
+    return files
+
+
+def _policy(draft: Draft, work: Work) -> dict[str, Any]:
+    sorted_as = work.kinds.get(draft.id)
+    body: dict[str, Any] = {
+        "id": draft.id,
+        # What nobody sorted is of a kind that must be enforced or accepted by name.
+        "kind": sorted_as.kind if sorted_as is not None else "rule",
+        "tools": list(sorted_as.tools) if sorted_as is not None and sorted_as.kind == "guard" else [],
+        "definition": draft.definition,
+        "scope": draft.scope,
+        "description": draft.description,
+        "severity": sorted_as.severity if sorted_as is not None else "medium",
+        "spans": [{"quote": " ".join(quote.split())} for quote in draft.quotes],
+    }
+    return {name: part for name, part in body.items() if part}
+
+
+def _record(source: Source, work: Work, drafts: list[Draft]) -> dict[str, Any]:
+    """`compiled.yaml`: how each policy came about, and what a reviewer has to look at."""
+    aside = work.second.aside if work.second is not None else {}
+    policies: dict[str, Any] = {}
+    for draft in drafts:
+        check, kind = work.checks.get(draft.id), work.kinds.get(draft.id)
+        body: dict[str, Any] = {"why": kind.why if kind is not None else "nobody said what kind it is"}
+        if check is not None:
+            body |= {
+                "failed": check.failed,
+                "repairs": check.repairs,
+                "cases": len(check.cases),
+                "generated_inputs": check.generated,
+                "generations_divided_on": check.divided,
+                "mutants_found": f"{check.mutants[0]} of {check.mutants[1]}" if check.mutants[1] else "",
+                "questions": [
+                    {name: part for name, part in to_builtins(each).items() if part} for each in check.questions
+                ],
+            }
+        policies[draft.id] = {name: part for name, part in body.items() if part not in ("", [])}
+    left_out = [each for found in (work.first, work.second) if found is not None for each in found.dropped]
+    listed = [
+        {"line": each.line, "sentence": each.text, "said": aside[each.digest]}
+        for each in source.document.sentences
+        if each.digest in aside
+    ]
+    return {"policies": policies, "sentences_without_policy": listed, "left_out": left_out}
+
+
+def _merged(checks: list[Check]) -> dict[str, Any]:
+    """Rules of several policies in one file; a predicate that means two things gets a name for each."""
+    predicates: dict[str, Any] = {}
+    rules: list[dict[str, Any]] = []
+    for check in checks:
+        assert check.rules is not None
+        renamed = {
+            name: name if predicates.get(name, body) == body else f"{slug(check.policy).replace('-', '_')}_{name}"
+            for name, body in check.rules["predicates"].items()
+        }
+        predicates |= {renamed[name]: body for name, body in check.rules["predicates"].items()}
+        rules += [{**rule, "formula": _with_names(rule["formula"], renamed)} for rule in check.rules["rules"]]
+    return {"predicates": predicates, "rules": rules}
+
+
+def _with_names(formula: str, renamed: Mapping[str, str]) -> str:
+    return re.sub(r"[A-Za-z_][\w.]*", lambda match: renamed.get(match[0], match[0]), formula)
+
+
+def _in_order(drafts: tuple[Draft, ...], document: Document) -> list[Draft]:
+    return sorted(drafts, key=lambda draft: min(document.find(quote) or (0, 0) for quote in draft.quotes))
+
+
+def _part(draft: Draft, document: Document) -> str:
+    """The file that a policy's guard and cases stand in: named after the heading above it."""
+    place = document.find(draft.quotes[0])
+    heading = document.heading_at(place[0]) if place is not None else ""
+    return slug(heading).replace("-", "_") or "policies"

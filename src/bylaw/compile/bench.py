@@ -1,0 +1,128 @@
+"""Where generated checks are tried: a small pack of their own, run by the machinery that will run them."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from bylaw.compile.identifier import function_name
+from bylaw.compile.things import Things, entities_file, tools_file
+from bylaw.compile.tools import Card
+from bylaw.engine.case import CaseResult, run_cases
+from bylaw.engine.pack import Pack
+from bylaw.errors import BylawError, PackError
+from bylaw.guard import Guard, Vocabulary, parse_guards
+from bylaw.policy.shape import SHAPES, shaped
+from bylaw.policy.statement import Policy
+from bylaw.policy.yaml import YamlError, read_yaml
+from bylaw.scan.written import dump
+
+Case = dict[str, Any]
+"""A case as a pack's file has it."""
+
+_SENTENCE = "This is on trial."
+
+
+class Bench:
+    """What all trials share: the tools, the things, what users say, the clock."""
+
+    def __init__(self, cards: Mapping[str, Card], things: Things, request: Mapping[str, Any], now: str) -> None:
+        self.cards = cards
+        self.things = things
+        self.request = request
+        self.now = now
+        self._files = {
+            "pack.yaml": dump({"format": 1, "name": "trial", "document": "policy.md", "now": now}),
+            "policy.md": f"# Trial\n\n{_SENTENCE}\n",
+            "tools.yaml": tools_file(cards, things),
+            "entities.yaml": entities_file(things, request),
+        }
+
+    @cached_property
+    def base(self) -> Pack:
+        """The pack without any policy; PackError where the things do not load."""
+        return Pack.from_files(self._files)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """What guards may speak of."""
+        schema = self.base.schema
+        arguments = schema.arguments(tuple(schema.tools))
+        return Vocabulary(schema.entities, arguments, frozenset(schema.tools), schema.writes())
+
+    def guard(self, policy: Policy, code: str) -> tuple[Guard | None, list[str]]:
+        """The guard that the code makes, or what keeps it from loading."""
+        name = function_name(policy.id)
+        found, faults = parse_guards(code, file="guards/trial.py", vocabulary=self.vocabulary, policies=[name])
+        wrong = [told(fault) for fault in faults]
+        if not wrong and name not in found:
+            wrong = [f"there is no function `{name}`"]
+        return (None, wrong) if wrong else (found[name], [])
+
+    def run(self, policy: Policy, guard: Guard, cases: Sequence[Case]) -> list[CaseResult | BylawError]:
+        """What becomes of each case under a guard."""
+        pack = replace(
+            self.base,
+            policies={policy.id: policy},
+            guards={policy.id: guard},
+            by_tool=dict.fromkeys(policy.tools, ((policy, guard),)),
+            cases={"cases/trial.yaml": _located(cases)},
+        )
+        return list(run_cases(pack, {}))
+
+    def misfits(self, policy: Policy, cases: Sequence[Case]) -> list[str]:
+        """What is wrong with cases of a guard, whatever the guard says."""
+        code = f'def {function_name(policy.id)}(call, facts):\n    return deny("on trial")\n'
+        guard, _ = self.guard(policy, code)
+        assert guard is not None
+        try:
+            _, shapeless = shaped(read_yaml(dump(list(cases)), file="answer"), SHAPES["cases"])
+            if shapeless:
+                return [told(fault) for fault in shapeless]
+            found = self.run(policy, guard, cases)
+        except BylawError as error:
+            return [told(error)]
+        return [told(each, case) for each, case in zip(found, cases, strict=True) if isinstance(each, BylawError)]
+
+    def with_rules(self, policies: Sequence[Policy], rules: Mapping[str, Any], cases: Sequence[Case] = ()) -> Pack:
+        """A pack with these rules and their cases; PackError where it does not load."""
+        files = {
+            **self._files,
+            "policies.yaml": dump({"policies": [_policy(each) for each in policies]}),
+            "rules.yaml": dump(rules),
+        }
+        return Pack.from_files({**files, "cases/trial.yaml": dump(list(cases))} if cases else files)
+
+    def rule_faults(self, policies: Sequence[Policy], rules: Mapping[str, Any]) -> list[str]:
+        """What keeps rules from loading."""
+        try:
+            self.with_rules(policies, rules)
+        except PackError as error:
+            return [told(fault) for fault in error.faults]
+        return []
+
+
+def read_cases(text: str) -> list[Case]:
+    """The cases of an answer; YamlError where it is no list of them."""
+    data = read_yaml(text, file="answer").data
+    listed: Any = data.get("") or data.get("cases")
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in cast(list[Any], listed)):
+        raise YamlError("not a list of cases")
+    return cast(list[Case], listed)
+
+
+def told(fault: BylawError, case: Case | None = None) -> str:
+    """A fault in words for whoever wrote what is at fault."""
+    line = f"line {fault.place.rpartition(':')[2]}: " if fault.place.startswith("guards/") else ""
+    of = f"case `{case.get('note', '')}`: " if case is not None else ""
+    return f"{of}{line}{fault.message}" + (f"; {fault.hint}" if fault.hint else "")
+
+
+def _located(cases: Sequence[Case]) -> Any:
+    return shaped(read_yaml(dump(list(cases)), file="cases/trial.yaml"), SHAPES["cases"])[0]
+
+
+def _policy(policy: Policy) -> dict[str, Any]:
+    body = {"id": policy.id, "kind": policy.kind, "spans": [{"quote": _SENTENCE}]}
+    return {**body, "tools": list(policy.tools)} if policy.tools else body

@@ -1,0 +1,345 @@
+"""Guards: cases and code are written apart, each from the sentences alone; then they are held against each other.
+
+Two generations of the code and the cases make three readings of a policy. Where they differ, a referee who sees none of
+them says what the sentences say. Code that fails a case is mended, a few times; what still fails is no guard.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from bylaw.compile.bench import Bench, Case, read_cases, told
+from bylaw.compile.check import Check, Question
+from bylaw.compile.context import told_things, told_tools
+from bylaw.compile.desk import Desk
+from bylaw.compile.extract import Draft
+from bylaw.compile.identifier import function_name
+from bylaw.compile.inputs import WORLDS, Trial, tried
+from bylaw.compile.mutant import mutation_score
+from bylaw.compile.numeral import unused_numbers
+from bylaw.compile.prompt import render
+from bylaw.compile.referee import Ruling, rule_on
+from bylaw.compile.sort import Sorted
+from bylaw.compile.sort import told as told_policy
+from bylaw.engine.case import CaseResult
+from bylaw.guard import Guard
+from bylaw.llm.chat import bare_json
+from bylaw.policy.statement import Policy
+from bylaw.policy.yaml import YamlError
+
+TOGETHER = 4
+"""Policies in one question."""
+_ROUNDS = 2
+REPAIRS = 3
+_DIVIDING = 3
+"""Generated inputs that the referee is shown for one policy."""
+_CANNOT = re.compile(r"^#\s*cannot\s+([\w-]+)\s*:\s*(.*)$", re.MULTILINE)
+
+
+class Written(Struct, frozen=True):
+    """The guards of one answer."""
+
+    codes: dict[str, str]
+    """By policy."""
+    cannot: dict[str, str]
+    """Policies that were said not to be checkable, with why."""
+
+
+class Asking(Struct, frozen=True):
+    """One policy, and all that questions about it show."""
+
+    draft: Draft
+    policy: Policy
+    general: str
+    tools: str
+    things: str
+    now: str
+
+
+def write_guards(
+    desk: Desk, bench: Bench, drafts: Sequence[Draft], kinds: Mapping[str, Sorted], general: str
+) -> dict[str, Check] | None:
+    """A check for every policy of kind guard; None while an answer is missing."""
+    bound = [draft for draft in drafts if draft.id in kinds and kinds[draft.id].kind == "guard"]
+    checks: dict[str, Check] = {}
+    missing = False
+    for start in range(0, len(bound), TOGETHER):
+        group = bound[start : start + TOGETHER]
+        policies = [Policy(draft.id, "guard", draft.definition, kinds[draft.id].tools) for draft in group]
+        tools = [tool for policy in policies for tool in policy.tools]
+        shown = {
+            "general": general,
+            "tools": told_tools(bench.cards, tools),
+            "things": told_things(bench.things, bench.cards, tools, bench.request),
+            "policies": "\n\n".join(_bound(draft, kinds[draft.id].tools) for draft in group),
+        }
+        request = render("cases", {"now": bench.now, **shown}, max_tokens=8192)
+        cases = desk.converse(request, lambda text, p=policies: _judged_cases(text, p, bench), rounds=_ROUNDS)
+        codes = [
+            desk.converse(
+                render("guards", shown, attempt=attempt, max_tokens=6144),
+                lambda text, p=policies: _judged_code(text, p, bench),
+                rounds=_ROUNDS,
+            )
+            for attempt in (1, 2)
+        ]
+        written = [each.made for each in codes if each is not None]
+        if cases is None or len(written) < len(codes):
+            missing = True
+            continue
+        for draft, policy in zip(group, policies, strict=True):
+            asking = Asking(
+                draft,
+                policy,
+                general,
+                told_tools(bench.cards, policy.tools),
+                told_things(bench.things, bench.cards, policy.tools, bench.request),
+                bench.now,
+            )
+            check = _settle(desk, bench, asking, cases.made.get(draft.id, []), written)
+            if check is None:
+                missing = True
+            else:
+                checks[draft.id] = check
+    return None if missing else checks
+
+
+def _settle(desk: Desk, bench: Bench, asking: Asking, cases: list[Case], written: Sequence[Written]) -> Check | None:
+    """Hold cases and generations against each other until one guard passes; None while an answer is missing."""
+    name = asking.draft.id
+    codes = [each.codes[name] for each in written if name in each.codes]
+    if not codes:
+        reasons = [each.cannot[name] for each in written if name in each.cannot]
+        return Check(name, cases=tuple(cases), failed="; ".join(dict.fromkeys(reasons)) or "no guard was written")
+    sound = [(code, guard) for code in codes if (guard := bench.guard(asking.policy, code)[0]) is not None]
+    trials = _trials(bench, asking.policy, sound)
+    divided = [trial for trial in trials if len(set(trial.outcomes)) > 1]
+    settled = _settled(desk, bench, asking, cases, sound, divided)
+    if settled is None:
+        return None
+    cases, questions = settled
+    ranked = sorted(codes, key=lambda code: len(_complaints(bench, asking.policy, code, cases)))
+    mended = _mend(desk, bench, asking, ranked[0], cases)
+    if mended is None:
+        return None
+    code, complaints, repairs = mended
+    if len(sound) < len(written):
+        questions.append(Question("one generation only", "the other did not load, so that nothing was compared"))
+    if missing := unused_numbers(asking.draft.quotes, code):
+        text = f"the sentences name {', '.join(missing)}, which the guard does not use"
+        questions.append(Question("numbers of the sentences", text))
+    if complaints:
+        return Check(
+            name,
+            cases=tuple(cases),
+            questions=tuple(questions),
+            failed=f"no guard passes its cases after {repairs} repairs: {complaints[0]}",
+            repairs=repairs,
+        )
+    return Check(
+        name,
+        code,
+        cases=tuple(cases),
+        questions=tuple(questions),
+        repairs=repairs,
+        generated=len(trials),
+        divided=len(divided),
+        mutants=mutation_score(bench, asking.policy, code, cases),
+    )
+
+
+def _settled(
+    desk: Desk,
+    bench: Bench,
+    asking: Asking,
+    cases: Sequence[Case],
+    sound: Sequence[tuple[str, Guard]],
+    divided: Sequence[Trial],
+) -> tuple[list[Case], list[Question]] | None:
+    """The cases after a referee has ruled on every one that a generation fails, and on inputs that divide two."""
+    failed = {
+        index
+        for _, guard in sound
+        for index, result in enumerate(bench.run(asking.policy, guard, cases) if cases else ())
+        if not (isinstance(result, CaseResult) and result.passed)
+    }
+    disputed = sorted(failed)
+    apart = _unlike(divided)
+    if not disputed and not apart:
+        return list(cases), []
+    rulings = rule_on(
+        desk,
+        [*(cases[index] for index in disputed), *(trial.case for trial in apart)],
+        ("permit", "deny"),
+        {
+            "policy": _bound(asking.draft, asking.policy.tools),
+            "general": asking.general,
+            "things": asking.things,
+            "now": asking.now,
+        },
+    )
+    if rulings is None:
+        return None
+    kept: list[Case] = []
+    questions: list[Question] = []
+    ruled = dict(zip(disputed, range(len(disputed)), strict=True))
+    for index, case in enumerate(cases):
+        ruling = rulings.get(ruled[index]) if index in ruled else None
+        kept += _ruled(case, ruling, questions) if index in ruled else [case]
+    for position, trial in enumerate(apart, len(disputed)):
+        ruling = rulings.get(position)
+        said = " and ".join(trial.outcomes)
+        told_input = {name: part for name, part in trial.case.items() if name != "policy"}
+        if ruling is None or ruling.want == "unclear":
+            why = ruling.why if ruling is not None else "nobody ruled on it"
+            questions.append(Question("two generations disagree", f"they say {said}; not settled: {why}", told_input))
+            continue
+        text = f"they said {said}; ruled {ruling.want}: {ruling.why}"
+        questions.append(Question("two generations disagreed", text, told_input))
+        kept.append({"note": f"two generations disagreed: {ruling.why}", **trial.case, "want": ruling.want})
+    return kept, questions
+
+
+def _ruled(case: Case, ruling: Ruling | None, questions: list[Question]) -> list[Case]:
+    """A disputed case as the referee has it; none where the sentences leave it open."""
+    shown = {name: part for name, part in case.items() if name not in ("policy", "note")}
+    if ruling is None or ruling.want == "unclear":
+        why = ruling.why if ruling is not None else "nobody ruled on it"
+        questions.append(Question("a case that is not settled", f"`{case.get('note', '')}`: {why}", shown))
+        return []
+    if ruling.want == case.get("want"):
+        return [case]
+    text = f"`{case.get('note', '')}` wanted {case.get('want')}; ruled {ruling.want}: {ruling.why}"
+    questions.append(Question("a case that was corrected", text, shown))
+    return [{**case, "want": ruling.want}]
+
+
+def _mend(
+    desk: Desk, bench: Bench, asking: Asking, code: str, cases: Sequence[Case]
+) -> tuple[str, list[str], int] | None:
+    """The code, what is wrong with it after the last repair, and the repairs; None while an answer is missing."""
+    for repairs in range(REPAIRS + 1):
+        complaints = _complaints(bench, asking.policy, code, cases)
+        if not complaints or repairs == REPAIRS:
+            return code, complaints, repairs
+        request = render(
+            "repair",
+            {
+                "general": asking.general,
+                "tools": asking.tools,
+                "things": asking.things,
+                "policy": _bound(asking.draft, asking.policy.tools),
+                "code": code,
+                "complaints": "\n".join(f"- {each}" for each in complaints),
+            },
+        )
+        answer = desk.answer(request)
+        if answer is None:
+            return None
+        code = _mended(bare_json(answer.text), function_name(asking.draft.id))
+    raise AssertionError("the last round returns")
+
+
+def _mended(text: str, name: str) -> str:
+    """The function of that name in an answer; the whole answer where there is none, for its faults to be told."""
+    try:
+        return _functions(text).get(name, text)
+    except SyntaxError:
+        return text
+
+
+def _complaints(bench: Bench, policy: Policy, code: str, cases: Sequence[Case]) -> list[str]:
+    """What is wrong with a guard: it does not load, fails cases, or never denies anything."""
+    guard, wrong = bench.guard(policy, code)
+    if guard is None:
+        return wrong
+    for result, case in zip(bench.run(policy, guard, cases) if cases else (), cases, strict=True):
+        if isinstance(result, CaseResult) and result.passed:
+            continue
+        got = result.got if isinstance(result, CaseResult) else told(result)
+        shown = {name: part for name, part in case.items() if name in ("call", "facts", "done", "now")}
+        wrong.append(f"`{case.get('note', '')}`: {shown}: wanted {case.get('want')}, got {got}")
+    outcomes = {trial.outcomes[0] for trial in _trials(bench, policy, [(code, guard)])}
+    if "deny" not in outcomes:
+        wrong.append(f"it denies none of {WORLDS} generated calls, so it is no guard")
+    if "permit" not in outcomes:
+        wrong.append(f"it permits none of {WORLDS} generated calls")
+    return wrong
+
+
+def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -> list[Trial]:
+    """What guards, each with its code, say of generated calls."""
+    tools = [bench.base.schema.tools[tool] for tool in policy.tools]
+    now = datetime.fromisoformat(bench.now)
+    codes = [code for code, _ in guards]
+    return tried(policy.id, [guard for _, guard in guards], codes, tools, now) if guards else []
+
+
+def _unlike(divided: Iterable[Trial]) -> list[Trial]:
+    """A few dividing inputs that differ in what was said of them, those with the fewest facts first."""
+    chosen: dict[tuple[str, ...], Trial] = {}
+    for trial in sorted(divided, key=lambda trial: len(str(trial.case))):
+        chosen.setdefault((*trial.outcomes, *trial.because), trial)
+    return list(chosen.values())[:_DIVIDING]
+
+
+def _bound(draft: Draft, tools: Sequence[str]) -> str:
+    return f"{told_policy(draft)}\n  Binds: {', '.join(tools)}"
+
+
+def _judged_cases(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[dict[str, list[Case]], list[str]]:
+    try:
+        listed = read_cases(bare_json(text))
+    except YamlError as error:
+        return {}, [f"not the YAML asked for: {error}"]
+    found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
+    complaints: list[str] = []
+    for case in listed:
+        policy = next((each for each in policies if each.id == case.get("policy")), None)
+        if policy is None:
+            complaints.append(f"case `{case.get('note', '')}`: `{case.get('policy')}` is not one of the policies")
+            continue
+        wrong = (
+            bench.misfits(policy, [case])
+            if case.get("want") in ("permit", "deny")
+            else [f"case `{case.get('note', '')}` wants neither permit nor deny"]
+        )
+        complaints += wrong
+        if not wrong:
+            found[policy.id].append(case)
+    for name, cases in found.items():
+        if {"permit", "deny"} - {str(case["want"]) for case in cases}:
+            complaints.append(f"`{name}` needs a case that permits and one that denies")
+    return found, complaints
+
+
+def _judged_code(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
+    source = bare_json(text)
+    cannot = {match[1].replace("_", "-"): match[2].strip() for match in _CANNOT.finditer(source)}
+    try:
+        functions = _functions(source)
+    except SyntaxError as error:
+        return Written({}, cannot), [f"line {error.lineno}: not Python: {error.msg}"]
+    names = {function_name(policy.id): policy for policy in policies}
+    complaints = [f"`{name}` is the guard of none of the policies" for name in functions if name not in names]
+    codes: dict[str, str] = {}
+    for name, policy in names.items():
+        if name in functions:
+            codes[policy.id] = functions[name]
+            complaints += [f"`{name}`, {fault}" for fault in bench.guard(policy, functions[name])[1]]
+        elif policy.id not in cannot:
+            complaints.append(f"there is no function `{name}`")
+    return Written(codes, cannot), complaints
+
+
+def _functions(source: str) -> dict[str, str]:
+    """The text of each function of an answer."""
+    try:
+        nodes = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise error if isinstance(error, SyntaxError) else SyntaxError(str(error)) from None
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    return {node.name: f"{ast.get_source_segment(source, node)}\n" for node in functions}

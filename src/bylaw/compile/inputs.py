@@ -1,0 +1,217 @@
+"""Generated inputs: calls in worlds made up from the constants that guards mention, one world for each seed.
+
+Nothing is searched for: every field of every thing has a value that is drawn, by its type, from a small pool around the
+constants, so that limits are met from both sides and ids are often equal.
+"""
+
+import ast
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.compile.bench import Case
+from bylaw.facts.entity import ABSENT, Entity, Field, Key, NoValue
+from bylaw.facts.value import coerce, key_of
+from bylaw.guard import Guard, evaluate
+from bylaw.policy.tool import Tool
+
+WORLDS = 400
+_ABSENT_SHARE = 0.03
+_IDS = ("X1", "X2")
+_CENT = Decimal("0.01")
+
+
+class Pool(Struct, frozen=True):
+    """Values worth trying, by type."""
+
+    numbers: tuple[int, ...]
+    money: tuple[str, ...]
+    days: tuple[str, ...]
+    times: tuple[str, ...]
+    words: tuple[str, ...]
+    read_as: Mapping[str, str]
+    """Arguments that guards read as money, days or times."""
+
+
+def pool_of(codes: Iterable[str], now: datetime) -> Pool:
+    """The pool around the constants of some guards."""
+    numbers, money, days, times = {0, 1, 2}, {Decimal(0)}, {now.date()}, {now}
+    words: set[str] = set()
+    read_as: dict[str, str] = {}
+    for node in (node for code in codes for node in ast.walk(ast.parse(code))):
+        match node:
+            case ast.Constant(value=bool()):
+                pass
+            case ast.Constant(value=int(number)):
+                numbers |= {number - 1, number, number + 1}
+                money |= {Decimal(number) - _CENT, Decimal(number), Decimal(number) + _CENT}
+                with suppress(OverflowError):
+                    for signed, step in ((sign * number, step) for sign in (1, -1) for step in (-1, 0, 1)):
+                        days.add(now.date() + timedelta(days=signed + step))
+                        times |= {now + timedelta(hours=hours, minutes=step) for hours in (signed, 24 * signed)}
+            case ast.Constant(value=str(text)):
+                with suppress(ValueError):
+                    day = date.fromisoformat(text)
+                    days |= {day + timedelta(days=step) for step in (-1, 0, 1)}
+                    continue
+                with suppress(InvalidOperation):
+                    amount = Decimal(text)
+                    money |= {amount - _CENT, amount, amount + _CENT}
+                    continue
+                words.add(text)
+            case ast.Call(func=ast.Name(id=("money" | "date" | "time") as kind), args=[argument, *_]):
+                if name := _argument(argument):
+                    read_as[name] = kind
+            case _:
+                pass
+    return Pool(
+        tuple(sorted(numbers)),
+        tuple(f"{amount:.2f}" for amount in sorted(money)),
+        tuple(day.isoformat() for day in sorted(days)),
+        tuple(time.isoformat() for time in sorted(times)),
+        tuple(sorted(words)),
+        read_as,
+    )
+
+
+def _argument(node: ast.expr) -> str:
+    match node:
+        case ast.Attribute(value=ast.Name(id="call"), attr=name):
+            return name
+        case ast.Call(func=ast.Name(id="get"), args=[ast.Name(id="call"), ast.Constant(value=str(name)), *_]):
+            return name
+        case _:
+            return ""
+
+
+class World:
+    """One made-up world; it notes what was read of it."""
+
+    def __init__(self, seed: str, pool: Pool) -> None:
+        self._seed = seed
+        self._pool = pool
+        self.read_so_far: dict[tuple[str, Key], dict[str, Any] | None] = {}
+        self.done_so_far: list[dict[str, Any]] = []
+
+    def read(self, entity: Entity, key: Key, field: Field) -> Any:
+        """The value that this world has there."""
+        key = key_of(key)
+        thing = (entity.name, key)
+        is_there = not key or self._random(*thing).random() >= _ABSENT_SHARE
+        if not is_there:
+            self.read_so_far[thing] = None
+            return False if field.name == "exists" else ABSENT
+        shown = self.read_so_far.setdefault(thing, {})
+        if field.name == "exists":
+            return True
+        raw = self._draw(field, self._random(*thing, field.name))
+        if shown is not None:
+            shown[field.name] = raw
+        return coerce(field, raw)
+
+    def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
+        """Nothing is listed."""
+        return (), True
+
+    def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
+        """Sometimes there was such a call."""
+        happened = self._random("done", tool, *sorted(map(str, match.items()))).random() < 0.3
+        if happened:
+            self.done_so_far.append({tool: dict(match)})
+        return int(happened)
+
+    def arguments(self, tool: Tool) -> dict[str, Any]:
+        """Arguments for a call."""
+        return {
+            name: self._argument(name, cast(dict[str, Any], schema))
+            for name, schema in tool.parameters.items()
+            if name in tool.required or self._random("given", name).random() < 0.7
+        }
+
+    def _argument(self, name: str, schema: Mapping[str, Any]) -> Any:
+        draw = self._random("argument", name)
+        if words := schema.get("enum"):
+            return draw.choice(cast(list[Any], words))
+        match schema.get("type"):
+            case "array":
+                items = cast(dict[str, Any], schema.get("items") or {}).get("enum") or [*self._pool.words, *_IDS]
+                return [word for word in cast(list[Any], items) if draw.random() < 0.4]
+            case "integer" | "number":
+                return draw.choice(self._pool.numbers)
+            case "boolean":
+                return draw.random() < 0.5
+            case "object":
+                return {}
+            case _:
+                kind = self._pool.read_as.get(name)
+                pools = {"money": self._pool.money, "date": self._pool.days, "time": self._pool.times}
+                return draw.choice(pools.get(kind or "", _IDS if name.endswith("_id") else (*_IDS, *self._pool.words)))
+
+    def _draw(self, field: Field, draw: random.Random) -> Any:
+        pool = self._pool
+        match field.type:
+            case "boolean":
+                return draw.random() < 0.5
+            case "enum":
+                return draw.choice(field.values)
+            case "integer" | "number":
+                return draw.choice(pool.numbers)
+            case "money":
+                return draw.choice(pool.money)
+            case "date":
+                return draw.choice(pool.days)
+            case "datetime":
+                return draw.choice(pool.times)
+            case "list":
+                return [word for word in (*pool.words, *_IDS) if draw.random() < 0.4]
+            case "object":
+                return {}
+            case "string":
+                return draw.choice(_IDS if field.name.endswith("_id") else (*_IDS, *pool.words))
+
+    def _random(self, *of: Any) -> random.Random:
+        return random.Random(f"{self._seed}/{of}")
+
+
+class Trial(Struct, frozen=True):
+    """What guards said of one generated call."""
+
+    case: Case
+    """The input as a case, without what it wants."""
+    outcomes: tuple[str, ...]
+    """`permit`, `deny` or `failed`, by guard."""
+    because: tuple[str, ...]
+
+
+def tried(
+    policy: str,
+    guards: Sequence[Guard],
+    codes: Sequence[str],
+    tools: Sequence[Tool],
+    now: datetime,
+) -> list[Trial]:
+    """What guards of one policy say of generated calls, the same ones for each."""
+    pool = pool_of(codes, now)
+    trials: list[Trial] = []
+    for number in range(WORLDS):
+        tool = tools[number % len(tools)]
+        world = World(f"{policy}/{number}", pool)
+        arguments = world.arguments(tool)
+        found = [evaluate(guard, arguments, world, tool=tool.name, now=now) for guard in guards]
+        outcomes = tuple(each[0].outcome if len(each) == 1 else "failed" for each in found)
+        facts = {_name(thing): fields for thing, fields in world.read_so_far.items()}
+        case: Case = {"policy": policy, "call": {tool.name: arguments}, "facts": facts}
+        if world.done_so_far:
+            case["done"] = world.done_so_far
+        trials.append(Trial(case, outcomes, tuple(each[0].because for each in found)))
+    return trials
+
+
+def _name(thing: tuple[str, Key]) -> str:
+    kind, key = thing
+    return f"{kind}[{', '.join(map(str, key))}]" if key else kind

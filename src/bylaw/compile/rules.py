@@ -1,0 +1,202 @@
+"""Rules over conversations: predicates and a formula for each policy about order and manner; cases written apart."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.compile.bench import Bench, Case, read_cases, told
+from bylaw.compile.check import Check, Question
+from bylaw.compile.context import told_tools
+from bylaw.compile.desk import Desk, Outcome, sent_back
+from bylaw.compile.extract import Draft
+from bylaw.compile.prompt import render
+from bylaw.compile.referee import rule_on
+from bylaw.compile.sort import Sorted
+from bylaw.compile.sort import told as told_policy
+from bylaw.engine.case import CaseResult, run_cases
+from bylaw.llm.chat import bare_json
+from bylaw.policy.statement import Policy
+from bylaw.policy.yaml import YamlError, read_yaml
+from bylaw.scan.written import dump
+
+_TOGETHER = 8
+_ROUNDS = 2
+REPAIRS = 2
+
+
+class Written(Struct, frozen=True):
+    """The rules of one answer."""
+
+    predicates: dict[str, Any]
+    formulas: dict[str, str]
+    """By policy."""
+    cannot: dict[str, str]
+
+    def of(self, policy: str) -> dict[str, Any]:
+        """`rules.yaml` with one policy's rule, its predicates under names of its own."""
+        formula = self.formulas[policy]
+        used = {name: body for name, body in self.predicates.items() if _mentions(formula, name)}
+        return {"predicates": used, "rules": [{"id": policy, "formula": formula}]}
+
+
+def write_rules(
+    desk: Desk, bench: Bench, drafts: Sequence[Draft], kinds: Mapping[str, Sorted], general: str
+) -> dict[str, Check] | None:
+    """A check for every policy of kind rule; None while an answer is missing."""
+    bound = [draft for draft in drafts if draft.id in kinds and kinds[draft.id].kind == "rule"]
+    checks: dict[str, Check] = {}
+    missing = False
+    for start in range(0, len(bound), _TOGETHER):
+        group = bound[start : start + _TOGETHER]
+        policies = [Policy(draft.id, "rule", draft.definition) for draft in group]
+        shown = {
+            "general": general,
+            "tools": told_tools(bench.cards, bench.cards),
+            "policies": "\n\n".join(told_policy(draft) for draft in group),
+        }
+        cases = desk.converse(
+            render("rule_cases", shown, max_tokens=6144),
+            lambda text, p=policies: _judged_cases(text, p),
+            rounds=_ROUNDS,
+        )
+        request = render("rules", shown, max_tokens=4096)
+        rules = desk.converse(request, lambda text, p=policies: _judged_rules(text, p, bench), rounds=_ROUNDS)
+        if cases is None or rules is None:
+            missing = True
+            continue
+        for draft, policy in zip(group, policies, strict=True):
+            own = cases.made.get(draft.id, [])
+            check = _settle(desk, bench, draft, policy, own, rules, shown | {"policies": told_policy(draft)})
+            if check is None:
+                missing = True
+            else:
+                checks[draft.id] = check
+    return None if missing else checks
+
+
+def _settle(
+    desk: Desk,
+    bench: Bench,
+    draft: Draft,
+    policy: Policy,
+    cases: Sequence[Case],
+    rules: Outcome[Written],
+    shown: Mapping[str, str],
+) -> Check | None:
+    """Hold a rule against its cases; a referee rules on those it fails, then it is mended. None while one is due."""
+    written = rules.made
+    if policy.id not in written.formulas:
+        why = written.cannot.get(policy.id) or "no rule was written"
+        return Check(policy.id, cases=tuple(cases), failed=why)
+    questions: list[Question] = []
+    disputed = [index for index, wrong in enumerate(_results(bench, policy, written.of(policy.id), cases)) if wrong]
+    if disputed:
+        rulings = rule_on(
+            desk,
+            [cases[index] for index in disputed],
+            ("kept", "broken"),
+            {"policy": told_policy(draft), "general": shown["general"], "things": "none", "now": "not given"},
+        )
+        if rulings is None:
+            return None
+        kept: list[Case] = []
+        for index, case in enumerate(cases):
+            ruling = rulings.get(disputed.index(index)) if index in disputed else None
+            if index not in disputed or (ruling is not None and ruling.want == case["want"]):
+                kept.append(case)
+            elif ruling is None or ruling.want == "unclear":
+                why = ruling.why if ruling is not None else "nobody ruled on it"
+                questions.append(Question("a case that is not settled", f"`{case.get('note', '')}`: {why}", case))
+            else:
+                text = f"`{case.get('note', '')}` wanted {case['want']}; ruled {ruling.want}: {ruling.why}"
+                questions.append(Question("a case that was corrected", text, case))
+                kept.append({**case, "want": ruling.want})
+        cases = kept
+    request = render("rules", shown, max_tokens=4096)
+    own = written.of(policy.id)
+    wrong: list[str] = []
+    for repairs in range(REPAIRS + 1):
+        wrong = bench.rule_faults([policy], own) or [each for each in _results(bench, policy, own, cases) if each]
+        if not wrong:
+            return Check(policy.id, rules=own, cases=tuple(cases), questions=tuple(questions), repairs=repairs)
+        if repairs == REPAIRS:
+            break
+        # Asked for one policy alone: the answer it is shown is its own part of the first one.
+        request = sent_back(request, dump(own), wrong)
+        answer = desk.answer(request)
+        if answer is None:
+            return None
+        made, _ = _judged_rules(answer.text, [policy], bench)
+        if policy.id not in made.formulas:
+            wrong = [made.cannot.get(policy.id, "the repair has no rule for it")]
+            break
+        own = made.of(policy.id)
+    return Check(
+        policy.id,
+        cases=tuple(cases),
+        questions=tuple(questions),
+        failed=f"no rule passes its cases: {wrong[0]}",
+        repairs=REPAIRS,
+    )
+
+
+def _results(bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:
+    """Per case what went wrong; empty where nothing did."""
+    if not cases:
+        return []
+    found: list[str] = []
+    for result, case in zip(run_cases(bench.with_rules([policy], rules, cases), {}), cases, strict=True):
+        if isinstance(result, CaseResult):
+            shown = {"events": case.get("events")}
+            found.append("" if result.passed else f"`{result.note}`: {shown}: wanted {result.want}, got {result.got}")
+        else:
+            found.append(told(result, case))
+    return found
+
+
+def _judged_cases(text: str, policies: Sequence[Policy]) -> tuple[dict[str, list[Case]], list[str]]:
+    try:
+        listed = read_cases(bare_json(text))
+    except YamlError as error:
+        return {}, [f"not the YAML asked for: {error}"]
+    found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
+    complaints: list[str] = []
+    for case in listed:
+        if case.get("rule") not in found:
+            complaints.append(f"case `{case.get('note', '')}`: `{case.get('rule')}` is not one of the policies")
+        elif case.get("want") not in ("kept", "broken"):
+            complaints.append(f"case `{case.get('note', '')}` wants neither kept nor broken")
+        else:
+            found[case["rule"]].append(case)
+    for name, cases in found.items():
+        if {"kept", "broken"} - {str(case["want"]) for case in cases}:
+            complaints.append(f"`{name}` needs a case that keeps it and one that breaks it")
+    return found, complaints
+
+
+def _judged_rules(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
+    try:
+        data = read_yaml(bare_json(text), file="answer").data
+    except YamlError as error:
+        return Written({}, {}, {}), [f"not the YAML asked for: {error}"]
+    predicates = cast(dict[str, Any], data.get("predicates") or {})
+    cannot = {str(name): str(why) for name, why in cast(dict[str, Any], data.get("cannot") or {}).items()}
+    formulas: dict[str, str] = {}
+    for body in cast(list[Any], data.get("rules") or []):
+        record = cast(dict[str, Any], body) if isinstance(body, dict) else {}
+        if {"id", "formula"} <= record.keys():
+            formulas[str(record["id"])] = str(record["formula"])
+    ids = {policy.id for policy in policies}
+    complaints = [f"`{name}` is not one of the policies" for name in formulas.keys() - ids]
+    complaints += [f"there is no rule for `{name}`" for name in sorted(ids - formulas.keys() - cannot.keys())]
+    written = Written(predicates, {name: each for name, each in formulas.items() if name in ids}, cannot)
+    for policy in policies:
+        if policy.id in written.formulas:
+            complaints += [f"`{policy.id}`: {fault}" for fault in bench.rule_faults([policy], written.of(policy.id))]
+    return written, complaints
+
+
+def _mentions(formula: str, name: str) -> bool:
+    words = formula.replace("(", " ").replace(")", " ").replace(",", " ").split()
+    return name in words or f'"{name}"' in formula

@@ -1,0 +1,162 @@
+"""Who accepted which check of a pack: a person's word on a sentence and its check, which lapses when either changes.
+
+A pack that was compiled needs such words; one that was written by hand is its author's word already, and may have them.
+"""
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.errors import BylawError
+from bylaw.policy.folder import Folder, read_folder
+from bylaw.policy.posture import Posture, Postures
+from bylaw.policy.yaml import read_yaml_file
+
+REVIEW = "review.yaml"
+COMPILED = "compiled.yaml"
+"""A folder that holds this was compiled, and is unreviewed until somebody has accepted its policies."""
+
+Word = Literal["accepted", "rejected"]
+Standing = Literal["accepted", "rejected", "lapsed", "open"]
+
+
+class ReviewError(BylawError):
+    """A review of a pack does not say what it must."""
+
+    code = "BY411"
+
+
+class Signature(Struct, frozen=True):
+    """A person's word on one policy, and on what it was given."""
+
+    word: Word
+    by: str
+    on: str
+    sentence: str
+    """Digest of the policy's sentences and definition as they were."""
+    check: str
+    """Digest of what enforces it, and of its cases."""
+    note: str = ""
+
+
+class Sides(Struct, frozen=True):
+    """The two sides of a policy as they are now."""
+
+    sentence: str
+    check: str
+
+
+def needs_review(root: Path) -> bool:
+    """Whether the pack in a folder is held to what somebody accepted."""
+    return (root / COMPILED).is_file() or (root / REVIEW).is_file()
+
+
+def standings(root: Path) -> dict[str, Standing]:
+    """How each policy of a pack stands; everything is accepted where no review is needed."""
+    folder = read_folder(root)
+    now = sides_of(folder)
+    if not needs_review(root):
+        return dict.fromkeys(now, "accepted")
+    signed = read_signatures(root)
+    return {name: _standing(signed.get(name), sides) for name, sides in now.items()}
+
+
+def held_to(postures: Postures, root: Path) -> Postures:
+    """The postures of a shield: policies that nobody has accepted are only noted."""
+    if not needs_review(root):
+        return postures
+    shadowed: dict[str, Posture] = {name: "shadow" for name, each in standings(root).items() if each != "accepted"}
+    return replace(postures, policies={**postures.policies, **shadowed})
+
+
+def read_signatures(root: Path) -> dict[str, Signature]:
+    """What was signed, by policy; ReviewError where the file does not say it."""
+    if not (root / REVIEW).is_file():
+        return {}
+    data = read_yaml_file(root / REVIEW).data
+    try:
+        return msgspec.convert(data.get("policies") or {}, dict[str, Signature])
+    except msgspec.ValidationError as error:
+        raise ReviewError(f"not a review: {error}", place=REVIEW, hint="`bylaw review` writes this file") from None
+
+
+def sides_of(folder: Folder) -> dict[str, Sides]:
+    """Both sides of every policy of a pack."""
+    policies = folder.parts.get("policies")
+    rules = _records(folder, "rules")
+    listed = cast(list[Any], policies.data.get("policies") or []) if policies is not None else []
+    made: dict[str, Sides] = {}
+    for body in (cast(dict[str, Any], each) for each in listed if isinstance(each, dict)):
+        name = str(body.get("id", ""))
+        own = [rule for rule in rules if str(rule.get("policy", rule.get("id"))) == name]
+        check = [
+            body.get("kind", "guard"),
+            body.get("tools"),
+            body.get("unenforced"),
+            _guard(folder, name.replace("-", "_")),
+            own,
+            _predicates(folder, own),
+            _cases(folder, {name, *(str(rule.get("id")) for rule in own)}),
+        ]
+        made[name] = Sides(_digest([body.get("definition"), body.get("spans")]), _digest(check))
+    return made
+
+
+def _standing(signature: Signature | None, sides: Sides) -> Standing:
+    if signature is None:
+        return "open"
+    is_same = (signature.sentence, signature.check) == (sides.sentence, sides.check)
+    return signature.word if is_same else "lapsed"
+
+
+def _guard(folder: Folder, function: str) -> list[str]:
+    """The code of a guard and of what its file shares with it, whatever its layout and comments."""
+    for text in folder.guards.values():
+        try:
+            nodes = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        by_name = {node.name: node for node in nodes}
+        if function not in by_name:
+            continue
+        wanted, found = [function], dict[str, str]()
+        while wanted:
+            name = wanted.pop()
+            if name in by_name and name not in found:
+                found[name] = ast.dump(by_name[name])
+                wanted += [node.id for node in ast.walk(by_name[name]) if isinstance(node, ast.Name)]
+        return [found[name] for name in sorted(found)]
+    return []
+
+
+def _records(folder: Folder, part: str) -> list[dict[str, Any]]:
+    source = folder.parts.get(part)
+    listed = cast(list[Any], source.data.get(part) or []) if source is not None else []
+    return [cast(dict[str, Any], each) for each in listed if isinstance(each, dict)]
+
+
+def _predicates(folder: Folder, rules: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    source = folder.parts.get("rules")
+    known = cast(dict[str, Any], source.data.get("predicates") or {}) if source is not None else {}
+    formulas = " ".join(str(rule.get("formula")) for rule in rules)
+    return {name: body for name, body in known.items() if name in formulas}
+
+
+def _cases(folder: Folder, names: set[str]) -> list[Any]:
+    found: list[Any] = []
+    for source in folder.cases.values():
+        listed = cast(list[Any], source.data.get("") or source.data.get("cases") or [])
+        bodies = (cast(dict[str, Any], each) for each in listed if isinstance(each, dict))
+        found += [body for body in bodies if str(body.get("policy") or body.get("rule")) in names]
+    return found
+
+
+def _digest(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -1,0 +1,167 @@
+"""What becomes of answers: right ones make a pack, wrong ones are sent back, and what stays wrong is no check."""
+
+import json
+
+import pytest
+
+from bylaw.compile.assemble import assemble
+from bylaw.compile.check import Check
+from bylaw.compile.pipeline import CompileError, compile_pack
+from bylaw.engine.check import check
+from bylaw.engine.pack import Pack
+from bylaw.errors import PackError
+from tests.compile.shop import CASES, EXTRACTED, LIMIT, WINDOW, Scripted, source
+
+
+def compiled(chat: Scripted) -> dict[str, Check]:
+    return compile_pack(source(), chat)[0].checks
+
+
+def files(chat: Scripted) -> dict[str, str]:
+    return assemble(source(), compile_pack(source(), chat)[0], name="shop")
+
+
+def test_right_answers_make_a_sound_pack_that_covers_the_document() -> None:
+    report = check(Pack.from_files(files(Scripted())))
+    assert report.is_sound
+    assert [covered.sentence.text for covered in report.sentences if covered.state == "uncovered"] == [
+        "We are glad that you are here."
+    ]
+
+
+def test_the_same_answers_make_the_same_bytes() -> None:
+    assert files(Scripted()) == files(Scripted())
+
+
+def test_a_policy_with_a_quote_that_is_not_in_the_document_is_sent_back_and_then_left_out() -> None:
+    wrong = json.loads(json.dumps(EXTRACTED))
+    wrong["policies"][0]["quotes"] = ["A refund is made within 40 days after delivery."]
+    chat = Scripted(extract=[json.dumps(wrong), json.dumps(wrong)])
+    work, _ = compile_pack(source(), chat)
+    assert len(chat.asked("extract")) == 2
+    assert "40 days" in chat.asked("extract")[1].messages[-1].content
+    assert "refund-window" not in {draft.id for draft in work.drafts}
+    assert work.first is not None
+    assert "40 days" in work.first.dropped[0]
+
+
+def test_a_quote_that_is_mended_when_sent_back_counts() -> None:
+    wrong = json.loads(json.dumps(EXTRACTED))
+    wrong["policies"][0]["quotes"] = ["A refund is made within thirty days after delivery."]
+    chat = Scripted(extract=[json.dumps(wrong), json.dumps(EXTRACTED)])
+    work, _ = compile_pack(source(), chat)
+    assert "refund-window" in {draft.id for draft in work.drafts}
+
+
+def test_sentences_that_no_policy_cites_are_asked_about_and_then_listed() -> None:
+    chat = Scripted()
+    work, _ = compile_pack(source(), chat)
+    asked = chat.asked("cover")[0].messages[1].content
+    assert "We are glad that you are here." in asked
+    assert '1. "Today" is the day of the call.' in asked
+    assert work.second is not None
+    assert list(work.second.aside.values()) == ["a greeting"]
+
+
+def test_an_input_that_divides_two_generations_is_ruled_on_and_becomes_a_case() -> None:
+    loose = LIMIT.replace('amount <= money("200.00")', 'amount <= money("250.00")')
+    ruled = json.dumps({"rulings": [{"number": 1, "want": "deny", "why": "up to $200.00"}]})
+    chat = Scripted(guards=[WINDOW + loose, WINDOW + LIMIT], cases=CASES.replace("200.01", "300.01"), referee=ruled)
+    made = compiled(chat)["refund-limit"]
+    assert 'money("200.00")' in made.code, "the generation that the ruling bears out"
+    assert made.divided > 0
+    assert made.questions[0].about == "two generations disagreed"
+    assert made.questions[0].input is not None
+    assert any("two generations disagreed" in case["note"] and case["want"] == "deny" for case in made.cases)
+
+
+def test_the_referee_sees_neither_what_a_case_wants_nor_what_guards_said() -> None:
+    loose = LIMIT.replace('amount <= money("200.00")', 'amount <= money("250.00")')
+    ruled = json.dumps({"rulings": [{"number": 1, "want": "deny", "why": "up to $200.00"}]})
+    chat = Scripted(guards=[WINDOW + loose, WINDOW + LIMIT], referee=lambda _: ruled)
+    compiled(chat)
+    situations = chat.asked("referee")[0].messages[1].content.partition("The situations:")[2]
+    assert "want" not in situations
+    assert "a cent over" not in situations
+
+
+def test_a_guard_that_fails_a_case_is_mended_on_the_message_of_that_case() -> None:
+    strict = WINDOW.replace("> days(30)", ">= days(30)")
+    ruled = json.dumps({"rulings": [{"number": 1, "want": "permit", "why": "within 30 days"}]})
+    chat = Scripted(guards=strict + LIMIT, referee=ruled, repair=WINDOW)
+    made = compiled(chat)["refund-window"]
+    assert made.repairs == 1
+    assert "> days(30)" in made.code
+    assert "on the last day" in chat.asked("repair")[0].messages[1].content
+
+
+def test_a_guard_that_still_fails_after_every_repair_is_none_and_the_pack_does_not_load() -> None:
+    strict = WINDOW.replace("> days(30)", ">= days(30)")
+    ruled = json.dumps({"rulings": [{"number": 1, "want": "permit", "why": "within 30 days"}]})
+    chat = Scripted(guards=strict + LIMIT, referee=ruled, repair=strict)
+    made = files(chat)
+    with pytest.raises(PackError, match="nothing enforces policy `refund-window`"):
+        Pack.from_files(made)
+    accepted = made["policies.yaml"].replace(
+        "- id: refund-window\n", "- id: refund-window\n  unenforced: {accepted_by: Ines, reason: by hand for now}\n"
+    )
+    Pack.from_files({**made, "policies.yaml": accepted})
+
+
+def test_a_case_that_both_guards_fail_and_the_referee_too_is_corrected_and_told() -> None:
+    wrong = CASES.replace("2025-02-16T09:00:00, want: deny", "2025-02-16T09:00:00, want: permit").replace(
+        "a day late", "a day late but permitted"
+    ) + (
+        '- {note: long ago, policy: refund-window, call: {refund: {order_id: A1, customer_id: C1, amount: "1.00"}},\n'
+        '   facts: {"Order[A1]": {delivered_on: 2024-01-16}}, want: deny}\n'
+    )
+    ruled = json.dumps({"rulings": [{"number": 1, "want": "deny", "why": "31 days"}]})
+    made = compiled(Scripted(cases=wrong, referee=ruled))["refund-window"]
+    assert made.code
+    assert [each.about for each in made.questions] == ["a case that was corrected"]
+
+
+def test_a_guard_that_never_denies_is_a_failure_even_without_a_case_that_says_so() -> None:
+    idle = "def refund_window(call, facts):\n    return permit()\n"
+    only = "\n".join(line for line in CASES.splitlines() if line)
+    ruled = json.dumps({"rulings": [{"number": 1, "want": "unclear", "why": "it says nothing"}]})
+    made = compiled(Scripted(guards=idle + LIMIT, cases=only, referee=ruled, repair=idle))["refund-window"]
+    assert not made.code
+    assert "denies none of" in made.failed
+
+
+def test_a_guard_outside_the_language_is_sent_back_with_its_line() -> None:
+    foreign = "def refund_window(call, facts):\n    import os\n    return permit()\n"
+    chat = Scripted(guards=[foreign + LIMIT, WINDOW + LIMIT, WINDOW + LIMIT])
+    assert compiled(chat)["refund-window"].code
+    assert "line 2" in chat.asked("guards")[-1].messages[-1].content
+
+
+def test_what_cannot_be_checked_is_said_with_its_reason() -> None:
+    chat = Scripted(guards="# cannot refund-window: no tool shows the day\n" + LIMIT)
+    assert compiled(chat)["refund-window"].failed == "no tool shows the day"
+
+
+def test_a_rule_that_fails_its_cases_is_sent_back() -> None:
+    idle = "predicates:\n  refunds: {tool: refund}\nrules:\n  - {id: confirm-refunds, formula: ALWAYS (NOT refunds)}\n"
+    from tests.compile.shop import RULES
+
+    ruled = json.dumps({"rulings": [{"number": 1, "want": "kept", "why": "it was agreed to"}]})
+    chat = Scripted(rules=[idle, RULES], referee=ruled)
+    made = compiled(chat)["confirm-refunds"]
+    assert made.rules is not None
+    assert made.repairs == 1
+
+
+def test_things_that_do_not_load_end_the_work_with_what_is_wrong() -> None:
+    with pytest.raises(CompileError, match="not a tool"):
+        compile_pack(source(), Scripted(things="tools: {get_ordre: {effect: read}}"))
+
+
+def test_requests_grow_with_sentences_and_policies_and_carry_only_their_own_part() -> None:
+    chat = Scripted()
+    compile_pack(source(), chat)
+    assert sum(len(requests) for requests in chat.rounds) == 10
+    guard = chat.asked("guards")[0].messages[1].content
+    assert "wait for a yes" not in guard
+    assert {request.attempt for request in chat.asked("guards")} == {1, 2}

@@ -1,0 +1,102 @@
+"""Reviews: a person's word holds for a sentence and its check as they were, and a shield enforces no other."""
+
+from pathlib import Path
+
+import pytest
+
+from bylaw.compile.assemble import assemble
+from bylaw.compile.pipeline import compile_pack
+from bylaw.engine.review import held_to, standings
+from bylaw.policy.posture import Postures
+from bylaw.shield import Shield
+from tests.command import bylaw
+from tests.compile.shop import Scripted, source
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Path:
+    return written(tmp_path / "shop", Scripted())
+
+
+def written(root: Path, chat: Scripted) -> Path:
+    for name, text in assemble(source(), compile_pack(source(), chat)[0], name="shop").items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def test_a_compiled_pack_is_open_until_somebody_accepts_it(pack: Path) -> None:
+    assert set(standings(pack).values()) == {"open"}
+    done = bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--by", "Ines")
+    assert "1 accepted, 3 open" in done.stdout
+    assert standings(pack)["refund-limit"] == "accepted"
+
+
+def test_a_pack_written_by_hand_needs_no_review() -> None:
+    from bylaw.policy.folder import find_folder
+
+    assert set(standings(find_folder("clinic")).values()) == {"accepted"}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("guards/refunds.py", '<= money("200.00")', '<= money("250.00")'),
+        ("policies.yaml", "Gold customers get up to 500.00", "Gold customers get up to 600.00"),
+        ("cases/refunds.yaml", "200.01", "200.02"),
+    ],
+)
+def test_a_signature_lapses_when_either_side_changes(pack: Path, file: str, old: str, new: str) -> None:
+    bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--accept", "refund-window", "--by", "Ines")
+    text = (pack / file).read_text()
+    assert old in text
+    (pack / file).write_text(text.replace(old, new))
+    assert standings(pack)["refund-limit"] == "lapsed"
+    assert standings(pack)["refund-window"] == "accepted"
+
+
+def test_layout_and_comments_of_a_guard_do_not_lapse_it(pack: Path) -> None:
+    bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--by", "Ines")
+    path = pack / "guards/refunds.py"
+    text = path.read_text().replace("\n    return permit()", "\n    # fine\n    return permit()")
+    path.write_text(f"# looked at\n{text}")
+    assert standings(pack)["refund-limit"] == "accepted"
+
+
+def test_a_shield_enforces_accepted_policies_only(pack: Path) -> None:
+    call = ("refund", {"order_id": "A1", "customer_id": "C1", "amount": "900.00"})
+    assert Shield(pack).decide([], *call).allowed
+    bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--by", "Ines")
+    decision = Shield(pack).decide([], *call)
+    assert not decision.allowed
+    assert {ground.posture for ground in decision.grounds if ground.policy == "refund-window"} == {"shadow"}
+
+
+def test_what_the_pack_itself_holds_back_stays_so(pack: Path) -> None:
+    bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--by", "Ines")
+    held = held_to(Postures(policies={"refund-limit": "advise"}), pack)
+    assert held.policies["refund-limit"] == "advise"
+
+
+def test_an_unenforced_policy_is_shown_and_accepted_by_name(tmp_path: Path) -> None:
+    from tests.compile.shop import LIMIT
+
+    root = written(tmp_path / "shop", Scripted(guards="# cannot refund-window: no tool shows the day\n" + LIMIT))
+    assert bylaw(root.parent, "check", root).returncode == 2
+    shown = bylaw(root.parent, "review", root, "refund-window")
+    assert "unenforced (nobody yet): no tool shows the day" in shown.stdout
+    bylaw(root.parent, "review", root, "--unenforced", "refund-window", "--by", "Ines")
+    assert bylaw(root.parent, "check", root).returncode == 0
+    assert "accepted by Ines" in bylaw(root.parent, "check", root).stdout
+
+
+def test_a_review_without_a_name_is_refused(pack: Path) -> None:
+    done = bylaw(pack.parent, "review", pack, "--accept", "refund-limit")
+    assert done.returncode == 2
+    assert "needs a name" in done.stderr
+
+
+def test_review_shows_sentence_check_cases_and_questions(pack: Path) -> None:
+    shown = bylaw(pack.parent, "review", pack, "refund-limit").stdout
+    for part in ("Gold customers are refunded up to $500.00", "def refund_limit", "permit: up to the limit", "open"):
+        assert part in shown
