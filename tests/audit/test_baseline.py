@@ -118,6 +118,21 @@ def test_a_folder_without_an_audit_is_no_baseline(desk: Path) -> None:
 
 def test_a_comparison_of_an_audit_with_itself_is_all_still_there(desk: Path) -> None:
     old = read_baseline(desk / "old")
-    same = compare(desk / "old", {f.trajectory for f in old.findings.values()}, baseline=old)
+    same = compare(desk / "old", {f.trajectory for f in old.findings["determined"].values()}, baseline=old)
     assert (same.new, same.fixed, same.gone, same.waived) == ([], [], [], [])
-    assert len(same.still) == len(old.findings) > 0
+    assert len(same.still) == len(old.findings["determined"]) > 0
+
+
+def test_what_was_refused_and_is_now_done_is_new(tmp_path: Path) -> None:
+    refused = talk("one", "Close C2.", ("close_account", {"customer_id": "C2"}, "Error: try later"))
+    done = talk("one", "Close C2.", ("close_account", {"customer_id": "C2"}, "ok"))
+    write_desk(tmp_path, [refused])
+    world = ("--pack", "pack", "--world", "world.json")
+    bylaw(tmp_path, "audit", "logs.jsonl", *world, "--out", "old")
+    write_logs(tmp_path / "logs.jsonl", [done])
+    _, found = again(tmp_path, "--fail-on", "violation", status=1)
+    assert [each["tool"] for each in found["new"] if "tool" in each] == ["close_account"]
+    bylaw(tmp_path, "audit", "logs.jsonl", *world, "--out", "old")
+    write_logs(tmp_path / "logs.jsonl", [refused])
+    _, found = again(tmp_path, "--fail-on", "violation")
+    assert [each["tool"] for each in found["still"] if "tool" in each] == ["close_account"]

@@ -94,3 +94,19 @@ def test_a_call_that_no_guard_binds_is_skipped_and_not_passed(tmp_path: Path) ->
     assert (case[0].tag, case[0].get("message")) == ("skipped", "not judged: no guard binds this tool")
     assert "no guard" in done
     assert "so their calls were not judged: note_account" in " ".join(done.split())
+
+
+def test_only_what_the_run_fails_on_fails_in_junit_too(tmp_path: Path) -> None:
+    write_desk(tmp_path, [careless("one")])
+
+    def failures(*arguments: str, status: int = 0) -> int:
+        bylaw(tmp_path, "audit", "logs.jsonl", *WORLD, *arguments, status=status)
+        return len(list(suites(tmp_path)["desk-bot"].iter("failure")))
+
+    assert failures() == 2
+    assert failures("--fail-on", "violation") == 0
+    (call, rule) = suites(tmp_path)["desk-bot"]
+    assert str(call[0].get("message")).startswith("does not fail the run; near-miss")
+    assert failures("--fail-on", "near-miss", status=1) == 1
+    assert failures("--fail-on", "near-miss", "--fail-on", "rule", status=1) == 2
+    assert rule.get("classname") == "ask-first"

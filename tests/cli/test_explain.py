@@ -19,7 +19,7 @@ LOOKUP: Record = {"tool": "get_usage", "args": {"account_id": "7"}}
 
 def told(events: list[Record], *, step: int, rules: tuple[Record, ...] = (), **missing: Any) -> str:
     fact = {"entity": "Usage", "key": ["7"], "field": "users", "lookup": LOOKUP, "claimed_at": None, "stale_by": None}
-    policy = {"id": "p", "strict": "near_miss", "because": "", "asks": [], "missing": [fact | missing]}
+    policy = {"id": "p", "determined": "near_miss", "because": "", "asks": [], "missing": [fact | missing]}
     line = {"trajectory": "t", "tool": "set_seats", "step": step, "executed": True, "rules": list(rules)}
     out = StringIO()
     verdicts = {"strict": "near_miss", "determined": "near_miss", "policies": [policy]}
@@ -67,7 +67,7 @@ def test_the_write_that_made_a_fact_stale_is_named() -> None:
 def test_broken_rules_are_told() -> None:
     broken = {"rule": "confirm", "sentence": "Ask first.", "because": "change, not agreed"}
     text = told([call("set_seats", account_id=7)], step=0, reason="never_seen", rules=(broken,))
-    assert "confirm  rule: broken" in text
+    assert "confirm  rule broken" in text
     assert "Ask first." in text
     assert "at this step: change, not agreed" in text
 
@@ -100,7 +100,8 @@ def test_a_compliant_call_shows_its_arguments_and_what_was_checked(tmp_path: Pat
     run(f"bylaw audit logs.jsonl --pack {shop.pack}", tmp_path)
     shown = run("bylaw explain out t1 3", tmp_path).stdout
     assert '{"order_id": "PAID"}' in shown
-    assert "strict: compliant" in shown
+    assert "\ncompliant\n" in shown
+    assert "determined" not in shown
     assert "checked, and it permits it:" in shown
     assert "only-paid: " in shown
     (tmp_path / "logs.jsonl").unlink()
@@ -112,8 +113,9 @@ def test_a_step_that_only_broke_a_rule_can_be_explained(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "calls.jsonl").write_text("")
     (tmp_path / "out" / "policies.json").write_text("{}")
+    (tmp_path / "out" / "summary.json").write_text("{}")
     (tmp_path / "out" / "findings.jsonl").write_text(json.dumps(rule) + "\n")
-    assert "say-transfer  rule: broken" in run("bylaw explain out t1 4", tmp_path).stdout
+    assert "say-transfer  rule broken" in run("bylaw explain out t1 4", tmp_path).stdout
     assert "what can be explained is at 4" in run("bylaw explain out t1 1", tmp_path).stdout
 
 
@@ -131,7 +133,7 @@ def test_a_private_argument_stays_private_where_it_is_read_from_the_log_again(de
 def test_without_the_document_the_packs_words_stand_once_with_every_place() -> None:
     cite = {"document": "handbook", "heading": "Fees", "text": None}
     policies = {"p": {"definition": "Fees are paid.", "citations": [cite | {"line": 7}, cite | {"line": 9}]}}
-    policy = {"id": "p", "strict": "violation", "because": "no", "asks": [], "missing": []}
+    policy = {"id": "p", "determined": "violation", "because": "no", "asks": [], "missing": []}
     line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "policies": [policy]}
     out = StringIO()
     verdicts = {"strict": "violation", "determined": "violation"}
@@ -143,8 +145,16 @@ def test_without_the_document_the_packs_words_stand_once_with_every_place() -> N
 def told_asks(*facts: str, because: str = "", otherwise: str = "") -> str:
     asks = [{"fact": fact, "question": f"what is {fact}?"} for fact in facts]
     reason = {"kind": "user", "words": otherwise}
-    policy = {"id": "p", "strict": "inconclusive", "because": because, "asks": asks, "missing": [], "reason": reason}
-    line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "policies": [policy]}
+    policy = {
+        "id": "p",
+        "determined": "inconclusive",
+        "because": because,
+        "asks": asks,
+        "missing": [],
+        "reason": reason,
+    }
+    policies = [policy | {"reason": reason}]
+    line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "policies": policies}
     out = StringIO()
     verdicts = {"strict": "inconclusive", "determined": "inconclusive"}
     explain(line | verdicts, {}, [call("x")], Console(file=out, width=80, highlight=False))
@@ -188,7 +198,7 @@ def test_without_a_step_what_can_be_explained_is_listed_or_explained_where_it_is
 def test_an_example_written_by_init_says_so_beside_the_sentence_it_cites() -> None:
     cite = {"document": "policy.md", "heading": "", "line": 7, "text": "Move a visit at most twice."}
     policies = {"p": {"definition": f"{MARK} The patient was looked up.", "citations": [cite]}}
-    policy = {"id": "p", "strict": "violation", "because": "no", "asks": [], "missing": []}
+    policy = {"id": "p", "determined": "violation", "because": "no", "asks": [], "missing": []}
     line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "policies": [policy]}
     out = StringIO()
     verdicts = {"strict": "violation", "determined": "violation"}

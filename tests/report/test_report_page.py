@@ -12,6 +12,7 @@ from typing import Any
 import audit_folders
 import pytest
 
+from bylaw.audit.finding import lacked
 from bylaw.audit.report import write_report
 from bylaw.audit.report.finding import Words, details, row
 from bylaw.errors import UsageError
@@ -150,33 +151,55 @@ def test_conversations_that_do_not_fit_are_left_out_and_counted(tmp_path: Path) 
 
 def test_page_opens_on_a_claimed_near_miss_that_the_outcome_check_passed(clinic: Path) -> None:
     opening = data(clinic)["opening"]
-    assert opening["finding"]["determined"] == "near_miss"
+    assert opening["finding"]["verdict"] == "near_miss"
     facts = [fact for policy in opening["finding"]["policies"] for fact in policy["missing"]]
     assert [fact["reason"] for fact in facts] == ["claimed"]
     assert opening["conversation"]["outcome"]["good"]
     assert "Gold member" in opening["conversation"]["events"][facts[0]["claimed_at"]]["text"]
 
 
-def test_every_flagged_call_is_listed_with_the_most_telling_first(clinic: Path) -> None:
+def test_every_flagged_call_is_listed_with_the_most_severe_first(clinic: Path) -> None:
     lines = [json.loads(line) for line in (clinic.parent / "calls.jsonl").read_text().splitlines()]
-    flagged = {line["finding"]: line for line in lines if line["finding"]}
+    flagged = {line["finding"]: line for line in lines if line["determined"] != "compliant"}
     rows = [row for row in data(clinic)["findings"] if not row[0].startswith("r")]
     assert {row[0] for row in rows} == set(flagged)
     verdicts = [flagged[row[0]]["determined"] for row in rows]
-    assert verdicts[0] == "near_miss"
-    assert verdicts.index("uninformed") > max(i for i, verdict in enumerate(verdicts) if verdict == "violation")
+    settled = [
+        row
+        for row, verdict in zip(rows, verdicts, strict=True)
+        if verdict in ("violation", "near_miss") and row[5] != 0
+    ]
+    assert verdicts.index("uninformed") >= len(settled)
+    words = data(clinic)["words"]
+    severities = [("high", "medium", "low").index(words[row[7]]) for row in settled]
+    assert severities == sorted(severities)
+    assert len(set(severities)) > 1
+
+
+def test_an_audit_by_the_papers_criterion_lists_what_that_one_flags(tmp_path: Path) -> None:
+    out = audit_folders.clinic(tmp_path / "clinic")
+    lines = [json.loads(line) for line in (out / "calls.jsonl").read_text().splitlines()]
+    named: dict[str, set[str]] = {}
+    for criterion in ("determined", "strict"):
+        summary = json.loads((out / "summary.json").read_text()) | {"criterion": criterion}
+        (out / "summary.json").write_text(json.dumps(summary))
+        held = data(write_report(out))
+        named[criterion] = {row[0] for row in held["findings"] if not row[0].startswith("r")}
+        assert named[criterion] == {line["finding"] for line in lines if line[criterion] != "compliant"}
+        assert held["overview"]["criterion"] == criterion
+    assert named["determined"] < named["strict"]
 
 
 def test_details_hold_every_fact_a_finding_names(clinic: Path) -> None:
     lines = [json.loads(line) for line in (clinic.parent / "calls.jsonl").read_text().splitlines()]
     kept = {finding["finding"]: finding for finding in unpacked(clinic, "findings-")}
     for line in lines:
-        if not line["finding"]:
+        if line["determined"] == "compliant":
             continue
         for policy, shown in zip(line["policies"], kept[line["finding"]]["policies"], strict=True):
             if "missing" in shown:
                 assert [(f["entity"], f["field"], f["reason"]) for f in shown["missing"]] == [
-                    (f["entity"], f["field"], f["reason"]) for f in policy["missing"]
+                    (f["entity"], f["field"], f["reason"]) for f in lacked(policy["missing"], "determined")
                 ]
 
 
@@ -186,7 +209,7 @@ def test_missing_keys_and_files_leave_gaps_not_faults(tmp_path: Path) -> None:
     (out / "conversations.jsonl").unlink()
     (out / "findings.jsonl").unlink()
     (out / "summary.json").write_text('{"agents": [{}, 3], "by_tool": [], "by_policy": {"p": null}, "skipped": "x"}')
-    bare = '{"trajectory": "t", "strict": "near_miss"}\n{"determined": "violation", "policies": [{}, 1], "step": "x"}\n'
+    bare = '{"trajectory": "t", "determined": "near_miss"}\n{"determined": "violation", "policies": [{}, 1]}\n'
     (out / "calls.jsonl").write_text(bare + "not json\n[1]\n\n")
     report = write_report(out)
     held = data(report)
@@ -205,6 +228,7 @@ def test_oddly_typed_fields_leave_gaps_not_faults(tmp_path: Path) -> None:
                 {
                     "id": value,
                     "strict": "near_miss",
+                    "determined": "near_miss",
                     "missing": [{"key": value, "lookup": value, "claimed_at": value, "reason": value}],
                     "seen": value,
                     "asks": [value],
@@ -252,18 +276,18 @@ def test_listing_is_bounded_and_says_how_many_there_were(tmp_path: Path, monkeyp
     from bylaw.audit.report import finding, folder
 
     out = audit_folders.clinic(tmp_path / "clinic", conversations=300, always_bad=True)
-    found = finding.index(folder.Folder(out), {}, listed=50)
+    found = finding.index(folder.Folder(out), {}, "determined", listed=50)
     assert (len(found.places), found.total, found.calls) == (50, 300, 300)
 
 
 def test_real_audit_is_told_whole(audited: Path) -> None:
     lines = [json.loads(line) for line in (audited.parent / "calls.jsonl").read_text().splitlines()]
-    flagged = {line["finding"] for line in lines if "finding" in line}
+    flagged = {line["finding"] for line in lines if line["determined"] in ("violation", "near_miss", "uninformed")}
     held = data(audited)
     assert flagged
     assert flagged <= {row[0] for row in held["findings"]}
     assert held["unreadable"] == 0
-    assert held["opening"]["finding"]["determined"] == "near_miss"
+    assert held["opening"]["finding"]["verdict"] == "near_miss"
     assert "claimed" in {
         fact["reason"] for p in held["opening"]["finding"]["policies"] for fact in p.get("missing", ())
     }
@@ -271,7 +295,7 @@ def test_real_audit_is_told_whole(audited: Path) -> None:
     summary = json.loads((audited.parent / "summary.json").read_text())
     for agent, shown in zip(summary["agents"], held["overview"]["agents"], strict=True):
         for name in ("violation_rate", "near_miss_rate", "near_miss_rate_of_writing"):
-            assert shown["strict"][name]["count"] == agent["strict"][name]["count"]
+            assert shown[name]["count"] == agent["determined"][name]["count"]
     assert {row["name"] for row in held["overview"]["by_policy"]} == set(summary["by_policy"])
 
 
@@ -283,14 +307,13 @@ def test_a_violation_is_listed_by_what_was_wrong_not_by_what_else_was_not_looked
     ]
     call = {"trajectory": "t", "step": 1, "strict": "violation", "determined": "violation", "policies": policies}
     words = Words()
-    assert words.list[row(details(call), words)[10]] == "20 users"
+    assert words.list[row(details(call, "determined"), words)[10]] == "20 users"
 
 
 def test_every_broken_rule_is_listed_with_its_conversation_and_told_in_words(clinic: Path) -> None:
     broken = [json.loads(line) for line in (clinic.parent / "findings.jsonl").read_text().splitlines()]
-    flagged = {json.loads(line)["finding"] for line in (clinic.parent / "calls.jsonl").read_text().splitlines()} - {
-        None
-    }
+    calls = [json.loads(line) for line in (clinic.parent / "calls.jsonl").read_text().splitlines()]
+    flagged = {line["finding"] for line in calls if line["determined"] != "compliant"}
     held = data(clinic)
     listed = {row[0] for row in held["findings"]}
     assert listed == flagged | {line["finding"] for line in broken}
@@ -323,7 +346,7 @@ def test_the_page_opens_on_a_near_miss_else_on_a_violation(
     tmp_path: Path, verdicts: list[tuple[str, bool]], wanted: tuple[str, bool]
 ) -> None:
     opening = data(write_report(audit_folders.dentist(tmp_path / "dentist", verdicts=verdicts)))["opening"]
-    assert (opening["finding"]["strict"], opening["finding"]["executed"]) == wanted
+    assert (opening["finding"]["verdict"], opening["finding"]["executed"]) == wanted
 
 
 def test_the_page_opens_on_an_uninformed_call_rather_than_on_a_broken_rule_and_on_that_rather_than_on_nothing_judged(
@@ -332,30 +355,30 @@ def test_the_page_opens_on_an_uninformed_call_rather_than_on_a_broken_rule_and_o
     out = audit_folders.dentist(tmp_path / "dentist", verdicts=[("inconclusive", True), ("uninformed", True)])
     calls = (out / "calls.jsonl").read_text().splitlines(keepends=True)
     (out / "calls.jsonl").write_text("".join(calls[:2]))
-    assert data(write_report(out))["opening"]["finding"]["strict"] == "uninformed"
+    assert data(write_report(out))["opening"]["finding"]["verdict"] == "uninformed"
     (out / "calls.jsonl").write_text(calls[0])
-    assert data(write_report(out))["opening"]["finding"]["strict"] == "broken"
+    assert data(write_report(out))["opening"]["finding"]["verdict"] == "broken"
 
 
 def test_a_near_miss_that_cannot_be_drawn_does_not_open_the_page_where_a_violation_could(tmp_path: Path) -> None:
     out = audit_folders.dentist(tmp_path / "dentist", verdicts=[("near_miss", True), ("violation", True)])
     kept = (out / "conversations.jsonl").read_text().splitlines(keepends=True)
     (out / "conversations.jsonl").write_text("".join(kept[1:]))
-    assert data(write_report(out))["opening"]["finding"]["strict"] == "violation"
+    assert data(write_report(out))["opening"]["finding"]["verdict"] == "violation"
     (out / "conversations.jsonl").unlink()
-    assert data(write_report(out))["opening"]["finding"]["strict"] == "violation"
+    assert data(write_report(out))["opening"]["finding"]["verdict"] == "violation"
     calls = (out / "calls.jsonl").read_text().splitlines(keepends=True)
     (out / "calls.jsonl").write_text(calls[0])
-    assert data(write_report(out))["opening"]["finding"]["strict"] == "near_miss"
+    assert data(write_report(out))["opening"]["finding"]["verdict"] == "near_miss"
 
 
 def test_flagged_calls_that_were_refused_are_counted_apart(tmp_path: Path) -> None:
-    assert data(write_report(audit_folders.dentist(tmp_path / "dentist")))["refused"]["strict"] == [["violation", 1]]
+    assert data(write_report(audit_folders.dentist(tmp_path / "dentist")))["refused"] == [["violation", 1]]
 
 
 def test_what_the_host_supplies_is_not_asked_of_the_user(tmp_path: Path) -> None:
     report = write_report(audit_folders.dentist(tmp_path / "dentist", verdicts=[("inconclusive", True)]))
-    finding = next(finding for finding in unpacked(report, "findings-") if finding["strict"] == "inconclusive")
+    finding = next(finding for finding in unpacked(report, "findings-") if finding["verdict"] == "inconclusive")
     policy = finding["policies"][0]
     assert policy["asks"] == []
     assert not policy["depends_on_user"]
@@ -367,7 +390,7 @@ def test_an_audit_that_found_only_broken_rules_opens_on_one(tmp_path: Path) -> N
     out = audit_folders.clinic(tmp_path / "clinic", conversations=5)
     (out / "calls.jsonl").write_text("")
     opening = data(write_report(out))["opening"]
-    assert opening["finding"]["strict"] == "broken"
+    assert opening["finding"]["verdict"] == "broken"
     assert opening["conversation"]["events"]
 
 

@@ -9,8 +9,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bylaw.audit.finding import Charge, Finding, read_findings
+from bylaw.audit.finding import Charge, Finding, read_criterion, read_findings
 from bylaw.audit.waiver import Waiver, Waivers
+from bylaw.engine.pack import CRITERIA, Criterion
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import UsageError
 
@@ -66,10 +67,10 @@ class Standings(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True):
-    """The findings of an earlier audit, by id."""
+    """The findings of an earlier audit, by id, under each criterion: it may have gone by the other."""
 
     folder: Path
-    findings: dict[str, Finding]
+    findings: dict[Criterion, dict[str, Finding]]
 
 
 def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
@@ -80,7 +81,7 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
     if msgspec.json.decode(path.read_bytes()).get("redacted") != redacted:
         hint = "give both audits --redact with the same --redact-key, or neither"
         raise UsageError("its findings have other names: it was redacted otherwise", place=str(folder), hint=hint)
-    return Baseline(folder, {finding.id: finding for finding in read_findings(folder)})
+    return Baseline(folder, {each: {found.id: found for found in read_findings(folder, each)} for each in CRITERIA})
 
 
 def compare(
@@ -88,12 +89,13 @@ def compare(
 ) -> Comparison:
     """Compare the audit in `out`, which read the conversations `names`, with an earlier one."""
     waivers = waivers or Waivers(today=date.today())
-    before = dict(baseline.findings) if baseline is not None else {}
+    criterion = read_criterion(out)
+    before = dict(baseline.findings[criterion]) if baseline is not None else {}
     known: set[str] = set()
     new: list[Finding] = []
     still: list[Finding] = []
     waived: list[tuple[Finding, tuple[Waiver, ...]]] = []
-    for finding in read_findings(out):
+    for finding in read_findings(out, criterion):
         then = before.pop(finding.id, None)
         if is_known := then is not None and not is_graver(finding, then):
             known.add(finding.id)
@@ -110,7 +112,9 @@ def compare(
 
 
 def is_graver(now: Finding, then: Finding) -> bool:
-    """Whether a finding says more than it did: another policy, or a graver verdict under the same one."""
+    """Whether a finding says more than it did: it was refused and is now done; another policy; a graver verdict."""
+    if then.executed is False and now.executed is not False:
+        return True
     known = {charge.policy: _rank(charge) for charge in then.charges}
     return any(_rank(charge) < known.get(charge.policy, len(WORST_FIRST)) for charge in now.charges)
 

@@ -1,6 +1,6 @@
 """The findings of an audit, read back from its folder: flagged calls and broken rules, each under a stable id."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.audit.line import FLAGGED
+from bylaw.engine.pack import Criterion
 from bylaw.errors import UsageError
 
 SEVERITIES = ("high", "medium", "low")
@@ -34,7 +35,7 @@ class Finding(Struct, frozen=True):
     agent: str
     step: int
     verdict: str
-    """Under the strict criterion, or where that does not flag it, the determined one."""
+    """Under the criterion that the audit goes by."""
     executed: bool | None
     charges: tuple[Charge, ...]
     because: str = ""
@@ -64,6 +65,23 @@ class Finding(Struct, frozen=True):
         }
 
 
+class Gate(Struct, frozen=True):
+    """Which findings fail a run: those with one of the verdicts, under a policy at least so severe."""
+
+    verdicts: frozenset[str] = frozenset({"violation", "near_miss", "rule"})
+    severity: str = "low"
+
+    @classmethod
+    def named(cls, verdicts: Iterable[str], severity: str) -> "Gate":
+        """As options name it: who fails on near-misses fails on violations too."""
+        every = frozenset(verdicts)
+        return cls(every | {"violation"} if "near_miss" in every else every, severity)
+
+    def stops(self, finding: Finding) -> bool:
+        """Whether a finding fails the run."""
+        return finding.counts(self.verdicts, self.severity)
+
+
 class Judged(Struct):
     """One policy's word in a line of `calls.jsonl`."""
 
@@ -88,14 +106,14 @@ class CallLine(Struct):
     finding: str = ""
     because: str = ""
 
-    def as_finding(self) -> Finding:
+    def as_finding(self, criterion: Criterion) -> Finding:
         """The finding it is, where it is flagged."""
         charges = tuple(
-            Charge(p.id, p.severity, _flagged(p.strict, p.determined), p.because)
+            Charge(p.id, p.severity, getattr(p, criterion), p.because)
             for p in self.policies
-            if _flagged(p.strict, p.determined) in FLAGGED
+            if getattr(p, criterion) in FLAGGED
         )
-        verdict = _flagged(self.strict, self.determined)
+        verdict: str = getattr(self, criterion)
         head = (self.finding, "call", self.tool, self.trajectory, self.agent, self.step)
         judged = bool(self.policies or self.because)
         return Finding(*head, verdict, self.executed, charges, self.because, judged)
@@ -111,8 +129,10 @@ class _RuleLine(Struct):
     finding: str = ""
 
 
-def _flagged(strict: str, determined: str) -> str:
-    return strict if strict in FLAGGED or determined not in FLAGGED else determined
+def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
+    """The facts that a verdict lacks: all that were not seen, or where deciding is enough, those that decide."""
+    deciding = [fact for fact in missing if fact.get("decisive") is not False]
+    return deciding if criterion == "determined" and deciding else missing
 
 
 _calls = msgspec.json.Decoder(CallLine)
@@ -124,16 +144,28 @@ def read_call(line: bytes) -> CallLine:
     return _calls.decode(line)
 
 
-def read_findings(out: Path) -> Iterator[Finding]:
-    """Every finding of an audit, flagged calls first, in the order of the files."""
+def read_criterion(out: Path) -> Criterion:
+    """What the audit in a folder goes by."""
+    path = out / "summary.json"
+    if not path.is_file():
+        raise UsageError("no summary.json here", place=str(out), hint="give the folder an audit wrote")
+    # Folders that older versions wrote do not say.
+    return "strict" if msgspec.json.decode(path.read_bytes()).get("criterion") == "strict" else "determined"
+
+
+def read_findings(out: Path, criterion: Criterion | None = None) -> Iterator[Finding]:
+    """Every finding of an audit, flagged calls first, in the order of the files; by its own criterion or another."""
     if not (out / "calls.jsonl").is_file():
         raise UsageError("no calls.jsonl here", place=str(out), hint="give the folder an audit wrote")
+    criterion = criterion or read_criterion(out)
     try:
         with (out / "calls.jsonl").open("rb") as lines:
             for line in lines:
-                # Most calls are not flagged, and only flagged ones have an id: it stands right behind the name.
+                # Most calls are not flagged, and only flagged ones have an id, whichever criterion flags them.
                 if b'"finding":"' in line and (call := _calls.decode(line)).finding:
-                    yield call.as_finding()
+                    finding = call.as_finding(criterion)
+                    if finding.verdict in FLAGGED:
+                        yield finding
         yield from read_broken_rules(out)
     except msgspec.DecodeError as error:
         raise UsageError(f"a line of its files does not read: {error}", place=str(out), hint="audit again") from None

@@ -9,9 +9,9 @@ from typing import IO
 from msgspec import Struct
 
 from bylaw.audit.baseline import Standings
-from bylaw.audit.finding import Finding, read_broken_rules, read_call
+from bylaw.audit.finding import Finding, Gate, read_broken_rules, read_call, read_criterion
+from bylaw.engine.pack import Criterion
 
-_FAILED = ("violation", "near_miss")
 # What XML 1.0 cannot hold, whatever way it is written.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -35,13 +35,21 @@ class Suite(Struct):
         self.skipped += outcome == "skipped"
 
 
-def write_junit(out: Path, target: Path, *, standings: Standings | None = None) -> Path:
+class _Judge(Struct, frozen=True):
+    """What decides how a case ends."""
+
+    criterion: Criterion
+    standings: Standings
+    gate: Gate
+
+
+def write_junit(out: Path, target: Path, *, standings: Standings | None = None, gate: Gate | None = None) -> Path:
     """Write the calls and broken rules of the audit in `out`.
 
-    A finding fails its case; one that was there before, is waived, was refused or is not settled is skipped,
-    and so is a call that no guard binds.
+    A finding that the gate stops fails its case; one that was there before, is waived, was refused or is not settled
+    is skipped, and so is a call that no guard binds.
     """
-    standings = standings or Standings()
+    judge = _Judge(read_criterion(out), standings or Standings(), gate or Gate())
     suites: dict[str, Suite] = {}
     with (out / "calls.jsonl").open("rb") as lines:
         place = 0
@@ -49,20 +57,20 @@ def write_junit(out: Path, target: Path, *, standings: Standings | None = None) 
             call = read_call(line)
             suite = suites.setdefault(call.agent, Suite([], []))
             suite.calls.append(place)
-            suite.count(_outcome(call.as_finding(), standings)[0])
+            suite.count(_outcome(call.as_finding(judge.criterion), judge)[0])
             place += len(line)
         for finding in read_broken_rules(out):
             suite = suites.setdefault(finding.agent, Suite([], []))
             suite.rules.append(finding)
-            suite.count(_outcome(finding, standings)[0])
+            suite.count(_outcome(finding, judge)[0])
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("w", encoding="utf-8", newline="\n") as junit:
             junit.write('<?xml version="1.0" encoding="UTF-8"?>\n')
             junit.write(f'<testsuites name="bylaw audit" {_counts(suites.values())}>\n')
             for agent, suite in suites.items():
                 junit.write(f"<testsuite name={_attribute(agent or '(unnamed)')} {_counts([suite])}>\n")
-                for finding in _findings(suite, lines):
-                    junit.write(_case(finding, standings))
+                for finding in _findings(suite, lines, judge.criterion):
+                    junit.write(_case(finding, judge))
                 junit.write("</testsuite>\n")
             junit.write("</testsuites>\n")
     return target
@@ -79,17 +87,17 @@ def _counts(suites: Iterable[Suite]) -> str:
     return f'tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}" time="0"'
 
 
-def _findings(suite: Suite, lines: IO[bytes]) -> Iterator[Finding]:
+def _findings(suite: Suite, lines: IO[bytes], criterion: Criterion) -> Iterator[Finding]:
     for place in suite.calls:
         lines.seek(place)
-        yield read_call(lines.readline()).as_finding()
+        yield read_call(lines.readline()).as_finding(criterion)
     yield from suite.rules
 
 
-def _case(finding: Finding, standings: Standings) -> str:
+def _case(finding: Finding, judge: _Judge) -> str:
     name = _attribute(f"{finding.trajectory} step {finding.step}")
     case = f"<testcase classname={_attribute(finding.name)} name={name} time="
-    outcome, message = _outcome(finding, standings)
+    outcome, message = _outcome(finding, judge)
     if outcome == "passed":
         return case + '"0"/>\n'
     told = "\n".join(
@@ -102,25 +110,25 @@ def _case(finding: Finding, standings: Standings) -> str:
     return f'{case}"0"><failure type="{finding.verdict}" message={_attribute(message)}>{body}</failure></testcase>\n'
 
 
-def _outcome(finding: Finding, standings: Standings) -> tuple[str, str]:
+def _outcome(finding: Finding, judge: _Judge) -> tuple[str, str]:
     """How a case ends, and what is said of it."""
     if finding.verdict == "compliant":
         return ("passed", "") if finding.judged else ("skipped", "not judged: no guard binds this tool")
     because = next((charge.because for charge in finding.charges if charge.because), finding.because)
     told = f"{finding.verdict.replace('_', '-')}: {because}" if because else finding.verdict.replace("_", "-")
-    if finding.verdict not in _FAILED:
+    if finding.verdict not in ("violation", "near_miss"):
         return "skipped", told
     if finding.executed is False:
         return "skipped", f"refused; {told}"
-    match standings.of(finding.id):
+    match judge.standings.of(finding.id):
         case "waived":
-            waivers = standings.waived[finding.id]
+            waivers = judge.standings.waived[finding.id]
             said = "; ".join(f"{w.reason} ({w.owner}, until {w.expires.isoformat()})" for w in waivers)
             return "skipped", f"waived: {said}; {told}"
         case "still":
             return "skipped", f"known from the baseline; {told}"
         case "new":
-            return "failure", told
+            return ("failure", told) if judge.gate.stops(finding) else ("skipped", f"does not fail the run; {told}")
 
 
 def _attribute(text: str) -> str:

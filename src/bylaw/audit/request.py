@@ -8,6 +8,7 @@ from msgspec import Struct
 from bylaw.audit.examine import Examined, Examiner
 from bylaw.audit.shelf import Shelf, open_tasks
 from bylaw.engine.fault import fault_of
+from bylaw.engine.pack import Criterion
 from bylaw.engine.session import Mode
 from bylaw.errors import BylawError, RecordError
 from bylaw.trace import Trajectory, read
@@ -27,6 +28,9 @@ class Request(Struct, frozen=True):
     jobs: int = 1
     key: bytes | None = None
     """Redact, with pseudonyms made under this key."""
+    criterion: Criterion | None = None
+    """What tables, findings and the report go by; None for what the pack names, which is `determined` unless it says
+    otherwise."""
 
 
 def open_examiner(request: Request) -> Examiner:

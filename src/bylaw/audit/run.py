@@ -16,6 +16,7 @@ from bylaw.audit.output import written_aside
 from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request, examined_in, open_examiner
 from bylaw.audit.summary import policies_record, summarise
+from bylaw.engine.pack import Criterion
 from bylaw.errors import RecordError
 from bylaw.trace import Identities
 
@@ -32,14 +33,19 @@ class Report(Struct, frozen=True):
     """The conversations that were read, as the files name them."""
 
     @property
+    def criterion(self) -> Criterion:
+        """What the audit goes by."""
+        return self.summary["criterion"]
+
+    @property
     def violations(self) -> int:
-        """Executed calls that are violations (strict; violations are the same under both criteria but for evidence)."""
-        return int(self.summary["verdicts"]["strict"].get("violation", 0))
+        """Executed calls that are violations."""
+        return int(self.summary["verdicts"][self.criterion].get("violation", 0))
 
     @property
     def near_misses(self) -> int:
-        """Executed calls that are near-misses (strict)."""
-        return int(self.summary["verdicts"]["strict"].get("near_miss", 0))
+        """Executed calls that are near-misses."""
+        return int(self.summary["verdicts"][self.criterion].get("near_miss", 0))
 
 
 def audit(request: Request, out: Path, *, progress: Progress | None = None) -> Report:
@@ -65,11 +71,12 @@ def _summarised(
     examiner: Examiner, request: Request, skipped: list[RecordError]
 ) -> tuple[dict[str, Any], list[RecordError]]:
     mode = "snapshot" if request.world is not None else request.mode
+    criterion = request.criterion or examiner.shelf.packs[-1].criterion
     pseudonyms = Pseudonyms(request.key) if request.key is not None else None
     if pseudonyms is None:
-        return summarise(examiner.shelf, examiner, mode, skipped), skipped
+        return summarise(examiner.shelf, examiner, mode, criterion, skipped), skipped
     skipped = [pseudonyms.fault(fault) for fault in skipped]
-    return redact_summary(summarise(examiner.shelf, examiner, mode, skipped), pseudonyms), skipped
+    return redact_summary(summarise(examiner.shelf, examiner, mode, criterion, skipped), pseudonyms), skipped
 
 
 def _examine(

@@ -7,15 +7,17 @@ from typing import Any
 from bylaw.audit.examine import Examiner
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.tally import Tally
-from bylaw.engine.pack import Pack
+from bylaw.engine.pack import CRITERIA, Criterion, Pack
 from bylaw.errors import RecordError
 from bylaw.rule.formula import atoms
 
 SCHEMA = "bylaw.audit/1"
 
 
-def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[RecordError]) -> dict[str, Any]:
-    """The summary record."""
+def summarise(
+    shelf: Shelf, examiner: Examiner, mode: str, criterion: Criterion, skipped: Sequence[RecordError]
+) -> dict[str, Any]:
+    """The summary record; what it counts but once is counted under `criterion`."""
     packs, tally = shelf.packs, examiner.tally
     held = _held(packs, tally)
     policies = list(dict.fromkeys(name for pack in packs for name in pack.policies if name in pack.guards))
@@ -27,14 +29,15 @@ def summarise(shelf: Shelf, examiner: Examiner, mode: str, skipped: Sequence[Rec
             "digest": packs[-1].digest,
             "variants": [_pack(pack) for pack in packs] if len(packs) > 1 else [],
         },
+        "criterion": criterion,
         "world": mode,
         "worlds": dict(sorted(examiner.worlds.items())),
         "agents": tally.agents(),
-        "verdicts": {criterion: dict(tally.verdicts(criterion)) for criterion in ("strict", "determined")},
+        "verdicts": {each: dict(tally.verdicts(each)) for each in CRITERIA},
         "by_tool": tally.by_tool(),
-        "by_lookup": tally.by_lookup(),
+        "by_lookup": tally.by_lookup(criterion),
         "by_policy": tally.by_policy(policies),
-        "by_reason": tally.by_reason(),
+        "by_reason": tally.by_reason(criterion),
         "by_rule": tally.by_rule(),
         "outcome_from": tally.outcome_from(),
         "unguarded_tools": [tool for tool in tally.by_tool() if _is_unguarded(packs, tool)],

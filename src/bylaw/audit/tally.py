@@ -6,11 +6,12 @@ from typing import Any
 
 from bylaw.audit.rate import rate
 from bylaw.engine.conduct import RuleFinding
+from bylaw.engine.pack import CRITERIA, Criterion
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import WORST_FIRST, Verdict
 from bylaw.trace.trajectory import TaskOutcome
 
-CRITERIA = ("strict", "determined")
+REASONS = ("never_seen", "stale", "pending", "claimed")
 
 
 class Tally:
@@ -114,14 +115,12 @@ class Tally:
                     if criterion == "determined" and not missing.decisive:
                         continue
                     lookups[criterion].add(missing.lookup[0] if missing.lookup else f"({missing.fact.entity})")
-                    if criterion == "strict":
-                        counts["reason", missing.reason] += 1
+                    counts["reason", criterion, missing.reason] += 1
         for criterion, tools in lookups.items():
             for lookup in tools:
                 counts["lookup", lookup, criterion] += 1
-                if criterion == "strict":
-                    counts["lookup", lookup, "agents", agent] += 1
-                    counts["lookup", lookup, "tools", tool] += 1
+                counts["lookup", lookup, criterion, "agents", agent] += 1
+                counts["lookup", lookup, criterion, "tools", tool] += 1
 
     def agents(self) -> list[dict[str, Any]]:
         """One row per agent, by name."""
@@ -184,21 +183,21 @@ class Tally:
             for name in policies
         }
 
-    def by_lookup(self) -> dict[str, Any]:
-        """Per look-up: the near-miss and uninformed calls that lacked it."""
+    def by_lookup(self, criterion: Criterion) -> dict[str, Any]:
+        """Per look-up: the near-miss and uninformed calls that lacked it; by agent and tool under one criterion."""
         return {
             name: {
                 "strict": self.counts["lookup", name, "strict"],
                 "determined": self.counts["lookup", name, "determined"],
-                "agents": self._under("lookup", name, "agents"),
-                "tools": self._under("lookup", name, "tools"),
+                "agents": self._under("lookup", name, criterion, "agents"),
+                "tools": self._under("lookup", name, criterion, "tools"),
             }
             for name in self._names("lookup")
         }
 
-    def by_reason(self) -> dict[str, int]:
-        """Why facts were missing, over the facts of near-miss and uninformed calls (strict)."""
-        return {reason: self.counts["reason", reason] for reason in ("never_seen", "stale", "claimed")}
+    def by_reason(self, criterion: Criterion) -> dict[str, int]:
+        """Why facts were missing, over the facts of near-miss and uninformed calls."""
+        return {reason: self.counts["reason", criterion, reason] for reason in REASONS}
 
     def outcome_from(self) -> dict[str, int]:
         """Where outcomes were read, with how many trajectories each."""

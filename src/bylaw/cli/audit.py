@@ -9,7 +9,7 @@ import click
 
 from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import compare, read_baseline, write_comparison
-from bylaw.audit.finding import Finding, read_findings
+from bylaw.audit.finding import Finding, Gate, read_findings
 from bylaw.audit.redaction import Pseudonyms, redaction_key
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, audit
@@ -18,6 +18,8 @@ from bylaw.cli.console import open_console
 from bylaw.cli.logs import Logs, logs_argument, open_logs
 from bylaw.cli.tables import print_summary
 from bylaw.cli.visible import visible
+from bylaw.cli.word import Word
+from bylaw.engine.pack import CRITERIA, Criterion
 from bylaw.errors import UsageError
 
 _FILE = click.Path(path_type=Path)
@@ -60,9 +62,15 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--report", is_flag=True, help="Also write report.html.")
 @click.option(
+    "--criterion",
+    type=click.Choice(CRITERIA),
+    help="Whether what was seen must decide the policy, or (strict) every fact it looks at must have been seen.",
+    show_default="what the pack names, else determined",
+)
+@click.option(
     "--fail-on",
     multiple=True,
-    type=click.Choice(("violation", "near_miss", "rule")),
+    type=Word(("violation", "near_miss", "rule")),
     help="Exit with 1 where such a finding was made (near_miss: a violation too); repeatable.",
 )
 @click.option(
@@ -104,6 +112,7 @@ def audit_command(
     agent: str | None,
     jobs: int,
     report: bool,
+    criterion: Criterion | None,
     fail_on: tuple[str, ...],
     min_severity: str,
     baseline: Path | None,
@@ -120,7 +129,7 @@ def audit_command(
     waived = read_waivers(waivers) if waivers is not None else None
     with open_logs(logs, without=out) as opened:
         _spare((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
-        request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key)
+        request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
         found = audit(request, out, progress=_progress())
         _say(found, opened)
         if key is not None:
@@ -145,13 +154,14 @@ def audit_command(
     if junit is not None:
         from bylaw.audit.junit import write_junit
 
-        print(f"Wrote {write_junit(out, junit, standings=standings)}")
+        gate = Gate.named(fail_on, min_severity) if fail_on else Gate(severity=min_severity)
+        print(f"Wrote {write_junit(out, junit, standings=standings, gate=gate)}")
     if report:
         from bylaw.audit.report import write_report
 
         print(f"Wrote {write_report(out)}")
     counted = comparison.new if comparison is not None else read_findings(out)
-    return _status(found, counted, fail_on, min_severity)
+    return _status(found, counted, Gate.named(fail_on, min_severity))
 
 
 def _spare(inputs: Iterable[Path | None], outputs: dict[str, Path | None]) -> None:
@@ -184,10 +194,7 @@ def _say(report: Report, logs: Logs) -> None:
     print_summary(report.summary, open_console(), report.out)
 
 
-def _status(report: Report, findings: Iterable[Finding], fail_on: Iterable[str], severity: str) -> int:
-    verdicts = set(fail_on)
-    if "near_miss" in verdicts:
-        verdicts.add("violation")
-    if verdicts and any(finding.counts(verdicts, severity) for finding in findings):
+def _status(report: Report, findings: Iterable[Finding], gate: Gate) -> int:
+    if gate.verdicts and any(map(gate.stops, findings)):
         return 1
     return 3 if report.skipped else 0

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.text import Text
 
 from bylaw.audit.baseline import Comparison
-from bylaw.audit.finding import SEVERITIES, Charge, Finding
+from bylaw.audit.finding import Finding
 from bylaw.audit.waiver import Waiver
+from bylaw.cli.findings import finding_lines, gravity
 from bylaw.cli.visible import clean
-from bylaw.engine.verdict import WORST_FIRST
 
 _SHOWN = 10
 _STYLES = {"new": "red", "fixed": "green"}
@@ -33,26 +33,11 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 
 def _list(word: str, findings: Sequence[Finding], console: Console) -> None:
-    for finding in sorted(findings, key=_gravity)[:_SHOWN]:
-        charge = min(finding.charges, key=_charge_gravity, default=None)
-        policy = f" {charge.policy} ({charge.severity})" if charge is not None else ""
-        verdict = "rule" if finding.kind == "rule" else finding.verdict.replace("_", "-")
-        console.print(Text(f"  {word:<7}", style=_STYLES[word]).append(f"{finding.id} {verdict}{policy}"))
-        place = f"{clean(finding.name, 60)} at step {finding.step} of {clean(finding.trajectory, 60)}"
-        console.print(Text(f"{'':9}{place}", style="dim"))
+    for finding in sorted(findings, key=gravity)[:_SHOWN]:
+        for line in finding_lines(finding, Text(f"  {word:<7}", style=_STYLES[word])):
+            console.print(line)
     if len(findings) > _SHOWN:
         console.print(f"  {'':<7}and {len(findings) - _SHOWN:,} more, see comparison.json", markup=False)
-
-
-def _gravity(finding: Finding) -> tuple[int, int, int]:
-    """Small is grave: what was done, the verdict, the severity."""
-    verdict, severity = min(map(_charge_gravity, finding.charges), default=(len(WORST_FIRST), 0))
-    return finding.executed is False, verdict, severity
-
-
-def _charge_gravity(charge: Charge) -> tuple[int, int]:
-    words: tuple[str, ...] = WORST_FIRST
-    return words.index(charge.verdict), SEVERITIES.index(charge.severity)
 
 
 def _waived(comparison: Comparison, console: Console) -> None:

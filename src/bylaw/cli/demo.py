@@ -86,7 +86,7 @@ def _near_miss(
     line: dict[str, Any], policies: dict[str, Any], record: dict[str, Any], document: Path, console: Console
 ) -> None:
     console.print(Rule(Text("2  Bylaw: NEAR-MISS", style="bold yellow"), align="left", style="dim"))
-    entry = next(policy for policy in line["policies"] if policy["strict"] == "near_miss")
+    entry = next(policy for policy in line["policies"] if policy["determined"] == "near_miss")
     citation = policies[entry["id"]]["citations"][0]
     console.print(Text(f"{document}:{citation['line']}, {citation['heading']}", style="dim"))
     console.print(Padding(Text(_excerpt(citation["text"]), style="italic"), (0, 2)))
@@ -109,7 +109,7 @@ def _violation(line: dict[str, Any], record: dict[str, Any], console: Console) -
     console.print(
         Rule(Text("3  The same call for a caller who lies: VIOLATION", style="bold red"), align="left", style="dim")
     )
-    entry = next(policy for policy in line["policies"] if policy["strict"] == "violation")
+    entry = next(policy for policy in line["policies"] if policy["determined"] == "violation")
     patient, _ = story.LIAR
     said = record["messages"][0]["content"].split(". ")[-1]
     console.print(Text(f'{patient} is a Standard member and says the same: "{said}"'))

@@ -12,8 +12,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.audit.audited import events_in_logs
+from bylaw.audit.excerpt import events_of, find, lines_of
+from bylaw.audit.finding import SEVERITIES, lacked, read_criterion
 from bylaw.cli.console import open_console
+from bylaw.cli.findings import print_findings
 from bylaw.cli.visible import all_visible
+from bylaw.engine.pack import Criterion
 from bylaw.engine.wording import fact_words, host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
 from bylaw.errors import UsageError
 
@@ -30,30 +34,41 @@ EXAMPLE = "(example written by init)"
 
 @click.command("explain")
 @click.argument("out", type=click.Path(path_type=Path), help="The folder an audit wrote.")
-@click.argument("trajectory", help="The conversation's id, as in calls.jsonl.")
+@click.argument(
+    "name",
+    metavar="[ID]",
+    required=False,
+    help="A conversation's id or a finding's, or how one begins; without it the findings are listed.",
+)
 @click.argument(
     "step",
     type=int,
     required=False,
     help="The step of a write call, or one that broke a rule; without it they are listed.",
 )
-def explain_command(out: Path, trajectory: str, step: int | None) -> None:
+def explain_command(out: Path, name: str | None, step: int | None) -> None:
     """Explain the verdict on one call, or a broken rule."""
-    lines = _lines(out, trajectory)
     console = open_console()
+    if name is None:
+        print_findings(out, console)
+        return
+    trajectory, at = find(out, name)
+    step = at if step is None else step
+    lines = lines_of(out, trajectory)
+    criterion = read_criterion(out)
     if step is None and len(lines) > 1:
-        _list(all_visible(lines), out, console)
+        _list(all_visible(lines), out, criterion, console)
         return
     line = next(iter(lines.values())) if step is None else lines.get(step)
     if line is None:
         known = ", ".join(map(str, lines))
         raise UsageError(f"no write call at step {step} of `{trajectory}`", hint=f"what can be explained is at {known}")
     policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
-    events = _events(out, trajectory) or events_in_logs(out, trajectory)
-    explain(all_visible(line), all_visible(policies), all_visible(events), console)
+    events = events_of(out, trajectory) or events_in_logs(out, trajectory)
+    explain(all_visible(line), all_visible(policies), all_visible(events), console, criterion=criterion)
 
 
-def _list(lines: dict[int, dict[str, Any]], out: Path, console: Console) -> None:
+def _list(lines: dict[int, dict[str, Any]], out: Path, criterion: Criterion, console: Console) -> None:
     """Every step that can be explained, a line each."""
     trajectory: str = next(iter(lines.values()))["trajectory"]
     console.print(Text(f"what can be explained of {trajectory}:", style="bold"))
@@ -68,9 +83,7 @@ def _list(lines: dict[int, dict[str, Any]], out: Path, console: Console) -> None
         elif not (line["policies"] or line.get("because")):
             said.append("not judged: no guard binds this tool")
         else:
-            said.append(_named(line["strict"]), style=_STYLES[line["strict"]])
-            if line["determined"] != line["strict"]:
-                said.append(f" (determined: {_named(line['determined'])})")
+            said.append(_named(line[criterion]), style=_STYLES[line[criterion]])
         if line.get("executed") is False:
             said.append(", refused")
         if "tool" in line and line.get("rules"):
@@ -80,22 +93,30 @@ def _list(lines: dict[int, dict[str, Any]], out: Path, console: Console) -> None
     console.print(f"to explain one: {command}", markup=False, soft_wrap=True)
 
 
-def explain(line: dict[str, Any], policies: dict[str, Any], events: list[dict[str, Any]], console: Console) -> None:
-    """Print one call's verdict, policy by policy, or what broke a rule."""
+def explain(
+    line: dict[str, Any],
+    policies: dict[str, Any],
+    events: list[dict[str, Any]],
+    console: Console,
+    *,
+    criterion: Criterion = "determined",
+) -> None:
+    """Print one call's verdict, policy by policy, the most severe first, or what broke a rule."""
     step: int = line["step"]
     if "tool" in line:
-        _call(line, events, console)
+        _call(line, criterion, events, console)
     else:
         said = _short(events[step].get("text") or events[step].get("tool", "")) if step < len(events) else ""
         console.print(Text(f"step {step} of {line['trajectory']}", style="bold"))
         console.print(Padding(Text(said), (0, 2)))
-    judged = [entry for entry in line["policies"] if {entry["strict"], entry.get("determined", "")} - {"compliant", ""}]
+    judged = sorted((each for each in line["policies"] if each[criterion] != "compliant"), key=_severity)
     for entry in judged:
         console.print()
-        _policy(entry, policies.get(entry["id"], {}), step, events, console)
+        _policy(entry, policies.get(entry["id"], {}), criterion, step, events, console)
     for broken in line.get("rules", []):
         console.print()
-        console.print(Text(broken["rule"], style="bold") + Text("  rule: ") + Text("broken", style="red"))
+        severity = policies.get(broken.get("policy"), {}).get("severity", "")
+        console.print(_headed(severity, broken["rule"], Text("rule broken", style="red")))
         if broken.get("sentence"):
             console.print(Padding(Text(broken["sentence"], style="italic"), (0, 2)))
         why = rule_words_for_reader(broken, policies.get(broken.get("policy"), {}).get("predicates", {}))
@@ -103,7 +124,16 @@ def explain(line: dict[str, Any], policies: dict[str, Any], events: list[dict[st
     _permitting([entry for entry in line["policies"] if entry not in judged], policies, bool(judged), console)
 
 
-def _call(line: dict[str, Any], events: list[dict[str, Any]], console: Console) -> None:
+def _severity(entry: dict[str, Any]) -> int:
+    return SEVERITIES.index(entry["severity"]) if entry.get("severity") in SEVERITIES else len(SEVERITIES)
+
+
+def _headed(severity: str, name: str, verdict: Text) -> Text:
+    start = Text(f"{severity}  " if severity else "", style="bold red" if severity == "high" else "bold")
+    return start + Text(name, style="bold") + Text("  ") + verdict
+
+
+def _call(line: dict[str, Any], criterion: Criterion, events: list[dict[str, Any]], console: Console) -> None:
     step: int = line["step"]
     executed = {True: "accepted", False: "refused", None: "result not captured"}[line["executed"]]
     console.print(Text(f"{line['tool']} at step {step} of {line['trajectory']} ({executed})", style="bold"))
@@ -112,7 +142,7 @@ def _call(line: dict[str, Any], events: list[dict[str, Any]], console: Console) 
     else:
         console.print(Padding(Text("its arguments are in the log, which is not where it was", style="dim"), (0, 2)))
     if line["policies"] or line.get("because"):
-        console.print(_verdict("strict", line["strict"]) + Text("   ") + _verdict("determined", line["determined"]))
+        console.print(_verdict(line[criterion]))
     else:
         console.print("not judged: no guard binds this tool", markup=False)
     if line.get("because"):
@@ -138,16 +168,21 @@ def _permitting(entries: list[dict[str, Any]], policies: dict[str, Any], others:
 
 
 def _policy(
-    entry: dict[str, Any], policy: dict[str, Any], step: int, events: list[dict[str, Any]], console: Console
+    entry: dict[str, Any],
+    policy: dict[str, Any],
+    criterion: Criterion,
+    step: int,
+    events: list[dict[str, Any]],
+    console: Console,
 ) -> None:
-    console.print(Text(entry["id"], style="bold") + Text("  ") + _verdict("strict", entry["strict"]))
+    console.print(_headed(entry.get("severity", ""), entry["id"], _verdict(entry[criterion])))
     for where, words in _cited(policy):
         console.print(Padding(Text(f"{where}: {words}", style="italic"), (0, 2)))
     if entry["because"]:
         console.print(Padding(Text(f"because: {policy_words_for_reader(entry)}"), (0, 2)))
     for seen in entry.get("seen", []):
         console.print(Padding(_seen(seen), (0, 2)))
-    for missing in entry["missing"]:
+    for missing in lacked(entry["missing"], criterion):
         console.print(
             Padding(Text(f"missing  {fact_words(missing)}: {missing['reason'].replace('_', ' ')}", style="red"), (0, 2))
         )
@@ -215,52 +250,8 @@ def _asked(lookup: dict[str, Any], step: int, events: list[dict[str, Any]]) -> s
     return told
 
 
-def _lines(out: Path, trajectory: str) -> dict[int, dict[str, Any]]:
-    """What can be explained of a conversation, by step: its write calls, and the steps that only broke a rule."""
-    path = out / "calls.jsonl"
-    if not path.is_file():
-        raise UsageError("no calls.jsonl here", place=str(out), hint="give the folder an audit wrote")
-    found: dict[int, dict[str, Any]] = {}
-    needle = json.dumps(trajectory, ensure_ascii=False).encode()
-    with path.open("rb") as lines:
-        for raw in lines:
-            if needle in raw and (record := json.loads(raw))["trajectory"] == trajectory:
-                found[record["step"]] = record
-    calls = {*found}
-    for rule in _broken(out, trajectory):
-        step: int = rule["step"]
-        if step not in calls:
-            line = found.setdefault(step, {"trajectory": trajectory, "step": step, "policies": [], "rules": []})
-            line["rules"].append(rule)
-    if not found:
-        raise UsageError(f"no write call of `{trajectory}`", place=str(path))
-    return dict(sorted(found.items()))
-
-
-def _broken(out: Path, trajectory: str) -> list[dict[str, Any]]:
-    path = out / "findings.jsonl"
-    if not path.is_file():
-        return []
-    needle = json.dumps(trajectory, ensure_ascii=False).encode()
-    with path.open("rb") as lines:
-        found = [json.loads(raw) for raw in lines if needle in raw]
-    return [rule for rule in found if rule["trajectory"] == trajectory]
-
-
-def _events(out: Path, trajectory: str) -> list[dict[str, Any]]:
-    path = out / "conversations.jsonl"
-    if path.is_file():
-        needle = json.dumps(trajectory, ensure_ascii=False).encode()
-        with path.open("rb") as lines:
-            for raw in lines:
-                if needle in raw and (record := json.loads(raw))["trajectory"] == trajectory:
-                    events: list[dict[str, Any]] = record["events"]
-                    return events
-    return []
-
-
-def _verdict(criterion: str, verdict: str) -> Text:
-    return Text(f"{criterion}: ") + Text(_named(verdict), style=_STYLES[verdict])
+def _verdict(verdict: str) -> Text:
+    return Text(_named(verdict), style=_STYLES[verdict])
 
 
 def _named(verdict: str) -> str:

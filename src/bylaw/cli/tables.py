@@ -21,7 +21,7 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
         console.print(_tools(summary))
     else:
         console.print("No conversation could be read.", markup=False)
-    if summary["by_lookup"]:
+    if any(row[summary["criterion"]] for row in summary["by_lookup"].values()):
         console.print(_lookups(summary))
     if summary["by_rule"]:
         console.print(_rules(summary))
@@ -33,62 +33,63 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
 
 
 def _finding(summary: dict[str, Any], out: Path) -> str:
-    """Trajectory and step of the first flagged call, as `explain` takes them."""
-    verdicts = summary["verdicts"]["strict"]
+    """Conversation and step of the first flagged call, as `explain` takes them."""
+    criterion = summary["criterion"]
+    verdicts = summary["verdicts"][criterion]
     worst = next((name for name in ("violation", "near_miss", "uninformed") if verdicts.get(name)), None)
     if worst is None:
         return ""
-    needle = f'"strict":"{worst}"'.encode()
+    needle = f'"{criterion}":"{worst}"'.encode()
     with (out / "calls.jsonl").open("rb") as lines:
         for line in lines:
-            if needle in line and (call := json.loads(line))["strict"] == worst and call["executed"] is not False:
+            if needle in line and (call := json.loads(line))[criterion] == worst and call["executed"] is not False:
                 return f"{shlex.quote(call['trajectory'])} {call['step']}"
     return ""
 
 
 def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
-    """Rates per agent, under the strict criterion."""
+    """Rates per agent."""
     table = _table()
     table.add_column("agent", overflow="fold")
     for name in ("all", "writing", "failed", "violation", "near-miss", "of writing"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in summary["agents"]:
-        strict = row["strict"]
+        rates = row[summary["criterion"]]
         table.add_row(
             Text("\n".join(textwrap.wrap(visible(row["agent"]), max(20, width - 60))) or "(unnamed)"),
             f"{row['trajectories']:,}",
             f"{row['with_write_calls']:,}",
             _share(row["failure_rate"], interval=False),
-            _share(strict["violation_rate"]),
-            _share(strict["near_miss_rate"]),
-            _share(strict["near_miss_rate_of_writing"], interval=False),
+            _share(rates["violation_rate"]),
+            _share(rates["near_miss_rate"]),
+            _share(rates["near_miss_rate_of_writing"], interval=False),
         )
-    return _titled("Per agent: conversations, and shares of them in % [95 % interval], strict", table)
+    return _titled(f"Per agent: conversations, and shares of them in % [95 % interval]{_paper(summary)}", table)
 
 
 def _tools(summary: dict[str, Any]) -> Group:
     table = _table()
     table.add_column("tool", overflow="fold")
-    for name in ("calls", "viol.", "near", "uninf.", "unclear", "compl."):
+    for name in ("calls", "viol.", "near", "uninf.", "inconcl.", "compl."):
         table.add_column(name, justify="right", no_wrap=True)
     for tool, row in summary["by_tool"].items():
-        verdicts = row["strict"]
+        verdicts = row[summary["criterion"]]
         if tool in summary["unguarded_tools"]:
             table.add_row(Text(tool), f"{row['executed']:,}", *"....", "no guard")
             continue
         order = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
         table.add_row(Text(tool), f"{row['executed']:,}", *(_count(verdicts[verdict]) for verdict in order))
-    return _titled("Executed write calls by verdict (strict)", table)
+    return _titled(f"Executed write calls by verdict{_paper(summary)}", table)
 
 
 def _lookups(summary: dict[str, Any]) -> Group:
     table = _table()
     table.add_column("look-up", overflow="fold")
-    table.add_column("strict", justify="right")
-    table.add_column("determined", justify="right")
-    rows = sorted(summary["by_lookup"].items(), key=lambda item: -item[1]["strict"])
-    for name, row in rows:
-        table.add_row(Text(name), _count(row["strict"]), _count(row["determined"]))
+    table.add_column("calls", justify="right")
+    lacked = {name: row[summary["criterion"]] for name, row in summary["by_lookup"].items()}
+    for name, count in sorted(lacked.items(), key=lambda item: -item[1]):
+        if count:
+            table.add_row(Text(name), _count(count))
     return _titled("Look-ups that near-miss and uninformed calls lacked", table)
 
 
@@ -104,7 +105,7 @@ def _rules(summary: dict[str, Any]) -> Group:
 
 def _notes(summary: dict[str, Any], out: Path) -> list[str]:
     notes: list[str] = []
-    verdicts = summary["verdicts"]["strict"]
+    verdicts = summary["verdicts"][summary["criterion"]]
     if summary["world"] != "snapshot" and summary["agents"]:
         unjudged = sum(summary["by_tool"][tool]["executed"] for tool in summary["unguarded_tools"])
         uninformed, total = verdicts.get("uninformed", 0), sum(verdicts.values()) - unjudged
@@ -145,6 +146,11 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
             f"{count:,} {'record' if count == 1 else 'records'} could not be read: see `skipped` in {out}/summary.json."
         )
     return notes
+
+
+def _paper(summary: dict[str, Any]) -> str:
+    """The criterion is named only where it is not ours."""
+    return ", strict" if summary["criterion"] == "strict" else ""
 
 
 def _table() -> Table:

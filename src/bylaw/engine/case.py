@@ -107,23 +107,32 @@ class _Case:
     def run(self, coverage: dict[str, set[int]]) -> CaseResult:
         """Judge the call and compare."""
         want: Any = self._body.get("want")
+        if isinstance(want, str):
+            want = want.replace("-", "_")
         if not isinstance(want, dict) and want not in (*_HALVES, *WORST_FIRST):
             hint = f"want one of {', '.join((*_HALVES, *WORST_FIRST))}"
-            raise CaseError(f"`{want}` is nothing a policy can say", place=self._place, hint=hint)
+            raise CaseError(f"no policy ever says `{want}`", place=self._place, hint=hint)
         taken = coverage.setdefault(self._policy.id, set())
         verdict = self._by_events(taken) if "events" in self._body else self._by_facts(taken)
         if isinstance(want, str) and want in _HALVES:
             got: str = verdict.evidence
             return self._outcome(want, got, got == want, verdict)
-        wanted = cast(dict[str, Any], want if isinstance(want, dict) else {"strict": want})
+        wanted = cast(dict[str, Any], want if isinstance(want, dict) else {"verdict": want})
         missing = sorted(str(m.fact) for m in verdict.missing)
         found: dict[str, Any] = {"strict": verdict.strict, "determined": verdict.determined, "missing": missing}
+        found["verdict"] = found[self._pack.criterion]
         found |= {"evidence": verdict.evidence, "world": verdict.world, "because": verdict.because}
         for name in wanted.keys() - found.keys():
-            raise CaseError(f"`want` knows no `{name}`", place=self._place)
+            raise CaseError(f"`want` has no `{name}`", place=self._place, hint=f"it has {', '.join(sorted(found))}")
         expected: dict[str, Any] = {
             name: sorted(cast(list[str], value)) if isinstance(value, list) else value for name, value in wanted.items()
         }
+        for name in ("strict", "determined", "verdict"):
+            if name in expected and (said := str(expected[name]).replace("-", "_")) not in WORST_FIRST:
+                hint = f"it is one of {', '.join(WORST_FIRST)}"
+                raise CaseError(f"`{expected[name]}` is not a verdict", place=self._place, hint=hint)
+            if name in expected:
+                expected[name] = said
         got_part = {name: found[name] for name in expected}
         return self._outcome(str(expected), str(got_part), expected == got_part, verdict)
 

@@ -24,6 +24,7 @@ from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
 
 Criterion = Literal["strict", "determined"]
+CRITERIA: tuple[Criterion, ...] = ("strict", "determined")
 
 _EMPTY = Located("", {}, {})
 

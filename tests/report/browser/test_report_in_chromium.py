@@ -16,6 +16,8 @@ from typing import Any
 import audit_folders
 import pytest
 
+from bylaw.audit.report import write_report
+
 Open = Callable[..., Any]
 SIZES = ("phone", "desktop")
 SECTIONS = ("opening", "agents", "tools", "lookups", "policies", "findings", "limits", "terms")
@@ -202,8 +204,6 @@ def test_a_conversation_that_only_broke_a_rule_has_a_row_its_sentence_and_its_st
 
 
 def test_calls_of_a_tool_without_guards_are_not_shown_as_compliant(visit: Open, tmp_path: Path) -> None:
-    from bylaw.audit.report import write_report
-
     out = audit_folders.clinic(tmp_path / "clinic", conversations=40)
     summary = json.loads((out / "summary.json").read_text())
     tool = sorted(summary["by_tool"])[0]
@@ -220,8 +220,6 @@ def test_calls_of_a_tool_without_guards_are_not_shown_as_compliant(visit: Open, 
 
 
 def test_an_audit_of_broken_rules_alone_does_not_say_that_nothing_was_flagged(visit: Open, tmp_path: Path) -> None:
-    from bylaw.audit.report import write_report
-
     out = audit_folders.clinic(tmp_path / "clinic", conversations=5)
     (out / "calls.jsonl").write_text("")
     page = visit(write_report(out)).page
@@ -229,14 +227,14 @@ def test_an_audit_of_broken_rules_alone_does_not_say_that_nothing_was_flagged(vi
     assert "Ask before you change anything" in page.locator("#opening blockquote").inner_text()
 
 
-def test_criterion_changes_numbers_and_list_together(visit: Open, clinic: Path) -> None:
-    page = visit(clinic).page
-    before = page.locator(".tally").inner_text(), page.locator("#shown").inner_text()
-    assert page.get_by_label("strict").is_checked()
-    page.get_by_label("determined").check()
-    after = page.locator(".tally").inner_text(), page.locator("#shown").inner_text()
-    assert before[0] != after[0]
-    assert int(before[1].split()[0]) > int(after[1].split()[0])
+def test_the_page_names_a_criterion_only_where_it_is_the_papers(visit: Open, tmp_path: Path) -> None:
+    out = audit_folders.clinic(tmp_path / "clinic")
+    whole = visit(write_report(out)).page.locator("body").inner_text().lower()
+    assert "strict" not in whole
+    assert "determined" not in whole
+    summary = json.loads((out / "summary.json").read_text()) | {"criterion": "strict"}
+    (out / "summary.json").write_text(json.dumps(summary))
+    assert "strict" in visit(write_report(out)).page.locator("#terms").inner_text()
 
 
 def test_switch_changes_colours_and_is_remembered(visit: Open, clinic: Path) -> None:
@@ -374,8 +372,6 @@ def test_report_of_a_real_audit_reads_well(visit: Open, axe: str, audited: Path,
 
 
 def test_page_of_a_bare_folder_draws_without_fault(visit: Open, tmp_path: Path) -> None:
-    from bylaw.audit.report import write_report
-
     (tmp_path / "calls.jsonl").write_text('{"strict": "near_miss"}\n{"determined": "violation", "policies": [{}]}\n')
     page = visit(write_report(tmp_path)).page
     page.locator("#list a").nth(1).click()
@@ -387,8 +383,6 @@ def test_page_of_a_bare_folder_draws_without_fault(visit: Open, tmp_path: Path) 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_small_audit_without_outcomes_reads_well(visit: Open, axe: str, tmp_path: Path, size: str) -> None:
-    from bylaw.audit.report import write_report
-
     here = visit(write_report(audit_folders.dentist(tmp_path / "dentist")), size)
     opening = here.page.locator("#opening")
     assert re.search(r"called book\. The patient PT-\d owes 240\. The policy", opening.locator(".story").inner_text())
@@ -404,8 +398,6 @@ def test_a_small_audit_without_outcomes_reads_well(visit: Open, axe: str, tmp_pa
 
 
 def test_a_missing_clock_is_told_as_the_hosts(visit: Open, tmp_path: Path) -> None:
-    from bylaw.audit.report import write_report
-
     report = write_report(audit_folders.dentist(tmp_path / "dentist", verdicts=[("inconclusive", True)]))
     page = visit(report).page
     page.locator("#list a.inconclusive").click()

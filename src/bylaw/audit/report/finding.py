@@ -8,20 +8,22 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from bylaw.audit.finding import lacked
 from bylaw.audit.report.folder import Folder, Record, decode, entries, record, text, whole_number
+from bylaw.engine.pack import Criterion
 from bylaw.engine.wording import host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
 
 VERDICTS = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
-REASONS = ("claimed", "stale", "never_seen")
+REASONS = ("claimed", "stale", "pending", "never_seen")
 SEVERITIES = ("high", "medium", "low")
 BROKEN = "broken"
-"""Stands for a verdict where a rule was broken: a conversation's rules know neither near-misses nor criteria."""
+"""Stands for a verdict where a rule was broken: a rule of the conversation knows no near-misses."""
+WRONG = ("violation", "near_miss")
 CALLS, RULES = "calls.jsonl", "findings.jsonl"
 
 LISTED = 20_000
 """The most findings one page lists; the rest is counted and stays in the folder's files."""
 
-_AFTER_NEAR_MISSES = 5
 CANDIDATES = 60
 """How many findings of one rank compete for the opening drawing."""
 
@@ -64,14 +66,14 @@ class Index(Struct):
     """Some findings of every kind, from which the opening drawing is chosen."""
     total: int
     calls: int
-    refused: dict[str, Counter[str]]
-    """By criterion and verdict, the flagged calls that the tool refused: listed, but in no count of executed calls."""
+    refused: Counter[str]
+    """By verdict, the flagged calls that the tool refused: listed, but in no count of executed calls."""
 
 
-def index(folder: Folder, severities: Mapping[str, str], *, listed: int = LISTED) -> Index:
+def index(folder: Folder, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
     """Find the flagged calls and the broken rules without keeping more than their places."""
     shelves: dict[tuple[int, ...], list[Place]] = {}
-    refused = {criterion: Counter[str]() for criterion in ("strict", "determined")}
+    refused = Counter[str]()
     total = calls = 0
     for place, line in folder.places(CALLS):
         head = _head(line)
@@ -79,13 +81,13 @@ def index(folder: Folder, severities: Mapping[str, str], *, listed: int = LISTED
             folder.unreadable += 1
             continue
         calls += 1
-        if not flagged(head.strict, head.determined):
+        verdict: str = getattr(head, criterion)
+        if not flagged(verdict):
             continue
         total += 1
         if head.executed is False:
-            refused["strict"][head.strict] += 1
-            refused["determined"][head.determined] += 1
-        shelf = shelves.setdefault(_rank(head), [])
+            refused[verdict] += 1
+        shelf = shelves.setdefault(_rank(head, criterion), [])
         if len(shelf) < listed:
             shelf.append((CALLS, place))
     for place, line in folder.places(RULES):
@@ -94,7 +96,7 @@ def index(folder: Folder, severities: Mapping[str, str], *, listed: int = LISTED
         if broken:
             total += 1
             severity = severities.get(text(broken.get("policy")), "")
-            shelf = shelves.setdefault((_AFTER_NEAR_MISSES, _position(SEVERITIES, severity)), [])
+            shelf = shelves.setdefault((0, 0, _position(SEVERITIES, severity), len(WRONG), 0), [])
             if len(shelf) < listed:
                 shelf.append((RULES, place))
     ordered = [place for rank in sorted(shelves) for place in shelves[rank]]
@@ -102,11 +104,13 @@ def index(folder: Folder, severities: Mapping[str, str], *, listed: int = LISTED
     return Index(places=ordered[:listed], candidates=some, total=total, calls=calls, refused=refused)
 
 
-def kept(folder: Folder, places: Iterator[Place], stated: Mapping[str, Record]) -> Iterator[Record]:
+def kept(
+    folder: Folder, places: Iterator[Place], stated: Mapping[str, Record], criterion: Criterion
+) -> Iterator[Record]:
     """What the page keeps of the findings at these places, in the order asked for."""
     for file, group in groupby(places, key=lambda place: place[0]):
         for line in folder.at(file, (place for _, place in group)):
-            yield details(line) if file == CALLS else rule_details(line, stated)
+            yield details(line, criterion) if file == CALLS else rule_details(line, stated)
 
 
 def place_of(folder: Folder, finding: str) -> Place | None:
@@ -118,9 +122,9 @@ def place_of(folder: Folder, finding: str) -> Place | None:
     return None
 
 
-def flagged(strict: str, determined: str) -> bool:
-    """Whether either criterion says anything but compliant."""
-    return strict not in ("", "compliant") or determined not in ("", "compliant")
+def flagged(verdict: str) -> bool:
+    """Whether a verdict says anything but compliant."""
+    return verdict not in ("", "compliant")
 
 
 def _head(line: bytes) -> Head | None:
@@ -146,24 +150,22 @@ def _judged(policy: Record) -> PolicyGlance:
     )
 
 
-def _rank(head: Head) -> tuple[int, ...]:
-    """Small is telling: claimed near-misses, then violations, then the other near-misses, then what is not known."""
-    verdict = min((head.determined, head.strict), key=lambda word: _position(VERDICTS, word))
-    guilty = [policy for policy in head.policies if verdict in (policy.strict, policy.determined)]
+def _rank(head: Head, criterion: Criterion) -> tuple[int, ...]:
+    """Small comes first: what was done and is wrong before what is not settled, the gravest policy, the verdict."""
+    verdict: str = getattr(head, criterion)
+    guilty = [policy for policy in head.policies if getattr(policy, criterion) == verdict]
     claimed = any(
         fact.reason == "claimed" and fact.decisive is not False for policy in guilty for fact in policy.missing
     )
-    kind = 0 if claimed and verdict == "near_miss" else 2 + 2 * _position(VERDICTS, verdict)
     severity = min((_position(SEVERITIES, policy.severity or "") for policy in guilty), default=len(SEVERITIES))
-    by_strict_only = head.determined == "compliant"
-    return (kind, head.executed is False, by_strict_only, not claimed, severity)
+    return (head.executed is False, verdict not in WRONG, severity, _position(VERDICTS, verdict), not claimed)
 
 
 def _position(words: tuple[str, ...], word: str) -> int:
     return words.index(word) if word in words else len(words)
 
 
-def details(call: Record) -> Record:
+def details(call: Record, criterion: Criterion) -> Record:
     """What the page shows of one finding when it is opened; every text is bounded."""
     return {
         "finding": text(call.get("finding")) or f"{text(call.get('trajectory'))}:{call.get('step')}",
@@ -172,10 +174,9 @@ def details(call: Record) -> Record:
         "step": whole_number(call.get("step")),
         "tool": text(call.get("tool")),
         "executed": call.get("executed") if isinstance(call.get("executed"), bool) else None,
-        "strict": text(call.get("strict"), 40),
-        "determined": text(call.get("determined"), 40),
+        "verdict": text(call.get(criterion), 40),
         "because": text(call.get("because"), 2000),
-        "policies": [_policy(record(policy)) for policy in entries(call.get("policies"))[:60]],
+        "policies": [_policy(record(policy), criterion) for policy in entries(call.get("policies"))[:60]],
     }
 
 
@@ -184,7 +185,7 @@ def rule_details(broken: Record, stated: Mapping[str, Record]) -> Record:
     policy = text(broken.get("policy"))
     meant = {name: text(said) for name, said in record(record(stated.get(policy)).get("predicates")).items()}
     why = text(rule_words_for_reader(broken, meant), 2000)
-    judged = {"id": policy, "strict": BROKEN, "determined": BROKEN, "because": why}
+    judged = {"id": policy, "verdict": BROKEN, "because": why}
     return {
         "finding": text(broken.get("finding")) or f"{text(broken.get('trajectory'))}:{broken.get('step')}:{policy}",
         "trajectory": text(broken.get("trajectory"), 1000),
@@ -192,25 +193,22 @@ def rule_details(broken: Record, stated: Mapping[str, Record]) -> Record:
         "step": whole_number(broken.get("step")),
         "tool": text(broken.get("rule")) or policy,
         "executed": None,
-        "strict": BROKEN,
-        "determined": BROKEN,
+        "verdict": BROKEN,
         "because": why,
         "policies": [
             judged
             | {"severity": text(record(stated.get(policy)).get("severity"), 40), "evidence": "", "world": ""}
-            | {"depends_on_user": False, "missing": [], "seen": [], "asks": [], "host": []}
+            | {"depends_on_user": False, "missing": [], "spare": 0, "seen": [], "asks": [], "host": []}
         ],
     }
 
 
-def _policy(policy: Record) -> Record:
-    kept: Record = {
-        "id": text(policy.get("id")),
-        "strict": text(policy.get("strict"), 40),
-        "determined": text(policy.get("determined"), 40),
-    }
-    if not flagged(kept["strict"], kept["determined"]):
+def _policy(policy: Record, criterion: Criterion) -> Record:
+    kept: Record = {"id": text(policy.get("id")), "verdict": text(policy.get(criterion), 40)}
+    if not flagged(kept["verdict"]):
         return kept
+    every = [record(fact) for fact in entries(policy.get("missing"))]
+    lacking = lacked(every, criterion)
     asks = [record(ask) for ask in entries(policy.get("asks"))[:20]]
     asked = [text(ask.get("fact")) for ask in asks]
     return kept | {
@@ -220,7 +218,8 @@ def _policy(policy: Record) -> Record:
         "evidence": text(policy.get("evidence"), 40),
         "world": text(policy.get("world"), 40),
         "depends_on_user": bool(policy.get("depends_on_user")) and not (asked and all(map(is_hosts, asked))),
-        "missing": [_missing(record(fact)) for fact in entries(policy.get("missing"))[:40]],
+        "missing": [_missing(fact) for fact in lacking[:40]],
+        "spare": len(every) - len(lacking),
         "seen": [_seen(record(fact)) for fact in entries(policy.get("seen"))[:40]],
         "asks": [
             {"fact": fact, "question": text(ask.get("question"), 1000)}
@@ -246,7 +245,6 @@ def _missing(fact: Record) -> Record:
     arguments = lookup.get("args", lookup.get("arguments"))
     return _fact(fact) | {
         "reason": text(fact.get("reason"), 40),
-        "decisive": fact.get("decisive") is not False,
         "claimed_at": whole_number(fact.get("claimed_at")),
         "claim": text(fact.get("claim"), 500),
         "stale_by": whole_number(fact.get("stale_by")),
@@ -276,16 +274,13 @@ class Words:
 
 def row(finding: Record, words: Words) -> list[Any]:
     """A finding in the page's list: what it is sorted, filtered and searched by."""
-    judged = [policy for policy in finding["policies"] if flagged(policy["strict"], policy["determined"])]
-    gravest = sorted(judged, key=lambda policy: min(_position(VERDICTS, policy[c]) for c in ("strict", "determined")))
+    judged = [policy for policy in finding["policies"] if flagged(policy["verdict"])]
+    gravest = sorted(judged, key=lambda policy: _position(VERDICTS, policy["verdict"]))
     facts = sorted(
-        (fact for policy in judged for fact in policy["missing"]),
-        key=lambda fact: (not fact["decisive"], _position(REASONS, fact["reason"])),
+        (fact for policy in judged for fact in policy["missing"]), key=lambda fact: _position(REASONS, fact["reason"])
     )
     # The same field of many things is one entry: the list says what kind of fact was missing, the finding says which.
-    distinct = dict.fromkeys(
-        (name(fact), fact["reason"], fact["lookup"]["tool"], int(fact["decisive"])) for fact in facts
-    )
+    distinct = dict.fromkeys((name(fact), fact["reason"], fact["lookup"]["tool"]) for fact in facts)
     return [
         finding["finding"],
         words.of(finding["trajectory"]),
@@ -293,12 +288,17 @@ def row(finding: Record, words: Words) -> list[Any]:
         words.of(finding["agent"]),
         words.of(finding["tool"]),
         {True: 1, False: 0, None: -1}[finding["executed"]],
-        words.of(finding["strict"]),
-        words.of(finding["determined"]),
-        [[words.of(policy["id"]), words.of(policy["strict"]), words.of(policy["determined"])] for policy in judged],
-        [[*map(words.of, shared), decisive] for *shared, decisive in distinct],
+        words.of(finding["verdict"]),
+        words.of(_gravest_severity(judged)),
+        [words.of(policy["id"]) for policy in judged],
+        [list(map(words.of, fact)) for fact in distinct],
         words.of(text(next((entry["because"] for entry in (*gravest, finding) if entry["because"]), ""))),
     ]
+
+
+def _gravest_severity(judged: list[Record]) -> str:
+    severities = [str(policy.get("severity", "")) for policy in judged]
+    return min(severities, key=lambda word: _position(SEVERITIES, word), default="")
 
 
 def name(fact: Record) -> str:
@@ -312,34 +312,26 @@ OPENING = ("near_miss", "violation", "refused", "uninformed", BROKEN)
 
 def opening_kind(finding: Record) -> str:
     """Which of the kinds in `OPENING` a finding is, if any."""
-    verdict = gravest(finding)
-    refused = finding["executed"] is False and verdict in ("near_miss", "violation")
-    return "refused" if refused else verdict
-
-
-def gravest(finding: Record) -> str:
-    """What the determined criterion says of a call, or the strict one where it alone flags it."""
-    return finding["determined"] if finding["determined"] not in ("", "compliant") else finding["strict"]
+    refused = finding["executed"] is False and finding["verdict"] in ("near_miss", "violation")
+    return "refused" if refused else finding["verdict"]
 
 
 def telling(findings: Iterator[Record]) -> list[Record]:
     """Candidates for the opening drawing, best first: by kind, then with one gap and something seen beside it."""
 
     def score(finding: Record) -> tuple[int, ...]:
-        verdict = gravest(finding)
-        judged = [p for p in finding["policies"] if "missing" in p and verdict in (p["determined"], p["strict"])]
+        judged = [p for p in finding["policies"] if "missing" in p and p["verdict"] == finding["verdict"]]
         facts = [fact for policy in judged for fact in policy["missing"]]
-        claims = [fact for fact in facts if fact["reason"] == "claimed" and fact["decisive"]]
+        claims = [fact for fact in facts if fact["reason"] == "claimed"]
         had = sum(len(policy["seen"]) for policy in judged)
         return (
             -_position(OPENING, opening_kind(finding)),
-            finding["determined"] == verdict,
+            len(SEVERITIES) - min((_position(SEVERITIES, p["severity"]) for p in judged), default=len(SEVERITIES)),
             bool(claims),
             len(judged) == 1,
             len(facts) == 1,
             finding["executed"] is True,
             1 <= had <= 4,
-            len(SEVERITIES) - min((_position(SEVERITIES, p["severity"]) for p in judged), default=len(SEVERITIES)),
         )
 
     return sorted(findings, key=score, reverse=True)

@@ -4,26 +4,32 @@ import math
 from typing import Any
 
 from bylaw.audit.report.folder import Record, entries, record, text, whole_number
+from bylaw.engine.pack import Criterion
 
 ROWS = 400
 """The most rows of one chart or table."""
 SKIPPED = 200
 """The most skipped records that are named; the rest is counted."""
-CRITERIA = ("strict", "determined")
 RATES = ("violation_rate", "near_miss_rate", "near_miss_rate_of_writing")
 
 
-def overview(summary: Record) -> Record:
+def overview(summary: Record, criterion: Criterion) -> Record:
     """The numbers of `summary.json` that the page draws."""
     skipped = entries(summary.get("skipped"))
+
+    def rows(value: Any, shape: Any) -> list[Record]:
+        return [
+            {"name": text(name)} | shape(record(entry), criterion) for name, entry in list(record(value).items())[:ROWS]
+        ]
+
     return {
         "pack": {key: text(record(summary.get("pack")).get(key)) for key in ("name", "version", "digest", "title")},
-        "criterion": text(summary.get("criterion") or record(summary.get("pack")).get("criterion"), 40),
-        "agents": [_agent(record(agent)) for agent in entries(summary.get("agents"))[:ROWS]],
-        "by_tool": _rows(summary.get("by_tool"), _tool),
-        "by_lookup": _rows(summary.get("by_lookup"), _lookup),
-        "by_policy": _rows(summary.get("by_policy"), _policy),
-        "by_rule": _rows(summary.get("by_rule"), _rule),
+        "criterion": criterion,
+        "agents": [_agent(record(agent), criterion) for agent in entries(summary.get("agents"))[:ROWS]],
+        "by_tool": rows(summary.get("by_tool"), _tool),
+        "by_lookup": rows(summary.get("by_lookup"), _lookup),
+        "by_policy": rows(summary.get("by_policy"), _policy),
+        "by_rule": rows(summary.get("by_rule"), _rule),
         "by_reason": _counts(summary.get("by_reason")),
         "outcome_from": _words(summary.get("outcome_from")),
         "world": text(summary.get("world"), 40),
@@ -65,18 +71,16 @@ def policies(document: Record) -> list[Record]:
     return kept
 
 
-def _agent(agent: Record) -> Record:
-    kept: Record = {
+def _agent(agent: Record, criterion: Criterion) -> Record:
+    rates = record(agent.get(criterion))
+    return {
         "agent": text(agent.get("agent")),
         "trajectories": whole_number(agent.get("trajectories")),
         "with_write_calls": whole_number(agent.get("with_write_calls")),
         "outcome_known": whole_number(agent.get("outcome_known")),
         "failure_rate": _rate(agent.get("failure_rate")),
+        **{name: _rate(rates.get(name)) for name in RATES},
     }
-    for criterion in CRITERIA:
-        rates = record(agent.get(criterion))
-        kept[criterion] = {name: _rate(rates.get(name)) for name in RATES}
-    return kept
 
 
 def _rate(value: Any) -> Record | None:
@@ -92,30 +96,23 @@ def _number(value: Any) -> int | float | None:
     return round(value, 6)
 
 
-def _rows(value: Any, shape: Any) -> list[Record]:
-    return [{"name": text(name)} | shape(record(entry)) for name, entry in list(record(value).items())[:ROWS]]
+def _tool(entry: Record, criterion: Criterion) -> Record:
+    counted = {name: _number(entry.get(name)) for name in ("calls", "executed")}
+    return counted | {"verdicts": _counts(entry.get(criterion))}
 
 
-def _tool(entry: Record) -> Record:
-    return {"calls": _number(entry.get("calls")), "executed": _number(entry.get("executed"))} | _verdicts(entry)
+def _lookup(entry: Record, criterion: Criterion) -> Record:
+    return {"lacked": _number(entry.get(criterion)), "agents": _counts(entry.get("agents"))}
 
 
-def _lookup(entry: Record) -> Record:
-    counted = {criterion: _number(entry.get(criterion)) for criterion in CRITERIA}
-    return counted | {"agents": _counts(entry.get("agents"))}
+def _policy(entry: Record, criterion: Criterion) -> Record:
+    counted = {name: _number(entry.get(name)) for name in ("applied", "could_deny")}
+    return counted | {"verdicts": _counts(entry.get(criterion))}
 
 
-def _policy(entry: Record) -> Record:
-    return {"applied": _number(entry.get("applied")), "could_deny": _number(entry.get("could_deny"))} | _verdicts(entry)
-
-
-def _rule(entry: Record) -> Record:
+def _rule(entry: Record, criterion: Criterion) -> Record:
     counted = {key: _number(entry.get(key)) for key in ("broken", "trajectories")}
     return counted | {"agents": _counts(entry.get("agents"))}
-
-
-def _verdicts(entry: Record) -> Record:
-    return {criterion: _counts(entry.get(criterion)) for criterion in CRITERIA}
 
 
 def _counts(value: Any) -> list[list[Any]]:

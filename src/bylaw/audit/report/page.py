@@ -17,9 +17,10 @@ from typing import Any
 import msgspec
 
 from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
-from bylaw.audit.report.finding import Index, Words, index, kept, opening_kind, place_of, row, telling
+from bylaw.audit.report.finding import Words, index, kept, opening_kind, place_of, row, telling
 from bylaw.audit.report.folder import Folder, Record, record, text
 from bylaw.audit.report.overview import overview, policies
+from bylaw.engine.pack import Criterion
 from bylaw.errors import UsageError
 
 CONVERSATIONS = 12_000_000
@@ -35,7 +36,10 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
     target = target or out / "report.html"
     folder = Folder(out)
     document = folder.document("policies.json")
-    found = index(folder, {name: text(record(policy).get("severity")) for name, policy in document.items()})
+    summary = folder.document("summary.json")
+    criterion: Criterion = "strict" if summary.get("criterion") == "strict" else "determined"
+    severities = {name: text(record(policy).get("severity")) for name, policy in document.items()}
+    found = index(folder, severities, criterion)
     if opening:
         place = place_of(folder, opening)
         if place is None:
@@ -47,17 +51,18 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
     rows: list[list[Any]] = []
     steps: dict[str, set[int]] = {}
     finding_blocks: list[str] = []
-    for group, block in blocks(kept(folder, iter(found.places), document)):
+    for group, block in blocks(kept(folder, iter(found.places), document, criterion)):
         rows += [[*row(finding, words), len(finding_blocks)] for finding in group]
         for finding in group:
             steps.setdefault(finding["trajectory"], set()).update(_steps(finding))
         finding_blocks.append(block)
     places = conversation_places(folder, set(steps))
     stated = policies(document)
-    first = _opening(folder, found, places, stated, document)
+    candidates = telling(kept(folder, iter(found.candidates), document, criterion))
+    first = _opening(folder, candidates, places, stated)
     conversation_blocks, held = _conversations(folder, steps, places, room)
     data = {
-        "overview": overview(folder.document("summary.json")),
+        "overview": overview(summary, criterion),
         "policies": stated,
         "words": words.list,
         "findings": rows,
@@ -66,7 +71,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
         "out": out.resolve().name,
         "calls": found.calls,
         "flagged": found.total,
-        "refused": {criterion: list(counted.items()) for criterion, counted in found.refused.items()},
+        "refused": list(found.refused.items()),
         "conversations": len(steps),
         "kept": len(places),
         "unreadable": folder.unreadable,
@@ -109,11 +114,8 @@ def _conversations(
     return written, held
 
 
-def _opening(
-    folder: Folder, found: Index, places: dict[str, int], stated: list[Record], document: Record
-) -> Record | None:
+def _opening(folder: Folder, ranked: list[Record], places: dict[str, int], stated: list[Record]) -> Record | None:
     """The finding that the page opens on, with its conversation where there is one."""
-    ranked = telling(kept(folder, iter(found.candidates), document))
     sentences = {policy["id"]: next((cite["text"] for cite in policy["citations"]), "") for policy in stated}
     undrawn: list[Record] = []
     for kind, group in groupby(ranked, key=opening_kind):
@@ -146,7 +148,7 @@ def _draws_well(finding: Record, conversation: Record, sentences: dict[str, str]
     facts = [fact for policy in finding["policies"] for fact in policy.get("missing", ())]
     return (
         outcome is None or outcome["good"],
-        any(fact["reason"] == "claimed" and fact["decisive"] for fact in facts),
+        any(fact["reason"] == "claimed" for fact in facts),
         outcome is not None,
         all(sentences.get(policy["id"]) for policy in finding["policies"] if "missing" in policy),
         len(conversation["events"]) <= 40,

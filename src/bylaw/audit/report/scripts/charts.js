@@ -40,8 +40,7 @@ function whiskers(title, explanation, kind, rows, unknown, wide) {
 
 function drawAgents() {
   const agents = data.overview.agents.slice();
-  const rates = (agent) => agent[state.criterion] || {};
-  const missed = (agent) => (rates(agent).near_miss_rate_of_writing || {}).value ?? -1;
+  const missed = (agent) => (agent.near_miss_rate_of_writing || {}).value ?? -1;
   agents.sort((one, other) => missed(other) - missed(one));
   const rows = (pick) => agents.map((agent) => ({name: agent.agent || "(unnamed)", rate: pick(agent)}));
   const section = document.getElementById("agents");
@@ -50,13 +49,13 @@ function drawAgents() {
     "A near-miss counts only where the outcome was good, or where no outcome is known and nothing was violated."));
   if (!agents.length) return section.append(make("p", {class: "note"}, "This audit has no agents."));
   section.append(make("div", {class: "panels"},
-    whiskers("Near-misses", "of conversations that changed something", "near_miss", rows((agent) => rates(agent).near_miss_rate_of_writing), "no such conversation", true),
-    whiskers("Violations", "of all conversations", "violation", rows((agent) => rates(agent).violation_rate), "no conversation"),
+    whiskers("Near-misses", "of conversations that changed something", "near_miss", rows((agent) => agent.near_miss_rate_of_writing), "no such conversation", true),
+    whiskers("Violations", "of all conversations", "violation", rows((agent) => agent.violation_rate), "no conversation"),
     whiskers("Failed outcomes", "where the outcome is known", "failure", rows((agent) => agent.failure_rate), "no outcome recorded")));
   section.append(table("rates per agent, with 95 % intervals",
     ["Agent", "Conversations", "With write calls", "Outcome known", "Failed", "Violation", "Near-miss, of all", "Near-miss, of writing"],
     agents.map((agent) => [said(agent.agent, 60), number(agent.trajectories), number(agent.with_write_calls), number(agent.outcome_known), interval(agent.failure_rate),
-      interval(rates(agent).violation_rate), interval(rates(agent).near_miss_rate), interval(rates(agent).near_miss_rate_of_writing)])));
+      interval(agent.violation_rate), interval(agent.near_miss_rate), interval(agent.near_miss_rate_of_writing)])));
 }
 
 function legend(kinds) {
@@ -80,7 +79,7 @@ function bars(rows, kinds, filter) {
 }
 
 function verdictRows(rows, of) {
-  return rows.map((row) => ({...row, counts: new Map(row[state.criterion]), of: row[of] ?? undefined}));
+  return rows.map((row) => ({...row, counts: new Map(row.verdicts), of: row[of] ?? undefined}));
 }
 
 function flaggedCount(row) {
@@ -101,7 +100,7 @@ function drawTools() {
 }
 
 function drawLookups() {
-  const rows = data.overview.by_lookup.map((row) => ({...row, counts: new Map([["near_miss", row[state.criterion] || 0]]), agents: new Map(row.agents)}))
+  const rows = data.overview.by_lookup.filter((row) => row.lacked).map((row) => ({...row, counts: new Map([["near_miss", row.lacked || 0]]), agents: new Map(row.agents)}))
     .sort((one, other) => other.counts.get("near_miss") - one.counts.get("near_miss"));
   const reasons = new Map(data.overview.by_reason);
   const section = document.getElementById("lookups");
@@ -113,8 +112,8 @@ function drawLookups() {
   if (total) section.append(make("h3", {}, "Why the fact was missing"), bars(REASONS.map((reason) => ({name: reason, words: named(reason), counts: new Map([["near_miss", reasons.get(reason) || 0]])})),
     ["near_miss"], (reason) => showFiltered({reason})));
   const agents = [...new Set(rows.flatMap((row) => [...row.agents.keys()]))].slice(0, 30);
-  section.append(table("missed look-ups by agent", ["Look-up", "Missed, strict", "Missed, determined", ...agents.map((agent) => said(agent, 30))],
-    rows.map((row) => [code(row.name, 60), number(row.strict), number(row.determined), ...agents.map((agent) => number(row.agents.get(agent) || 0))])));
+  section.append(table("missed look-ups by agent", ["Look-up", "Missed", ...agents.map((agent) => said(agent, 30))],
+    rows.map((row) => [code(row.name, 60), number(row.lacked), ...agents.map((agent) => number(row.agents.get(agent) || 0))])));
   if (total) section.append(table("reasons", ["Reason", "Missing facts"], REASONS.map((reason) => [named(reason), number(reasons.get(reason) || 0)])));
 }
 

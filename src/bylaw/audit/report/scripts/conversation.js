@@ -1,6 +1,6 @@
 // One flagged conversation: its steps, with the judged call, what showed its facts and what claimed them marked.
 
-function marks(finding, policy, conversation, criterion) {
+function marks(finding, policy, conversation) {
   const at = new Map();
   const put = (step, kind, ...words) => {
     if (step === null || step === undefined) return;
@@ -8,11 +8,11 @@ function marks(finding, policy, conversation, criterion) {
     at.get(step).push({kind, words});
   };
   for (const fact of (policy && policy.seen) || []) put(fact.shown_at, "seen", "showed the ", factName(fact));
-  for (const fact of policy ? lacking(policy, criterion) : []) {
+  for (const fact of policy ? policy.missing : []) {
     put(fact.claimed_at, "claimed", "claims the ", factName(fact));
     if (fact.reason === "stale") put(fact.stale_by, "stale", "changed the ", factName(fact));
   }
-  if (finding.strict !== "broken") put(finding.step, "judged", "the judged call");
+  if (finding.verdict !== "broken") put(finding.step, "judged", "the judged call");
   for (const broken of conversation.rules || []) put(broken.step, "broken", "breaks the rule ", code(broken.rule, 60));
   return at;
 }
@@ -33,13 +33,13 @@ function eventRow(finding, event, step, tags, explain) {
       tags.map((tag) => make("p", {class: `tag ${tag.kind}`}, tag.words, tag.kind === "judged" || tag.kind === "broken" ? null : [" ", make("a", {href: `#step-${finding.step}`, "data-step": finding.step}, "to the call")]))));
 }
 
-function transcript(finding, policy, conversation, criterion) {
+function transcript(finding, policy, conversation) {
   const explain = code(explainCommand(finding), 400);
   if (!conversation) {
     return make("div", {class: "transcript"}, make("h4", {}, "Conversation"),
       make("p", {class: "note"}, "This conversation is not in the page, to keep the file small. To read it: ", explain));
   }
-  const at = marks(finding, policy, conversation, criterion);
+  const at = marks(finding, policy, conversation);
   const near = new Set();
   for (const step of at.keys()) for (const close of [step - 1, step, step + 1]) near.add(close);
   conversation.events.forEach((event, step) => {

@@ -5,28 +5,28 @@ const word = (position) => data.words[position];
 const policies = new Map(data.policies.map((policy) => [policy.id, policy]));
 const held = new Map(data.held.map(([trajectory, block]) => [word(trajectory), block]));
 const VERDICTS = ["violation", "near_miss", "uninformed", "inconclusive", "compliant"];
-// What a finding can be: a verdict on a call, or a rule that was broken, which no criterion changes.
+// What a finding can be: a verdict on a call, or a rule that was broken.
 const KINDS = ["violation", "near_miss", "broken", "uninformed", "inconclusive"];
-const REASONS = ["claimed", "stale", "never_seen"];
+const REASONS = ["claimed", "stale", "pending", "never_seen"];
+const SEVERITIES = ["high", "medium", "low"];
 const NAMES = new Map(Object.entries({
   violation: "violation", near_miss: "near-miss", uninformed: "uninformed", inconclusive: "inconclusive", compliant: "compliant", broken: "rule broken",
-  claimed: "taken from the user", stale: "out of date", never_seen: "never looked up",
+  claimed: "taken from the user", stale: "out of date", pending: "changed in the same turn", never_seen: "never looked up",
 }));
 const named = (value) => NAMES.get(value) ?? value;
 
-// Strict first, as the tables in a terminal are.
-const state = {criterion: data.overview.criterion === "determined" ? "determined" : "strict", open: null};
+const state = {open: null};
 
 const findings = data.findings.map((row) => {
-  const [id, trajectory, step, agent, tool, executed, strict, determined, judged, facts, because, block] = row;
+  const [id, trajectory, step, agent, tool, executed, verdict, severity, judged, facts, because, block] = row;
   const finding = {
     id, step, block, trajectory: word(trajectory), agent: word(agent), tool: word(tool), executed: executed === -1 ? null : executed === 1,
-    strict: word(strict), determined: word(determined), because: word(because),
-    policies: judged.map(([policy, one, other]) => ({id: word(policy), strict: word(one), determined: word(other)})),
-    facts: facts.map(([fact, reason, lookup, decisive]) => ({name: word(fact), reason: word(reason), decisive: decisive === 1, lookup: word(lookup)})),
+    verdict: word(verdict), severity: word(severity), because: word(because),
+    policies: judged.map(word),
+    facts: facts.map(([fact, reason, lookup]) => ({name: word(fact), reason: word(reason), lookup: word(lookup)})),
   };
-  finding.rule = finding.strict === "broken";
-  finding.sought = [id, finding.trajectory, finding.agent, finding.tool, finding.because, ...finding.policies.map((p) => p.id),
+  finding.rule = finding.verdict === "broken";
+  finding.sought = [id, finding.trajectory, finding.agent, finding.tool, finding.because, ...finding.policies,
     ...finding.facts.map((f) => `${f.name} ${f.lookup} ${named(f.reason)}`)].join("\n").toLowerCase();
   return finding;
 });
@@ -58,11 +58,4 @@ async function conversationOf(trajectory) {
 function explainCommand(finding) {
   const quoted = (argument) => (/^[\w.\/:@#~+-]+$/.test(argument) ? argument : "'" + argument.replaceAll("'", "'\\''") + "'");
   return `bylaw explain ${quoted(data.out)} ${quoted(finding.trajectory)} ${finding.step ?? 0}`;
-}
-
-// What a policy lacked under the criterion: strict wants every fact, determined only those that decide.
-function lacking(policy, criterion) {
-  const facts = policy.missing || [];
-  const deciding = facts.filter((fact) => fact.decisive);
-  return criterion === "strict" || !deciding.length ? facts : deciding;
 }

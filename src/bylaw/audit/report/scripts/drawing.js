@@ -7,11 +7,12 @@ const DEFINITIONS = new Map(Object.entries({
   violation: "the policy forbids the call.",
 }));
 
-function mainPolicy(finding, criterion) {
+function mainPolicy(finding) {
   const judged = finding.policies.filter((policy) => policy.missing);
-  const rank = (policy) => VERDICTS.indexOf(policy[criterion]);
-  const claimed = (policy) => (lacking(policy, criterion).some((fact) => fact.reason === "claimed") ? 0 : 1);
-  return judged.slice().sort((one, other) => rank(one) - rank(other) || claimed(one) - claimed(other))[0] || null;
+  const rank = (policy) => VERDICTS.indexOf(policy.verdict);
+  const severity = (policy) => (SEVERITIES.indexOf(policy.severity) + SEVERITIES.length + 1) % (SEVERITIES.length + 1);
+  const claimed = (policy) => (policy.missing.some((fact) => fact.reason === "claimed") ? 0 : 1);
+  return judged.slice().sort((one, other) => rank(one) - rank(other) || severity(one) - severity(other) || claimed(one) - claimed(other))[0] || null;
 }
 
 // What `bylaw init` writes into the definition of its example, which cites a sentence that its guard does not enforce.
@@ -25,9 +26,9 @@ function sentenceOf(id) {
   return quoted ? quoted.text : known.definition;
 }
 
-function headline(finding, policy, criterion) {
-  const verdict = policy ? policy[criterion] : finding[criterion];
-  const lacks = policy ? lacking(policy, criterion) : [];
+function headline(finding, policy) {
+  const verdict = (policy || finding).verdict;
+  const lacks = policy ? policy.missing : [];
   const reasons = lacks.map((fact) => fact.reason);
   if (verdict === "near_miss") {
     if (reasons.includes("claimed")) return "It took the user\u2019s word for it.";
@@ -51,9 +52,9 @@ function factName(fact) {
     make("span", {class: "of"}, " of ", said(fact.entity, 40), key ? [" ", make("span", {class: key.length < 24 ? "key" : null}, code(key, 40))] : ""));
 }
 
-function story(finding, policy, conversation, criterion) {
-  const verdict = policy ? policy[criterion] : finding[criterion];
-  const lacks = policy ? lacking(policy, criterion) : [];
+function story(finding, policy, conversation) {
+  const verdict = (policy || finding).verdict;
+  const lacks = policy ? policy.missing : [];
   if (verdict === "broken") {
     return [make("b", {}, said(finding.agent || "The agent", 60)), " broke ", code(finding.tool, 60), ` at step ${finding.step ?? "?"}: `, said(((policy && policy.because) || finding.because).replace(/\.$/, ""), 500), "."];
   }
@@ -162,13 +163,13 @@ function sourceOfMissing(fact, conversation, link) {
     fact.lookup && fact.lookup.tool ? make("p", {class: "remedy"}, code(lookupText(fact.lookup), 110), " would have shown it") : null);
 }
 
-function drawing(finding, policy, conversation, criterion, link) {
-  const lacks = policy ? lacking(policy, criterion) : [];
+function drawing(finding, policy, conversation, link) {
+  const lacks = policy ? policy.missing : [];
   const had = policy ? policy.seen || [] : [];
-  const spare = policy ? (policy.missing || []).length - lacks.length : 0;
+  const spare = policy ? policy.spare : 0;
   const rows = [...had.slice(0, 4).map((fact) => ({fact, had: true})), ...lacks.slice(0, 6).map((fact) => ({fact, had: false}))];
   const left = had.length - Math.min(had.length, 4) + lacks.length - Math.min(lacks.length, 6);
-  const verdict = policy ? policy[criterion] : finding[criterion];
+  const verdict = (policy || finding).verdict;
   const figure = make("figure", {class: `drawing ${verdict}`},
     make("div", {class: "canvas"},
       make("div", {class: "doing"}, make("h3", {}, "The agent did this"), callBox(finding, conversation, link)),

@@ -2,26 +2,26 @@
 
 const PAGE = 40;
 const FILTERS = [
-  ["verdict", "Verdict", (finding) => [finding[state.criterion]]],
-  ["reason", "Reason", (finding) => [...new Set(finding.facts.filter((fact) => state.criterion === "strict" || fact.decisive).map((fact) => fact.reason))]],
+  ["severity", "Severity", (finding) => [finding.severity]],
+  ["verdict", "Verdict", (finding) => [finding.verdict]],
+  ["reason", "Reason", (finding) => [...new Set(finding.facts.map((fact) => fact.reason))]],
   ["tool", "Tool", (finding) => (finding.rule ? [] : [finding.tool])],
-  ["policy", "Policy", (finding) => [...new Set([...(finding.rule ? [finding.tool] : []), ...finding.policies.filter((policy) => policy[state.criterion] !== "compliant").map((policy) => policy.id)])]],
+  ["policy", "Policy", (finding) => [...new Set([...(finding.rule ? [finding.tool] : []), ...finding.policies])]],
   ["agent", "Agent", (finding) => [finding.agent]],
 ];
-const chosen = {verdict: "", reason: "", tool: "", policy: "", agent: "", text: ""};
+const chosen = {severity: "", verdict: "", reason: "", tool: "", policy: "", agent: "", text: ""};
 let shownFindings = [];
 let pageNumber = 0;
 
 function drawFilters() {
   const form = document.getElementById("filters");
-  const flagged = findings.filter((finding) => finding[state.criterion] !== "compliant");
   const fields = FILTERS.map(([name, title, values]) => {
     const counts = new Map();
-    for (const finding of flagged) for (const value of values(finding)) if (value) counts.set(value, (counts.get(value) || 0) + 1);
-    const order = name === "verdict" ? KINDS : name === "reason" ? REASONS : null;
+    for (const finding of findings) for (const value of values(finding)) if (value) counts.set(value, (counts.get(value) || 0) + 1);
+    const order = {severity: SEVERITIES, verdict: KINDS, reason: REASONS}[name] || null;
     const options = [...counts].sort((one, other) => (order ? order.indexOf(one[0]) - order.indexOf(other[0]) : other[1] - one[1]));
     if (chosen[name] && !counts.has(chosen[name])) options.push([chosen[name], 0]);
-    const select = make("select", {id: `filter-${name}`, name}, make("option", {value: ""}, `All ${number(flagged.length)}`),
+    const select = make("select", {id: `filter-${name}`, name}, make("option", {value: ""}, `All ${number(findings.length)}`),
       options.slice(0, 500).map(([value, times]) => make("option", {value}, `${plain(order ? named(value) : value, 48)} (${number(times)})`)));
     select.value = chosen[name];
     return make("label", {}, make("span", {}, title), select);
@@ -32,7 +32,6 @@ function drawFilters() {
 }
 
 function matches(finding) {
-  if (finding[state.criterion] === "compliant") return false;
   for (const [name, , values] of FILTERS) if (chosen[name] && !values(finding).includes(chosen[name])) return false;
   return chosen.text.toLowerCase().split(/\s+/).every((piece) => finding.sought.includes(piece));
 }
@@ -54,12 +53,12 @@ function showFiltered(wanted) {
 }
 
 function rowOf(finding) {
-  const facts = finding.facts.filter((fact) => state.criterion === "strict" || fact.decisive);
+  const facts = finding.facts;
   // A violation is told by what was wrong, whatever else was not looked up.
-  const wrong = finding[state.criterion] === "violation" && finding.because;
-  const line = finding.rule ? said(sentenceOf((finding.policies[0] || {}).id), 110) : facts.length && !wrong ? [code(facts[0].name, 46), " ", named(facts[0].reason), facts.length > 1 ? `, +${facts.length - 1}` : ""] : said(finding.because, 90);
-  return make("li", {}, make("a", {href: `#finding/${encodeURIComponent(safeForUrl(finding.id))}`, "data-finding": finding.id, class: finding[state.criterion], "aria-current": state.open === finding.id ? "true" : null},
-    make("span", {class: "top"}, make("span", {class: `verdict ${finding[state.criterion]}`}, named(finding[state.criterion])), code(finding.tool, 34)),
+  const wrong = finding.verdict === "violation" && finding.because;
+  const line = finding.rule ? said(sentenceOf(finding.policies[0]), 110) : facts.length && !wrong ? [code(facts[0].name, 46), " ", named(facts[0].reason), facts.length > 1 ? `, +${facts.length - 1}` : ""] : said(finding.because, 90);
+  return make("li", {}, make("a", {href: `#finding/${encodeURIComponent(safeForUrl(finding.id))}`, "data-finding": finding.id, class: finding.verdict, "aria-current": state.open === finding.id ? "true" : null},
+    make("span", {class: "top"}, finding.severity ? make("span", {class: `severity ${finding.severity}`}, said(finding.severity, 12)) : null, make("span", {class: `verdict ${finding.verdict}`}, named(finding.verdict)), code(finding.tool, 34)),
     make("span", {class: "why"}, line),
     make("span", {class: "where note"}, said(finding.agent, 26), " \u00b7 ", said(finding.trajectory, 24), ` \u00b7 step ${finding.step ?? "?"}`, finding.executed === false ? " \u00b7 refused" : "")));
 }
@@ -74,8 +73,7 @@ function drawList() {
   pageNumber = Math.min(pageNumber, pages - 1);
   const from = pageNumber * PAGE;
   document.getElementById("list").replaceChildren(...shownFindings.slice(from, from + PAGE).map(rowOf));
-  const flagged = findings.filter((finding) => finding[state.criterion] !== "compliant").length;
-  document.getElementById("shown").textContent = shownFindings.length ? `${count(shownFindings.length, "finding")} of ${number(flagged)}` : "No finding matches these filters.";
+  document.getElementById("shown").textContent = shownFindings.length ? `${count(shownFindings.length, "finding")} of ${number(findings.length)}` : "No finding matches these filters.";
   const go = (to) => () => { pageNumber = to; drawList(); document.querySelector("#list a").focus(); };
   const button = (words, to, usable) => make("button", {type: "button", class: "quiet", disabled: !usable, on: {click: go(to)}}, words);
   const pager = document.getElementById("pager");
@@ -105,34 +103,32 @@ async function openFinding(id, moveFocus) {
 }
 
 function drawDetail(finding, conversation, moveFocus, policyId) {
-  const criterion = state.criterion;
   const judged = finding.policies.filter((policy) => policy.missing);
-  const policy = judged.find((entry) => entry.id === policyId) || mainPolicy(finding, criterion);
-  const isRule = finding.strict === "broken";
+  const policy = judged.find((entry) => entry.id === policyId) || mainPolicy(finding);
+  const isRule = finding.verdict === "broken";
   const because = policy && policy.because && !policy.is_lacking;
   const article = document.getElementById("detail");
   const others = findings.filter((entry) => entry.trajectory === finding.trajectory && entry.id !== finding.finding).slice(0, 12);
   const clean = finding.policies.length - judged.length;
   fill(article,
     make("p", {class: "back"}, make("button", {type: "button", class: "quiet", on: {click: closeFinding}}, "Back to the list")),
-    make("p", {class: `verdict ${finding[criterion]}`}, named(finding[criterion]), finding.strict !== finding.determined ? make("span", {class: "note"}, ` ${criterion}; ${named(criterion === "strict" ? finding.determined : finding.strict)} under ${criterion === "strict" ? "determined" : "strict"}`) : null),
-    make("h3", {class: "headline"}, headline(finding, policy, criterion)),
-    make("p", {class: "story"}, story(finding, policy, conversation, criterion)),
+    make("p", {class: `verdict ${finding.verdict}`}, policy && policy.severity ? make("span", {class: `severity ${policy.severity}`}, said(policy.severity, 12)) : null, named(finding.verdict)),
+    make("h3", {class: "headline"}, headline(finding, policy)),
+    make("p", {class: "story"}, story(finding, policy, conversation)),
     judged.length > 1 ? make("div", {class: "policy-choice", role: "group", "aria-label": "Policies that flag this call"}, judged.map((entry) =>
-      make("button", {type: "button", class: "quiet", "aria-pressed": String(entry === policy), on: {click: () => drawDetail(finding, conversation, false, entry.id)}}, code(entry.id, 40), " ", named(entry[criterion])))) : null,
-    policy ? citation(policy, lacking(policy, criterion)) : "",
-    isRule ? null : drawing(finding, policy, conversation, criterion, "step-"),
+      make("button", {type: "button", class: "quiet", "aria-pressed": String(entry === policy), on: {click: () => drawDetail(finding, conversation, false, entry.id)}}, code(entry.id, 40), " ", named(entry.verdict)))) : null,
+    policy ? citation(policy, policy.missing) : "",
+    isRule ? null : drawing(finding, policy, conversation, "step-"),
     make("dl", {class: "facts"},
       because && !isRule ? [make("dt", {}, "Because"), make("dd", {}, said(policy.because, 600))] : null,
       policy && policy.depends_on_user ? [make("dt", {}, "Depends"), make("dd", {}, "on something only the user can say")] : null,
       (policy && policy.asks.length) ? [make("dt", {}, "To ask"), make("dd", {}, policy.asks.map((ask, index) => [index ? "; " : "", said(ask.question || ask.fact, 200)]))] : null,
       (policy && policy.host.length) ? [make("dt", {}, "Not known"), make("dd", {}, policy.host.map((words, index) => [index ? "; " : "", said(words, 300)]))] : null,
-      policy && policy.severity ? [make("dt", {}, "Severity"), make("dd", {}, said(policy.severity, 20))] : null,
       clean > 0 ? [make("dt", {}, "Also judged"), make("dd", {}, `${count(clean, "other policy", "other policies")}, all compliant`)] : null,
-      others.length ? [make("dt", {}, "Same conversation"), make("dd", {}, others.map((entry, index) => [index ? ", " : "", make("a", {href: `#finding/${encodeURIComponent(safeForUrl(entry.id))}`, "data-finding": entry.id}, `step ${entry.step ?? "?"}`), ` ${named(entry[criterion])}`]))] : null,
+      others.length ? [make("dt", {}, "Same conversation"), make("dd", {}, others.map((entry, index) => [index ? ", " : "", make("a", {href: `#finding/${encodeURIComponent(safeForUrl(entry.id))}`, "data-finding": entry.id}, `step ${entry.step ?? "?"}`), ` ${named(entry.verdict)}`]))] : null,
       make("dt", {}, "Finding"), make("dd", {}, code(finding.finding, 80)),
       make("dt", {}, "In a terminal"), make("dd", {}, code(explainCommand(finding), 400))),
-    transcript(finding, policy, conversation, criterion));
+    transcript(finding, policy, conversation));
   document.getElementById("findings").classList.add("opened");
   if (moveFocus) {
     article.focus({preventScroll: true});

@@ -1,7 +1,7 @@
 // The page as a whole: the opening, what the audit could not see, the words, the switches, the address.
 
-function total(criterion, kind) {
-  return data.overview.by_tool.reduce((sum, row) => sum + (new Map(row[criterion]).get(kind) || 0), 0);
+function total(kind) {
+  return data.overview.by_tool.reduce((sum, row) => sum + (new Map(row.verdicts).get(kind) || 0), 0);
 }
 
 const MORE = new Map(Object.entries({near_miss: ["near-miss", "near-misses"], violation: ["violation", "violations"], uninformed: ["uninformed call", "uninformed calls"]}));
@@ -12,8 +12,8 @@ function drawOpening() {
   const conversations = overview.agents.reduce((sum, agent) => sum + (agent.trajectories || 0), 0);
   const calls = overview.by_tool.reduce((sum, row) => sum + (row.executed ?? row.calls ?? 0), 0) || data.calls;
   const broken = overview.by_rule.reduce((sum, row) => sum + (row.broken || 0), 0);
-  const [nearMisses, violations, uninformed] = ["near_miss", "violation", "uninformed"].map((kind) => total(state.criterion, kind));
-  const refused = new Map(data.refused[state.criterion]);
+  const [nearMisses, violations, uninformed] = ["near_miss", "violation", "uninformed"].map((kind) => total(kind));
+  const refused = new Map(data.refused);
   const unaccepted = ["near_miss", "violation", "uninformed"].filter((kind) => refused.get(kind)).map((kind) => `${number(refused.get(kind))} more ${MORE.get(kind)[refused.get(kind) === 1 ? 0 : 1]}`);
   const tally = make("p", {class: "tally"},
     make("span", {class: "near_miss"}, make("b", {}, number(nearMisses)), nearMisses === 1 ? " near-miss" : " near-misses"), uninformed ? ", " : " and ",
@@ -30,15 +30,14 @@ function drawOpening() {
     return;
   }
   const {finding, conversation} = data.opening;
-  const criterion = ["", "compliant"].includes(finding[state.criterion]) ? (state.criterion === "strict" ? "determined" : "strict") : state.criterion;
-  const policy = mainPolicy(finding, criterion);
-  const verdict = policy ? policy[criterion] : finding[criterion];
+  const policy = mainPolicy(finding);
+  const verdict = (policy || finding).verdict;
   fill(section,
     make("p", {class: `verdict ${verdict}`}, named(verdict), make("span", {class: "note"}, DEFINITIONS.has(verdict) ? `: ${DEFINITIONS.get(verdict)}` : "")),
-    make("h1", {id: "opening-title"}, headline(finding, policy, criterion)),
-    make("p", {class: "story"}, story(finding, policy, conversation, criterion)),
-    finding.strict === "broken" ? null : drawing(finding, policy, conversation, criterion, "step-"),
-    policy ? citation(policy, lacking(policy, criterion)) : "",
+    make("h1", {id: "opening-title"}, headline(finding, policy)),
+    make("p", {class: "story"}, story(finding, policy, conversation)),
+    finding.verdict === "broken" ? null : drawing(finding, policy, conversation, "step-"),
+    policy ? citation(policy, policy.missing) : "",
     make("div", {class: "sum"}, tally,
       make("p", {}, make("a", {href: `#finding/${encodeURIComponent(safeForUrl(finding.finding))}`, "data-finding": finding.finding}, "Read this conversation"), " or ", make("a", {href: "#findings"}, "all findings"), ".")));
 }
@@ -48,7 +47,7 @@ function drawLede() {
   const unheld = data.conversations - held.size;
   const unkept = data.conversations - data.kept;
   document.getElementById("findings-lede").replaceChildren(
-    "Every flagged call and every broken rule, the most telling first. Use the arrow keys or ", make("kbd", {}, "j"), " and ", make("kbd", {}, "k"), " to go through them, ", make("kbd", {}, "/"), " to search.",
+    "Every flagged call and every broken rule, the gravest policy first. Use the arrow keys or ", make("kbd", {}, "j"), " and ", make("kbd", {}, "k"), " to go through them, ", make("kbd", {}, "/"), " to search.",
     ...(left > 0 ? [` This page lists ${number(findings.length)} of ${number(data.flagged)}; the others are in `, make("code", {}, "calls.jsonl"), " and ", make("code", {}, "findings.jsonl"), "."] : []),
     ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} ${unheld === 1 ? "is" : "are"} not in this page`, unkept ? ` (${unkept === unheld ? "not kept by the audit" : `${number(unkept)} not kept by the audit`})` : "", "; to read one, ", make("code", {}, `bylaw explain ${plain(data.out, 40)} TRAJECTORY STEP`), "."] : []));
 }
@@ -65,9 +64,9 @@ function drawLimits() {
   const item = (title, ...words) => make("li", {}, make("b", {}, title), " ", words);
   const listed = (title, lines) => (lines.length ? item(title, lines.length === 1 ? [said(lines[0], 300), "."] : make("details", {}, make("summary", {}, count(lines.length, "entry", "entries")), make("ul", {}, lines.map((line) => make("li", {}, said(line, 500)))))) : null);
   section.replaceChildren(...heading("limits", "What this audit could not see"), make("ul", {class: "plain"},
-    item("What was really true.", WORLDS.get(overview.world) || "", " ", total(state.criterion, "uninformed") ? `${count(total(state.criterion, "uninformed"), "call")} stayed uninformed: nothing recorded says whether that was allowed.` : ""),
+    item("What was really true.", WORLDS.get(overview.world) || "", " ", total("uninformed") ? `${count(total("uninformed"), "call")} stayed uninformed: nothing recorded says whether that was allowed.` : ""),
     item("Whether it went well.", overview.outcome_from ? ["Outcomes were recorded with the conversations (", said(overview.outcome_from, 300), ")."] : "No outcome was recorded with these conversations."),
-    item("Calls that could not be judged.", total(state.criterion, "inconclusive") ? `${count(total(state.criterion, "inconclusive"), "inconclusive call")}, counted neither as compliant nor as violations.` : "None."),
+    item("Calls that could not be judged.", total("inconclusive") ? `${count(total("inconclusive"), "inconclusive call")}, counted neither as compliant nor as violations.` : "None."),
     listed("Databases, by file.", overview.worlds),
     listed("Tools that no guard binds: their calls were not judged.", overview.unguarded_tools),
     listed("Tools the pack does not know.", overview.unknown_tools),
@@ -89,8 +88,7 @@ function drawTerms() {
   const word = (name, text) => [make("dt", {}, name), make("dd", {}, text)];
   document.getElementById("terms").replaceChildren(...heading("terms", "The words"), make("dl", {class: "facts"},
     [...terms, ["broken", "a rule about the course of a conversation, such as \u201cconfirm before every change\u201d, was broken at that step."]].map(([kind, text]) => word(make("span", {class: `verdict ${kind}`}, named(kind)), text)),
-    word("determined", "the criterion that asks whether what was seen decides the policy."),
-    word("strict", "the criterion that wants every fact on the policy\u2019s path to have been seen, even one that could not change the answer."),
+    data.overview.criterion === "strict" ? word("strict", "this audit wants every fact on the policy\u2019s path to have been seen, even one that could not change the answer.") : null,
     word("seen", "shown by a tool result delivered before the agent\u2019s turn. What a user says is a claim, not a fact.")),
     make("p", {class: "note"}, "Made by Bylaw from ", said(data.out, 60), data.overview.pack.digest ? [" \u00b7 pack digest ", code(data.overview.pack.digest, 16)] : "", ". This file loads nothing from anywhere."));
 }
@@ -123,16 +121,6 @@ function listenToSwitches() {
   button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; remembered("bylaw-theme", root.dataset.theme); label(); });
   dark.addEventListener("change", label);
   label();
-  for (const input of document.querySelectorAll("#criterion input")) {
-    input.checked = input.value === state.criterion;
-    input.addEventListener("change", () => {
-      state.criterion = input.value;
-      drawNumbers();
-      drawFilters();
-      applyFilters();
-      if (state.open) openFinding(state.open, false);
-    });
-  }
   const closed = [];
   addEventListener("beforeprint", () => { closed.push(...document.querySelectorAll("details:not([open])")); for (const details of closed) details.open = true; });
   addEventListener("afterprint", () => { for (const details of closed.splice(0)) details.open = false; });

@@ -1,0 +1,55 @@
+"""The findings of an audit as a list for a terminal, the most severe first."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from bylaw.audit.finding import SEVERITIES, Finding, read_findings
+from bylaw.cli.visible import clean
+from bylaw.engine.verdict import WORST_FIRST
+
+_SHOWN = 30
+_STYLES = {"high": "bold red", "medium": "yellow"}
+
+
+def print_findings(out: Path, console: Console) -> None:
+    """List the findings of the audit in `out`, each with what explains it."""
+    found = sorted(read_findings(out), key=gravity)
+    if not found:
+        console.print("Nothing was flagged.", markup=False)
+        return
+    for finding in found[:_SHOWN]:
+        for line in finding_lines(finding):
+            console.print(line)
+    if len(found) > _SHOWN:
+        console.print(f"and {len(found) - _SHOWN:,} more, in calls.jsonl and findings.jsonl", markup=False)
+    console.print(f"to explain one: bylaw explain {out} ID", markup=False, soft_wrap=True)
+
+
+def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
+    """A finding in two lines: how severe and what it is, then which call of which conversation."""
+    charge = min(finding.charges, key=lambda each: gravity_of(each.severity, each.verdict), default=None)
+    severity = charge.severity if charge is not None else ""
+    verdict = "rule" if finding.kind == "rule" else finding.verdict.replace("_", "-")
+    start = (head or Text()) + Text(f"{severity:<7}", style=_STYLES.get(severity, ""))
+    yield start + Text(f"{finding.id} {verdict}{f' {charge.policy}' if charge is not None else ''}")
+    refused = ", refused" if finding.executed is False else ""
+    place = f"{clean(finding.name, 60)} at step {finding.step} of {clean(finding.trajectory, 60)}{refused}"
+    yield Text(f"{'':{len(head) + 7 if head else 7}}{place}", style="dim")
+
+
+def gravity(finding: Finding) -> tuple[bool, int, int]:
+    """Small comes first: what was done before what was refused, then severity, then verdict."""
+    severity, verdict = min((gravity_of(each.severity, each.verdict) for each in finding.charges), default=(9, 9))
+    return finding.executed is False, severity, verdict
+
+
+def gravity_of(severity: str, verdict: str) -> tuple[int, int]:
+    """How grave what one policy says is."""
+    words: tuple[str, ...] = WORST_FIRST
+    return (
+        SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES),
+        words.index(verdict) if verdict in words else len(words),
+    )
