@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from bylaw.cli.align import COMMANDS as ALIGN
 from bylaw.cli.app import COMMANDS, app
+from bylaw.cli.log import log_command
 from bylaw.cli.rules import rules_command
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
@@ -20,7 +21,7 @@ _BLOCK = re.compile(r"(<!-- help: ([\w ]+) -->\n```text\n)(.*?)(```\n)", re.DOTA
 
 def commands() -> Iterator[str]:
     """Every command, those of a group as `GROUP NAME`."""
-    groups = {"rules": list(rules_command.commands), "align": list(ALIGN)}
+    groups = {"log": list(log_command.commands), "rules": list(rules_command.commands), "align": list(ALIGN)}
     yield from (name for name in COMMANDS if name not in groups)
     yield from (f"{group} {name}" for group, names in groups.items() for name in names)
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.errors import UsageError
-from bylaw.record import Conflict, Draft, Entry, Journal, open_store
+from bylaw.record import Conflict, Draft, Entry, Journal, approval, open_store
 from bylaw.record.journal import LogError
 from bylaw.record.store import Store
 from bylaw.record.verify import verify
@@ -219,3 +219,19 @@ def test_any_batching_gives_the_same_conversations(drafts: list[tuple[str, str, 
             told = [entry.body for entry in one.conversation(tenant, name)]
             assert told == [entry.body for entry in many.conversation(tenant, name)]
         assert not verify(one, tenant).faults + verify(many, tenant).faults
+
+
+def test_drafts_that_belong_together_are_written_together_or_not_at_all(where: str) -> None:
+    store = fill(where, 2)
+    waits = approval.Change("a1", "waiting", expires=4e9)
+    stale = [event("c", "x", position=1), event("c", "y", position=2)]
+    used = [event("d", "x", position=0), approval.draft("t", "d", approval.Change("a1", "used")), event("d", "y")]
+    asks = [event("e", "x", position=0), approval.draft("t", "e", waits), event("e", "y", position=9)]
+    good = [event("d", "z", position=0, id="z"), event("d", "z2", position=1)]
+    answers = store.append_groups([stale, used, asks, good])
+    assert [all(isinstance(each, Conflict) for each in group) for group in answers] == [True, True, True, False]
+    assert [entry.body for entry in store.conversation("t", "d")] == [b"z", b"z2"]
+    assert store.conversation("t", "e") == []
+    assert store.approvals("t") == []
+    assert (verify(store, "t").entries, verify(store, "t").faults) == (4, ())
+    store.close()

@@ -19,14 +19,14 @@ from bylaw.rule.formula import atoms
 _pack_argument = click.argument("pack", help="A pack's folder, or the name of one that comes with Bylaw.")
 
 
-class _InOrder(click.Group):
+class InOrder(click.Group):
     """Lists its commands as they stand in this file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
 
-@click.group("rules", cls=_InOrder)
+@click.group("rules", cls=InOrder)
 def rules_command() -> None:
     """Rules that bind whole conversations."""
 

@@ -1,7 +1,8 @@
 """The evidence half of a judgement: what the guards say of a call on what was seen before its turn."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -15,6 +16,10 @@ from bylaw.trace.event import Call
 
 class Sight(FactSource, Protocol):
     """What the agent had seen, and when."""
+
+    def answers(self) -> Iterable[tuple[str, Any]]:
+        """Every fact that was asked for, with the answer."""
+        ...
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
         """The sighting that `read` answers from."""

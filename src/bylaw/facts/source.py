@@ -104,6 +104,13 @@ class SeenFacts:
             whole = self._read[(entity.name,)] = self._ledger.is_read_whole(entity, self._at)
         return whole
 
+    def answers(self) -> Iterable[tuple[str, Any]]:
+        """Every fact that was asked for so far, with the answer."""
+        for asked, answer in self._read.items():
+            if len(asked) == 3:
+                entity, key, field = asked
+                yield f"{entity}{list(key)}.{field}", answer
+
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
         """The sighting that `read` answers from."""
         return self._ledger.latest(entity, key_of(key), field.name, self._at)

@@ -11,6 +11,22 @@ OnError = Literal["deny", "ask"]
 """What becomes of a call that could not be judged: never `allow`, for a write."""
 
 
+class ApprovalTerms(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long a question waits for a person, and what then."""
+
+    timeout: float = 3600.0
+    """Seconds."""
+    default: Literal["reject", "ask"] = "reject"
+    """Where nobody answered in time: the same call is refused, or asked anew. Never approved."""
+
+    def __post_init__(self) -> None:
+        """A word that is none of ours must never let a call through."""
+        if self.default not in ("reject", "ask"):
+            raise ValueError(f"default `{self.default}` is none of reject, ask")
+        if not self.timeout > 0:
+            raise ValueError(f"timeout `{self.timeout}` is not a number of seconds")
+
+
 class Postures(Struct, frozen=True, forbid_unknown_fields=True):
     """`shield:` in pack.yaml. A policy's posture beats its tool's, which beats the pack's."""
 
@@ -18,6 +34,7 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
     tools: dict[str, Posture] = field(default_factory=dict[str, Posture])
     policies: dict[str, Posture] = field(default_factory=dict[str, Posture])
     on_error: OnError = "deny"
+    approval: ApprovalTerms = ApprovalTerms()
 
     def __post_init__(self) -> None:
         """A word that is none of ours must never let a call through."""

@@ -41,7 +41,7 @@ class Journal:
         self._thread.start()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
-        """Write drafts one after the other; they are on disk when this returns."""
+        """Write drafts one after the other, all or none; they are on disk when this returns."""
         return self.submit(drafts).result()
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
@@ -73,19 +73,16 @@ class Journal:
     def _write(self) -> None:
         while (first := self._jobs.get()) is not None:
             jobs, last = self._gather(first)
-            drafts = [draft for job, _ in jobs for draft in job]
             try:
-                answers = self.store.append(drafts)
+                answers = self.store.append_groups([drafts for drafts, _ in jobs])
                 self.commits += 1
             except Exception as error:
                 # Whatever the database said: nobody may be told that something was written.
                 for _, future in jobs:
                     future.set_exception(LogError(f"`{self.store.name}` could not be written: {error}"))
             else:
-                start = 0
-                for job, future in jobs:
-                    future.set_result(answers[start : start + len(job)])
-                    start += len(job)
+                for (_, future), answer in zip(jobs, answers, strict=True):
+                    future.set_result(answer)
             if last:
                 return
 

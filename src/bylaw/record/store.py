@@ -89,14 +89,18 @@ class Store:
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
         """Write what can be written, in order and in one transaction; on disk when this returns."""
-        with self._lock:
-            return self._append(drafts)
+        return [answer for answers in self.append_groups([[draft] for draft in drafts]) for answer in answers]
 
-    def _append(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
+    def append_groups(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
+        """The same for drafts that belong together: of a group all are written, or none is."""
+        with self._lock:
+            return self._append(groups)
+
+    def _append(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
         cursor = self._connection.begin(writing=True)
         try:
             batch = _Batch(cursor)
-            answers = [batch.take(draft) for draft in drafts]
+            answers = [batch.take_all(drafts) for drafts in groups]
             batch.write()
             self._connection.commit()
         except BaseException:
@@ -202,6 +206,33 @@ class _Batch:
         self._ids: dict[tuple[str, str], Entry] = {}
         self._rows: list[tuple[Any, ...]] = []
         self._time = clock.time()
+
+    def take_all(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
+        """The entries that drafts become, or, where one of them cannot, that reason for each."""
+        if len(drafts) == 1:
+            return [self.take(drafts[0])]
+        heads = {draft.tenant: self._head(draft.tenant) for draft in drafts}
+        places = {(draft.tenant, draft.conversation) for draft in drafts}
+        lengths = {place: self._length(place) for place in places}
+        ids, size = set(self._ids), len(self._rows)
+        moves = any(draft.kind == "approval" for draft in drafts)
+        if moves:
+            self._cursor.execute("SAVEPOINT together")
+        answers: list[Entry | Conflict] = []
+        for draft in drafts:
+            answer = self.take(draft)
+            answers.append(answer)
+            if isinstance(answer, Conflict):
+                self._heads |= heads
+                self._lengths |= lengths
+                self._ids = {name: entry for name, entry in self._ids.items() if name in ids}
+                del self._rows[size:]
+                if moves:
+                    self._cursor.execute("ROLLBACK TO SAVEPOINT together")
+                return [answer for _ in drafts]
+        if moves:
+            self._cursor.execute("RELEASE SAVEPOINT together")
+        return answers
 
     def take(self, draft: Draft) -> Entry | Conflict:
         """The entry a draft becomes, that it became when it was first sent, or why it cannot."""

@@ -4,8 +4,7 @@ Unsure is never allow: what is unknown is looked up where a look-up can tell, el
 refused or asked, as the pack says.
 """
 
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
@@ -14,8 +13,8 @@ from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import key_of
 from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.tool import Misfit
-from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question, Whom, gravest
-from bylaw.shield.feedback import feedback
+from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question, Whom, firmest, gravest
+from bylaw.shield.feedback import feedback, for_person
 
 
 class Decider:
@@ -23,6 +22,8 @@ class Decider:
 
     def __init__(self, pack: Pack, postures: Postures) -> None:
         self.pack = pack
+        self.terms = postures.approval
+        """How long a question waits for a person, and what then."""
         self._postures = postures
 
     def grounds(self, judgement: Judgement, ledger: Ledger, lacks: str = "") -> list[Ground]:
@@ -38,18 +39,19 @@ class Decider:
             found.append(Ground("", "call", self._postures.on_error, posture, fault))
         return sorted(found, key=lambda ground: ground.answer == "allow")
 
-    def decide(self, judgement: Judgement, ledger: Ledger, name: str, started: float, lacks: str = "") -> Decision:
+    def decide(self, judgement: Judgement, grounds: Sequence[Ground], name: str, approval: str = "") -> Decision:
         """What is to become of a judged call."""
         call, tools = judgement.made.call, self.pack.schema.tools
-        grounds = self.grounds(judgement, ledger, lacks)
         answer, allowed, enforced = outcome(grounds)
         declared = tools.get(call.tool)
         changes = declared is None or declared.effect == "write"
         told = [ground for ground in grounds if ground.posture != "shadow"]
-        text = feedback(self.pack, call.tool, gravest([ground.answer for ground in told]), told, runs=allowed)
+        worst = gravest([ground.answer for ground in told])
+        text = feedback(self.pack, call.tool, worst, told, runs=allowed, approval=approval)
         unguarded = changes and not any(ground.kind != "call" for ground in grounds) and not judgement.fault
-        arguments, spent = dict(call.arguments), time.perf_counter() - started
-        return Decision(name, call.tool, arguments, answer, allowed, enforced, tuple(grounds), unguarded, text, spent)
+        person = for_person(self.pack, call, grounds) if answer != "allow" else ""
+        said = (answer, allowed, enforced, tuple(grounds), unguarded, text, person, approval)
+        return Decision(name, call.tool, dict(call.arguments), *said)
 
     def _is_bound(self, judgement: Judgement) -> bool:
         """Whether any policy may have a say: a guard, or, since the call changes something, a rule."""
@@ -147,14 +149,6 @@ class Decider:
             )
             for each in unknown
         ) or (Question(policy, f"{definition} Is that so here?", "person"),)
-
-
-def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
-    """For each posture the gravest answer among the grounds that stand under it."""
-    by_posture: dict[Posture, list[Answer]] = {}
-    for ground in grounds:
-        by_posture.setdefault(ground.posture, []).append(ground.answer)
-    return {posture: gravest(answers) for posture, answers in by_posture.items()}
 
 
 def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:

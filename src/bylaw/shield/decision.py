@@ -1,6 +1,6 @@
 """The shield's word on a call, and the grounds it stands on: records, no text but what the pack's author wrote."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -38,8 +38,8 @@ class Ground(Struct, frozen=True):
     """What one policy says of the call."""
 
     policy: str
-    kind: Literal["guard", "rule", "call"]
-    """`call` where the call itself could not be judged."""
+    kind: Literal["guard", "rule", "call", "person"]
+    """`call` where the call itself could not be judged, `person` where somebody who was asked said no."""
     answer: Answer
     posture: Posture
     because: str = ""
@@ -70,13 +70,29 @@ class Decision(Struct, frozen=True):
     """It changes something, and no policy binds it."""
     feedback: str = ""
     """For the agent: what to look up, what to ask, why not. Empty where there is nothing to tell, or only a shadow."""
+    for_person: str = ""
+    """For whoever answers for the policy: the call, and what stands against it."""
+    approval: str = ""
+    """The approval that the call waits for, or that let it run."""
     seconds: float = 0.0
+    """Time taken."""
+    model_queries: int = 0
+    probability: float | None = None
+    """How likely the call is to be in order, where circuits spoke."""
+    interval: tuple[float, float] | None = None
+    """Where the margin lies, whatever is not known."""
 
     @property
     def policies(self) -> tuple[str, ...]:
         """The policies that object."""
         objecting = (ground.policy for ground in self.grounds if ground.answer != "allow")
         return tuple(dict.fromkeys(filter(None, objecting)))
+
+    @property
+    def sentences(self) -> tuple[Citation, ...]:
+        """Where the document says what stands against the call."""
+        objecting = (ground for ground in self.grounds if ground.answer != "allow")
+        return tuple(dict.fromkeys(citation for ground in objecting for citation in ground.citations))
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -103,6 +119,14 @@ class Decision(Struct, frozen=True):
     def __repr__(self) -> str:
         what = f"{self.tool}: {self.answer}"
         return f"<decision {self.id} on {what}{'' if self.allowed == (self.answer == 'allow') else ', not enforced'}>"
+
+
+def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
+    """For each posture the gravest answer among the grounds that stand under it."""
+    by_posture: dict[Posture, list[Answer]] = {}
+    for ground in grounds:
+        by_posture.setdefault(ground.posture, []).append(ground.answer)
+    return {posture: gravest(answers) for posture, answers in by_posture.items()}
 
 
 def gravest(answers: Sequence[Answer]) -> Answer:

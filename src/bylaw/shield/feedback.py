@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from bylaw.engine.pack import Pack
-from bylaw.shield.decision import Answer, Ground, LookUp
-from bylaw.trace.event import NOT_DONE
+from bylaw.shield.decision import Answer, Ground, LookUp, Whom
+from bylaw.trace.event import NOT_DONE, Call
 
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 
 
-def feedback(pack: Pack, tool: str, answer: Answer, grounds: Sequence[Ground], *, runs: bool) -> str:
+def feedback(
+    pack: Pack, tool: str, answer: Answer, grounds: Sequence[Ground], *, runs: bool, approval: str = ""
+) -> str:
     """The message for the agent; empty where nothing objects."""
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if answer == "allow" or not objecting:
@@ -26,8 +28,28 @@ def feedback(pack: Pack, tool: str, answer: Answer, grounds: Sequence[Ground], *
         lines.append("Ask the user: " + " ".join(asked))
     unsettled = any(ground.answer == "ask" and not ground.questions for ground in objecting)
     if unsettled or any(each.whom == "person" for ground in objecting for each in ground.questions):
-        lines.append("A person has to decide the rest: do not try again until somebody has.")
+        waits = f" It waits for them as `{approval}`." if approval and answer == "ask" else ""
+        lines.append(f"A person has to decide the rest: do not try again until somebody has.{waits}")
     return "\n".join(lines)
+
+
+def for_person(pack: Pack, call: Call, grounds: Sequence[Ground]) -> str:
+    """The message for whoever answers for the policy: the call, what stands against it, and what nobody knows."""
+    given = ", ".join(f"{name}={_short(value)}" for name, value in call.arguments.items())
+    lines = [f"The agent wants to make this call: {call.tool}({given})."]
+    for ground in grounds:
+        if ground.answer == "allow":
+            continue
+        said = "; ".join(f'{each}: "{" ".join((each.text or "").split())}"' for each in ground.citations if each.text)
+        why = ground.because or (f"not seen: {', '.join(ground.missing)}" if ground.missing else "")
+        about = " ".join(filter(None, (f"{why}." if why else "", said)))
+        lines.append(f"- {ground.policy or ground.kind} ({ground.answer}): {about or 'open'}")
+        lines += [f"  Question for {_of(each.whom)}: {each.text}" for each in ground.questions]
+    return "\n".join(lines)
+
+
+def _of(whom: Whom) -> str:
+    return "the user" if whom == "user" else "a person"
 
 
 def _why(pack: Pack, ground: Ground) -> str:
@@ -36,6 +58,8 @@ def _why(pack: Pack, ground: Ground) -> str:
     rule = f'The policy says: "{" ".join(said.split())}"' if said else policy.definition if policy is not None else ""
     if ground.kind == "call":
         return f"this call could not be checked: {ground.because}."
+    if ground.kind == "person":
+        return f"{ground.because}."
     if ground.kind == "rule":
         return rule
     if ground.answer == "deny":

@@ -15,12 +15,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.judgement import Judgement
 from bylaw.errors import BylawError, UsageError
+from bylaw.record.approval import Change, draft
 from bylaw.record.entry import Conflict, Draft, Kind
 from bylaw.record.journal import Answers, LogError
+from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import decision_body, encode, event_body, opening_of, read_history, writable
@@ -75,6 +78,7 @@ class Guarded:
         """What happened since the last entry in the log."""
         self._length = self._written = self._decided = 0
         """Entries, events and decisions in the log so far."""
+        self._approvals = Approvals()
         self._is_held = False
         self._lock = threading.RLock()
         """One thing at a time: frameworks run tools in threads of their own."""
@@ -236,6 +240,7 @@ class Guarded:
             history = read_history(self._log.conversation(self.shield.tenant, self.id))
         if history is None:
             self._length = self._written = 0
+            self._approvals = Approvals()
             conversation = Conversation(self._decider.pack, id=self.id, context=self._context)
         else:
             opening = history.opening
@@ -246,6 +251,7 @@ class Guarded:
                 )
             self._decider = self.shield.decider(opening)
             self._by = opening.agent
+            self._approvals = Approvals(history.approvals)
             self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
             conversation = Conversation(self._decider.pack, id=self.id, context=opening.context)
             conversation.resume(history.events)
@@ -278,13 +284,15 @@ class Guarded:
         for asking in asked:
             started = clocks.perf_counter()
             number = self._decided + len(decisions) + 1
-            decision = self._decide(conversation, asking(conversation), number, started)
+            decision, changes = self._decide(conversation, asking(conversation), number, started)
             decisions.append(decision)
             if self._log is not None:
                 events = conversation.since(written)
                 bodies.extend(_event_bodies(events))
                 written += len(events)
                 bodies.append(("decision", decision_body(decision), f"decision:{decision.id}"))
+                drafts = (draft(self.shield.tenant, self.id, change) for change in changes)
+                bodies.extend((each.kind, each.body, each.id) for each in drafts)
         if self._log is None:
             return Attempt(conversation, decisions, [], 0)
         rest = conversation.since(written)
@@ -296,14 +304,20 @@ class Guarded:
         ]
         return Attempt(conversation, decisions, drafts, written + len(rest))
 
-    def _decide(self, conversation: Conversation, judgement: Judgement, number: int, started: float) -> Decision:
+    def _decide(
+        self, conversation: Conversation, judgement: Judgement, number: int, started: float
+    ) -> tuple[Decision, Sequence[Change]]:
         name = f"{self.id}/{number}" if self.id else str(number)
-        decision = self._decider.decide(judgement, conversation.ledger, name, started, self.lacks)
+        ruling = Ruling(self._decider.grounds(judgement, conversation.ledger, self.lacks))
         if self._log is None:
             self._decided += 1
+        else:
+            now, terms = self.shield.clock(), self._decider.terms
+            ruling = self._approvals.rule(judgement, ruling.grounds, name, now, terms)
+        decision = self._decider.decide(judgement, ruling.grounds, name, ruling.approval)
         if not decision.allowed:
             conversation.refuse()
-        return decision
+        return replace(decision, seconds=clocks.perf_counter() - started), ruling.changes
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,172 @@
+"""`bylaw log`: look at a decision log, give its conversations to an audit, answer what waits for a person."""
+
+import getpass
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from bylaw.cli.console import open_console
+from bylaw.cli.rules import InOrder
+from bylaw.errors import UsageError
+from bylaw.record import Log, Store, open_store
+from bylaw.record.approval import Approval, Status
+from bylaw.record.entry import DEFAULT_TENANT
+
+_log = click.option("--log", "where", metavar="LOG", required=True, help="The log: a file, or postgresql://...")
+_tenant = click.option("--tenant", default=DEFAULT_TENANT, help="Whose part of the log.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group("log", cls=InOrder)
+def log_command() -> None:
+    """The decision log: verify, export, answer what waits."""
+
+
+@log_command.command("verify")
+@_log
+@click.option("--tenant", help="Only this one's chain.")
+@click.option("--head", default="", metavar="HASH", help="A hash noted earlier, which must still stand in the chain.")
+@_json
+def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> int:
+    """See whether every entry is as it was written, and none was left out or put in.
+
+    The status is 1 where one was. To find out later whether the end of a log was cut off, note the hash it prints.
+    """
+    from bylaw.record.verify import verify
+
+    store = _existing(where)
+    tenants = [tenant] if tenant is not None else [*store.heads()]
+    if head and len(tenants) != 1:
+        raise UsageError("a hash belongs to one tenant's chain", hint="say which with --tenant")
+    found = [verify(store, name, head=head) for name in tenants]
+    if as_json:
+        _print([_plain(each) for each in found])
+    console = open_console()
+    for each in found if not as_json else ():
+        removed = f", of which {each.removed:,} were removed" if each.removed else ""
+        console.print(Text(f"{each.tenant}: {each.entries:,} entries{removed}"))
+        console.print(Text(f"  {each.head}"), soft_wrap=True)
+        for fault in each.faults:
+            console.print(Text(f"  {fault}", style="red"))
+    if not found and not as_json:
+        console.print("The log is empty.")
+    return 1 if any(each.faults for each in found) else 0
+
+
+@log_command.command("export")
+@_log
+@_tenant
+@click.option("--out", type=click.Path(path_type=Path), help="A file; standard output where it is left out.")
+@click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
+def export_command(where: str, tenant: str, out: Path | None, conversations: tuple[str, ...]) -> int:
+    """Write conversations as `bylaw audit` reads them, one a line."""
+    from bylaw.shield.history import read_history
+    from bylaw.trace.chat_record import chat_line
+
+    store = _existing(where)
+    known = store.conversations(tenant)
+    if unknown := set(conversations) - set(known):
+        raise UsageError(f"the log has no conversation `{sorted(unknown)[0]}`", place=where)
+    target = out.open("wb") if out is not None else sys.stdout.buffer
+    try:
+        for name in conversations or known:
+            history = read_history(store.conversation(tenant, name))
+            if history is not None:
+                target.write(chat_line(history.trajectory(name)))
+    finally:
+        target.flush()
+        if out is not None:
+            target.close()
+    return 0
+
+
+@log_command.command("approvals")
+@_log
+@_tenant
+@click.option("--all", "every", is_flag=True, help="Those that are answered or over, too.")
+@_json
+def approvals_command(where: str, tenant: str, every: bool, as_json: bool) -> None:
+    """List what waits for a person."""
+    now = time.time()
+    found = _existing(where).approvals(tenant, status="" if every else "waiting")
+    # What nobody answered in time waits for nobody; the log says so when the call is next made.
+    found = [each for each in found if every or each.expires > now]
+    if as_json:
+        _print([_plain(each) for each in found])
+        return
+    console = open_console()
+    for each in found:
+        _print_approval(each, console, now)
+    if not found:
+        console.print("Nothing waits for a person.")
+
+
+def _print_approval(approval: Approval, console: Any, now: float) -> None:
+    request = approval.request
+    given = ", ".join(f"{name}={value}" for name, value in (request.arguments or {}).items())
+    how = approval.status
+    if how == "waiting":
+        left = approval.expires - now
+        how = f"waiting, {left / 60:.0f} minutes left" if left > 0 else "waiting, too late"
+    by = f" by {approval.answer.by}" if approval.answer is not None and approval.answer.by else ""
+    console.print(Text(approval.id, style="bold") + Text(f"  {how}{by}"), soft_wrap=True)
+    console.print(Text(f"  {request.tool}({given})"))
+    console.print(Text(f"  {request.question}", style="italic"))
+
+
+_by = click.option("--by", default=getpass.getuser, show_default="you", help="Who answers.")
+_note = click.option("--note", default="", help="Why; the agent is told where it is a no.")
+_id = click.argument("approval", metavar="ID")
+
+
+@log_command.command("approve")
+@_log
+@_tenant
+@_by
+@_note
+@_id
+def approve_command(where: str, tenant: str, by: str, note: str, approval: str) -> None:
+    """Say yes to one call, once."""
+    _answer("approved", where, tenant, by, note, approval)
+
+
+@log_command.command("reject")
+@_log
+@_tenant
+@_by
+@_note
+@_id
+def reject_command(where: str, tenant: str, by: str, note: str, approval: str) -> None:
+    """Say no to one call."""
+    _answer("rejected", where, tenant, by, note, approval)
+
+
+def _answer(status: Status, where: str, tenant: str, by: str, note: str, approval: str) -> None:
+    _existing(where)
+    with Log(where) as log:
+        answer = log.approve if status == "approved" else log.reject
+        answered = answer(approval, by=by, note=note, tenant=tenant)
+    request = answered.request
+    open_console().print(Text(f"{answered.id}: {request.tool} {status} by {by}"), soft_wrap=True)
+
+
+def _existing(where: str) -> Store:
+    """A log that is there: a wrong name must not make an empty one."""
+    if "://" not in where and not Path(where).expanduser().is_file():
+        raise UsageError("no such log", place=where)
+    return open_store(where)
+
+
+def _plain(record: Any) -> Any:
+    import msgspec
+
+    return msgspec.to_builtins(record)
+
+
+def _print(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))

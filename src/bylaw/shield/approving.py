@@ -1,0 +1,137 @@
+"""Approvals of one conversation: what waits for a person, and what a person's answer does to a later decision.
+
+An approval stands for one call, exactly as it was asked for, on the facts it was asked on. It answers what only a
+person can answer, once; it never lifts a denial.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.engine.judgement import Judgement
+from bylaw.policy.posture import ApprovalTerms
+from bylaw.record.approval import Change, Status, fingerprint
+from bylaw.shield.decision import Ground, firmest
+
+TIMEOUT, CHANGED = "timeout", "facts"
+"""Who let an approval expire: the clock, or what it rested on."""
+
+
+class Ruling(Struct, frozen=True):
+    """The grounds of a decision after what persons have said, and what is to be written about that."""
+
+    grounds: Sequence[Ground]
+    approval: str = ""
+    """The approval that the call waits for, or that lets it run."""
+    changes: Sequence[Change] = ()
+
+
+class Approvals:
+    """The approvals that were asked for in one conversation, in the order they were."""
+
+    def __init__(self, changes: Iterable[Change] = ()) -> None:
+        self._requests: dict[str, Change] = {}
+        self._last: dict[str, Change] = {}
+        for change in changes:
+            self._note(change)
+
+    def _note(self, change: Change) -> None:
+        if change.status == "waiting":
+            self._requests[change.approval] = change
+        self._last[change.approval] = change
+
+    def rule(
+        self, judgement: Judgement, grounds: Sequence[Ground], name: str, now: float, terms: ApprovalTerms
+    ) -> Ruling:
+        """What comes of a decision once it is known what persons have said of this call; `name` is the decision's."""
+        made = judgement.made.call
+        call = fingerprint([made.tool, made.arguments])
+        facts = fingerprint(facts_of(judgement, grounds))
+        changes: list[Change] = []
+        found = next((each for each in reversed(self._requests.values()) if each.call == call), None)
+        status: Status | None = self._last[found.approval].status if found is not None else None
+        if found is not None and status in ("waiting", "approved"):
+            if found.facts != facts:
+                changes.append(Change(found.approval, "expired", CHANGED, "what it rested on has changed"))
+            elif status == "waiting" and now >= found.expires:
+                changes.append(Change(found.approval, "expired", TIMEOUT, "nobody answered in time"))
+        if changes:
+            self._note(changes[0])
+            status = "expired"
+        ruling = Ruling(grounds, "", changes)
+        if needs_person(grounds):
+            ruling = self._answered(ruling, found, facts, status, terms)
+            if not ruling.approval and needs_person(ruling.grounds):
+                expires = now + terms.timeout
+                asked = Change(name, "waiting", expires=expires, call=call, facts=facts, question=question(grounds))
+                asked = replace(asked, decision=name, tool=made.tool, arguments=made.arguments)
+                ruling = replace(ruling, approval=name, changes=[*changes, asked])
+        for change in ruling.changes[len(changes) :]:
+            self._note(change)
+        return ruling
+
+    def _answered(
+        self, ruling: Ruling, found: Change | None, facts: str, status: Status | None, terms: ApprovalTerms
+    ) -> Ruling:
+        """The ruling after what was said of the same call on the same facts, if anything was."""
+        if found is None or found.facts != facts:
+            return ruling
+        last = self._last[found.approval]
+        if status == "waiting":
+            return replace(ruling, approval=found.approval)
+        if status == "approved":
+            lifted = [lift(ground, last.by) for ground in ruling.grounds]
+            is_used = firmest(lifted).get("enforce", "allow") == "allow"
+            used = [Change(found.approval, "used")] if is_used else []
+            return Ruling(lifted, found.approval, [*ruling.changes, *used])
+        no = ""
+        if status == "rejected":
+            no = f"a person said no{': ' + last.note if last.note else ''}"
+        elif status == "expired" and last.by == TIMEOUT and terms.default == "reject":
+            no = "nobody answered in time whether it may be done"
+        if no:
+            refusal = Ground("", "person", "deny", "enforce", no)
+            return replace(ruling, grounds=[refusal, *ruling.grounds], approval=found.approval)
+        return ruling
+
+
+def needs_person(grounds: Iterable[Ground]) -> bool:
+    """Whether a call is stopped by nothing worse than a question, and one of its questions is a person's."""
+    firm = [ground for ground in grounds if ground.posture == "enforce"]
+    return firmest(firm).get("enforce") == "ask" and any(_is_for_person(ground) for ground in firm)
+
+
+def _is_for_person(ground: Ground) -> bool:
+    whom = [each.whom for each in ground.questions]
+    return ground.answer == "ask" and (not whom or "person" in whom)
+
+
+def lift(ground: Ground, by: str) -> Ground:
+    """A ground after a person has said yes: what only the user can say is still open."""
+    if ground.posture != "enforce" or not _is_for_person(ground):
+        return ground
+    left = tuple(each for each in ground.questions if each.whom == "user")
+    if left:
+        return replace(ground, questions=left)
+    return replace(ground, answer="allow", because=f"approved by {by}", questions=())
+
+
+def question(grounds: Iterable[Ground]) -> str:
+    """What the person is asked."""
+    asking = [ground for ground in grounds if _is_for_person(ground)]
+    texts = [each.text for ground in asking for each in ground.questions if each.whom == "person"]
+    texts += [ground.because for ground in asking if not ground.questions]
+    return " ".join(dict.fromkeys(filter(None, texts)))
+
+
+def facts_of(judgement: Judgement, grounds: Iterable[Ground]) -> Any:
+    """What a decision rests on: every fact that was asked for with what was known of it, and what is open."""
+    seen = sorted(f"{name} = {value!r}" for name, value in judgement.seen.answers())
+    objections = sorted(
+        [ground.policy, ground.answer, *ground.missing, *(each.fact for each in ground.questions)]
+        for ground in grounds
+        if ground.answer != "allow"
+    )
+    return [seen, objections]

@@ -1,0 +1,76 @@
+"""`bylaw log`: what a policy owner does with a decision log, typed as they would."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+from bylaw.shield import Shield
+from tests.command import bylaw
+from tests.shield.test_approvals import ask, blind
+from tests.shield.test_decisions import looked_up, shop
+
+
+def write(folder: Path) -> None:
+    with Shield(shop(), log=folder / "decisions.db") as shield:
+        ask(blind(shield.session("chat-1")))
+        with shield.session("chat-2", agent="shop-bot") as session:
+            looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+            assert ask(session).allowed
+
+
+def test_a_log_verifies_until_it_is_altered(tmp_path: Path) -> None:
+    write(tmp_path)
+    ran = bylaw(tmp_path, "log", "verify", "--log", "decisions.db")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("default: 13 entries\n")
+    head = ran.stdout.split()[-1]
+    assert bylaw(tmp_path, "log", "verify", "--log", "decisions.db", "--head", head).returncode == 0
+    with sqlite3.connect(tmp_path / "decisions.db") as connection:
+        connection.execute("UPDATE entries SET body = CAST('{}' AS BLOB) WHERE number = 3")
+    ran = bylaw(tmp_path, "log", "verify", "--log", "decisions.db", "--json")
+    assert ran.returncode == 1
+    assert json.loads(ran.stdout)[0]["faults"] == ["entry 3 was altered"]
+
+
+def test_what_waits_is_listed_and_answered(tmp_path: Path) -> None:
+    write(tmp_path)
+    ran = bylaw(tmp_path, "log", "approvals", "--log", "decisions.db")
+    assert ran.stdout == ("chat-1/2  waiting, 60 minutes left\n  refund(order_id=7)\n  what is Order[7].returned?\n")
+    ran = bylaw(tmp_path, "log", "approve", "--log", "decisions.db", "--by", "ann", "chat-1/2")
+    assert ran.stdout == "chat-1/2: refund approved by ann\n"
+    assert bylaw(tmp_path, "log", "approvals", "--log", "decisions.db").stdout == "Nothing waits for a person.\n"
+    listed = json.loads(bylaw(tmp_path, "log", "approvals", "--log", "decisions.db", "--all", "--json").stdout)
+    assert [(each["id"], each["status"], each["answer"]["by"]) for each in listed] == [("chat-1/2", "approved", "ann")]
+    again = bylaw(tmp_path, "log", "reject", "--log", "decisions.db", "--by", "bob", "chat-1/2")
+    assert again.returncode == 2
+    assert "it cannot become rejected" in again.stderr
+    with Shield(shop(), log=tmp_path / "decisions.db") as shield:
+        assert ask(shield.session("chat-1")).allowed
+
+
+def test_an_export_is_audited(tmp_path: Path) -> None:
+    write(tmp_path)
+    shop_files = tmp_path / "shop"
+    from tests.engine.test_conversation import FILES
+
+    for name, text in FILES.items():
+        (shop_files / name).parent.mkdir(parents=True, exist_ok=True)
+        (shop_files / name).write_text(text)
+    ran = bylaw(tmp_path, "log", "export", "--log", "decisions.db", "--out", "export.jsonl")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    assert bylaw(tmp_path, "log", "export", "--log", "decisions.db", "chat-2").stdout.count("\n") == 1
+    assert bylaw(tmp_path, "audit", "export.jsonl", "--pack", "shop", "--out", "found").returncode == 0
+    calls = [json.loads(line) for line in (tmp_path / "found" / "calls.jsonl").open()]
+    assert [(call["trajectory"], call["tool"], call["executed"]) for call in calls] == [
+        ("chat-1", "refund", False),
+        ("chat-2", "refund", None),
+    ]
+
+
+def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    for command in (["verify"], ["export"], ["approvals"], ["approve", "x"]):
+        ran = bylaw(tmp_path, "log", command[0], "--log", "nowhere.db", *command[1:])
+        assert (ran.returncode, ran.stderr) == (2, "bylaw: BY001 nowhere.db: no such log\n")
+    assert not (tmp_path / "nowhere.db").exists()
+    write(tmp_path)
+    assert "no conversation `x`" in bylaw(tmp_path, "log", "export", "--log", "decisions.db", "x").stderr

@@ -1,0 +1,189 @@
+"""An approval is for one call, once, on the facts it was asked on; it answers a question and lifts no denial."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bylaw.errors import BylawError
+from bylaw.policy.posture import ApprovalTerms, Postures
+from bylaw.record import Log
+from bylaw.record.verify import verify
+from bylaw.shield import Decision, Guarded, Shield
+from tests.engine.test_conversation import FILES
+from tests.shield.test_decisions import looked_up, shop
+
+REFUND = {"order_id": "7"}
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Log]:
+    with Log(str(tmp_path / "decisions.db")) as opened:
+        yield opened
+
+
+def shield(log: Log, *, clock: Any = None, **terms: Any) -> Shield:
+    postures = Postures(approval=ApprovalTerms(**terms))
+    tools = FILES["tools.yaml"].replace("changes: []", "changes: [Order]")
+    return Shield(shop(tools_yaml=tools), log=log, postures=postures, **({"clock": clock} if clock else {}))
+
+
+def blind(session: Guarded) -> Guarded:
+    """The look-up was made and showed nothing that decides: a person has to say."""
+    looked_up(session, "get_order", REFUND, {"order_id": "7"})
+    return session
+
+
+def ask(session: Guarded, **more: Any) -> Decision:
+    return session.decide("refund", REFUND | more)
+
+
+def test_what_only_a_person_can_say_waits_once_for_the_same_call(log: Log) -> None:
+    session = blind(shield(log).session("c"))
+    first, again = ask(session), ask(session)
+    assert (first.answer, first.allowed, first.approval) == ("ask", False, "c/2")
+    assert again.approval == "c/2"
+    (waiting,) = log.approvals("default", status="waiting")
+    assert (waiting.id, waiting.request.tool, waiting.request.arguments) == ("c/2", "refund", REFUND)
+    assert waiting.request.question == "what is Order[7].returned?"
+    assert "It waits for them as `c/2`" in first.feedback
+    assert "Order[7].returned" in first.for_person
+
+
+def test_an_approval_is_used_once(log: Log) -> None:
+    session = blind(shield(log).session("c"))
+    waits = ask(session).approval
+    log.approve(waits, by="ann", note="receipt seen")
+    allowed = ask(session)
+    assert (allowed.answer, allowed.allowed, allowed.approval) == ("allow", True, waits)
+    assert "approved by ann" in [ground.because for ground in allowed.grounds]
+    session.result("error: try again", error=True)
+    again = ask(session)
+    assert (again.answer, again.allowed) == ("ask", False)
+    assert again.approval != waits
+    assert [each.status for each in log.approvals("default")] == ["used", "waiting"]
+
+
+def test_two_workers_use_an_approval_once(log: Log) -> None:
+    one, two = shield(log).session("c"), shield(log).session("c")
+    waits = ask(blind(one)).approval
+    log.approve(waits, by="ann")
+    assert [ask(one).allowed, ask(two).allowed] == [True, False]
+
+
+def test_an_approval_is_for_the_exact_call(log: Log) -> None:
+    session = blind(shield(log).session("c"))
+    log.approve(ask(session).approval, by="ann")
+    other = ask(session, note="and the shipping")
+    assert (other.allowed, other.approval) == (False, "c/3")
+    assert ask(session).allowed
+
+
+def test_an_approval_expires_when_its_facts_change(log: Log) -> None:
+    guard = (
+        "def returned_first(call, facts):\n"
+        "    if facts.Order(call.order_id).total > 50 and not facts.Order(call.order_id).returned:\n"
+        '        return deny("it was not returned")\n    return permit()\n'
+    )
+    entities = FILES["entities.yaml"].replace("returned: boolean", "returned: boolean, total: integer")
+    assert "total" in entities
+    tools = FILES["tools.yaml"].replace("changes: []", "changes: [Order.returned]")
+    pack = shop(guards__g_py=guard, entities_yaml=entities, tools_yaml=tools)
+    session = Shield(pack, log=log).session("c")
+    looked_up(session, "get_order", REFUND, {"order_id": "7", "total": 60})
+    waits = ask(session).approval
+    log.approve(waits, by="ann")
+    looked_up(session, "get_order", REFUND, {"order_id": "7", "total": 900})
+    decision = ask(session)
+    assert (decision.answer, decision.allowed) == ("ask", False)
+    assert decision.approval not in ("", waits)
+    assert {each.id: each.status for each in log.approvals("default")} == {
+        waits: "expired",
+        decision.approval: "waiting",
+    }
+
+
+def test_an_approval_never_lifts_a_denial(log: Log) -> None:
+    session = blind(shield(log).session("c"))
+    waits = ask(session).approval
+    log.approve(waits, by="ann")
+    looked_up(session, "get_order", REFUND, {"order_id": "7", "returned": False})
+    denied = ask(session)
+    assert (denied.answer, denied.allowed, denied.approval) == ("deny", False, "")
+    assert [each.status for each in log.approvals("default")] == ["expired"]
+
+
+def test_a_rejected_call_is_denied_with_the_reason(log: Log) -> None:
+    session = blind(shield(log).session("c"))
+    waits = ask(session).approval
+    log.reject(waits, by="ann", note="no receipt")
+    denied = ask(session)
+    assert (denied.answer, denied.allowed, denied.approval) == ("deny", False, waits)
+    assert "a person said no: no receipt" in denied.feedback
+    looked_up(session, "get_order", REFUND, {"order_id": "7", "returned": True})
+    assert ask(session).allowed
+
+
+@pytest.mark.parametrize(("default", "answer"), [("reject", "deny"), ("ask", "ask")])
+def test_nobody_answers_in_time(log: Log, default: str, answer: str) -> None:
+    clock = Clock()
+    clock.now -= 1e6
+    session = blind(shield(log, clock=clock, timeout=60, default=default).session("c"))
+    waits = ask(session).approval
+    clock.now += 61
+    with pytest.raises(BylawError, match="nobody waits for it any more"):
+        log.approve(waits, by="ann")
+    late = ask(session)
+    assert (late.answer, late.allowed) == (answer, False)
+    assert log.approvals("default")[0].status == "expired"
+    assert (late.approval == waits) == (default == "reject")
+
+
+def test_what_the_user_can_say_waits_for_no_person(log: Log) -> None:
+    reason = "returned: boolean, reason: {origin: user, type: string, question: why do you send it back?}"
+    facts = FILES["entities.yaml"].replace("returned: boolean", reason)
+    guard = (
+        "def returned_first(call, facts):\n"
+        '    if facts.Order(call.order_id).reason == "broken":\n        return permit()\n'
+        '    return deny("only what is broken")\n'
+    )
+    session = Shield(shop(guards__g_py=guard, entities_yaml=facts), log=log).session("c")
+    decision = session.decide("refund", REFUND)
+    assert (decision.answer, decision.approval) == ("ask", "")
+    assert log.approvals("default") == []
+
+
+def test_answers_need_a_name_an_id_and_the_right_tenant(log: Log) -> None:
+    waits = ask(blind(shield(log).session("c"))).approval
+    for wrong in ({"by": ""}, {"by": "ann", "tenant": "other"}):
+        with pytest.raises(BylawError):
+            log.approve(waits, **wrong)
+    with pytest.raises(BylawError, match="no approval `x`"):
+        log.reject("x", by="ann")
+    log.reject(waits, by="ann")
+    with pytest.raises(BylawError, match="it cannot become approved"):
+        log.approve(waits, by="bob")
+    assert verify(log.journal.store, "default").faults == ()
+
+
+@pytest.mark.parametrize("wrong", [{"default": "approve"}, {"timeout": 0}, {"timeout": float("nan")}])
+def test_terms_that_would_let_a_call_through_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="is n"):
+        ApprovalTerms(**wrong)
+
+
+def test_advice_waits_for_nobody(log: Log) -> None:
+    adviser = Shield(shop(), log=log, postures=Postures("advise"))
+    decision = ask(blind(adviser.session("c")))
+    assert (decision.answer, decision.allowed, decision.approval) == ("ask", True, "")
