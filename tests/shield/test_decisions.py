@@ -283,3 +283,80 @@ def test_calls_of_one_turn_do_not_see_each_other_even_if_made_one_after_the_othe
     assert session.decide("refund", {"order_id": "7"}).answer == "look_up"
     session.result("look it up first")
     assert session.decide("refund", {"order_id": "7"}).allowed
+
+
+ONE_AT_A_TIME = {
+    "policy_md": "Refund an order only after it was returned.\nMake one call at a time.\n",
+    "policies_yaml": FILES["policies.yaml"]
+    + "  - {id: one-call, kind: rule, definition: One call at a time., spans: [{quote: Make one call at a time.}]}\n",
+    "rules_yaml": "predicates:\n  called: {message: false}\n  several: {turn: several_calls}\n"
+    "rules:\n  - {id: one-call, formula: ALWAYS NOT (called AND several), weight: 1.0}\n",
+}
+
+
+def test_a_turn_is_decided_as_a_whole_and_its_shape_is_no_finding() -> None:
+    session = Shield(shop(**{name: text for name, text in ONE_AT_A_TIME.items() if name != "policy_md"},
+                          **{"policy.md": ONE_AT_A_TIME["policy_md"]})).session()  # fmt: skip
+    calls = [("get_order", {"order_id": "7"}), ("get_order", {"order_id": "8"}, "b")]
+    first, second = session.decide_turn("One moment.", calls)  # type: ignore[arg-type]
+    assert (first.answer, first.policies) == ("deny", ("one-call",))
+    # The first was not made, so the second is alone in what was made of the turn.
+    assert (second.answer, second.allowed) == ("allow", True)
+    session.result({"order_id": "8", "returned": True}, id="b")
+    (alone,) = session.decide_turn("", [("get_order", {"order_id": "7"})])
+    assert alone.allowed
+    assert [call.id for call in session.trajectory().events if getattr(call, "refused", False)] == [""]
+    from bylaw import verdicts
+
+    assert verdicts(session.shield.pack, session.trajectory()).findings == ()
+
+
+def test_a_look_up_that_failed_may_be_tried_again(clinic: Shield) -> None:
+    session = asked(clinic.session())
+    looked_up(session, "get_membership", {"membership_id": "M878"}, "Error: the service is down")
+    decision = session.decide("cancel_appointment", CANCEL)
+    assert [(each.tool, each.arguments) for each in decision.retries] == [("get_membership", {"membership_id": "M878"})]
+    assert "try it again, and ask where it fails again: get_membership(membership_id=M878)." in decision.feedback
+    session.result(decision.feedback)
+    looked_up(session, "get_membership", {"membership_id": "M878"}, {"membership_id": "M878", "tier": "gold"})
+    assert session.decide("cancel_appointment", CANCEL).allowed
+
+
+def test_where_every_value_ends_in_a_denial_the_look_up_that_tells_is_named(clinic: Shield) -> None:
+    session = asked(clinic.session())
+    decision = session.decide("cancel_appointment", CANCEL | {"late_fee": "13.00"})
+    ground = next(each for each in decision.grounds if each.policy == "late-cancel-fee")
+    assert (ground.answer, ground.because) == ("deny", "")
+    assert [(each.tool, each.arguments) for each in ground.look_ups] == [("get_membership", {"membership_id": "M878"})]
+
+
+@pytest.mark.parametrize(("on_read_error", "answer"), [("deny", "deny"), ("ask", "ask"), ("allow", "allow")])
+def test_only_a_read_that_cannot_be_judged_may_be_let_through(on_read_error: Any, answer: str) -> None:
+    shield = Shield(shop(), postures=Postures(on_read_error=on_read_error))
+    decision = shield.session().decide("get_order", "not json")
+    assert (decision.answer, decision.allowed) == (answer, answer == "allow")
+    assert decision.grounds[0].because == "arguments are not JSON"
+    assert not shield.session().decide("refund", "not json").allowed
+    assert not shield.session().decide("erase_all", {}).allowed
+
+
+def test_a_fault_of_the_shield_itself_is_no_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bylaw.shield.deciding import Decider
+
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(Decider, "_of_guard", fail)
+    decision = Shield(shop()).session().decide("refund", {"order_id": "7"})
+    assert (decision.answer, decision.allowed) == ("deny", False)
+    assert "a fault of the shield itself: RuntimeError: out of order" in decision.feedback
+
+
+def test_rules_are_weighed_where_they_speak(clinic: Shield) -> None:
+    session = clinic.session()
+    session.user("Cancel A0362. I'm P121.")
+    decision = session.decide("cancel_appointment", CANCEL)
+    assert decision.probability is not None
+    assert decision.interval is not None
+    assert decision.interval[1] < 0.5
+    assert [str(each) for each in decision.sentences]

@@ -22,6 +22,7 @@ COMMANDS = {
     "compile": "Compile a policy document and a catalogue of tools into a pack.",
     "init": "Start a pack from logs and a policy document.",
     "proxy": "Decide on the tool calls of any MCP client before they run.",
+    "backtest": "Show what a change of a policy would have done to recorded calls.",
     "log": "The decision log: verify, export, answer what waits.",
     "rules": "Rules that bind whole conversations.",
     "align": "Teach a model to recall the right policy, and measure it.",

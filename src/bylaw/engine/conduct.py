@@ -71,6 +71,9 @@ class Said(Struct, frozen=True):
     open: tuple[RuleFinding, ...] = ()
 
 
+_SEVERAL = (TURNS["several_calls"], TURNS["several_writes"])
+
+
 class ReadyRules:
     """The rules of a pack made ready, once for all conversations."""
 
@@ -94,6 +97,9 @@ class ReadyRules:
         self.weighed = named.union(*(table.atoms for table in self.knowledge.values()))
         """The predicates that a circuit of all rules asks for."""
         self.asks_facts = any(_asks(rules.predicates[name]) for name in self.weighed)
+        several = {name for name in named if rules.predicates[name].find in _SEVERAL}
+        self.shaped = frozenset(rule for rule, names in self.names.items() if several.intersection(names))
+        """The rules that ask how many calls a turn makes."""
         self._bits: dict[tuple[Any, ...], int] = {}
         self._all, self._eps = rules.every, rules.eps
 

@@ -21,6 +21,7 @@ from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import UsageError
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.world import World
+from bylaw.rule.circuit import Assessment
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
@@ -107,6 +108,19 @@ class Conversation:
             call = self._script.events[-1] = replace(call, fault=fault)
         self._judged = self._session.judge(call)
         return self._judged
+
+    def weigh(self) -> Assessment | None:
+        """How the rules together lean on the call that was judged last, by their weights."""
+        return self._session.weigh(self._judged.made.call) if self._judged is not None else None
+
+    def beside(self, calls: Sequence[tuple[str, Mapping[str, Any] | str]]) -> tuple[RuleFinding, ...]:
+        """The rules about a turn's shape that the call judged last breaks if these are made beside it."""
+        judged = self._judged
+        if judged is None:
+            return ()
+        turn = judged.made.call.turn
+        others = [Call(tool, as_object(arguments)[0], turn=turn) for tool, arguments in calls]
+        return self._session.beside(judged, others)
 
     def result(
         self,

@@ -186,6 +186,25 @@ class Session:
             self._asking.record, self._asking.evidence = self._record(call, self._step), ()
         return self._conduct.weigh(self._step, call, answers or {})
 
+    def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
+        """The rules about a turn's shape that the call judged last breaks if `others` are made in its turn too.
+
+        For a decision only: what is made is judged by the turn as far as it had come.
+        """
+        if self._conduct is None or not others:
+            return ()
+        made = judgement.made
+        conduct = self._conduct.fork()
+        said: list[Said] = []
+        for call in (*others, made.call):
+            record = made if call is made.call else self._record(call, made.step)
+            self._asking.record, self._asking.evidence = record, judgement.evidence if record is made else ()
+            said = conduct.observe(made.step, call)
+        shaped = self.pack.ready_rules.shaped
+        known = {finding.rule.name for finding in judgement.rules}
+        broken = said[-1].broken if said else ()
+        return tuple(each for each in broken if each.rule.name in shaped and each.rule.name not in known)
+
     def _ask_rules(
         self, made: CallRecord, evidence: tuple[PolicyEvidence, ...]
     ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:

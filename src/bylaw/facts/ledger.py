@@ -365,6 +365,11 @@ class Ledger:
             for record in self._answered(tool, at)
         )
 
+    def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
+        """Whether every answer to a look-up was an error: the next one may well show what was wanted."""
+        made = [each for each in self._answered(tool, at) if matches(each.call.arguments, arguments) is not False]
+        return bool(made) and not any(each.result is not None and accepted(each.tool, each.result) for each in made)
+
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
         """Whether the judged call's agent had made just that call, and been answered, before its turn."""
         return any(

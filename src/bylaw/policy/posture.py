@@ -34,6 +34,8 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
     tools: dict[str, Posture] = field(default_factory=dict[str, Posture])
     policies: dict[str, Posture] = field(default_factory=dict[str, Posture])
     on_error: OnError = "deny"
+    on_read_error: Literal["deny", "ask", "allow"] = "deny"
+    """The same for a call that only reads; `allow` lets it run, and the decision says why."""
     approval: ApprovalTerms = ApprovalTerms()
 
     def __post_init__(self) -> None:
@@ -43,6 +45,8 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"`{wrong.pop()}` is none of {', '.join(get_args(Posture))}")
         if self.on_error not in get_args(OnError):
             raise ValueError(f"on_error `{self.on_error}` is none of {', '.join(get_args(OnError))}")
+        if self.on_read_error not in ("deny", "ask", "allow"):
+            raise ValueError(f"on_read_error `{self.on_read_error}` is none of deny, ask, allow")
 
     def of(self, tool: str, policy: str = "") -> Posture:
         """The posture towards a call of `tool` under `policy`."""

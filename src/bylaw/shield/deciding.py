@@ -6,13 +6,17 @@ refused or asked, as the pack says.
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
+from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
-from bylaw.facts.entity import Fact
+from bylaw.facts.entity import Fact, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import key_of
 from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.tool import Misfit
+from bylaw.rule.circuit import Assessment
 from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question, Whom, firmest, gravest
 from bylaw.shield.feedback import feedback, for_person
 
@@ -26,20 +30,56 @@ class Decider:
         """How long a question waits for a person, and what then."""
         self._postures = postures
 
-    def grounds(self, judgement: Judgement, ledger: Ledger, lacks: str = "") -> list[Ground]:
-        """What every policy says of a judged call, those that object first; `lacks`: why no history is known."""
+    def grounds(
+        self, judgement: Judgement, ledger: Ledger, lacks: str = "", weighed: Assessment | None = None
+    ) -> list[Ground]:
+        """What every policy says of a judged call, those that object first.
+
+        `lacks` says why no history is known, `weighed` how the rules lean on the call together: a hard rule vetoes, a
+        soft one that is broken or open counts by its weight.
+        """
         tool = judgement.made.call.tool
-        found = [self._of_guard(judgement, evidence, ledger) for evidence in judgement.evidence]
-        found += [self._of_rule(finding.rule.policy, tool, "deny", finding.because) for finding in judgement.rules]
-        for finding in judgement.open_rules:
-            questions = self._questions_of(finding.rule.policy, finding.values)
-            found.append(self._of_rule(finding.rule.policy, tool, "ask", finding.because, questions))
-        if fault := judgement.fault or self._misfit(judgement) or (lacks if self._is_bound(judgement) else ""):
-            posture = self._postures.of(tool)
-            found.append(Ground("", "call", self._postures.on_error, posture, fault))
+        found: list[Ground] = []
+        fault = judgement.fault or self._misfit(judgement) or (lacks if self._is_bound(judgement) else "")
+        try:
+            found += [self._of_guard(judgement, evidence, ledger) for evidence in judgement.evidence]
+            found += [self._of_broken(finding, tool, weighed) for finding in judgement.rules]
+            found += [self._of_open(finding, tool, weighed) for finding in judgement.open_rules]
+        except Exception as error:
+            # Whatever is wrong with our own code: the call is not judged, and that is said.
+            fault = fault or f"a fault of the shield itself: {type(error).__name__}: {error}"
+        if fault:
+            found.append(Ground("", "call", self.on_error(tool), self._postures.of(tool), fault))
         return sorted(found, key=lambda ground: ground.answer == "allow")
 
-    def decide(self, judgement: Judgement, grounds: Sequence[Ground], name: str, approval: str = "") -> Decision:
+    def on_error(self, tool: str) -> Answer:
+        """What becomes of a call of `tool` that could not be judged: never `allow`, unless it is known to read only."""
+        declared = self.pack.schema.tools.get(tool)
+        is_read = declared is not None and declared.effect == "read"
+        return self._postures.on_read_error if is_read else self._postures.on_error
+
+    def of_shape(self, finding: RuleFinding, tool: str) -> Ground:
+        """A rule that the turn as a whole would break."""
+        return self._of_rule(finding.rule.policy, tool, "deny", finding.because)
+
+    def _of_broken(self, finding: RuleFinding, tool: str, weighed: Assessment | None) -> Ground:
+        answer: Answer = "deny" if weighed is None or finding.rule.hard else weighed.decision
+        return self._of_rule(finding.rule.policy, tool, answer, finding.because)
+
+    def _of_open(self, finding: RuleFinding, tool: str, weighed: Assessment | None) -> Ground:
+        if weighed is not None and not finding.rule.hard and weighed.decision == "allow":
+            return self._of_rule(finding.rule.policy, tool, "allow", finding.because)
+        questions = self._questions_of(finding.rule.policy, finding.values)
+        return self._of_rule(finding.rule.policy, tool, "ask", finding.because, questions)
+
+    def decide(
+        self,
+        judgement: Judgement,
+        grounds: Sequence[Ground],
+        name: str,
+        approval: str = "",
+        weighed: Assessment | None = None,
+    ) -> Decision:
         """What is to become of a judged call."""
         call, tools = judgement.made.call, self.pack.schema.tools
         answer, allowed, enforced = outcome(grounds)
@@ -51,7 +91,8 @@ class Decider:
         unguarded = changes and not any(ground.kind != "call" for ground in grounds) and not judgement.fault
         person = for_person(self.pack, call, grounds) if answer != "allow" else ""
         said = (answer, allowed, enforced, tuple(grounds), unguarded, text, person, approval)
-        return Decision(name, call.tool, dict(call.arguments), *said)
+        found = Decision(name, call.tool, dict(call.arguments), *said)
+        return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
 
     def _is_bound(self, judgement: Judgement) -> bool:
         """Whether any policy may have a say: a guard, or, since the call changes something, a rule."""
@@ -80,27 +121,48 @@ class Decider:
         if outcomes == {"deny"}:
             # Where several ways it may be all end in a denial, the words of one of them would be a guess.
             is_sure = len(evidence.completions) == 1 and evidence.completions[0].paths == 1
-            return Ground(policy.id, "guard", "deny", posture, denials[0] if is_sure else "", policy.citations)
+            because = denials[0] if is_sure else ""
+            look_ups, _, _ = self._look_ups(self._open_facts(judgement, evidence), judgement, ledger)
+            told = (because, policy.citations, (), tuple(look_ups))
+            return Ground(policy.id, "guard", "deny", posture, *told)
         if "failed" in outcomes:
             why = next(each.because for each in evidence.completions if each.outcome == "failed")
-            return Ground(policy.id, "guard", self._postures.on_error, posture, why, policy.citations)
+            return Ground(policy.id, "guard", self.on_error(judgement.made.call.tool), posture, why, policy.citations)
         lacking = _unique(fact for each in evidence.completions for fact in each.lacking)
         asked = _unique(fact for each in evidence.completions for fact in each.asked)
-        look_ups, blind = self._look_ups(lacking, judgement, ledger)
+        look_ups, blind, retries = self._look_ups(lacking, judgement, ledger)
         questions = [self._question(fact, "person" if fact.entity == "context" else "user") for fact in asked]
         questions += [self._question(fact, "person") for fact in blind]
-        answer: Answer = "look_up" if look_ups else "ask" if questions else self._postures.on_error
+        answer: Answer = "look_up" if look_ups else "ask" if questions else self.on_error(judgement.made.call.tool)
+        if answer == "allow":
+            # A guard that is of two minds is no error: only what could not be judged may be let through.
+            answer = self._postures.on_error
         because = denials[0] if denials else next((each.because for each in evidence.completions if each.because), "")
         missing = tuple(map(str, lacking))
-        told = (because, policy.citations, missing, tuple(look_ups), tuple(questions))
+        told = (because, policy.citations, missing, tuple(look_ups), tuple(questions), tuple(retries))
         return Ground(policy.id, "guard", answer, posture, *told)
+
+    def _open_facts(self, judgement: Judgement, evidence: PolicyEvidence) -> list[Fact]:
+        """Where every way it may be ends in a denial: the facts that would tell which of them it is."""
+        entities = self.pack.schema.entities
+        found: list[Fact] = []
+        for completion in evidence.completions:
+            fact = completion.reads[-1] if completion.paths > 1 and completion.reads else None
+            entity = entities.get(fact.entity) if fact is not None else None
+            if fact is None or entity is None or fact.key is None or fact.field not in entity.fields:
+                continue
+            field = entity.fields[fact.field]
+            if field.origin == "system" and not is_known(judgement.seen.read(entity, fact.key, field)):
+                found.append(fact)
+        return _unique(found)
 
     def _look_ups(
         self, lacking: Iterable[Fact], judgement: Judgement, ledger: Ledger
-    ) -> tuple[list[LookUp], list[Fact]]:
-        """The read calls whose arguments are known now, and the facts that no look-up is left for."""
+    ) -> tuple[list[LookUp], list[Fact], list[LookUp]]:
+        """The read calls whose arguments are known now, the facts that none is left for, and calls that failed."""
         schema = self.pack.schema
         found: dict[str, LookUp] = {}
+        failed: dict[str, LookUp] = {}
         blind: list[Fact] = []
         for fact in lacking:
             if fact.key is None:
@@ -117,12 +179,15 @@ class Decider:
             ]
             if not open_ways:
                 blind.append(fact)
+                for tool, arguments in ways:
+                    if ledger.has_failed(tool, arguments, judgement.made):
+                        failed[f"{tool} {arguments}"] = LookUp(tool, arguments, (str(fact),))
                 continue
             tool, arguments = open_ways[0]
             name = f"{tool} {arguments}"
             facts = (*(found[name].facts if name in found else ()), str(fact))
             found[name] = LookUp(tool, arguments, facts)
-        return list(found.values()), blind
+        return list(found.values()), blind, list(failed.values())
 
     def _question(self, fact: Fact, whom: Whom) -> Question:
         entity = self.pack.schema.entities.get(fact.entity)

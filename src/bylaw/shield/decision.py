@@ -50,6 +50,8 @@ class Ground(Struct, frozen=True):
     look_ups: tuple[LookUp, ...] = ()
     """In the order to make them."""
     questions: tuple[Question, ...] = ()
+    retries: tuple[LookUp, ...] = ()
+    """Look-ups that were made and failed: they may be tried again, where nobody can be asked."""
 
 
 class Decision(Struct, frozen=True):
@@ -110,6 +112,13 @@ class Decision(Struct, frozen=True):
                 facts = look_up.facts if before is None else tuple(dict.fromkeys((*before.facts, *look_up.facts)))
                 found[name] = LookUp(look_up.tool, look_up.arguments, facts)
         return tuple(found.values())
+
+    @property
+    def retries(self) -> tuple[LookUp, ...]:
+        """Look-ups that failed and may be tried again; each once."""
+        return tuple(
+            {f"{each.tool} {each.arguments}": each for ground in self.grounds for each in ground.retries}.values()
+        )
 
     @property
     def questions(self) -> tuple[Question, ...]:

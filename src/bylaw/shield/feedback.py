@@ -23,6 +23,11 @@ def feedback(
     if look_ups:
         then = "" if runs else " Then make the call again if what you see allows it."
         lines.append("Look up: " + "; ".join(look_ups) + "." + then)
+    retries = {_call(each): None for ground in objecting for each in ground.retries}
+    if retries and not look_ups:
+        lines.append(
+            "This failed when you looked it up; try it again, and ask where it fails again: " + "; ".join(retries) + "."
+        )
     asked = {each.text: None for ground in objecting for each in ground.questions if each.whom == "user"}
     if asked:
         lines.append("Ask the user: " + " ".join(asked))

@@ -39,6 +39,8 @@ TRIES = 20
 Happening = Callable[[Conversation], object]
 Asking = Callable[[Conversation], Judgement]
 Arguments = Mapping[str, Any] | str
+AskedCall = tuple[str, Arguments] | tuple[str, Arguments, str]
+Beside = Sequence[tuple[str, Arguments]]
 
 
 class Attempt(Struct, frozen=True):
@@ -122,13 +124,36 @@ class Guarded:
 
     def decide(self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None) -> Decision:
         """Whether the agent may make a call now. A call that is not allowed counts as refused before it ran."""
-        return self._settle([self._asking(tool, arguments, id, time)])[0]
+        return self._settle([self._asking(tool, arguments, id, time=time)])[0]
 
     async def decide_async(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None
     ) -> Decision:
         """The same, for a coroutine: only the log is waited for."""
-        return (await self._settle_async([self._asking(tool, arguments, id, time)]))[0]
+        return (await self._settle_async([self._asking(tool, arguments, id, time=time)]))[0]
+
+    def decide_turn(self, text: str, calls: Sequence[AskedCall], *, time: float | None = None) -> list[Decision]:
+        """Whether the agent may make the calls of a turn, `(tool, arguments)` or `(tool, arguments, id)` each.
+
+        They are decided in their order, each for the turn as a whole: where a policy is about its shape, such as one
+        call at a time, the first may be refused for what comes beside it.
+        """
+        with self.turn(text):
+            return self._settle(*self._turn_of(calls, time))
+
+    async def decide_turn_async(
+        self, text: str, calls: Sequence[AskedCall], *, time: float | None = None
+    ) -> list[Decision]:
+        """The same, for a coroutine."""
+        with self.turn(text):
+            return await self._settle_async(*self._turn_of(calls, time))
+
+    def _turn_of(self, calls: Sequence[AskedCall], time: float | None) -> tuple[list[Asking], list[Beside]]:
+        asked = [self._asking(tool, arguments, *id, time=time) for tool, arguments, *id in calls]
+        later: list[Beside] = [
+            [(tool, arguments) for tool, arguments, *_ in calls[place:]] for place in range(1, len(calls) + 1)
+        ]
+        return asked, later
 
     def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Decision:
         """The same, after these messages, or for a call that the last of them asks for."""
@@ -165,7 +190,7 @@ class Guarded:
     def _time(self, given: float | None) -> float:
         return self.shield.clock() if given is None else given
 
-    def _asking(self, tool: str, arguments: Arguments, id: str, time: float | None) -> Asking:
+    def _asking(self, tool: str, arguments: Arguments, id: str = "", *, time: float | None) -> Asking:
         at = self._time(time)
         name = writable(tool) if isinstance(tool, str) else tool  # pyright: ignore[reportUnnecessaryIsInstance]
         return lambda conversation: conversation.call(name, arguments, id=writable(id), time=at)
@@ -176,22 +201,22 @@ class Guarded:
             if self._log is not None:
                 self._unwritten.append(happening)
 
-    def _settle(self, asked: Sequence[Asking]) -> list[Decision]:
+    def _settle(self, asked: Sequence[Asking], beside: Sequence[Beside] = ()) -> list[Decision]:
         with self._lock:
             for _ in range(TRIES):
-                attempt = self._attempt(asked)
+                attempt = self._attempt(asked, beside)
                 if self._log is None or self._is_written(attempt, self._append(attempt)):
                     return attempt.decisions
         raise self._overtaken()
 
-    async def _settle_async(self, asked: Sequence[Asking]) -> list[Decision]:
+    async def _settle_async(self, asked: Sequence[Asking], beside: Sequence[Beside] = ()) -> list[Decision]:
         if self._log is None:
-            return self._settle(asked)
+            return self._settle(asked, beside)
         self._queue = self._queue or asyncio.Lock()
         async with self._queue:
             for _ in range(TRIES):
                 with self._lock:
-                    attempt = self._attempt(asked)
+                    attempt = self._attempt(asked, beside)
                     future = self._log.journal.submit(attempt.drafts)
                 try:
                     answers = await asyncio.wrap_future(future)
@@ -274,17 +299,19 @@ class Guarded:
         if wrong is not None:
             raise wrong
 
-    def _attempt(self, asked: Sequence[Asking]) -> Attempt:
+    def _attempt(self, asked: Sequence[Asking], beside: Sequence[Beside]) -> Attempt:
         conversation = self._open()
         bodies: list[tuple[Kind, bytes, str]] = []
         decisions: list[Decision] = []
         if self._log is not None and self._length == 0:
             bodies.append(("opening", encode(opening_of(self._decider.pack, self._context, self._by)), ""))
         written = self._written
-        for asking in asked:
+        for place, asking in enumerate(asked):
             started = clocks.perf_counter()
             number = self._decided + len(decisions) + 1
-            decision, changes = self._decide(conversation, asking(conversation), number, started)
+            decision, changes = self._decide(
+                conversation, asking(conversation), number, started, beside[place] if beside else ()
+            )
             decisions.append(decision)
             if self._log is not None:
                 events = conversation.since(written)
@@ -305,16 +332,21 @@ class Guarded:
         return Attempt(conversation, decisions, drafts, written + len(rest))
 
     def _decide(
-        self, conversation: Conversation, judgement: Judgement, number: int, started: float
+        self, conversation: Conversation, judgement: Judgement, number: int, started: float, beside: Beside
     ) -> tuple[Decision, Sequence[Change]]:
         name = f"{self.id}/{number}" if self.id else str(number)
-        ruling = Ruling(self._decider.grounds(judgement, conversation.ledger, self.lacks))
+        weighed = conversation.weigh() if judgement.rules or judgement.open_rules else None
+        grounds = self._decider.grounds(judgement, conversation.ledger, self.lacks, weighed)
+        if beside:
+            tool = judgement.made.call.tool
+            grounds = [*(self._decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
+        ruling = Ruling(grounds)
         if self._log is None:
             self._decided += 1
         else:
             now, terms = self.shield.clock(), self._decider.terms
             ruling = self._approvals.rule(judgement, ruling.grounds, name, now, terms)
-        decision = self._decider.decide(judgement, ruling.grounds, name, ruling.approval)
+        decision = self._decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed)
         if not decision.allowed:
             conversation.refuse()
         return replace(decision, seconds=clocks.perf_counter() - started), ruling.changes

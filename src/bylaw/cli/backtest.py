@@ -1,0 +1,94 @@
+"""`bylaw backtest`: what a change of a policy would have done, before anyone switches it on."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from bylaw.cli.console import open_console
+from bylaw.cli.logs import logs_argument, open_logs
+from bylaw.cli.visible import clean, visible
+from bylaw.engine.pack import load_pack
+from bylaw.errors import BylawError
+from bylaw.shield.backtest import Backtest, Changed, backtest
+from bylaw.trace import Trajectory
+
+
+@click.command("backtest")
+@click.option("--old", metavar="PACK", required=True, help="The pack as it is.")
+@click.option("--new", metavar="PACK", required=True, help="The pack as it would be.")
+@click.option("--show", metavar="N", default=5, help="Calls to list of each kind of change.")
+@click.option("--json", "as_json", is_flag=True, help="Print every change as JSON.")
+@logs_argument
+def backtest_command(old: str, new: str, show: int, as_json: bool, logs: tuple[Path, ...]) -> int:
+    """Show what a change of a policy would have done to recorded calls.
+
+    Every decision and every verdict that would not be the same, by policy, with the conversations. The recorded calls
+    are taken as they are: what an agent would have done after another answer, nobody knows.
+    """
+    unread: list[BylawError] = []
+    with open_logs(logs) as opened:
+        found = backtest(load_pack(old), load_pack(new), _readable(opened.trajectories(), unread))
+    if as_json:
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found, enc_hook=str), indent=2) + b"\n")
+    else:
+        _print(found, open_console(), show)
+    for error in unread:
+        print(visible(f"bylaw: {error.code} {error}"), file=sys.stderr)
+    return 3 if unread else 0
+
+
+def _readable(each: Iterable[Trajectory | BylawError], unread: list[BylawError]) -> Iterator[Trajectory]:
+    for trajectory in each:
+        if isinstance(trajectory, Trajectory):
+            yield trajectory
+        else:
+            unread.append(trajectory)
+
+
+def _print(found: Backtest, console: Console, show: int) -> None:
+    console.print(Text(f"{found.old} -> {found.new}", style="bold"), soft_wrap=True)
+    console.print(
+        f"{found.conversations:,} conversations, {found.calls:,} calls: {found.changed_calls:,} would be decided"
+        f" otherwise, {found.now_stopped:,} of them no longer run, {found.now_allowed:,} now do.",
+        markup=False,
+    )
+    if not found.changed:
+        console.print("No policy says anything else of any call.")
+        return
+    ordered = sorted(found.changed, key=lambda each: (each.policy, _kind(each)))
+    for policy, changes in groupby(ordered, key=lambda each: each.policy):
+        console.print()
+        console.print(Text(clean(policy, 78) or "(calls that could not be judged)", style="bold"))
+        listed = list(changes)
+        conversations = len({each.conversation for each in listed})
+        console.print(f"  {len(listed):,} calls in {conversations:,} conversations", markup=False)
+        counts = Counter(map(_kind, listed))
+        for kind, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+            console.print(Text(f"  {count:>6,}  {kind}"))
+            same = [each for each in listed if _kind(each) == kind]
+            for each in same[:show]:
+                console.print(Text(f"          {clean(each.conversation, 44)} @{each.step} {clean(each.tool, 22)}"))
+            if count > show:
+                console.print(f"          and {count - show:,} more", markup=False)
+
+
+def _kind(changed: Changed) -> str:
+    """How the two versions differ, in a few words."""
+    old, new = changed.old, changed.new
+    words: list[str] = []
+    if old.decision != new.decision:
+        words.append(f"decision {_word(old.decision)} -> {_word(new.decision)}")
+    if old.verdict != new.verdict:
+        words.append(f"verdict {_word(old.verdict)} -> {_word(new.verdict)}")
+    return "; ".join(words)
+
+
+def _word(said: "str | None") -> str:
+    return said or "none"

@@ -1,0 +1,91 @@
+"""What a change of a pack would have done to recorded conversations: decisions and verdicts that are not the same."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from bylaw.engine.pack import Pack
+from bylaw.engine.verdict import Verdict
+from bylaw.shield.deciding import Decider
+from bylaw.shield.decision import Answer
+from bylaw.shield.replay import Replayed, replay
+from bylaw.trace.trajectory import Trajectory
+
+
+class Said(Struct, frozen=True):
+    """What one version says: its decision before the call, and its verdict afterwards. None: nothing binds the call."""
+
+    decision: Answer | None
+    verdict: Verdict | None
+    because: str = ""
+
+
+class Changed(Struct, frozen=True):
+    """One policy's word on one call, where the two versions differ."""
+
+    policy: str
+    conversation: str
+    step: int
+    tool: str
+    old: Said
+    new: Said
+
+
+class Backtest(Struct, frozen=True):
+    """Two versions of a pack over the same conversations."""
+
+    old: str
+    new: str
+    conversations: int
+    calls: int
+    """Calls that either version has a word on."""
+    changed_calls: int
+    """Calls of which the decision over all policies differs."""
+    now_stopped: int
+    """Calls that the old version would have let through and the new one would not."""
+    now_allowed: int
+    changed: tuple[Changed, ...]
+
+
+def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backtest:
+    """Hold the same conversations to both versions."""
+    before, after = Decider(old, old.postures), Decider(new, new.postures)
+    conversations = calls = differing = stopped = allowed = 0
+    changed: list[Changed] = []
+    for trajectory in trajectories:
+        conversations += 1
+        was = {each.step: each for each in replay(before, trajectory)}
+        is_now = {each.step: each for each in replay(after, trajectory)}
+        for step in sorted(was.keys() | is_now.keys()):
+            calls += 1
+            ours, theirs = was.get(step), is_now.get(step)
+            # A call that a version has no word on would have run.
+            runs = (ours is None or ours.allowed, theirs is None or theirs.allowed)
+            stopped += runs == (True, False)
+            allowed += runs == (False, True)
+            differing += _answer(ours) != _answer(theirs)
+            changed += _changes(trajectory.id, step, ours, theirs)
+    told = (f"{old.name} {old.version}", f"{new.name} {new.version}", conversations, calls)
+    return Backtest(*told, differing, stopped, allowed, tuple(changed))
+
+
+def _answer(replayed: Replayed | None) -> Answer:
+    return "allow" if replayed is None else replayed.answer
+
+
+def _changes(conversation: str, step: int, old: Replayed | None, new: Replayed | None) -> list[Changed]:
+    found: list[Changed] = []
+    either = old or new
+    assert either is not None
+    for policy in dict.fromkeys(ground.policy for each in (old, new) if each is not None for ground in each.grounds):
+        was, is_now = _said(old, policy), _said(new, policy)
+        if (was.decision, was.verdict) != (is_now.decision, is_now.verdict):
+            found.append(Changed(policy, conversation, step, either.tool, was, is_now))
+    return found
+
+
+def _said(replayed: Replayed | None, policy: str) -> Said:
+    if replayed is None:
+        return Said(None, None)
+    because = next((ground.because for ground in replayed.grounds if ground.policy == policy), "")
+    return Said(*replayed.says(policy), because)

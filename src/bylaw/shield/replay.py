@@ -1,0 +1,68 @@
+"""What a shield would have said of a recorded conversation, call by call, each on what came before it.
+
+The calls were made, whatever it would have said: nothing here guesses how a conversation would have gone on.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.engine.finished import is_judged
+from bylaw.engine.judgement import Judgement
+from bylaw.engine.session import Session
+from bylaw.engine.settlement import CallVerdict
+from bylaw.engine.verdict import Verdict
+from bylaw.shield.deciding import Decider, outcome
+from bylaw.shield.decision import Answer, Ground
+from bylaw.trace.event import Call
+from bylaw.trace.trajectory import Trajectory
+
+
+class Replayed(Struct, frozen=True):
+    """One recorded call, and what would have been said of it."""
+
+    step: int
+    tool: str
+    arguments: dict[str, Any]
+    answer: Answer
+    allowed: bool
+    grounds: tuple[Ground, ...]
+    judgement: Judgement
+    verdict: CallVerdict
+    """What an audit says of it in hindsight."""
+
+    def says(self, policy: str) -> tuple[Answer | None, Verdict | None]:
+        """What one policy decides, and its verdict; None where it does not bind the call."""
+        answer: Answer | None = next((ground.answer for ground in self.grounds if ground.policy == policy), None)
+        verdict: Verdict | None = next(
+            (each.determined for each in self.verdict.policies if each.policy.id == policy), None
+        )
+        if any(finding.rule.policy == policy for finding in self.verdict.rules):
+            verdict = "violation"
+        return answer, verdict
+
+
+def replay(decider: Decider, trajectory: Trajectory) -> list[Replayed]:
+    """Every call of the agent that has a verdict, in order."""
+    session = Session(decider.pack, context=trajectory.context)
+    asked = list(_asked(decider, session, trajectory))
+    settled = {verdict.made.step: verdict for verdict in session.settle()}
+    return [
+        Replayed(judged.made.step, call.tool, call.arguments, *outcome(grounds)[:2], grounds, judged, settled[step])
+        for step, call, judged, grounds in asked
+    ]
+
+
+def _asked(
+    decider: Decider, session: Session, trajectory: Trajectory
+) -> Iterator[tuple[int, Call, Judgement, tuple[Ground, ...]]]:
+    observed, events = 0, trajectory.events
+    for step, event in enumerate(events):
+        if isinstance(event, Call) and event.by == "agent" and is_judged(decider.pack, event):
+            session.observe_all(events[observed:step])
+            judgement = session.judge(event)
+            weighed = session.weigh(event) if judgement.rules or judgement.open_rules else None
+            yield step, event, judgement, tuple(decider.grounds(judgement, session.ledger, weighed=weighed))
+            observed = step
+    session.observe_all(events[observed:])

@@ -1,0 +1,92 @@
+"""`bylaw backtest`: what a change of a policy would have done is what an audit under each version says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bylaw import Pack, Trajectory, verdicts
+from bylaw.shield.backtest import backtest
+from tests.command import bylaw
+from tests.engine.clinic import conversations, pack
+from tests.engine.test_conversation import FILES
+
+STRICTER = FILES | {
+    "guards/g.py": 'def returned_first(call, facts):\n    return deny("no refunds any more")\n',
+    "pack.yaml": FILES["pack.yaml"] + "version: 2\n",
+}
+
+
+def write(folder: Path, name: str, files: dict[str, str]) -> None:
+    for file, text in files.items():
+        (folder / name / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name / file).write_text(text)
+
+
+def chat(id: str, *, looks: bool) -> dict[str, Any]:
+    def call(tool: str) -> dict[str, Any]:
+        function = {"name": tool, "arguments": '{"order_id": "7"}'}
+        return {"role": "assistant", "tool_calls": [{"id": tool, "function": function}]}
+
+    def result(tool: str, content: str) -> dict[str, Any]:
+        return {"role": "tool", "tool_call_id": tool, "content": content}
+
+    seen = [call("get_order"), result("get_order", '{"order_id": "7", "returned": true}')] if looks else []
+    return {
+        "id": id,
+        "messages": [{"role": "user", "content": "Refund 7."}, *seen, call("refund"), result("refund", "ok")],
+    }
+
+
+def test_every_change_is_listed_by_policy_with_its_conversation(tmp_path: Path) -> None:
+    write(tmp_path, "old", FILES)
+    write(tmp_path, "new", STRICTER)
+    (tmp_path / "logs").mkdir()
+    lines = [json.dumps(chat("careful", looks=True)), json.dumps(chat("hasty", looks=False))]
+    (tmp_path / "logs" / "chats.jsonl").write_text("\n".join(lines) + "\n")
+    ran = bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "logs")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout == (
+        "shop 0 -> shop 2\n"
+        "2 conversations, 2 calls: 2 would be decided otherwise, 1 of them no longer run,\n"
+        "0 now do.\n"
+        "\n"
+        "returned-first\n"
+        "  2 calls in 2 conversations\n"
+        "       1  decision allow -> deny; verdict compliant -> violation\n"
+        "          careful @3 refund\n"
+        "       1  decision look_up -> deny; verdict uninformed -> violation\n"
+        "          hasty @1 refund\n"
+    )
+    found = json.loads(bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "--json", "logs").stdout)
+    assert found["changed"][0]["new"] == {"decision": "deny", "verdict": "violation", "because": "no refunds any more"}
+    same = bylaw(tmp_path, "backtest", "--old", "old", "--new", "old", "logs").stdout
+    assert "No policy says anything else of any call." in same
+
+
+def test_a_changed_verdict_is_what_the_audits_of_both_versions_say() -> None:
+    files = {
+        str(path.relative_to(pack().root)): path.read_text()
+        for path in pack().root.rglob("*")
+        if path.suffix in (".yaml", ".md", ".py") and "simulator" not in path.parts and "cases" not in path.parts
+    }
+    place = next(name for name, text in files.items() if "40.00" in text and name.startswith("guards/"))
+    new = Pack.from_files(files | {place: files[place].replace("40.00", "45.00")})
+    some: list[Trajectory] = conversations()[:150]
+    found = backtest(pack(), new, some)
+    assert found.changed
+    for each in some:
+        told = [
+            {
+                (call.made.step, policy.policy.id): policy.determined
+                for call in verdicts(which, each).calls
+                for policy in call.policies
+            }
+            for which in (pack(), new)
+        ]
+        differs = {key for key in told[0] if told[0][key] != told[1][key]}
+        listed = {
+            (change.step, change.policy)
+            for change in found.changed
+            if change.conversation == each.id and change.old.verdict != change.new.verdict
+        }
+        assert differs == listed
