@@ -25,7 +25,8 @@ def _any(*forms: str) -> re.Pattern[str]:
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "—": "-", "–": "-"})
 _END = re.compile(r"(?<=[.!?;])[\"')*]*\s+|\n+")
-_BULLET = re.compile(r"^[\s>*#\-•\d.)(]+(?=\S)")
+_BULLET = re.compile(r"^(?:[\s>#\-•+(]|\(?\d{1,2}[.)](?=\s))+(?=\S)")
+_EMPHASIS = re.compile(r"[*`~]+|__+")
 
 _NO_CONDITION = _any(
     r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
@@ -55,8 +56,10 @@ _HOLD = _any(
     r"\bchanged? my mind\b|\bon second thought\b|\bi(?:'d| would) rather (?:not|wait)\b",
 )
 _NO = re.compile(
-    r"^(?:\W*(?:oh|well|sorry|hmm|actually|um|uh)\b)*\W*(?:no|nope|nah|non|nein)\b"
-    r"(?!\s*(?:problem|worries|changes?|other|further|additional|more|need|insurance|extra|bags?|doubt|one)\b)"
+    r"^(?:\W*(?:oh|well|sorry|hmm|actually|um|uh)\b)*\W*"
+    # Before a noun it says what is not wanted beside: "no insurance", "no changes".
+    r"(?:nope|nah|non|nein|no(?!\s+\w)|no(?=\s+(?:i|we|you|it|it's|that|that's|this|thanks?|please|don't|do|not|there|"
+    r"wait|actually|sorry|but|let|let's|can|just|way|the|my)\b))\b"
 )
 _NOT = r"\b(?:don'?t|do not|not|never|stop|won'?t|can'?t|cannot|wouldn'?t|isn'?t|aren'?t|shouldn'?t)\b[^,.;-]{0,24}?"
 _UNDONE = re.compile(
@@ -144,7 +147,7 @@ def answer(text: str) -> Answer:
 @lru_cache(maxsize=2048)
 def sentences(text: str) -> tuple[str, ...]:
     """The sentences and lines of a text, in lower case, with plain quotes and without bullets."""
-    pieces = _END.split(text.translate(_QUOTES).lower())
+    pieces = _END.split(_EMPHASIS.sub("", text.translate(_QUOTES).lower()))
     if len(pieces) > _SENTENCES:
         pieces = pieces[: _SENTENCES // 2] + pieces[-_SENTENCES // 2 :]
     return tuple(part for piece in pieces if (part := _BULLET.sub("", piece[:_SENTENCE]).strip()))

@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from bylaw.engine.consent.detail import Detail, details
 from bylaw.engine.consent.hearing import Hearing
-from bylaw.engine.consent.lack import Lack
-from bylaw.engine.consent.proposal import Proposal, deeds, objects, proposal
+from bylaw.engine.consent.lack import Grade, Lack
+from bylaw.engine.consent.proposal import Proposal, asks_leave, deeds, objects, proposal
 from bylaw.engine.consent.records import Records
-from bylaw.engine.consent.talk import Exchange, Talk
+from bylaw.engine.consent.talk import Exchange, Talk, Utterance
 from bylaw.engine.consent.told import chooses, lacks
 from bylaw.facts.assent import Answer, answer
 from bylaw.facts.ledger import CallRecord, Ledger
@@ -92,15 +92,28 @@ class Consents:
         if said.stance in ("held", "if", "no") or (said.stance == "spares" and asks_for_it):
             return Consent(False, "held", exchange.proposed_at, exchange.answered_at)
         refusals = self._refusals(call, exchange.answered_at)
-        hearing = Hearing(exchanges[:place], exchange, self._records, call.start, refusals)
-        names_deed = deed.search(put.text) or self._is_understood(call, matters, exchanges, place) or put.is_foreign
-        if not names_deed or not _agrees(said, put, hearing, matters, asks_for_it):
+        means = {str(detail.value) for detail in matters if detail.kind == "means"}
+        hearing = Hearing(exchanges[:place], exchange, self._records, call.start, refusals, means)
+        things = _things(call, matters)
+        names_deed = (
+            deed.search(put.text)
+            or any(thing in put.text for thing in things)
+            or self._is_understood(call, matters, exchanges, place)
+            or put.is_foreign
+        )
+        leave = asks_leave(put, deed, things)
+        if not names_deed or not _agrees(said, put, hearing, matters, asks_for_it, leave):
             return Consent(False, "requested" if asks_for_it else "none", exchange.proposed_at, exchange.answered_at)
         found = tuple(lacks(hearing, matters))
+        if not _names_object(call, matters, hearing.proposal):
+            before = exchanges[place - 1] if place else None
+            is_topic = before is not None and _names_object(call, matters, (*before.proposal, *before.answer))
+            grade: Grade = "unclear" if is_topic else "missing"
+            found = (*found, Lack(call.call.tool, grade, "what is done was not named with it"))
         is_unsure = said.stance in ("mixed", "asks") or bool(found)
         if self._is_spent(call, matters, exchange.answered_at):
             reason: Reason = "spent"
-        elif any(lack.grade == "missing" for lack in found) or not _names_object(call, matters, hearing):
+        elif any(lack.grade == "missing" for lack in found):
             reason = "differs"
         else:
             reason = "unclear" if is_unsure else "agreed"
@@ -155,9 +168,11 @@ class Consents:
                 yield other
 
 
-def _agrees(said: Answer, put: Proposal, hearing: Hearing, matters: list[Detail], asks_for_it: bool) -> bool:
+def _agrees(
+    said: Answer, put: Proposal, hearing: Hearing, matters: list[Detail], asks_for_it: bool, leave: bool
+) -> bool:
     """Whether the answer agrees to what was put, chooses among it, or asks for it."""
-    if not put.asks_leave:
+    if not leave:
         # "Which one would you like to cancel?" names things, not what will be done to them.
         if not put.offers or all(detail.is_target for detail in matters):
             return False
@@ -167,20 +182,26 @@ def _agrees(said: Answer, put: Proposal, hearing: Hearing, matters: list[Detail]
         return True
     if said.objects:
         return False
-    return asks_for_it or any(_PLACE.search(each.folded) for each in hearing.answer) or chooses(hearing, matters)
+    return (asks_for_it and leave) or any(_PLACE.search(each.folded) for each in hearing.answer) or chooses(hearing, matters)
 
 
-def _names_object(call: CallRecord, matters: list[Detail], hearing: Hearing) -> bool:
+def _things(call: CallRecord, matters: list[Detail]) -> list[str]:
+    """Stems of what only such a tool deals with: a certificate, of `send_certificate`."""
+    targets = {stem for detail in matters if detail.is_target for stem in objects(detail.name)}
+    return [stem for stem in objects(call.call.tool) if stem not in targets]
+
+
+def _names_object(call: CallRecord, matters: list[Detail], said: Sequence[Utterance]) -> bool:
     """Whether what the call acts on was named: by a word of the tool's name, by an argument's name or its value."""
     others = [detail for detail in matters if not detail.is_target and detail.kind not in ("means", "amount")]
     if not others and not any(detail.kind == "amount" for detail in matters):
         return True
     stems = {*objects(call.call.tool), *(stem for detail in others for stem in objects(detail.name))}
     stems -= {stem for detail in matters if detail.is_target for stem in objects(detail.name)}
-    if any(stem in each.folded for stem in stems for each in hearing.proposal):
+    if any(stem in each.folded for stem in stems for each in said):
         return True
     values = [detail.value for detail in matters if detail.is_target or (detail in others and not detail.is_off)]
-    return any(each.says(value) for value in values for each in hearing.proposal)
+    return any(each.says(value) for value in values for each in said)
 
 
 def _is_about_it(found: Consent, matters: list[Detail]) -> bool:

@@ -1,6 +1,6 @@
 """What had been said and shown when the user answered, asked for one exchange and one call."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 from bylaw.engine.consent.detail import Detail
@@ -18,7 +18,13 @@ class Hearing:
     """One exchange, all that was said before it, and the records shown before the call's turn."""
 
     def __init__(
-        self, earlier: Sequence[Exchange], exchange: Exchange, records: Records, before: int, refusals: Iterable[str]
+        self,
+        earlier: Sequence[Exchange],
+        exchange: Exchange,
+        records: Records,
+        before: int,
+        refusals: Iterable[str],
+        means: Collection[str] = (),
     ) -> None:
         self.earlier = [each for other in earlier for each in (*other.proposal, *other.answer)]
         self.proposal = exchange.proposal
@@ -27,6 +33,7 @@ class Hearing:
         self.before = before
         self.refused = [Utterance(-1, "system", text) for text in refusals]
         """What the system demanded when it refused the same call since the user's answer."""
+        self._means = means
         self._called: dict[str, Called] = {}
 
     @cached_property
@@ -73,5 +80,5 @@ class Hearing:
         found = self._called.get(value)
         if found is None:
             entries = self.records.entries(value, self.before)[:_ENTRIES]
-            found = self._called[value] = called(value, entries)
+            found = self._called[value] = called(value, entries, self._means)
         return found

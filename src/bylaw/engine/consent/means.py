@@ -1,16 +1,20 @@
 """What a means of payment may be called: by its id, its last digits, its balance, its brand or its kind."""
 
 import re
+from collections.abc import Collection
 
 from msgspec import Struct
 
 from bylaw.engine.consent.records import Entry, scalars
-from bylaw.facts.provenance import fold
+from bylaw.facts.provenance import fold, occurs
 
 _DIGITS = re.compile(r"\d{3,}")
 _TAIL = re.compile(r"[\d_-]+$")
 _SIGNS = "$€£"
 _LONGEST = 30
+_LEAST = r"(?:smallest|smaller|lowest|lower|least|minimum)"
+_MOST = r"(?:largest|larger|biggest|bigger|highest|higher|greatest|most|maximum)"
+_FEW_WORDS = r"\W+(?:\w+\W+){0,4}?"
 
 
 class Called(Struct, frozen=True):
@@ -24,18 +28,38 @@ class Called(Struct, frozen=True):
     """What means it as the only one of its kind, or all of its kind: `credit card`, `visa`, `gift cards`."""
     shared: set[str]
     """What means it or another of its kind."""
+    ranked: re.Pattern[str] | None
+    """Says it by how much is on it, of several of its kind: `the smaller gift card`."""
+
+    def is_own_in(self, text: str) -> bool:
+        """Whether a folded text names it and no other."""
+        return any(occurs(form, text) >= 0 for form in self.own) or (
+            self.ranked is not None and self.ranked.search(text) is not None
+        )
 
 
-def called(value: str, entries: list[Entry]) -> Called:
-    """What the means of payment with this id may be called, by the records that bear the id."""
+def called(value: str, entries: list[Entry], beside: Collection[str] = ()) -> Called:
+    """What the means of payment with this id may be called, by the records that bear the id.
+
+    `beside` are the others that are used with it: where a call uses all gift cards, `the gift cards` are all told.
+    """
     own, others = _marks(value), set[str]()
-    kind, shared = {_kind(value)}, set[str]()
+    kind, shared = {_kind(value), _initials(_kind(value))}, set[str]()
+    alike: list[float] = []
+    balance: float | None = None
     for entry in entries:
         for _, part in scalars(entry.fields):
             if fold(str(part)) != fold(value):
                 (own if _is_number(part) else kind).update(_forms(part))
+            if isinstance(part, int | float):
+                balance = float(part)
         for other in entry.others:
             if other is entry.fields:
+                continue
+            ids = {part for _, part in scalars(other) if isinstance(part, str) and _kind(part) == _kind(value)}
+            if ids:
+                alike.extend(float(part) for _, part in scalars(other) if isinstance(part, int | float))
+            if ids & {*beside}:
                 continue
             for _, part in scalars(other):
                 if _is_number(part):
@@ -45,14 +69,29 @@ def called(value: str, entries: list[Entry]) -> Called:
                     shared.add(_kind(part))
                 else:
                     shared.update(_forms(part))
+    shared |= {_initials(form) for form in shared}
     shared &= kind
     plural = {f"{form}s" for form in kind if form}
-    return Called(own, others - own, (kind - shared - {""}) | plural, shared - {""})
+    ranked = _ranked(_kind(value), balance, alike)
+    return Called(own, others - own, (kind - shared - {""}) | plural, shared - {""}, ranked)
+
+
+def _ranked(kind: str, balance: float | None, alike: list[float]) -> re.Pattern[str] | None:
+    if balance is None or not alike or min(alike) <= balance <= max(alike):
+        return None
+    rank = _LEAST if balance < min(alike) else _MOST
+    return re.compile(rf"\b{rank}{_FEW_WORDS}{re.escape(kind)}|\b{re.escape(kind)}s?{_FEW_WORDS}{rank}\b")
 
 
 def _marks(value: str) -> set[str]:
     digits = _DIGITS.search(value)
     return {fold(value), digits[0]} if digits else {fold(value)}
+
+
+def _initials(kind: str) -> str:
+    """`gc` of `gift card`; of a single word, nothing."""
+    words = kind.split()
+    return "".join(word[0] for word in words) if len(words) > 1 else ""
 
 
 def _kind(value: str) -> str:

@@ -10,14 +10,18 @@ from bylaw.facts.provenance import is_identifier
 from bylaw.policy.verb import words_of
 
 _DATED = re.compile(r"\d{4}-\d\d-\d\d$")
-_TOKEN = re.compile(r"\d+|[^\W\d_]+")
+_TOKEN = re.compile(r"[$€£]\s?\d[\d,.]*|\d+(?:[.,:/-]\d+)+|\d+|[^\W\d_]+")
+"""Words and numbers; sums, times and dates stay whole, as they count nothing."""
 _GAPS = re.compile(r"[\s_-]+")
 _HOW_MANY = frozenset(("quantity", "qty", "count", "number", "num", "total", "units", "size"))
 _BEFORE, _AFTER = 4, 8
 """Words before and after the name of a thing among which its number may stand."""
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _DIGITS = {word: str(number) for number, word in enumerate(_WORDS)}
-_BEFORE_ONLY = {"no": "0", "without": "0", "a": "1", "an": "1", "another": "1", "both": "2"}
+_BEFORE_ONLY = {
+    **{"no": "0", "without": "0", "a": "1", "an": "1", "another": "1", "both": "2", "first": "1", "second": "2"},
+    **{"third": "3", "fourth": "4", "fifth": "5", "1st": "1", "2nd": "2", "3rd": "3"},
+}
 """Say how many only where the thing follows."""
 
 

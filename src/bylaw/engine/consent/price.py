@@ -94,7 +94,7 @@ def _price_lack(hearing: Hearing) -> Lack | None:
 def _means_lack(hearing: Hearing, detail: Detail, used: set[str], is_original: bool) -> Lack | None:
     called = hearing.called(detail)
     for each in [*hearing.now, *reversed(hearing.earlier)]:
-        if _names(each.folded, called.own):
+        if called.is_own_in(each.folded):
             spoken = " ".join(other.folded for other in hearing.answer)
             beside = _names(spoken, called.others - used)
             return Lack(detail.name, "unclear", "another one was named beside it") if beside else None

@@ -1,6 +1,7 @@
 """What a message of the agent puts to the user: a deed to agree to, options to choose from, or neither."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -20,20 +21,30 @@ _GO_AHEAD = re.compile(
             r"\b(?:would|do) you (?:still )?(?:like|want|wish)\b(?! to know)(?!.{0,20}\b(?:which|what)\b)",
             r"\b(?:want|like|wish) me to\b",
             r"\bconfirm(?:ation|ing|ed)?\b(?! (?:which|your|what|the reason|once))",
+            r"\bconfirm your (?:choice|selection|agreement|approval|decision|acceptance|intent\w*|wish)\b",
             r"\bapprov\w*|\bauthori[sz]e\b|\bdo you agree\b|\bagree to\b|\bagreeable\b",
             r"\byour (?:permission|consent|go-ahead|approval)\b",
-            r"\b(?:say|reply|respond|answer)(?:ing)?(?: with)?(?: a)?(?: clear| simple)? \W?yes\b",
-            r"\(yes\b|\byes/no\b|\byes\?|\"yes\"",
+            r"\b(?:say|reply|respond|answer|type|write|send)(?:ing)?(?: back)?(?: with)?(?: me)?(?: an?)?"
+            r"(?: clear| simple| explicit)? \W{0,3}(?:yes|ok|okay|confirm|proceed)\b",
+            r"\(yes\b|\byes ?/ ?no\b|\byes or no\b|\byes\?|[\"']yes\b",
+            r"\b(?:green light|the go-ahead|your (?:ok|okay)|say the word|any objections?)\b",
+            r"\b(?:is|are|would) (?:it|that|this|you) (?:be )?(?:ok|okay|alright|all right|fine|ready)\b.*\?",
             r"\b(?:is|are|does|do) (?:that|this|it|these|those|everything|all)\b.*"
             r"\b(?:right|correct|ok|okay|good|work|fine|sound|acceptable|accurate|suit)\b",
             r"\bsounds? good\b|\b(?:okay|ok|happy) with\b",
             r"\b(?:proceed|go ahead)\b[^.?!]*\?",
-            r"\blet me know if you(?:'d| would)? (?:like|want|wish|are|agree)\b",
+            r"\blet me know (?:if|whether) (?:you(?:'d| would)? (?:like|want|wish|are|agree)|(?:this|that|it|everything)\b)",
             r"\bbefore (?:i|we) (?:proceed|make|go)\b",
             r"\bif (?:so|yes|you agree|everything|this|that|all)\b",
         )
     )
 )
+_ANYTHING = re.compile(
+    r"\b(?:proceed|go ahead|confirm\w*|continue|move forward|do (?:it|this|that|so|both|all)|correct|right|accurate|agree\w*|"
+    r"ok|okay|good|works?|fine|acceptable|yes|approv\w*|authori[sz]e|finali[sz]e|changes?|ready|accept|happy|permission|"
+    r"consent|green light|go-ahead|objections?|complete|process|these|those|everything|all of)\b"
+)
+"""Asks for a go-ahead to all that was told, not to one thing beside it."""
 _CHOICE = re.compile(
     r"\b(?:which (?:one|option|of|flight|would|do|payment|method|card|reservation)|what would you (?:like|prefer)|"
     r"would you (?:like|prefer)|do you (?:want|prefer)|choose|select|pick|prefer(?:red|ence)?|option|let me know|"
@@ -63,7 +74,10 @@ _FAMILIES: tuple[tuple[str, ...], ...] = (
         *("updat", "chang", "modif", "edit", "switch", "mov", "upgrad", "downgrad", "adjust", "add", "remov", "replac"),
         *("increas", "reduc", "reschedul", "swap", "correct", "convert", "rebook", "exchang", "revert"),
     ),
-    ("send", "issu", "provid", "offer", "giv", "grant", "compensat", "credit", "appl", "award", "transfer", "deliver"),
+    (
+        *("send", "issu", "provid", "offer", "giv", "grant", "compensat", "credit", "appl", "award", "transfer"),
+        *("deliver", "receiv"),
+    ),
     ("refund", "reimburs", "return", "money back"),
     ("pay", "charg", "bill", "settl", "debit", "collect"),
     ("return", "send back"),
@@ -80,6 +94,19 @@ _FAMILIES: tuple[tuple[str, ...], ...] = (
     ("unblock", "unlock", "unfreez", "resum", "reactivat", "activat", "enabl"),
 )
 """Stems of words for one deed."""
+_THINGS: tuple[tuple[str, ...], ...] = (
+    ("bag", "luggage", "suitcase"),
+    ("passenger", "traveler", "traveller", "companion"),
+    ("flight", "itinerar", "segment"),
+    ("cabin", "upgrad", "downgrad", "class"),
+    ("certificat", "voucher"),
+    ("insurance", "coverage"),
+    ("reservation", "booking"),
+    ("appointment", "visit", "booking"),
+    ("item", "product", "article"),
+    ("address", "shipping", "deliver"),
+)
+"""Stems of words for one kind of thing."""
 _SHORT = 4
 """Longer stems stand for every word that begins with them; `add` does not stand for `additional`."""
 
@@ -88,8 +115,8 @@ class Proposal(Struct, frozen=True):
     """What a message asks of the user."""
 
     text: str
-    asks_leave: bool
-    """Whether it asks for a go-ahead."""
+    leave: tuple[str, ...]
+    """The sentences that ask for a go-ahead."""
     offers: bool
     """Whether it offers a choice, or asks what the user would like."""
     is_foreign: bool
@@ -102,11 +129,20 @@ def proposal(text: str) -> Proposal:
     parts = sentences(text)
     whole = " ".join(parts)
     is_foreign = _is_foreign(whole)
-    asks_leave = any(_GO_AHEAD.search(part) and not _is_refusal(part) and not _WHICH.search(part) for part in parts)
+    leave = [part for part in parts if _GO_AHEAD.search(part) and not _is_refusal(part) and not _WHICH.search(part)]
     offers = any(
         _CHOICE.search(part) and (part.endswith("?") or "please" in part or "let me" in part) for part in parts
     )
-    return Proposal(whole, asks_leave or (is_foreign and "?" in text), offers, is_foreign)
+    if is_foreign and not leave and "?" in text:
+        leave.append(whole)
+    return Proposal(whole, tuple(leave), offers, is_foreign)
+
+
+def asks_leave(put: Proposal, deed: re.Pattern[str], things: Sequence[str]) -> bool:
+    """Whether a go-ahead is asked for what a tool does: "Would you like to add insurance?" asks for another thing."""
+    return put.is_foreign * bool(put.leave) or any(
+        _ANYTHING.search(part) or deed.search(part) or any(thing in part for thing in things) for part in put.leave
+    )
 
 
 def _is_refusal(part: str) -> bool:
@@ -139,5 +175,8 @@ def deeds(tool: str) -> re.Pattern[str]:
 @lru_cache(maxsize=512)
 def objects(name: str) -> tuple[str, ...]:
     """Stems of what a tool or an argument is named after, verbs left out: `baggag` of `update_reservation_baggages`."""
-    words = [word for word in words_of(name) if VERBS.get(word) is None]
-    return tuple(word[: max(3, min(len(word) - 2, 7))] for word in words if len(word) > 2)
+    words = [word for word in words_of(name) if VERBS.get(word) is None and len(word) > 2]
+    stems = {word[: max(3, min(len(word) - 2, 7))]: None for word in words}
+    for word in words:
+        stems.update((stem, None) for family in _THINGS if any(map(word.startswith, family)) for stem in family)
+    return tuple(stems)

@@ -29,10 +29,12 @@ def lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
 
 
 def chooses(hearing: Hearing, matters: Sequence[Detail]) -> bool:
-    """Whether the answer names something of the call that the proposal had named."""
+    """Whether the answer names something of the call that the proposal had named, or the means to pay for it."""
+    told = [detail for detail in matters if detail.kind in ("id", "date", "amount") and not detail.is_target]
+    is_told = any(each.says(detail.value) for detail in told for each in hearing.proposal)
     for detail in matters:
         if detail.kind == "means":
-            if any(occurs(form, each.folded) >= 0 for form in hearing.called(detail).own for each in hearing.answer):
+            if is_told and any(hearing.called(detail).is_own_in(each.folded) for each in hearing.answer):
                 return True
         elif detail.kind not in ("count", "flag"):
             said = any(each.says(detail.value) for each in hearing.answer)
