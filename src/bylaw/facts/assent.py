@@ -70,6 +70,11 @@ _SPARED = re.compile(
     _NOT + r"\b(?:cancel|book|chang|process|submit|send|charg|updat|make|refund|remov|add|mov|switch|upgrad|downgrad)"
     r"\w*\b"
 )
+_ASIDE = re.compile(
+    r"\b(?:don'?t|do not|no to|not|skip|leave out|never ?mind|forget(?: about)?|except(?: for)?)\b"
+    r"(?:[^,.;:!?-]|-(?=\w))*"
+)
+"""Says of one thing that it is not to be done, whatever else is."""
 _WITHOUT = re.compile(r"\b(?:want|wanted|like|liked)\b.*\b(?:without|otherwise)\b")
 """Says what would not have been wanted, and so that this is."""
 _YES = _any(
@@ -124,6 +129,8 @@ class Answer(Struct, frozen=True):
     stance: Stance
     objects: bool
     """Whether it wants something else, or more, than what was put to it."""
+    aside: tuple[str, ...] = ()
+    """What it says is not to be done."""
 
 
 @lru_cache(maxsize=2048)
@@ -141,7 +148,8 @@ def answer(text: str) -> Answer:
                 stance = found if stance == "other" else stance
             case "other":
                 pass
-    return Answer(stance, any(_OBJECTS.search(part) for part in parts))
+    aside = tuple(found[0] for part in parts for found in _ASIDE.finditer(part))
+    return Answer(stance, any(_OBJECTS.search(part) for part in parts), aside)
 
 
 @lru_cache(maxsize=2048)

@@ -1,4 +1,4 @@
-"""A shop's tools, and events written shortly."""
+"""Tools of a shop and of an airline, and events written shortly."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,6 +12,7 @@ from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Message, Result
 
 _DELIVERY = {"type": "string", "enum": ["standard", "express"]}
+_CABIN = {"type": "string", "enum": ["basic_economy", "economy", "business"]}
 TOOLS = {
     name: Tool(name, effect, parameters=parameters)
     for name, effect, parameters in (
@@ -23,6 +24,10 @@ TOOLS = {
         ("change_bulbs", "write", {"bulb_count": {"type": "integer"}}),
         ("change_items", "write", {"delivery": _DELIVERY}),
         ("send_voucher", "write", {"amount": {"type": "number"}}),
+        ("get_reservation", "read", {"reservation_id": {"type": "string"}}),
+        ("cancel_reservation", "write", {"reservation_id": {"type": "string"}}),
+        ("update_reservation_baggages", "write", {"total_baggages": {"type": "integer"}}),
+        ("update_reservation_flights", "write", {"cabin": _CABIN}),
     )
 }
 SCHEMA = SchemaReader(None, TOOLS, None).read()

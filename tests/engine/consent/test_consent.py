@@ -13,7 +13,11 @@ from bylaw.facts.ledger import Ledger
 from bylaw.trace.event import Call, Event
 from tests.engine.consent.shop import SCHEMA, ask, events_of
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "cases.yaml").read_text(encoding="utf-8"))
+CASES: list[dict[str, Any]] = [
+    case
+    for name in ("cases.yaml", "families.yaml")
+    for case in yaml.safe_load((Path(__file__).parent / name).read_text(encoding="utf-8"))
+]
 WORDS = {True: "yes", False: "no", None: "open"}
 
 

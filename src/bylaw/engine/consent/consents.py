@@ -20,7 +20,7 @@ from bylaw.engine.consent.talk import Exchange, Talk, Utterance
 from bylaw.engine.consent.told import chooses, lacks
 from bylaw.facts.assent import Answer, answer
 from bylaw.facts.ledger import CallRecord, Ledger
-from bylaw.facts.provenance import text_of
+from bylaw.facts.provenance import fold, occurs, text_of
 from bylaw.trace.event import Event
 
 Basis = Literal["told", "requested"]
@@ -110,7 +110,7 @@ class Consents:
             is_topic = before is not None and _names_object(call, matters, (*before.proposal, *before.answer))
             grade: Grade = "unclear" if is_topic else "missing"
             found = (*found, Lack(call.call.tool, grade, "what is done was not named with it"))
-        is_unsure = said.stance in ("mixed", "asks") or bool(found)
+        is_unsure = said.stance in ("mixed", "asks") or bool(found) or _is_aside(said, deed, things, matters)
         if self._is_spent(call, matters, exchange.answered_at):
             reason: Reason = "spent"
         elif any(lack.grade == "missing" for lack in found):
@@ -183,6 +183,16 @@ def _agrees(
     if said.objects:
         return False
     return (asks_for_it and leave) or any(_PLACE.search(each.folded) for each in hearing.answer) or chooses(hearing, matters)
+
+
+def _is_aside(said: Answer, deed: re.Pattern[str], things: Sequence[str], matters: list[Detail]) -> bool:
+    """Whether the answer sets such a thing aside: "no to the upgrade", "skip the bags", "don't cancel R-2"."""
+    ids = [fold(str(detail.value)) for detail in matters if detail.is_target]
+    return any(
+        occurs(id, part) >= 0 or (deed.search(part) and not ids) or any(thing in part for thing in things)
+        for part in said.aside
+        for id in (ids or [""])
+    )
 
 
 def _things(call: CallRecord, matters: list[Detail]) -> list[str]:

@@ -1,5 +1,6 @@
 """What had been said and shown when the user answered, asked for one exchange and one call."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
@@ -10,6 +11,7 @@ from bylaw.engine.consent.talk import Exchange, Utterance
 from bylaw.facts.provenance import fold
 from bylaw.policy.verb import words_of
 
+_CHANGES = re.compile(r"\b(?:but|actually|instead|rather|make it|change it to|switch (?:it )?to|on second thought)\b")
 _ENTRIES = 3
 """Records of a means of payment that are looked at, the newest first."""
 
@@ -40,6 +42,11 @@ class Hearing:
     def now(self) -> list[Utterance]:
         """The proposal and the answer to it, the answer first."""
         return [*self.answer, *self.proposal]
+
+    @cached_property
+    def is_changed(self) -> bool:
+        """Whether the answer asks for something else than was told: "actually", "instead", "make it"."""
+        return any(_CHANGES.search(each.folded) for each in self.answer)
 
     @cached_property
     def whole(self) -> list[Utterance]:

@@ -14,6 +14,7 @@ _SIGNS = "$€£"
 _LONGEST = 30
 _LEAST = r"(?:smallest|smaller|lowest|lower|least|minimum)"
 _MOST = r"(?:largest|larger|biggest|bigger|highest|higher|greatest|most|maximum)"
+_BY_DIGITS = r"[\s#(:]*(?:(?:ending|ends|number|no)\.?)?(?: in| with| by)?[\s*x•.]*\d{3,}"
 _FEW_WORDS = r"\W+(?:\w+\W+){0,4}?"
 
 
@@ -30,6 +31,13 @@ class Called(Struct, frozen=True):
     """What means it or another of its kind."""
     ranked: re.Pattern[str] | None
     """Says it by how much is on it, of several of its kind: `the smaller gift card`."""
+
+    outranked: re.Pattern[str] | None
+    """Says another of its kind by how much is on that."""
+    another: re.Pattern[str]
+    """Names one of its kind by digits; where these are not its own, another."""
+    is_recorded: bool
+    """Whether its last digits and the like are known."""
 
     def is_own_in(self, text: str) -> bool:
         """Whether a folded text names it and no other."""
@@ -72,14 +80,26 @@ def called(value: str, entries: list[Entry], beside: Collection[str] = ()) -> Ca
     shared |= {_initials(form) for form in shared}
     shared &= kind
     plural = {f"{form}s" for form in kind if form}
-    ranked = _ranked(_kind(value), balance, alike)
-    return Called(own, others - own, (kind - shared - {""}) | plural, shared - {""}, ranked)
+    ranks = _ranks(balance, alike)
+    return Called(
+        own,
+        others - own,
+        (kind - shared - {""}) | plural,
+        shared - {""},
+        *(_ranked(_kind(value), rank) if rank else None for rank in ranks),
+        re.compile(rf"\b(?:{'|'.join(re.escape(form) for form in sorted(kind) if form)})s?{_BY_DIGITS}"),
+        bool(entries),
+    )
 
 
-def _ranked(kind: str, balance: float | None, alike: list[float]) -> re.Pattern[str] | None:
+def _ranks(balance: float | None, alike: list[float]) -> tuple[str, str]:
+    """Words for its rank among those of its kind, and for that of another."""
     if balance is None or not alike or min(alike) <= balance <= max(alike):
-        return None
-    rank = _LEAST if balance < min(alike) else _MOST
+        return "", ""
+    return (_LEAST, _MOST) if balance < min(alike) else (_MOST, _LEAST)
+
+
+def _ranked(kind: str, rank: str) -> re.Pattern[str]:
     return re.compile(rf"\b{rank}{_FEW_WORDS}{re.escape(kind)}|\b{re.escape(kind)}s?{_FEW_WORDS}{rank}\b")
 
 

@@ -10,6 +10,8 @@ from bylaw.facts.provenance import is_identifier
 from bylaw.policy.verb import words_of
 
 _DATED = re.compile(r"\d{4}-\d\d-\d\d$")
+_TIME = re.compile(r"(\d\d):(\d\d)(?::\d\d)?(?:\+\d)?")
+_CODE = re.compile(r"[A-Z]{3,5}")
 _TOKEN = re.compile(r"[$€£]\s?\d[\d,.]*|\d+(?:[.,:/-]\d+)+|\d+|[^\W\d_]+")
 """Words and numbers; sums, times and dates stay whole, as they count nothing."""
 _GAPS = re.compile(r"[\s_-]+")
@@ -90,6 +92,14 @@ def _word(word: str) -> re.Pattern[str]:
     return re.compile(rf"\b{re.escape(word)}(?:s|es)?\b")
 
 
-def is_mark(name: str, value: str | float) -> bool:
-    """Whether a field's value tells a thing from others of its kind: an id, a day, a name."""
-    return isinstance(value, str) and (is_identifier(value) or _DATED.match(value) is not None or "name" in name)
+def mark_forms(name: str, value: str | float) -> list[str]:
+    """What a field's value may be told by, where it tells a thing from others of its kind: an id, a day, a name, a
+    code, a time of day."""
+    if not isinstance(value, str):
+        return []
+    if found := _TIME.fullmatch(value):
+        hour, minute = int(found[1]), found[2]
+        return [f"{hour:02}:{minute}"]
+    if is_identifier(value) or _DATED.match(value) is not None or _CODE.fullmatch(value) or "name" in name:
+        return [value]
+    return []

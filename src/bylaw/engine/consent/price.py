@@ -105,11 +105,16 @@ def _means_lack(hearing: Hearing, detail: Detail, used: set[str], is_original: b
         return Lack(detail.name, "missing", "another one was told")
     if is_original and any(_ORIGINAL.search(each.folded) for each in hearing.earlier):
         return None
+    if called.outranked is not None and called.outranked.search(now):
+        return Lack(detail.name, "missing", "another one was told")
     texts = [now, *(each.folded for each in hearing.earlier)]
-    if any(_names(text, called.kind) for text in texts):
+    bare = [called.another.sub(" ", text) for text in texts]
+    if any(_names(text, called.kind) for text in bare):
         return None
-    if any(_names(text, called.shared) for text in texts):
+    if any(_names(text, called.shared) for text in bare):
         return Lack(detail.name, "unclear", "one of several like it was told")
+    if bare[0] != texts[0]:
+        return Lack(detail.name, "missing" if called.is_recorded else "unclear", "another one was told")
     if is_original and _REFUND.search(now):
         return Lack(detail.name, "unclear", "it is the one used before, which was not told")
     return Lack(detail.name, "missing", "never told")

@@ -140,8 +140,13 @@ def proposal(text: str) -> Proposal:
 
 def asks_leave(put: Proposal, deed: re.Pattern[str], things: Sequence[str]) -> bool:
     """Whether a go-ahead is asked for what a tool does: "Would you like to add insurance?" asks for another thing."""
-    return put.is_foreign * bool(put.leave) or any(
-        _ANYTHING.search(part) or deed.search(part) or any(thing in part for thing in things) for part in put.leave
+    return any(
+        put.is_foreign
+        or _ANYTHING.search(part)
+        or deed.search(part)
+        or any(thing in part for thing in things)
+        or not _any_deed().search(part)
+        for part in put.leave
     )
 
 
@@ -166,6 +171,16 @@ def deeds(tool: str) -> re.Pattern[str]:
         for family in _FAMILIES:
             if any(stem.startswith(member) or member.startswith(stem) for member in family):
                 stems.update(family)
+    return _forms(stems)
+
+
+@lru_cache(maxsize=1)
+def _any_deed() -> re.Pattern[str]:
+    """Matches a word for anything that tools do."""
+    return _forms({stem for family in _FAMILIES for stem in family})
+
+
+def _forms(stems: set[str]) -> re.Pattern[str]:
     long = "|".join(re.escape(stem) for stem in sorted(stems) if len(stem) > _SHORT)
     short = "|".join(re.escape(stem) for stem in sorted(stems) if len(stem) <= _SHORT)
     forms = [rf"(?:{long})\w*"] * bool(long) + [rf"(?:{short})(?:e|s|d|es|ed|ing|ings)?\b"] * bool(short)

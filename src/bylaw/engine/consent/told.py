@@ -6,7 +6,7 @@ from typing import Any
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
-from bylaw.engine.consent.naming import counts, heads, is_mark, names_word, plain, stem
+from bylaw.engine.consent.naming import counts, heads, mark_forms, names_word, plain, stem
 from bylaw.engine.consent.price import money_lacks
 from bylaw.engine.consent.records import scalars
 from bylaw.facts.provenance import fold, occurs
@@ -75,18 +75,21 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
         since = [*hearing.earlier[by_agent[-1] + 1 :], *hearing.now]
         if any(occurs(other, each.folded) >= 0 for each in since for other in others):
             return Lack(detail.name, "unclear", "others were named since")
-    if said or not others or _is_described(hearing, detail):
+    if said or not others:
         return None
-    return Lack(detail.name, "missing", "never told")
+    told = _marks_told(hearing, detail)
+    if told >= _MARKS:
+        return None
+    return Lack(detail.name, "unclear" if told else "missing", "told by one mark only" if told else "never told")
 
 
-def _is_described(hearing: Hearing, detail: Detail) -> bool:
-    """Whether the thing was named by what its record holds: a trip by its flights, an order by its items."""
+def _marks_told(hearing: Hearing, detail: Detail) -> int:
+    """By how much of what its record holds a thing was named: a trip by its flights or its route, an order by items."""
     record = hearing.record(detail)
     if record is None:
-        return False
-    marks = {value for name, value in scalars(record.fields) if is_mark(name, value)} - {detail.value}
-    return sum(any(each.says(mark) for each in hearing.now) for mark in marks) >= _MARKS
+        return 0
+    marks = {form for name, value in scalars(record.fields) for form in mark_forms(name, value)} - {detail.value}
+    return sum(any(each.says(mark) for each in hearing.now) for mark in marks)
 
 
 def _choice_lack(hearing: Hearing, detail: Detail) -> Lack | None:
@@ -94,6 +97,10 @@ def _choice_lack(hearing: Hearing, detail: Detail) -> Lack | None:
     for each in [*hearing.now, *reversed(hearing.earlier)]:
         own, other = names_word(each.loose, str(detail.value), others)
         if own:
+            if each.by == "user" and each in hearing.answer and hearing.is_changed:
+                put = [names_word(one.loose, str(detail.value), others) for one in hearing.proposal]
+                if any(told for _, told in put) and not any(told for told, _ in put):
+                    return Lack(detail.name, "missing", "the user changed it after it was told")
             return None
         if other and each.by == "agent":
             return Lack(detail.name, "unclear", "another one was told")
