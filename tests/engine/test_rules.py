@@ -17,7 +17,7 @@ from bylaw.audit.shelf import Shelf
 from bylaw.engine.act import Act
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack
-from bylaw.engine.rules import Predicate, Rules
+from bylaw.engine.rules import TURNS, Predicate, Rules
 from bylaw.engine.session import Session
 from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.packs.clinic.simulator.generate import write
@@ -83,10 +83,18 @@ FORMULAS = (
 )
 
 
+def _said_yes(act: Act) -> bool | None:
+    if any("yes" in message.text for message in act.sayings if message.captured):
+        return True
+    return False if all(message.captured for message in act.sayings) else None
+
+
 def ruled(formulas: Sequence[str], *more: Predicate) -> Pack:
     """The clinic under other rules, some of which search what is written and what tools returned."""
     predicates = {
         **pack().book.predicates,
+        "spoke": Predicate("spoke", "", "turn", TURNS["without_call"]),
+        "agreed": Predicate("agreed", "", "said", _said_yes),
         "begs": Predicate("begs", "", "pattern", lambda act: "please" in act.text if act.captured else None),
         "failed": Predicate("failed", "", "returned", lambda act: "error" in "".join(act.returns())),
         **{each.name: each for each in more},
@@ -230,7 +238,7 @@ def test_words_that_were_not_recorded_leave_a_rule_open() -> None:
     assert [f.rule.name for f in judgement.open_rules] == ["confirm-before-change"]
     assert judgement.rules == ()
     assert judgement.outcome != "permit"
-    assert judgement.open_rules[0].because == "change, not spoke, perhaps agreed"
+    assert judgement.open_rules[0].because == "change, perhaps agreed: what was said was not recorded"
 
 
 class Witnessed:
@@ -249,6 +257,9 @@ class Witnessed:
         assert self.heard == list(range(act.step))
         assert record.call.tool == act.tool
         return None if len(self.heard) < 3 else True
+
+    def tell(self, act: Act, record: CallRecord) -> None:
+        return None
 
 
 @pytest.mark.parametrize("each", ["", "FOR EACH appointment_id: "])

@@ -51,6 +51,10 @@ class Asking:
             self._answered[asked] = self._answer(predicate.name, act)
         return self._answered[asked]
 
+    def tell(self, predicate: Predicate, act: Act) -> Mapping[str, Any] | None:
+        """Why a predicate has its value at an act, where a witness can say more than the value."""
+        return None if predicate.witness is None else self._witnesses[predicate.name].tell(act, self._record(act))
+
     def _find(self, predicate: Predicate, act: Act) -> bool | None:
         record = self._record(act)
         if predicate.witness is not None:

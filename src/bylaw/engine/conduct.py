@@ -28,6 +28,8 @@ from bylaw.trace.event import Call, Event, Message, Result
 
 Ask = Callable[[Predicate, Act], bool | None]
 """Finds the value of a predicate that the act alone does not tell; None where nobody can say."""
+Tell = Callable[[Predicate, Act], Mapping[str, Any] | None]
+"""Why such a predicate has its value, as data; None where there is no more to say."""
 
 RuleStanding = Literal["broken", "open", "waiting"]
 """Broken by the act; broken or not, hanging on what is not known; still waiting when the conversation ended."""
@@ -46,12 +48,18 @@ class RuleFinding(Struct, frozen=True):
     standing: RuleStanding
     values: tuple[tuple[str, bool | None], ...] = ()
     """The rule's predicates at the act, by name; None where unknown. Empty for a rule that waited."""
+    whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """Of some predicates, why they have this value: of consent, what was told, and when."""
     binding: str = ""
     """What a `FOR EACH` rule is about here, as it was first spelt."""
 
     def record(self) -> dict[str, Any]:
         """The reason as `findings.jsonl` holds it."""
-        predicates = [{"name": name, "value": value} for name, value in self.values]
+        whys = dict(self.whys)
+        predicates = [
+            {"name": name, "value": value} | ({"why": whys[name]} if name in whys else {})
+            for name, value in self.values
+        ]
         told: dict[str, Any] = {"standing": self.standing, "predicates": predicates}
         return told | {"binding": {"name": self.rule.for_each, "value": self.binding}} if self.binding else told
 
@@ -133,9 +141,10 @@ def _asks(predicate: Predicate) -> bool:
 class Conduct:
     """The state of every rule in one conversation."""
 
-    def __init__(self, ready: ReadyRules, ask: Ask) -> None:
+    def __init__(self, ready: ReadyRules, ask: Ask, tell: Tell | None = None) -> None:
         self._ready = ready
         self._ask = ask
+        self._tell = tell
         self._monitors = MonitorSet(ready.book)
         self._families = [Family(rule) for rule in ready.families]
         self._spelt: dict[str, str] = {}
@@ -149,7 +158,7 @@ class Conduct:
     def fork(self) -> "Conduct":
         """Another conduct with the same past."""
         other = Conduct.__new__(Conduct)
-        other._ready, other._ask, other._last = self._ready, self._ask, self._last
+        other._ready, other._ask, other._tell, other._last = self._ready, self._ask, self._tell, self._last
         other._monitors, other._turn = self._monitors.fork(), self._turn.fork()
         other._families = [family.fork() for family in self._families] if self._families else []
         other._spelt = self._spelt.copy() if self._spelt else {}
@@ -316,7 +325,15 @@ class Conduct:
         for name in names:
             if name not in values:
                 values[name] = self._value(self._ready.predicates[name], act)
-        return RuleFinding(act.step, rule, standing, tuple((name, values[name]) for name in names))
+        predicates = self._ready.predicates
+        whys = (
+            (name, why)
+            for name in names
+            if self._tell is not None
+            and predicates[name].witness is not None
+            and (why := self._tell(predicates[name], act)) is not None
+        )
+        return RuleFinding(act.step, rule, standing, tuple((name, values[name]) for name in names), tuple(whys))
 
     def _value(self, predicate: Predicate, act: Act) -> bool | None:
         if predicate.find is None:

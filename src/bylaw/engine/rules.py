@@ -61,6 +61,10 @@ class Witness(Protocol):
         """The value at an act about to be observed; None where it cannot be told. It must not move the witness."""
         ...
 
+    def tell(self, act: Act, record: CallRecord) -> Mapping[str, Any] | None:
+        """Why it has this value, as data for `engine.wording`; None where there is no more to say."""
+        ...
+
 
 class RuleError(BylawError):
     """A predicate or a rule of a pack does not say what it must."""

@@ -68,7 +68,7 @@ class Session:
         self._judged: list[Judgement] = []
         self._step = 0
         self._asking = Asking(pack, self.ledger, self._context, answer)
-        self._conduct = Conduct(pack.ready_rules, self._asking.ask) if pack.book.rules else None
+        self._conduct = Conduct(pack.ready_rules, self._asking.ask, self._asking.tell) if pack.book.rules else None
         self._ahead: Ahead | None = None
         """Where the rules go if the call that was judged last is made."""
         self.faults: list[Fault] = []

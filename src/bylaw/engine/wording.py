@@ -55,7 +55,7 @@ def rule_words(finding: Mapping[str, Any]) -> str:
     else:
         shown = {True: "", False: "not ", None: "perhaps "}
         told = ", ".join(f"{shown[each['value']]}{each['name'].replace('_', ' ')}" for each in finding["predicates"])
-    return told + _binding(finding)
+    return told + _binding(finding) + _whys(finding)
 
 
 def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
@@ -71,7 +71,65 @@ def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str
     told = "; ".join(
         f"{word}: {', '.join(parts)}" if word else ", ".join(parts) for word, parts in said.items() if parts
     )
-    return told + _binding(finding)
+    return told + _binding(finding) + _whys(finding)
+
+
+def consent_words(why: Mapping[str, Any]) -> str:
+    """Why the user is thought to have agreed to a call or not, from the record of it; empty for a plain yes."""
+    told, answered = why.get("told_at"), why.get("answered_at")
+    lacks = [_record(each) for each in cast("Sequence[Any]", why.get("lacks") or ())]
+    what = "; ".join(lack_words(lack) for lack in lacks)
+    match why.get("reason"):
+        case "unrecorded":
+            return "what was said was not recorded"
+        case "none":
+            return "the agent had not put this to the user, who could not agree to it"
+        case "unanswered":
+            return f"what was told at step {told} was not agreed to: the answer at step {answered} is no yes"
+        case "requested":
+            return "the user asked for it, but the agent did not list it back and wait for a yes"
+        case "held":
+            return f"the user's answer at step {answered} refuses, puts off or sets a condition"
+        case "spent":
+            return f"the yes at step {answered} was spent by the call at step {why.get('spent_by')}"
+        case "differs":
+            return f"the user answered at step {answered} to what was told at step {told}, but {what}"
+        case "unclear":
+            if not what:
+                return f"the user's answer at step {answered} says both yes and no, or only asks"
+            return f"whether the answer at step {answered} covers this call cannot be told: {what}"
+        case _:
+            return ""
+
+
+_LACKS = {
+    "never_told": "{} was never told",
+    "another_told": "another {} was told",
+    "another_beside": "another {} was named beside it",
+    "others_since": "other values of {} were named since",
+    "one_of_several": "only one of several like {} was told, not which",
+    "one_mark": "{} was told by one mark only",
+    "original_untold": "{} is the one used before, which was not told",
+    "user_alone": "only the user spoke of {}",
+    "user_changed": "the user changed {} after it was told",
+    "left_out": "the call leaves out values of {} that were there before",
+    "sum_untold": "the sum was never told",
+    "price_untold": "no price was told",
+    "price_before": "no price was told with it",
+    "price_vague": "it was told only that it may cost more",
+    "not_named": "it was not named what {} would do",
+}
+
+
+def lack_words(lack: Mapping[str, Any]) -> str:
+    """What of a call was not surely told."""
+    return _LACKS.get(str(lack.get("why")), "{} was not surely told").format(f"`{lack.get('detail')}`")
+
+
+def _whys(finding: Mapping[str, Any]) -> str:
+    predicates = [_record(each) for each in cast("Sequence[Any]", finding.get("predicates") or ())]
+    told = [words for each in predicates if each.get("why") and (words := consent_words(_record(each["why"])))]
+    return f": {'; '.join(told)}" if told else ""
 
 
 def _binding(finding: Mapping[str, Any]) -> str:

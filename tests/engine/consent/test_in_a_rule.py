@@ -73,6 +73,21 @@ def test_what_is_open_is_settled_by_who_is_asked(pack: Pack) -> None:
     assert asked == ["agreed", "agreed"]
 
 
+@pytest.mark.parametrize(
+    ("said", "reason", "words"),
+    [
+        ("Not yet.", {"reason": "held", "told_at": 0, "answered_at": 1}, "the user's answer at step 1 refuses"),
+        ("Which one is that?", {"reason": "unanswered", "told_at": 0, "answered_at": 1}, "step 1 is no yes"),
+    ],
+)
+def test_a_finding_says_why_there_is_no_consent(pack: Pack, said: str, reason: dict[str, object], words: str) -> None:
+    found = judge(pack, ASKED, said).rules[0]
+    agreed = next(each for each in found.record()["predicates"] if each["name"] == "agreed")
+    assert agreed["why"] == reason
+    assert found.because.startswith("change, not agreed: ")
+    assert words in found.because
+
+
 def test_nobody_is_asked_what_the_words_tell(pack: Pack) -> None:
     def answer(name: str, act: Act) -> bool | None:
         raise AssertionError(name)

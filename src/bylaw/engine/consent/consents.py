@@ -7,8 +7,9 @@ tell is None. Everything rests on events before the call's turn, so that no late
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from bylaw.engine.consent.detail import Detail, details
@@ -25,7 +26,7 @@ from bylaw.trace.event import Event
 
 Basis = Literal["told", "requested"]
 """What a policy asks for: that the user agreed to what the agent told, or no more than that the user asked for it."""
-Reason = Literal["agreed", "requested", "none", "spent", "held", "differs", "unclear", "unrecorded"]
+Reason = Literal["agreed", "requested", "none", "unanswered", "spent", "held", "differs", "unclear", "unrecorded"]
 
 _PLACE = re.compile(
     r"\b(?:option|choice|number|plan) ?(?:\d|one|two|three|a|b|c)\b|\bthat (?:one|option)\b"
@@ -46,6 +47,14 @@ class Consent(Struct, frozen=True):
     """Step of the message that agreed, or that did not."""
     lacks: tuple[Lack, ...] = ()
     """What was not surely told."""
+    spent_by: int | None = None
+    """Step of the accepted call that the agreement was spent on."""
+
+    def record(self) -> dict[str, Any]:
+        """The reason as `findings.jsonl` holds it: names of arguments and steps, none of their values."""
+        steps = {"told_at": self.proposal, "answered_at": self.agreement, "spent_by": self.spent_by}
+        told: dict[str, Any] = {"reason": self.reason} | {key: at for key, at in steps.items() if at is not None}
+        return told | {"lacks": msgspec.to_builtins(self.lacks)} if self.lacks else told
 
 
 class Consents:
@@ -103,22 +112,24 @@ class Consents:
         )
         leave = asks_leave(put, deed, things)
         if not names_deed or not _agrees(said, put, hearing, matters, asks_for_it, leave):
-            return Consent(False, "requested" if asks_for_it else "none", exchange.proposed_at, exchange.answered_at)
+            why: Reason = "requested" if asks_for_it else "unanswered" if names_deed and put.leave else "none"
+            return Consent(False, why, exchange.proposed_at, exchange.answered_at)
         found = tuple(lacks(hearing, matters))
         if not _names_object(call, matters, hearing.proposal):
             before = exchanges[place - 1] if place else None
             is_topic = before is not None and _names_object(call, matters, (*before.proposal, *before.answer))
             grade: Grade = "unclear" if is_topic else "missing"
-            found = (*found, Lack(call.call.tool, grade, "what is done was not named with it"))
+            found = (*found, Lack(call.call.tool, grade, "not_named"))
         is_unsure = said.stance in ("mixed", "asks") or bool(found) or _is_aside(said, deed, things, matters)
-        if self._is_spent(call, matters, exchange.answered_at):
+        spent = self._spent_by(call, matters, exchange.answered_at)
+        if spent is not None:
             reason: Reason = "spent"
         elif any(lack.grade == "missing" for lack in found):
             reason = "differs"
         else:
             reason = "unclear" if is_unsure else "agreed"
         value = None if reason == "unclear" else reason == "agreed"
-        return Consent(value, reason, exchange.proposed_at, exchange.answered_at, found)
+        return Consent(value, reason, exchange.proposed_at, exchange.answered_at, found, spent)
 
     def _request(self, call: CallRecord, matters: list[Detail], exchanges: list[Exchange]) -> Consent:
         """Whether the user asked for this in words of their own, with all that matters, and was not served already."""
@@ -130,20 +141,21 @@ class Consents:
             return Consent(False, "none", None, last.answered_at)
         hearing = Hearing(spoken[:-1], last, self._records, call.start, ())
         found = tuple(lack for lack in lacks(hearing, matters) if lack.detail != "amount")
-        if self._is_spent(call, matters, asked[-1].answered_at):
-            return Consent(False, "spent", None, asked[-1].answered_at)
-        if any(lack.grade == "missing" for lack in found if lack.why != "only the user spoke of it"):
+        spent = self._spent_by(call, matters, asked[-1].answered_at)
+        if spent is not None:
+            return Consent(False, "spent", None, asked[-1].answered_at, spent_by=spent)
+        if any(lack.grade == "missing" for lack in found if lack.why != "user_alone"):
             return Consent(False, "differs", None, asked[-1].answered_at, found)
         unclear = tuple(lack for lack in found if lack.grade == "unclear")
         return Consent(None if unclear else True, "requested", None, asked[-1].answered_at, unclear)
 
-    def _is_spent(self, call: CallRecord, matters: list[Detail], agreement: int) -> bool:
-        """Whether a call that may have been accepted has already done what was agreed to, however it was paid for."""
+    def _spent_by(self, call: CallRecord, matters: list[Detail], agreement: int) -> int | None:
+        """The step of a call, perhaps accepted, that has done what was agreed to, however it was paid for."""
         core = _core(matters)
-        return any(
-            other.counts_at(call.step) and _core(details(other.tool, other.call.arguments)) == core
-            for other in self._made(call, agreement, call.step)
-        )
+        for other in self._made(call, agreement, call.step):
+            if other.counts_at(call.step) and _core(details(other.tool, other.call.arguments)) == core:
+                return other.step
+        return None
 
     def _is_understood(self, call: CallRecord, matters: list[Detail], exchanges: list[Exchange], place: int) -> bool:
         """Whether the agent need not say what would be done: it spoke of such a call that had just been refused, or
@@ -182,7 +194,11 @@ def _agrees(
         return True
     if said.objects:
         return False
-    return (asks_for_it and leave) or any(_PLACE.search(each.folded) for each in hearing.answer) or chooses(hearing, matters)
+    return (
+        (asks_for_it and leave)
+        or any(_PLACE.search(each.folded) for each in hearing.answer)
+        or chooses(hearing, matters)
+    )
 
 
 def _is_aside(said: Answer, deed: re.Pattern[str], things: Sequence[str], matters: list[Detail]) -> bool:

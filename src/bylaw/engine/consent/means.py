@@ -80,15 +80,16 @@ def called(value: str, entries: list[Entry], beside: Collection[str] = ()) -> Ca
     shared |= {_initials(form) for form in shared}
     shared &= kind
     plural = {f"{form}s" for form in kind if form}
-    ranks = _ranks(balance, alike)
+    rank, other_rank = _ranks(balance, alike)
     return Called(
-        own,
-        others - own,
-        (kind - shared - {""}) | plural,
-        shared - {""},
-        *(_ranked(_kind(value), rank) if rank else None for rank in ranks),
-        re.compile(rf"\b(?:{'|'.join(re.escape(form) for form in sorted(kind) if form)})s?{_BY_DIGITS}"),
-        bool(entries),
+        own=own,
+        others=others - own,
+        kind=(kind - shared - {""}) | plural,
+        shared=shared - {""},
+        ranked=_ranked(_kind(value), rank),
+        outranked=_ranked(_kind(value), other_rank),
+        another=re.compile(rf"\b(?:{'|'.join(re.escape(form) for form in sorted(kind) if form)})s?{_BY_DIGITS}"),
+        is_recorded=bool(entries),
     )
 
 
@@ -99,7 +100,9 @@ def _ranks(balance: float | None, alike: list[float]) -> tuple[str, str]:
     return (_LEAST, _MOST) if balance < min(alike) else (_MOST, _LEAST)
 
 
-def _ranked(kind: str, rank: str) -> re.Pattern[str]:
+def _ranked(kind: str, rank: str) -> re.Pattern[str] | None:
+    if not rank:
+        return None
     return re.compile(rf"\b{rank}{_FEW_WORDS}{re.escape(kind)}|\b{re.escape(kind)}s?{_FEW_WORDS}{rank}\b")
 
 

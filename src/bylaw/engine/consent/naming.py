@@ -11,6 +11,7 @@ from bylaw.policy.verb import words_of
 
 _DATED = re.compile(r"\d{4}-\d\d-\d\d$")
 _TIME = re.compile(r"(\d\d):(\d\d)(?::\d\d)?(?:\+\d)?")
+_LETTERS_AND_DIGITS = re.compile(r"([a-z]+[-_ ]?)(\d+)")
 _CODE = re.compile(r"[A-Z]{3,5}")
 _TOKEN = re.compile(r"[$€£]\s?\d[\d,.]*|\d+(?:[.,:/-]\d+)+|\d+|[^\W\d_]+")
 """Words and numbers; sums, times and dates stay whole, as they count nothing."""
@@ -20,9 +21,9 @@ _BEFORE, _AFTER = 4, 8
 """Words before and after the name of a thing among which its number may stand."""
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _DIGITS = {word: str(number) for number, word in enumerate(_WORDS)}
-_BEFORE_ONLY = {
-    **{"no": "0", "without": "0", "a": "1", "an": "1", "another": "1", "both": "2", "first": "1", "second": "2"},
-    **{"third": "3", "fourth": "4", "fifth": "5", "1st": "1", "2nd": "2", "3rd": "3"},
+_PLACES = ("first", "second", "third", "fourth", "fifth", "sixth")
+_BEFORE_ONLY = {"no": "0", "without": "0", "a": "1", "an": "1", "another": "1", "both": "2"} | {
+    word: str(number) for number, word in enumerate(_PLACES, 1)
 }
 """Say how many only where the thing follows."""
 
@@ -90,6 +91,13 @@ def _loose(word: str) -> str:
 @lru_cache(maxsize=4096)
 def _word(word: str) -> re.Pattern[str]:
     return re.compile(rf"\b{re.escape(word)}(?:s|es)?\b")
+
+
+@lru_cache(maxsize=1024)
+def alike(id: str) -> re.Pattern[str] | None:
+    """Matches ids that are written as this one, letters and then digits; None for one written otherwise."""
+    found = _LETTERS_AND_DIGITS.fullmatch(id)
+    return re.compile(rf"(?<![\w-]){re.escape(found[1])}\d{{{len(found[2])}}}(?![\w-])") if found else None
 
 
 def mark_forms(name: str, value: str | float) -> list[str]:

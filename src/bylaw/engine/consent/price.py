@@ -35,7 +35,7 @@ def money_lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
     means = [detail for detail in matters if detail.kind == "means"]
     found: list[Lack] = []
     if amounts and not _is_summed(hearing, amounts, matters):
-        found.append(Lack("amount", "missing", "the sum was never told"))
+        found.append(Lack("amount", "missing", "sum_untold"))
     is_free = _is_free(hearing, matters)
     if means and not amounts and not is_free and (lack := _price_lack(hearing)) is not None:
         found.append(lack)
@@ -83,12 +83,12 @@ def _price_lack(hearing: Hearing) -> Lack | None:
     cheaper = _CHEAPER.search(put)
     if _REFUND.search(put) or (cheaper and any(_REFUND.search(each.folded) for each in hearing.answer)):
         if _DEARER.search(put) and not cheaper:
-            return Lack("amount", "unclear", "told only that it may cost more")
+            return Lack("amount", "unclear", "price_vague")
         return None
     before = " ".join(each.folded for each in hearing.earlier if each.by == "agent")
     if _CURRENCY.search(before) or _REFUND.search(before):
-        return Lack("amount", "unclear", "no price was told with it")
-    return Lack("amount", "missing", "no price was told")
+        return Lack("amount", "unclear", "price_before")
+    return Lack("amount", "missing", "price_untold")
 
 
 def _means_lack(hearing: Hearing, detail: Detail, used: set[str], is_original: bool) -> Lack | None:
@@ -97,27 +97,27 @@ def _means_lack(hearing: Hearing, detail: Detail, used: set[str], is_original: b
         if called.is_own_in(each.folded):
             spoken = " ".join(other.folded for other in hearing.answer)
             beside = _names(spoken, called.others - used)
-            return Lack(detail.name, "unclear", "another one was named beside it") if beside else None
+            return Lack(detail.name, "unclear", "another_beside") if beside else None
     now = " ".join(each.folded for each in hearing.now)
     if is_original and _ORIGINAL.search(now):
         return None
     if _names(now, called.others - used):
-        return Lack(detail.name, "missing", "another one was told")
+        return Lack(detail.name, "missing", "another_told")
     if is_original and any(_ORIGINAL.search(each.folded) for each in hearing.earlier):
         return None
     if called.outranked is not None and called.outranked.search(now):
-        return Lack(detail.name, "missing", "another one was told")
+        return Lack(detail.name, "missing", "another_told")
     texts = [now, *(each.folded for each in hearing.earlier)]
     bare = [called.another.sub(" ", text) for text in texts]
     if any(_names(text, called.kind) for text in bare):
         return None
     if any(_names(text, called.shared) for text in bare):
-        return Lack(detail.name, "unclear", "one of several like it was told")
+        return Lack(detail.name, "unclear", "one_of_several")
     if bare[0] != texts[0]:
-        return Lack(detail.name, "missing" if called.is_recorded else "unclear", "another one was told")
+        return Lack(detail.name, "missing" if called.is_recorded else "unclear", "another_told")
     if is_original and _REFUND.search(now):
-        return Lack(detail.name, "unclear", "it is the one used before, which was not told")
-    return Lack(detail.name, "missing", "never told")
+        return Lack(detail.name, "unclear", "original_untold")
+    return Lack(detail.name, "missing", "never_told")
 
 
 def _names(text: str, forms: set[str]) -> bool:

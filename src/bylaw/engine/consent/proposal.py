@@ -33,15 +33,16 @@ _GO_AHEAD = re.compile(
             r"\b(?:right|correct|ok|okay|good|work|fine|sound|acceptable|accurate|suit)\b",
             r"\bsounds? good\b|\b(?:okay|ok|happy) with\b",
             r"\b(?:proceed|go ahead)\b[^.?!]*\?",
-            r"\blet me know (?:if|whether) (?:you(?:'d| would)? (?:like|want|wish|are|agree)|(?:this|that|it|everything)\b)",
+            r"\blet me know (?:if|whether) you(?:'d| would)? (?:like|want|wish|are|agree)\b",
+            r"\blet me know (?:if|whether) (?:this|that|it|everything)\b",
             r"\bbefore (?:i|we) (?:proceed|make|go)\b",
             r"\bif (?:so|yes|you agree|everything|this|that|all)\b",
         )
     )
 )
 _ANYTHING = re.compile(
-    r"\b(?:proceed|go ahead|confirm\w*|continue|move forward|do (?:it|this|that|so|both|all)|correct|right|accurate|agree\w*|"
-    r"ok|okay|good|works?|fine|acceptable|yes|approv\w*|authori[sz]e|finali[sz]e|changes?|ready|accept|happy|permission|"
+    r"\b(?:proceed|go ahead|confirm\w*|continue|move forward|do (?:it|this|that|so|both|all)|correct|right|accurate|"
+    r"agree\w*|ok|okay|good|works?|fine|acceptable|yes|approv\w*|authori[sz]e|finali[sz]e|changes?|ready|accept|happy|permission|"
     r"consent|green light|go-ahead|objections?|complete|process|these|those|everything|all of)\b"
 )
 """Asks for a go-ahead to all that was told, not to one thing beside it."""

@@ -6,12 +6,14 @@ from typing import Any
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
-from bylaw.engine.consent.naming import counts, heads, mark_forms, names_word, plain, stem
+from bylaw.engine.consent.naming import alike, counts, heads, mark_forms, names_word, plain, stem
 from bylaw.engine.consent.price import money_lacks
 from bylaw.engine.consent.records import scalars
 from bylaw.facts.provenance import fold, occurs
 from bylaw.policy.verb import words_of
 
+_PERSONS = frozenset(("user", "customer", "patient", "member", "client", "guest", "account", "caller"))
+"""Names of arguments for whom something is done, who is mostly the one that asks for it."""
 _MARKS = 2
 """So many fields of a thing must be named where its own id is not."""
 
@@ -60,27 +62,52 @@ def _lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack |
             told = any(each.says(detail.value) for each in hearing.whole) or bool(
                 hearing.records.entries(str(detail.value), hearing.before)
             )
-    return None if told else Lack(detail.name, "unclear", "not told")
+    return None if told else Lack(detail.name, "unclear", "never_told")
 
 
 def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
     if any(each.says(detail.value) for each in hearing.now):
         return None
     own = fold(str(detail.value))
+    if _PERSONS & {*words_of(detail.name)} and not _names_person(hearing, detail):
+        return None
     others = [value for value in hearing.records.values(detail.name, hearing.before) if value != own]
     said = [(place, each.by) for place, each in enumerate(hearing.earlier) if each.says(detail.value)]
     by_user = any(by == "user" for _, by in said)
     by_agent = [place for place, by in said if by == "agent"]
+    if said and _names_other(hearing, own, others):
+        return Lack(detail.name, "missing" if detail.is_target else "unclear", "another_told")
     if by_agent and not by_user:
         since = [*hearing.earlier[by_agent[-1] + 1 :], *hearing.now]
         if any(occurs(other, each.folded) >= 0 for each in since for other in others):
-            return Lack(detail.name, "unclear", "others were named since")
+            return Lack(detail.name, "unclear", "others_since")
     if said or not others:
         return None
     told = _marks_told(hearing, detail)
     if told >= _MARKS:
         return None
-    return Lack(detail.name, "unclear" if told else "missing", "told by one mark only" if told else "never told")
+    return Lack(detail.name, "unclear" if told else "missing", "one_mark" if told else "never_told")
+
+
+def _names_other(hearing: Hearing, own: str, others: Sequence[str]) -> bool:
+    """Whether the proposal names another thing of the kind: one that records hold, or an id that is written alike."""
+    if any(occurs(other, each.folded) >= 0 for each in hearing.proposal for other in others):
+        return True
+    shape = alike(own)
+    return shape is not None and any(
+        found[0] != own for each in hearing.proposal for found in shape.finditer(each.folded)
+    )
+
+
+def _names_person(hearing: Hearing, detail: Detail) -> bool:
+    """Whether some person is told by an id. Nobody reads the caller's own out to them."""
+    own = fold(str(detail.value))
+    return any(
+        occurs(other, each.folded) >= 0
+        for other in hearing.records.values(detail.name, hearing.before)
+        if other != own
+        for each in hearing.now
+    )
 
 
 def _marks_told(hearing: Hearing, detail: Detail) -> int:
@@ -100,11 +127,11 @@ def _choice_lack(hearing: Hearing, detail: Detail) -> Lack | None:
             if each.by == "user" and each in hearing.answer and hearing.is_changed:
                 put = [names_word(one.loose, str(detail.value), others) for one in hearing.proposal]
                 if any(told for _, told in put) and not any(told for told, _ in put):
-                    return Lack(detail.name, "missing", "the user changed it after it was told")
+                    return Lack(detail.name, "missing", "user_changed")
             return None
         if other and each.by == "agent":
-            return Lack(detail.name, "unclear", "another one was told")
-    return Lack(detail.name, "unclear", "not told")
+            return Lack(detail.name, "unclear", "another_told")
+    return Lack(detail.name, "unclear", "never_told")
 
 
 def _count_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack | None:
@@ -122,13 +149,13 @@ def _count_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> 
     before = _numbers([each for each in hearing.earlier if each.by == "agent"], of)
     said = _numbers([each for each in hearing.whole if each.by == "user"], of)
     if of and "0" in put:
-        return Lack(detail.name, "missing", "another number was told")
+        return Lack(detail.name, "missing", "another_told")
     if before & wanted or (said & wanted and put):
         return None
     if said & wanted:
         is_named = any(of in each.folded for each in hearing.proposal)
-        return Lack(detail.name, "unclear" if is_named else "missing", "only the user spoke of it")
-    return Lack(detail.name, "unclear", "not told")
+        return Lack(detail.name, "unclear" if is_named else "missing", "user_alone")
+    return Lack(detail.name, "unclear", "never_told")
 
 
 def _numbers(said: Sequence[Any], of: str) -> set[str]:
@@ -146,5 +173,5 @@ def _left_out(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
             had = {fold(str(value)) for key, value in scalars({top: listed}) if key == name}
             has = {fold(str(detail.value)) for detail in matters if (detail.top, detail.name) == (top, name)}
             if has < had:
-                found.append(Lack(name, "missing", "the call leaves out what was there before"))
+                found.append(Lack(name, "missing", "left_out"))
     return found

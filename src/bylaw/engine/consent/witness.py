@@ -1,7 +1,9 @@
 """Consent as a rule asks for it: a predicate about the act at hand, from the conversation so far."""
 
+from typing import Any
+
 from bylaw.engine.act import Act
-from bylaw.engine.consent.consents import Basis, Consents
+from bylaw.engine.consent.consents import Basis, Consent, Consents
 from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.trace.event import Event
 
@@ -24,4 +26,11 @@ class ConsentWitness:
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
         """Whether the user agreed to the call about to be observed; of acts that change nothing, no."""
-        return act.effect in _CHANGES and self._consents.find(record, self._basis).value
+        return act.effect in _CHANGES and self._find(record).value
+
+    def tell(self, act: Act, record: CallRecord) -> dict[str, Any] | None:
+        """Why this is thought so, as data."""
+        return self._find(record).record() if act.effect in _CHANGES else None
+
+    def _find(self, record: CallRecord) -> Consent:
+        return self._consents.find(record, self._basis)
