@@ -238,11 +238,17 @@ def differences(
         for what in ("tool", "executed", "strict", "determined", "rules"):
             if left.get(what) == right.get(what):
                 continue
-            is_told = "inconclusive" in (right["strict"], right["determined"]) and right.get("because")
+            is_told = "inconclusive" in (right["strict"], right["determined"]) and _is_told(right)
             kind = "inconclusive" if is_told else f"another {what}"
             found.append((kind, f"{key} {left['tool']}: {left.get(what)} / {right.get(what)}"))
             break
     return found
+
+
+def _is_told(line: dict[str, Any]) -> bool:
+    """Whether a call's line says why nothing can be said: every policy that is open has a reason."""
+    open = [policy for policy in line["policies"] if "inconclusive" in (policy["strict"], policy["determined"])]
+    return bool(open) and all(policy["reason"]["kind"] != "none" for policy in open)
 
 
 def keep(exports: Path) -> None:

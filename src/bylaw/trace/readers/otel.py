@@ -26,6 +26,8 @@ _SESSION = (
     "traceloop.association.properties.thread_id",
     "langsmith.trace.session_id",
 )
+_ADK = "gcp.vertex.agent."
+"""What names of ADK's own attributes begin with."""
 _EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message$")
 _KEY = re.compile(r"^(gen_ai\.prompt|gen_ai\.completion|llm\.input_messages|llm\.output_messages|llm\.tools)\.(.+)$")
 
@@ -284,6 +286,8 @@ def _run(known: Known, all_spans: dict[str, Known]) -> ToolRun:
     )
     code = (known.span.status or {}).get("code")
     content, failed = tool_outcome(result)
+    if _is_adk(has):
+        content = _unwrapped(content)
     failed = failed or code in (2, "STATUS_CODE_ERROR")
     if failed and result is None:
         # A call that ended in an exception has no output, and its end is known all the same.
@@ -301,6 +305,23 @@ def _run(known: Known, all_spans: dict[str, Known]) -> ToolRun:
         trace=known.span.trace_id,
         agent=_agent(known, all_spans),
     )
+
+
+def _is_adk(has: dict[str, Any]) -> bool:
+    """Whether ADK wrote a span: by its own attributes, or by the class of a tool where others say `function`."""
+    return str(has.get("gen_ai.tool.type")).endswith("Tool") or any(name.startswith(_ADK) for name in has)
+
+
+def _unwrapped(content: Any) -> Any:
+    """A result without what ADK puts around one that is no object: `{"result": ...}`."""
+    value = content
+    if isinstance(content, str) and content.startswith('{"result"'):
+        try:
+            value = msgspec.json.decode(content)
+        except (msgspec.DecodeError, RecursionError):
+            return content
+    wrapping = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    return wrapping["result"] if wrapping.keys() == {"result"} else content
 
 
 def _moment(nanoseconds: str | int) -> float:
