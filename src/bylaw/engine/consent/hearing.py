@@ -6,7 +6,7 @@ from functools import cached_property
 
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.means import Called, called
-from bylaw.engine.consent.records import Entry, Records, scalars
+from bylaw.engine.consent.records import Entry, Records
 from bylaw.engine.consent.talk import Exchange, Utterance
 from bylaw.facts.provenance import fold
 from bylaw.policy.verb import words_of
@@ -37,6 +37,7 @@ class Hearing:
         """What the system demanded when it refused the same call since the user's answer."""
         self._means = means
         self._called: dict[str, Called] = {}
+        self._unchanged: set[tuple[str, str]] | None = None
 
     @cached_property
     def now(self) -> list[Utterance]:
@@ -74,12 +75,14 @@ class Hearing:
 
     def unchanged(self, matters: Sequence[Detail]) -> set[tuple[str, str]]:
         """Fields that the thing the call is about was last seen to have just so, by name and value."""
-        found: set[tuple[str, str]] = set()
-        for detail in matters:
-            record = self.record(detail) if detail.is_target else None
-            if record is not None:
-                found.update((name, fold(str(value))) for name, value in scalars(record.fields))
-        return found - {detail.key for detail in matters if detail.is_target}
+        if self._unchanged is None:
+            found: set[tuple[str, str]] = set()
+            for detail in matters:
+                record = self.record(detail) if detail.is_target else None
+                if record is not None:
+                    found |= record.values
+            self._unchanged = found - {detail.key for detail in matters if detail.is_target}
+        return self._unchanged
 
     def called(self, detail: Detail) -> Called:
         """What a means of payment may be called."""

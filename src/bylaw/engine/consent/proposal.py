@@ -7,43 +7,58 @@ from functools import lru_cache
 from msgspec import Struct
 
 from bylaw.facts.assent import sentences
+from bylaw.facts.phrases import Phrases
 from bylaw.policy.verb import VERBS, words_of
 
 _DO = (
     "proceed|go ahead|continue|move forward|do|have|book|cancel|make|change|update|confirm|use|accept|receive|"
     "finali[sz]e|process|issue|add|keep|switch|upgrade|downgrade"
 )
-_GO_AHEAD = re.compile(
-    "|".join(
-        (
-            rf"\b(?:like|want|wish|ready|happy|prefer|need|okay|ok)(?: me| us)?(?: for me)? to (?:{_DO})\b",
-            r"\b(?:shall|should|may|can|could) (?:i|we)\b.*\?",
-            r"\b(?:would|do) you (?:still )?(?:like|want|wish)\b(?! to know)(?!.{0,20}\b(?:which|what)\b)",
-            r"\b(?:want|like|wish) me to\b",
-            r"\bconfirm(?:ation|ing|ed)?\b(?! (?:which|your|what|the reason|once))",
-            r"\bconfirm your (?:choice|selection|agreement|approval|decision|acceptance|intent\w*|wish)\b",
-            r"\bapprov\w*|\bauthori[sz]e\b|\bdo you agree\b|\bagree to\b|\bagreeable\b",
-            r"\byour (?:permission|consent|go-ahead|approval)\b",
-            r"\b(?:say|reply|respond|answer|type|write|send)(?:ing)?(?: back)?(?: with)?(?: me)?(?: an?)?"
-            r"(?: clear| simple| explicit)? \W{0,3}(?:yes|ok|okay|confirm|proceed)\b",
-            r"\(yes\b|\byes ?/ ?no\b|\byes or no\b|\byes\?|[\"']yes\b",
-            r"\b(?:green light|the go-ahead|your (?:ok|okay)|say the word|any objections?)\b",
-            r"\b(?:is|are|would) (?:it|that|this|you) (?:be )?(?:ok|okay|alright|all right|fine|ready)\b.*\?",
-            r"\b(?:is|are|does|do) (?:that|this|it|these|those|everything|all)\b.*"
-            r"\b(?:right|correct|ok|okay|good|work|fine|sound|acceptable|accurate|suit)\b",
-            r"\bsounds? good\b|\b(?:okay|ok|happy) with\b",
-            r"\b(?:proceed|go ahead)\b[^.?!]*\?",
-            r"\blet me know (?:if|whether) you(?:'d| would)? (?:like|want|wish|are|agree)\b",
-            r"\blet me know (?:if|whether) (?:this|that|it|everything)\b",
-            r"\bbefore (?:i|we) (?:proceed|make|go)\b",
-            r"\bif (?:so|yes|you agree|everything|this|that|all)\b",
-        )
-    )
+_GO_AHEAD = Phrases(
+    (
+        " to ",
+        rf"\b(?:like|want|wish|ready|happy|prefer|need|okay|ok)(?: me| us)?(?: for me)? to (?:{_DO})\b",
+    ),
+    ("?", r"\b(?:shall|should|may|can|could) (?:i|we)\b.*\?"),
+    (" you ", r"\b(?:would|do) you (?:still )?(?:like|want|wish)\b(?! to know)(?!.{0,20}\b(?:which|what)\b)"),
+    (" me to", r"\b(?:want|like|wish) me to\b"),
+    ("confirm", r"\bconfirm(?:ation|ing|ed)?\b(?! (?:which|your|what|the reason|once))"),
+    (
+        "confirm your",
+        r"\bconfirm your (?:choice|selection|agreement|approval|decision|acceptance|intent\w*|wish)\b",
+    ),
+    ("approv|authori", r"\bapprov\w*|\bauthori[sz]e\b"),
+    ("agree", r"\bdo you agree\b|\bagree to\b|\bagreeable\b"),
+    ("your ", r"\byour (?:permission|consent|go-ahead|approval)\b"),
+    (
+        "yes|ok|confirm|proceed",
+        r"\b(?:say|reply|respond|answer|type|write|send)(?:ing)?(?: back)?(?: with)?(?: me)?(?: an?)?"
+        r"(?: clear| simple| explicit)? \W{0,3}(?:yes|ok|okay|confirm|proceed)\b",
+    ),
+    ("yes", r"\(yes\b|\byes ?/ ?no\b|\byes or no\b|\byes\?|[\"']yes\b"),
+    (
+        "green light|go-ahead|your ok|the word|objection",
+        r"\b(?:green light|the go-ahead|your (?:ok|okay)|say the word|any objections?)\b",
+    ),
+    ("?", r"\b(?:is|are|would) (?:it|that|this|you) (?:be )?(?:ok|okay|alright|all right|fine|ready)\b.*\?"),
+    (
+        "right|correct|ok|good|work|fine|sound|accept|accurate|suit",
+        r"\b(?:is|are|does|do) (?:that|this|it|these|those|everything|all)\b.*"
+        r"\b(?:right|correct|ok|okay|good|work|fine|sound|acceptable|accurate|suit)\b",
+    ),
+    ("sound|ok|happy", r"\bsounds? good\b|\b(?:okay|ok|happy) with\b"),
+    ("proceed|go ahead", r"\b(?:proceed|go ahead)\b[^.?!]*\?"),
+    (
+        "let me know",
+        r"\blet me know (?:if|whether) (?:you(?:'d| would)? (?:like|want|wish|are|agree)|this|that|it|everything)\b",
+    ),
+    ("before ", r"\bbefore (?:i|we) (?:proceed|make|go)\b"),
+    ("if ", r"\bif (?:so|yes|you agree|everything|this|that|all)\b"),
 )
 _ANYTHING = re.compile(
     r"\b(?:proceed|go ahead|confirm\w*|continue|move forward|do (?:it|this|that|so|both|all)|correct|right|accurate|"
-    r"agree\w*|ok|okay|good|works?|fine|acceptable|yes|approv\w*|authori[sz]e|finali[sz]e|changes?|ready|accept|happy|permission|"
-    r"consent|green light|go-ahead|objections?|complete|process|these|those|everything|all of)\b"
+    r"agree\w*|ok|okay|good|works?|fine|acceptable|yes|approv\w*|authori[sz]e|finali[sz]e|changes?|ready|accept|happy|"
+    r"permission|consent|green light|go-ahead|objections?|complete|process|these|those|everything|all of)\b"
 )
 """Asks for a go-ahead to all that was told, not to one thing beside it."""
 _CHOICE = re.compile(
@@ -130,7 +145,7 @@ def proposal(text: str) -> Proposal:
     parts = sentences(text)
     whole = " ".join(parts)
     is_foreign = _is_foreign(whole)
-    leave = [part for part in parts if _GO_AHEAD.search(part) and not _is_refusal(part) and not _WHICH.search(part)]
+    leave = [part for part in parts if _GO_AHEAD.found_in(part) and not _is_refusal(part) and not _WHICH.search(part)]
     offers = any(
         _CHOICE.search(part) and (part.endswith("?") or "please" in part or "let me" in part) for part in parts
     )

@@ -4,9 +4,8 @@ Nothing is read beforehand: a result is decoded where an id that is asked for st
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, cast
-
-from msgspec import Struct
 
 from bylaw.facts.provenance import fold, text_of
 from bylaw.trace.event import Call, Event, Result
@@ -15,12 +14,18 @@ _NODES = 50_000
 _LONG = 100
 
 
-class Entry(Struct, frozen=True, eq=False):
+class Entry:
     """One record that bears an id, and the others it was listed with."""
 
-    step: int
-    fields: Mapping[str, Any]
-    others: Sequence[Mapping[str, Any]]
+    def __init__(self, step: int, fields: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> None:
+        self.step = step
+        self.fields = fields
+        self.others = others
+
+    @cached_property
+    def values(self) -> frozenset[tuple[str, str]]:
+        """Its plain values at any depth, folded, each with the name of its field."""
+        return frozenset((name, fold(str(value))) for name, value in scalars(self.fields))
 
 
 class Records:
@@ -31,6 +36,8 @@ class Records:
         self._results: list[tuple[int, str]] = []
         self._seen = 0
         self._data: dict[int, list[Entry]] = {}
+        self._bearing: dict[int, dict[str, list[Entry]]] = {}
+        """By the step of a result, the records in it by each text they hold, folded."""
         self._entries: dict[tuple[str, int], list[Entry]] = {}
 
     def entries(self, value: str, before: int) -> list[Entry]:
@@ -42,9 +49,17 @@ class Records:
                 entry
                 for step, text in reversed(self._shown(before))
                 if value in text
-                for entry in self._records(step)
-                if any(isinstance(part, str) and fold(part) == wanted for part in entry.fields.values())
+                for entry in self._by_text(step).get(wanted, ())
             ]
+        return found
+
+    def _by_text(self, step: int) -> dict[str, list[Entry]]:
+        found = self._bearing.get(step)
+        if found is None:
+            found = self._bearing[step] = {}
+            for entry in self._records(step):
+                for text in {fold(part) for part in entry.fields.values() if isinstance(part, str)}:
+                    found.setdefault(text, []).append(entry)
         return found
 
     def values(self, name: str, before: int) -> list[str]:

@@ -59,9 +59,8 @@ def _lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack |
             )
         case _:
             # What a record showed belongs to what was told by name: a birth date need not be read out.
-            told = any(each.says(detail.value) for each in hearing.whole) or bool(
-                hearing.records.entries(str(detail.value), hearing.before)
-            )
+            shown = hearing.records.entries(str(detail.value), hearing.before)
+            told = bool(shown) or any(each.says(detail.value) for each in hearing.whole)
     return None if told else Lack(detail.name, "unclear", "never_told")
 
 
