@@ -82,6 +82,7 @@ _YES = _any(
     r"\W*(?:yes|yeah|yep|yup|yea|ya|oui|si|sí|ja|da|affirmative|absolutely|definitely|certainly|of course|agreed|"
     r"confirmed|i confirm|i do|i agree|please do|approved?)\b",
     r"(?:[,;:-]|\band|\bthen|\bso)\W*\b(?:yes|yeah|yep|oui)\b",
+    r"[\"'](?:yes|oui|ja|sí)[\"']",
     r"\b(?:go|going) ahead\b|\bplease do\b|\bdo (?:it|that|this|both|all)\b",
     # "How do we proceed?" and "Can you confirm the price?" ask.
     r"(?<!how do we )(?<!how to )(?<!how can we )(?<!how should we )(?<!how would we )(?<!how do i )\bproceed\b",
@@ -104,6 +105,18 @@ _WEAK = re.compile(
     # "Sure, my user ID is ..." gives what was asked for; it agrees to nothing.
     r"(?!\W+(?:my|here|i have|what|how|why|can|could|but|let me (?!know)|is|before)\b)"
 )
+_WELCOMES = _any(
+    r"\bi(?:'d| would) (?:like|love|appreciate|be happy with) (?:that|it|this)\b",
+    r"\b(?:that|this|it)(?:'d| would| will) (?:be|do) (?:just )?"
+    r"(?:great|perfect|fine|good|wonderful|ideal|nice|ok|okay)\b",
+    r"^\W*(?:please|y|for sure|by all means|why not|👍)\W*(?:thanks?|thank you|please)?\W*$",
+    r"\b(?:go|carry) on\b|\bmake it so\b|\bgo through with\b|\bgo for (?:it|that)\b",
+    r"\bi(?:'ll| will) (?:go with|take|have|accept) (?:that|it|this|them|those|the)\b",
+    r"\bthat(?:'s| is) (?:exactly |just )?what i (?:want|need|wanted|asked for)\b",
+    r"\bplease (?:continue|complete|finish|accept|submit|execute)\b|\baccept (?:it|that|this|the)\b",
+    r"\b(?:give|have) (?:you )?my (?:consent|approval|permission|okay|ok|go-ahead)\b",
+)
+"""Agrees where a yes was asked for, wherever it stands."""
 _OBJECTS = re.compile(
     r"\b(?:but|however|instead|rather|not fair|unfair|seems? fair|falls? short|reconsider\w*|increased?|waived?|"
     r"too (?:much|high|expensive|long|low)|unacceptable|not acceptable|another option|different|disappointed|"
@@ -177,7 +190,7 @@ def is_meant(text: str, start: int, end: int) -> bool:
 def _stance(sentence: str) -> Stance:
     bare = _NO_CONDITION.sub(" ", sentence)
     agrees = _YES.search(bare) is not None
-    weak = _WEAK.search(bare) is not None
+    weak = _WEAK.search(bare) is not None or _WELCOMES.search(bare) is not None
     if _HOLD.search(bare):
         return "held"
     if _CONDITION.search(bare):

@@ -8,6 +8,7 @@ from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.naming import heads, plain, stem
 from bylaw.facts.provenance import occurs
+from bylaw.policy.verb import words_of
 
 _CURRENCY = re.compile(r"[$€£]\s?\d|\b\d[\d,.]*\s?(?:dollars|usd|euros?|eur|pounds|gbp)\b")
 _FREE = re.compile(r"(?<!\w)(?:free|complimentary|waived|included|covered|\$0)(?!\w)")
@@ -16,6 +17,8 @@ _NO_COST = re.compile(
     r"without (?:any )?(?:extra |additional )?(?:cost|charge|fee)|same price|no (?:price |fare )?difference|"
     r"not be charged|won't be charged|nothing to pay|free of charge)\b"
 )
+_PAID = frozenset(("nonfree", "paid", "chargeable", "billable", "charged"))
+"""In the name of a number of things: those that cost something. Where there are none, no money moves."""
 _PARTS = re.compile(r"[.!?;]+ |- ")
 _DEARER = re.compile(
     r"\b(?:higher|increase|more expensive|pay the difference|additional (?:cost|charge|fee)s?|extra|charge[ds]?)\b"
@@ -61,6 +64,8 @@ def _is_free(hearing: Hearing, matters: Sequence[Detail]) -> bool:
     """Whether it was told that what the call does costs nothing; `free bags` says so of bags only."""
     if any(_CURRENCY.search(each.folded) for each in hearing.answer):
         return False
+    if any(detail.kind == "count" and detail.is_off and _PAID & {*words_of(detail.name)} for detail in matters):
+        return True
     stems = {stem(detail.name) for detail in matters if detail.kind != "means" and not detail.is_target} - {""}
     is_priced = any(_CURRENCY.search(each.folded) for each in hearing.proposal)
     for sentence in (part for each in hearing.now for part in _PARTS.split(each.folded)):

@@ -37,19 +37,18 @@ class Records:
         self._seen = 0
         self._data: dict[int, list[Entry]] = {}
         self._bearing: dict[int, dict[str, list[Entry]]] = {}
-        """By the step of a result, the records in it by each text they hold, folded."""
+        """By the step of a result, the records in it by each text they hold."""
         self._entries: dict[tuple[str, int], list[Entry]] = {}
 
     def entries(self, value: str, before: int) -> list[Entry]:
         """The records that bear `value` as a field or are listed under it, the newest first."""
         found = self._entries.get((value, before))
         if found is None:
-            wanted = fold(value)
             found = self._entries[value, before] = [
                 entry
                 for step, text in reversed(self._shown(before))
                 if value in text
-                for entry in self._by_text(step).get(wanted, ())
+                for entry in self._by_text(step).get(value, ())
             ]
         return found
 
@@ -58,8 +57,11 @@ class Records:
         if found is None:
             found = self._bearing[step] = {}
             for entry in self._records(step):
-                for text in {fold(part) for part in entry.fields.values() if isinstance(part, str)}:
-                    found.setdefault(text, []).append(entry)
+                for text in entry.fields.values():
+                    if isinstance(text, str):
+                        bearing = found.setdefault(text, [])
+                        if not bearing or bearing[-1] is not entry:
+                            bearing.append(entry)
         return found
 
     def values(self, name: str, before: int) -> list[str]:
