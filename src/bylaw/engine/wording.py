@@ -112,6 +112,7 @@ _LACKS = {
     "original_untold": "{} is the one used before, which was not told",
     "user_alone": "only the user spoke of {}",
     "user_changed": "the user changed {} after it was told",
+    "set_aside": "the user did not want that {}",
     "left_out": "the call leaves out values of {} that were there before",
     "sum_untold": "the sum was never told",
     "price_untold": "no price was told",

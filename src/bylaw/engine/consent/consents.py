@@ -121,7 +121,7 @@ class Consents:
             grade: Grade = "unclear" if is_topic else "missing"
             found = (*found, Lack(call.call.tool, grade, "not_named"))
         is_unsure = said.stance in ("mixed", "asks") or bool(found) or _is_aside(said, deed, things, matters)
-        spent = self._spent_by(call, matters, exchange.answered_at)
+        spent = self._spent_by(call, matters, exchange.answered_at, is_in_doubt=is_unsure)
         if spent is not None:
             reason: Reason = "spent"
         elif any(lack.grade == "missing" for lack in found):
@@ -149,12 +149,19 @@ class Consents:
         unclear = tuple(lack for lack in found if lack.grade == "unclear")
         return Consent(None if unclear else True, "requested", None, asked[-1].answered_at, unclear)
 
-    def _spent_by(self, call: CallRecord, matters: list[Detail], agreement: int) -> int | None:
-        """The step of a call, perhaps accepted, that has done what was agreed to, however it was paid for."""
-        core = _core(matters)
+    def _spent_by(
+        self, call: CallRecord, matters: list[Detail], agreement: int, *, is_in_doubt: bool = False
+    ) -> int | None:
+        """The step of a call, perhaps accepted, that has done what was agreed to, however it was paid for.
+
+        Where it is in doubt that this one was told, the other may have done otherwise to the same thing.
+        """
+        core, targets = _core(matters), _targets(matters)
         for other in self._made(call, agreement, call.step):
-            if other.counts_at(call.step) and _core(details(other.tool, other.call.arguments)) == core:
-                return other.step
+            if other.counts_at(call.step):
+                done = details(other.tool, other.call.arguments)
+                if _core(done) == core or (is_in_doubt and targets and _targets(done) == targets):
+                    return other.step
         return None
 
     def _is_understood(self, call: CallRecord, matters: list[Detail], exchanges: list[Exchange], place: int) -> bool:
@@ -235,6 +242,11 @@ def _is_about_it(found: Consent, matters: list[Detail]) -> bool:
     targets = {detail.name for detail in matters if detail.is_target}
     missed = {lack.detail for lack in found.lacks if lack.grade == "missing"}
     return found.reason in ("differs", "unclear") and not targets & missed
+
+
+def _targets(matters: list[Detail]) -> frozenset[str]:
+    """What a call acts on; not for whom, who may have many things done."""
+    return frozenset(str(detail.value) for detail in matters if detail.is_target and not detail.is_person)
 
 
 def _core(matters: list[Detail]) -> frozenset[Detail]:

@@ -20,6 +20,7 @@ _MONEY = frozenset(("amount", "price", "cost", "fee", "fare", "sum", "copay", "c
 _NAMES_A_THING = frozenset(("id", "ids", "number", "code", "key", "no", "ref", "reference", "sku"))
 _REMARKS = frozenset(("reason", "reasons", "note", "notes", "comment", "comments", "remark", "summary", "description"))
 """Arguments for the record: what is said there changes nothing that a user would agree to."""
+_PERSONS = frozenset(("user", "customer", "patient", "member", "client", "guest", "account", "caller"))
 _OFF = frozenset(("no", "none", "false", "off", "0", "n"))
 _ON = frozenset(("yes", "true", "on", "y"))
 
@@ -45,6 +46,11 @@ class Detail(Struct, frozen=True):
     def is_target(self) -> bool:
         """Whether it names what the call is about: an id that is an argument of its own."""
         return self.kind == "id" and self.name == self.top
+
+    @property
+    def is_person(self) -> bool:
+        """Whether it names for whom something is done, who is mostly the one that asks for it."""
+        return bool(_PERSONS & {*words_of(self.name)})
 
     @property
     def is_off(self) -> bool:

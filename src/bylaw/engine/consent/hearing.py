@@ -8,6 +8,7 @@ from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.means import Called, called
 from bylaw.engine.consent.records import Entry, Records
 from bylaw.engine.consent.talk import Exchange, Utterance
+from bylaw.facts.assent import answer
 from bylaw.facts.provenance import fold
 from bylaw.policy.verb import words_of
 
@@ -35,14 +36,16 @@ class Hearing:
         self.before = before
         self.refused = [Utterance(-1, "system", text) for text in refusals]
         """What the system demanded when it refused the same call since the user's answer."""
+        self.aside = answer("\n".join(each.text for each in exchange.answer)).aside
+        """What the user said is not to be done, or not to be used."""
         self._means = means
         self._called: dict[str, Called] = {}
         self._unchanged: set[tuple[str, str]] | None = None
 
     @cached_property
     def now(self) -> list[Utterance]:
-        """The proposal and the answer to it, the answer first."""
-        return [*self.answer, *self.proposal]
+        """The proposal and the answer to it, the latest first."""
+        return [*reversed(self.answer), *reversed(self.proposal)]
 
     @cached_property
     def is_changed(self) -> bool:

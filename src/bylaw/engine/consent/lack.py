@@ -16,6 +16,7 @@ Why = Literal[
     "original_untold",
     "user_alone",
     "user_changed",
+    "set_aside",
     "left_out",
     "sum_untold",
     "price_untold",

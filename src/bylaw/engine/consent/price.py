@@ -98,6 +98,8 @@ def _price_lack(hearing: Hearing) -> Lack | None:
 
 def _means_lack(hearing: Hearing, detail: Detail, used: set[str], is_original: bool) -> Lack | None:
     called = hearing.called(detail)
+    if any(called.is_own_in(part) or _names(part, called.kind) for part in hearing.aside):
+        return Lack(detail.name, "missing", "set_aside")
     for each in [*hearing.now, *reversed(hearing.earlier)]:
         if called.is_own_in(each.folded):
             spoken = " ".join(other.folded for other in hearing.answer)

@@ -12,8 +12,6 @@ from bylaw.engine.consent.records import scalars
 from bylaw.facts.provenance import fold, occurs
 from bylaw.policy.verb import words_of
 
-_PERSONS = frozenset(("user", "customer", "patient", "member", "client", "guest", "account", "caller"))
-"""Names of arguments for whom something is done, who is mostly the one that asks for it."""
 _MARKS = 2
 """So many fields of a thing must be named where its own id is not."""
 
@@ -50,7 +48,7 @@ def _lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack |
         case "id":
             return _id_lack(hearing, detail)
         case "choice":
-            return _choice_lack(hearing, detail)
+            return _choice_lack(hearing, detail, matters)
         case "count":
             return _count_lack(hearing, detail, matters)
         case "flag":
@@ -68,7 +66,7 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
     if any(each.says(detail.value) for each in hearing.now):
         return None
     own = fold(str(detail.value))
-    if _PERSONS & {*words_of(detail.name)} and not _names_person(hearing, detail):
+    if detail.is_person and not _names_person(hearing, detail):
         return None
     others = [value for value in hearing.records.values(detail.name, hearing.before) if value != own]
     said = [(place, each.by) for place, each in enumerate(hearing.earlier) if each.says(detail.value)]
@@ -118,7 +116,7 @@ def _marks_told(hearing: Hearing, detail: Detail) -> int:
     return sum(any(each.says(mark) for each in hearing.now) for mark in marks)
 
 
-def _choice_lack(hearing: Hearing, detail: Detail) -> Lack | None:
+def _choice_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack | None:
     others = [word for word in detail.words if word != detail.value]
     for each in [*hearing.now, *reversed(hearing.earlier)]:
         own, other = names_word(each.loose, str(detail.value), others)
@@ -130,7 +128,9 @@ def _choice_lack(hearing: Hearing, detail: Detail) -> Lack | None:
             return None
         if other and each.by == "agent":
             return Lack(detail.name, "unclear", "another_told")
-    return Lack(detail.name, "unclear", "never_told")
+    # Nobody spoke of any of the words: where the sum was told, the word is part of what was.
+    has_sum = any(each.kind == "amount" for each in matters)
+    return None if has_sum else Lack(detail.name, "unclear", "never_told")
 
 
 def _count_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack | None:
