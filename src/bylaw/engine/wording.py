@@ -117,7 +117,8 @@ _LACKS = {
     "sum_untold": "the sum was never told",
     "price_untold": "no price was told",
     "price_before": "no price was told with it",
-    "price_vague": "it was told only that it may cost more",
+    "price_vague": "it was told that money moves, but not how much",
+    "price_later": "how much was to be known only when it is done",
     "not_named": "it was not named what {} would do",
 }
 

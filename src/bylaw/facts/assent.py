@@ -31,7 +31,7 @@ _EMPHASIS = re.compile(r"[*`~]+|__+")
 _NO_CONDITION = _any(
     r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
     r"(?:if|whether|once|when)\b[^,;-]*",
-    r"\b(?:see|check|know|ask|wonder(?:ing)?|sure|clarify|verify|understand|mind)\s+(?:if|whether)\b",
+    r"\b(?:see|check|know|ask|wonder(?:ing)?|sure|clarify|verify|understand|mind|explain|confirm|say)\s+(?:if|whether)\b",
     r"\bif\s+(?:you|there)(?:'s|'d|\s+is|\s+are|'re)?\s*"
     r"(?:need|have|want|require|like|could|can|don't mind|wouldn't mind|anything|any)\b[^,;-]*",
     r"\b(?:even|as)\s+if\b",

@@ -22,6 +22,7 @@ Why = Literal[
     "price_untold",
     "price_before",
     "price_vague",
+    "price_later",
     "not_named",
 ]
 """How it was not told; `engine.wording` has the words."""

@@ -129,7 +129,8 @@ def _is_number(value: str | float) -> bool:
 def _forms(value: str | float) -> set[str]:
     if isinstance(value, str):
         text = fold(value)
-        return {text} if 2 < len(text) <= _LONGEST else set()
+        # `mastercard` is often written in two words.
+        return {text, text.replace("card", " card").strip()} if 2 < len(text) <= _LONGEST else set()
     if value < 1:
         return set()
     places = 0 if value == int(value) else 2

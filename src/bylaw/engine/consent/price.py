@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import combinations
 
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
@@ -19,11 +20,24 @@ _NO_COST = re.compile(
 )
 _PAID = frozenset(("nonfree", "paid", "chargeable", "billable", "charged"))
 """In the name of a number of things: those that cost something. Where there are none, no money moves."""
-_PARTS = re.compile(r"[.!?;]+ |- ")
-_DEARER = re.compile(
-    r"\b(?:higher|increase|more expensive|pay the difference|additional (?:cost|charge|fee)s?|extra|charge[ds]?)\b"
+_TOLD_SUM = re.compile(
+    r"((?:~|about |approximately |around |roughly |est\.? |estimated )\s?)?[$€£]\s?(\d[\d,]*(?:\.\d+)?)"
 )
+_SUMS = 12
+_ABOUT = 0.02
+"""How far a sum may be from a guess at it."""
+_PARTS = re.compile(r"[.!?;]+ |- ")
 _CHEAPER = re.compile(r"\b(?:downgrad\w*|cheaper|since the (?:price|fare)|lower fare)\b")
+_SUM = r"(?:amounts?|prices?|costs?|total|charges?|fees?|refund|difference|calc\w*|figure)"
+_KNOWN = r"(?:determined|calculated|computed|confirmed|known|finali[sz]ed|provided|shown)"
+_LATER = re.compile(
+    rf"\b(?:exact|final|actual|precise|specific) {_SUM}\b[^.!?$]{{0,40}}"
+    rf"\b(?:will|once|after|upon|on|at|when|via|{_KNOWN})\b"
+    rf"|\b(?:confirm|calculate|determine|provide|tell you|know) the (?:exact|final|actual|precise) {_SUM}"
+    rf"|\b{_SUM} (?:to be |will be |is |are |only )?{_KNOWN} (?:on|at|upon|after|once|when|during|by)\b"
+)
+"""Says that the sum will be known only when it is done."""
+_CHARGE = re.compile(r"\b(?:upgrad\w*|charged?|pay(?:ing|s)?|difference paid|due)\b")
 _REFUND = re.compile(r"\b(?:refund|reimburs|credited|money back|saving|cheaper|lower)\w*")
 _ORIGINAL = re.compile(
     r"\b(?:original(?:ly)?|same|existing|current|previous|used (?:for|to)|paid with|on file|initial)\b[^.!?]{0,40}"
@@ -55,9 +69,18 @@ def _is_summed(hearing: Hearing, amounts: Sequence[Detail], matters: Sequence[De
     texts = [*hearing.by_agent, *hearing.answer]
     if any(each.says(plain(share)) for share in (total, total / heads(matters)) for each in texts):
         return True
-    if hearing.is_forced(plain(total)):
+    if hearing.is_forced(plain(total)) or any(_adds_up(each.folded, total) for each in hearing.proposal):
         return True
     return all(any(each.says(plain(float(detail.value))) for each in texts) for detail in amounts)
+
+
+def _adds_up(text: str, total: float) -> bool:
+    """Whether a sum is made up of sums that a text tells, or is about one that it tells as a guess."""
+    sums = {float(found[2].replace(",", "").rstrip(".")): bool(found[1]) for found in _TOLD_SUM.finditer(text)}
+    told = sorted(sums)[:_SUMS]
+    if any(sums[each] and abs(each - total) <= total * _ABOUT for each in told):
+        return True
+    return any(abs(sum(some) - total) < 0.005 for size in (2, 3) for some in combinations(told, size))
 
 
 def _is_free(hearing: Hearing, matters: Sequence[Detail]) -> bool:
@@ -80,16 +103,17 @@ def _is_free(hearing: Hearing, matters: Sequence[Detail]) -> bool:
 def _price_lack(hearing: Hearing) -> Lack | None:
     """What is missing where the call charges or refunds a sum that only the system knows.
 
-    A charge needs a price; of a refund it is enough that it was told.
+    A charge needs a price. Whether it is enough of a refund that there will be one, readers do not agree on.
     """
     put = " ".join(each.folded for each in hearing.proposal)
+    is_later = _LATER.search(put) is not None
+    if any(_CURRENCY.search(each.folded) for each in hearing.answer):
+        return None
+    is_charge = _CHARGE.search(put) is not None and not _REFUND.search(put)
     if _CURRENCY.search(put):
-        return None
-    cheaper = _CHEAPER.search(put)
-    if _REFUND.search(put) or (cheaper and any(_REFUND.search(each.folded) for each in hearing.answer)):
-        if _DEARER.search(put) and not cheaper:
-            return Lack("amount", "unclear", "price_vague")
-        return None
+        return Lack("amount", "missing" if is_charge else "unclear", "price_later") if is_later else None
+    if _REFUND.search(put) or (_CHEAPER.search(put) and any(_REFUND.search(each.folded) for each in hearing.answer)):
+        return Lack("amount", "unclear", "price_later" if is_later else "price_vague")
     before = " ".join(each.folded for each in hearing.earlier if each.by == "agent")
     if _CURRENCY.search(before) or _REFUND.search(before):
         return Lack("amount", "unclear", "price_before")
@@ -107,6 +131,9 @@ def _means_lack(hearing: Hearing, detail: Detail, used: set[str], is_original: b
             return Lack(detail.name, "unclear", "another_beside") if beside else None
     now = " ".join(each.folded for each in hearing.now)
     if is_original and _ORIGINAL.search(now):
+        return None
+    spoken = " ".join(each.folded for each in hearing.answer)
+    if _names(called.another.sub(" ", spoken), called.kind):
         return None
     if _names(now, called.others - used):
         return Lack(detail.name, "missing", "another_told")

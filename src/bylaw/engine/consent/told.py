@@ -126,7 +126,7 @@ def _choice_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) ->
                 if any(told for _, told in put) and not any(told for told, _ in put):
                     return Lack(detail.name, "missing", "user_changed")
             return None
-        if other and each.by == "agent":
+        if other and each in hearing.proposal:
             return Lack(detail.name, "unclear", "another_told")
     # Nobody spoke of any of the words: where the sum was told, the word is part of what was.
     has_sum = any(each.kind == "amount" for each in matters)
