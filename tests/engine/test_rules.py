@@ -199,14 +199,16 @@ def names(judgement: Judgement) -> list[str]:
 
 def test_the_second_call_makes_it_several_and_a_turn_is_one_finding() -> None:
     session = Session(pack())
-    session.observe_all([Message("agent", "Shall I?", 1), Message("user", "Yes.", 2)])
+    session.observe_all([Message("agent", "I'll cancel A1, no fee. Shall I?", 1), Message("user", "Yes.", 2)])
     told: list[list[str]] = []
     for _ in range(3):
         call = msgspec.structs.replace(CANCEL, turn=3)
         told.append(names(session.judge(call)))
         session.observe(call)
-    assert told == [[], ["one-change-at-a-time"], ["one-change-at-a-time"]]
-    assert [(f.step, f.rule.name) for f in session.findings(ended=True)] == [(3, "one-change-at-a-time")]
+    # The first of them has spent the yes.
+    both = ["confirm-before-change", "one-change-at-a-time"]
+    assert told == [[], both, both]
+    assert [(f.step, f.rule.name) for f in session.findings(ended=True)] == [(3, name) for name in both]
 
 
 def test_a_cancellation_without_consent_is_denied_by_the_session() -> None:
@@ -220,7 +222,8 @@ def test_a_cancellation_without_consent_is_denied_by_the_session() -> None:
 def test_a_refused_call_is_neither_done_nor_counted_and_the_message_before_it_did_not_wait() -> None:
     session = Session(pack())
     first, second = (msgspec.structs.replace(CANCEL, turn=3) for _ in range(2))
-    session.observe_all([Message("agent", "Shall I?", 1), Message("user", "Yes.", 2), Message("agent", "So.", 3)])
+    told = Message("agent", "I'll cancel A1, no fee. Shall I?", 1)
+    session.observe_all([told, Message("user", "Yes.", 2), Message("agent", "So.", 3)])
     session.judge(first)
     session.refuse(first)
     assert names(session.judge(second)) == []

@@ -67,11 +67,14 @@ class Consents:
 
     def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
         """Whether the user agreed to a call."""
-        if call.call.fault or self._talk.is_lost(call.start):
+        if self._talk.is_lost(call.start):
             return Consent(None, "unrecorded")
         exchanges = self._talk.exchanges(call.start)
         if not exchanges:
             return Consent(False, "none")
+        if call.call.fault and (basis == "requested" or any(map(_is_put, exchanges))):
+            # Whatever its arguments are, nobody agreed where nothing was put.
+            return Consent(None, "unrecorded")
         matters = details(call.tool, call.call.arguments)
         found = self._agreement(call, matters, exchanges)
         if basis == "requested" and found.value is not True and found.reason in ("requested", "differs", "unclear"):
@@ -206,6 +209,12 @@ def _agrees(
         or any(_PLACE.search(each.folded) for each in hearing.answer)
         or chooses(hearing, matters)
     )
+
+
+def _is_put(exchange: Exchange) -> bool:
+    """Whether the agent put anything to the user at all."""
+    put = proposal("\n".join(each.text for each in exchange.proposal))
+    return bool(put.leave) or put.offers
 
 
 def _is_aside(said: Answer, deed: re.Pattern[str], things: Sequence[str], matters: list[Detail]) -> bool:

@@ -12,6 +12,8 @@ from bylaw.policy.verb import words_of
 _DATED = re.compile(r"\d{4}-\d\d-\d\d$")
 _TIME = re.compile(r"(\d\d):(\d\d)(?::\d\d)?(?:\+\d)?")
 _LETTERS_AND_DIGITS = re.compile(r"([a-z]+[-_ ]?)(\d+)")
+_LONG = 6
+"""Letters of a word that is known by how it begins."""
 _CODE = re.compile(r"[A-Z]{3,5}")
 _TOKEN = re.compile(r"[$€£]\s?\d[\d,.]*|\d+(?:[.,:/-]\d+)+|\d+|[^\W\d_]+")
 """Words and numbers; sums, times and dates stay whole, as they count nothing."""
@@ -79,13 +81,22 @@ def names_word(text: str, own: str, others: Sequence[str]) -> tuple[bool, bool]:
     for other in others:
         if own in other:
             without_longer = _word(other).sub(" ", without_longer)
-    names_own = _word(own).search(without_longer) is not None
+    names_own = (_word(own) if " " in own else _inflected(own, tuple(others))).search(without_longer) is not None
     without_own = _word(own).sub(" ", text) if any(other in own for other in others) else text
     return names_own, any(_word(other).search(without_own) for other in others)
 
 
 def _loose(word: str) -> str:
     return " ".join(_GAPS.split(word.lower()))
+
+
+@lru_cache(maxsize=1024)
+def _inflected(word: str, others: tuple[str, ...]) -> re.Pattern[str]:
+    """Matches a word and its other forms, `withdraw` of `withdrawn`, where no other word of the list begins so."""
+    begin = word[: max(5, len(word) * 7 // 10)]
+    if len(word) < _LONG or any(other.startswith(begin) for other in others):
+        return _word(word)
+    return re.compile(rf"\b{re.escape(begin)}\w*")
 
 
 @lru_cache(maxsize=4096)
