@@ -22,6 +22,7 @@ COMMANDS = {
     "compile": "Compile a policy document and a catalogue of tools into a pack.",
     "init": "Start a pack from logs and a policy document.",
     "proxy": "Decide on the tool calls of any MCP client before they run.",
+    "serve": "Answer over HTTP whether an agent may make a call.",
     "backtest": "Show what a change of a policy would have done to recorded calls.",
     "log": "The decision log: verify, export, answer what waits.",
     "rules": "Rules that bind whole conversations.",

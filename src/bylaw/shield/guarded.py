@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.judgement import Judgement
+from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Change, draft
 from bylaw.record.entry import Conflict, Draft, Kind
@@ -47,6 +48,8 @@ class Attempt(Struct, frozen=True):
     """Decisions that hold once they are written."""
 
     conversation: Conversation
+    happened: int
+    """How many of the happenings that were not written before are among the drafts."""
     decisions: list[Decision]
     drafts: list[Draft]
     events: int
@@ -155,6 +158,24 @@ class Guarded:
         ]
         return asked, later
 
+    async def take_async(self, happenings: Sequence[Happening], calls: Sequence[AskedCall] = ()) -> list[Decision]:
+        """Let things happen and then decide on calls of one turn, all of it or, where any of it is wrong, nothing."""
+        if self._live is None and self._log is not None:
+            await asyncio.to_thread(self._ready)
+        asked, beside = self._turn_of(calls, None)
+        if len(calls) > 1:
+            hold: Happening = lambda conversation: conversation.hold()  # noqa: E731
+            happenings = [*happenings, hold]
+        try:
+            return await self._settle_async(asked, beside, happenings)
+        finally:
+            if len(calls) > 1:
+                self._happen(Conversation.let_go)
+
+    def _ready(self) -> None:
+        with self._lock:
+            self._open()
+
     def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Decision:
         """The same, after these messages, or for a call that the last of them asks for."""
         given, at = list(messages), self._time(None)
@@ -182,6 +203,15 @@ class Guarded:
         if self._unwritten:
             await self._settle_async([])
 
+    @property
+    def pack(self) -> Pack:
+        """The pack that the conversation is under."""
+        return self._decider.pack
+
+    def is_under(self, context: Mapping[str, Any] | None) -> bool:
+        """Whether it was opened with this context, or nothing is said of one."""
+        return context is None or (self._context is not None and dict(context) == dict(self._context))
+
     def trajectory(self, agent: str = "") -> Trajectory:
         """The conversation so far, refused calls marked as such, as an audit reads it."""
         with self._lock:
@@ -201,22 +231,26 @@ class Guarded:
             if self._log is not None:
                 self._unwritten.append(happening)
 
-    def _settle(self, asked: Sequence[Asking], beside: Sequence[Beside] = ()) -> list[Decision]:
+    def _settle(
+        self, asked: Sequence[Asking], beside: Sequence[Beside] = (), first: Sequence[Happening] = ()
+    ) -> list[Decision]:
         with self._lock:
             for _ in range(TRIES):
-                attempt = self._attempt(asked, beside)
+                attempt = self._attempt(asked, beside, first)
                 if self._log is None or self._is_written(attempt, self._append(attempt)):
                     return attempt.decisions
         raise self._overtaken()
 
-    async def _settle_async(self, asked: Sequence[Asking], beside: Sequence[Beside] = ()) -> list[Decision]:
+    async def _settle_async(
+        self, asked: Sequence[Asking], beside: Sequence[Beside] = (), first: Sequence[Happening] = ()
+    ) -> list[Decision]:
         if self._log is None:
-            return self._settle(asked, beside)
+            return self._settle(asked, beside, first)
         self._queue = self._queue or asyncio.Lock()
         async with self._queue:
             for _ in range(TRIES):
                 with self._lock:
-                    attempt = self._attempt(asked, beside)
+                    attempt = self._attempt(asked, beside, first)
                     future = self._log.journal.submit(attempt.drafts)
                 try:
                     answers = await asyncio.wrap_future(future)
@@ -252,7 +286,7 @@ class Guarded:
             self._length += len(attempt.drafts)
             self._decided += len(attempt.decisions)
             self._written = attempt.events
-            self._unwritten.clear()
+            del self._unwritten[: attempt.happened]
         return True
 
     def _open(self) -> Conversation:
@@ -274,6 +308,7 @@ class Guarded:
                     f"conversation `{self.id}` was opened with another context: what a host vouches for stays so",
                     hint="open a new conversation, or leave `context` out",
                 )
+            self._context = opening.context
             self._decider = self.shield.decider(opening)
             self._by = opening.agent
             self._approvals = Approvals(history.approvals)
@@ -299,8 +334,19 @@ class Guarded:
         if wrong is not None:
             raise wrong
 
-    def _attempt(self, asked: Sequence[Asking], beside: Sequence[Beside]) -> Attempt:
+    def _attempt(self, asked: Sequence[Asking], beside: Sequence[Beside], first: Sequence[Happening]) -> Attempt:
+        try:
+            return self._tried(asked, beside, first)
+        except BaseException:
+            if self._log is not None:
+                # Part of it may have been done; what the log holds was done whole.
+                self._forget()
+            raise
+
+    def _tried(self, asked: Sequence[Asking], beside: Sequence[Beside], first: Sequence[Happening]) -> Attempt:
         conversation = self._open()
+        for happening in first:
+            happening(conversation)
         bodies: list[tuple[Kind, bytes, str]] = []
         decisions: list[Decision] = []
         if self._log is not None and self._length == 0:
@@ -321,7 +367,7 @@ class Guarded:
                 drafts = (draft(self.shield.tenant, self.id, change) for change in changes)
                 bodies.extend((each.kind, each.body, each.id) for each in drafts)
         if self._log is None:
-            return Attempt(conversation, decisions, [], 0)
+            return Attempt(conversation, 0, decisions, [], 0)
         rest = conversation.since(written)
         bodies.extend(_event_bodies(rest))
         tenant = self.shield.tenant
@@ -329,7 +375,7 @@ class Guarded:
             Draft(tenant, self.id, kind, body, name, place)
             for place, (kind, body, name) in enumerate(bodies, self._length)
         ]
-        return Attempt(conversation, decisions, drafts, written + len(rest))
+        return Attempt(conversation, len(self._unwritten), decisions, drafts, written + len(rest))
 
     def _decide(
         self, conversation: Conversation, judgement: Judgement, number: int, started: float, beside: Beside

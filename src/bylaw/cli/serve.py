@@ -1,0 +1,55 @@
+"""`bylaw serve`: decisions over HTTP."""
+
+from pathlib import Path
+
+import click
+
+from bylaw.engine.pack import load_pack
+from bylaw.errors import UsageError
+
+
+@click.command("serve")
+@click.option("--pack", metavar="PACK", help="Folder of a pack, or the name of a shipped one.")
+@click.option("--store", metavar="LOG", default="decisions.db", help="The decision log: a file, or postgresql://...")
+@click.option(
+    "--earlier", metavar="PACK", multiple=True, help="An older version that conversations may still be under."
+)
+@click.option("--host", default="127.0.0.1", help="Where to listen; elsewhere than on this machine only with --keys.")
+@click.option("--port", default=8300, type=click.IntRange(0, 65535))
+@click.option("--keys", metavar="FILE", type=click.Path(path_type=Path), help="API keys: a tenant and a hash a line.")
+@click.option("--new-key", metavar="TENANT", help="Make a key, print it and the line for --keys, and stop.")
+def serve_command(
+    pack: str | None,
+    store: str,
+    earlier: tuple[str, ...],
+    host: str,
+    port: int,
+    keys: Path | None,
+    new_key: str | None,
+) -> None:
+    """Answer over HTTP whether an agent may make a call. Needs the extra `serve`.
+
+    Every decision is on disk before it is answered. /openapi.json describes the requests.
+    """
+    from bylaw.service.keys import key_line, read_keys
+    from bylaw.service.keys import new_key as make_key
+
+    if new_key is not None:
+        key = make_key()
+        print(f"key, shown only now: {key}\nline for --keys:     {key_line(new_key, key)}")
+        return
+    if not pack:
+        raise UsageError("say which pack to hold calls to", hint="give --pack")
+    try:
+        from bylaw.service.run import check_address, run
+    except ImportError as error:
+        raise UsageError("the service needs starlette and uvicorn", hint="pip install 'bylaw[serve]'") from error
+    from bylaw.record import Log
+    from bylaw.service.desk import Desk
+
+    known = read_keys(keys) if keys is not None else {}
+    check_address(host, known)
+    loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
+    with Log(store) as log:
+        print(f"{loaded.name} {loaded.version} at http://{host}:{port}, log {log.name}", flush=True)
+        run(Desk(loaded, log, earlier=older), known, host, port)

@@ -1,0 +1,180 @@
+"""The routes of the service: decisions, events, approvals, AuthZEN, health, metrics, and what describes them."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bylaw.errors import BylawError
+from bylaw.service.authzen import Evaluation, evaluated, request_of
+from bylaw.service.desk import Desk, failure
+from bylaw.service.keys import tenant_of
+from bylaw.service.openapi import document
+from bylaw.service.request import (
+    MANY,
+    ApprovalAnswer,
+    Approvals,
+    BadRequest,
+    Complaint,
+    DecideBatch,
+    DecideBatchAnswer,
+    DecideOutcome,
+    DecideRequest,
+    EventsBatch,
+    EventsBatchAnswer,
+    EventsOutcome,
+    EventsRequest,
+    Failure,
+)
+
+LARGEST = 1 << 20
+"""Bytes in a request at most."""
+
+T = TypeVar("T")
+Answer = Callable[[str, bytes], Awaitable[Any]]
+_encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
+_STATUSES = {"waiting", "approved", "rejected", "expired", "used"}
+
+
+class Service:
+    """The service as an ASGI application, over one desk."""
+
+    def __init__(self, desk: Desk, keys: Mapping[str, str], *, largest: int = LARGEST) -> None:
+        self.desk = desk
+        self._keys = keys
+        self._largest = largest
+        self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+        posts: dict[str, Answer] = {
+            "/v1/decide": self._decide,
+            "/v1/decide/batch": self._decide_batch,
+            "/v1/events": self._events,
+            "/v1/events/batch": self._events_batch,
+            "/v1/approvals": self._answer,
+            "/access/v1/evaluation": self._evaluate,
+        }
+        routes = [Route(path, self._endpoint(path, answer), methods=["POST"]) for path, answer in posts.items()]
+        routes += [
+            Route("/v1/approvals", self._approvals, methods=["GET"]),
+            Route("/health", self._health, methods=["GET"]),
+            Route("/metrics", self._metrics, methods=["GET"]),
+            Route("/openapi.json", self._openapi, methods=["GET"]),
+        ]
+        self.app = Starlette(routes=routes, exception_handlers={404: _not_here, 405: _not_here})
+
+    def _endpoint(self, path: str, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            status, content = await self._answered(request, answer)
+            self.desk.metrics.requests[path, status] += 1
+            headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+            return Response(_encode(content), status, headers, "application/json")
+
+        return endpoint
+
+    async def _answered(self, request: Request, answer: Answer) -> tuple[int, Any]:
+        tenant = tenant_of(request.headers.get("authorization", ""), self._keys)
+        if tenant is None:
+            return 401, Failure(Complaint("BY703", "no valid key: send `Authorization: Bearer KEY`"))
+        try:
+            body = await self._body(request)
+            if body is None:
+                return 413, Failure(Complaint("BY703", f"the request is larger than {self._largest:,} bytes"))
+            return 200, await answer(tenant, body)
+        except BylawError as error:
+            return failure(error)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            return 400, Failure(Complaint("BY703", f"the request does not read: {error}"))
+
+    async def _body(self, request: Request) -> bytes | None:
+        """The body; None where it is too large, of which no more is read than that."""
+        parts: list[bytes] = []
+        size = 0
+        async for part in request.stream():
+            size += len(part)
+            if size > self._largest:
+                return None
+            parts.append(part)
+        return b"".join(parts)
+
+    def _read(self, body: bytes, type: type[T]) -> T:
+        decoder = self._decoders.get(type)
+        if decoder is None:
+            decoder = self._decoders[type] = msgspec.json.Decoder(type)
+        return decoder.decode(body)
+
+    async def _decide(self, tenant: str, body: bytes) -> Any:
+        started = time.perf_counter()
+        answer = await self.desk.decide(tenant, self._read(body, DecideRequest))
+        self.desk.metrics.took(time.perf_counter() - started)
+        return answer
+
+    async def _decide_batch(self, tenant: str, body: bytes) -> Any:
+        outcomes: list[DecideOutcome] = []
+        for request in self._few(self._read(body, DecideBatch).requests):
+            try:
+                outcomes.append(DecideOutcome((await self.desk.decide(tenant, request)).decisions))
+            except BylawError as error:
+                outcomes.append(DecideOutcome(error=failure(error)[1].error))
+        return DecideBatchAnswer(outcomes)
+
+    async def _events(self, tenant: str, body: bytes) -> Any:
+        return await self.desk.take(tenant, self._read(body, EventsRequest))
+
+    async def _events_batch(self, tenant: str, body: bytes) -> Any:
+        outcomes: list[EventsOutcome] = []
+        for request in self._few(self._read(body, EventsBatch).requests):
+            try:
+                taken = await self.desk.take(tenant, request)
+                outcomes.append(EventsOutcome(taken.conversation, taken.taken))
+            except BylawError as error:
+                outcomes.append(EventsOutcome(error=failure(error)[1].error))
+        return EventsBatchAnswer(outcomes)
+
+    def _few(self, requests: list[T]) -> list[T]:
+        if len(requests) > MANY:
+            raise BadRequest(f"more than {MANY} requests in one")
+        return requests
+
+    async def _answer(self, tenant: str, body: bytes) -> Any:
+        return await self.desk.answer(tenant, self._read(body, ApprovalAnswer))
+
+    async def _evaluate(self, tenant: str, body: bytes) -> Any:
+        evaluation = self._read(body, Evaluation)
+        return evaluated(await self.desk.decide(tenant, request_of(evaluation)))
+
+    async def _approvals(self, request: Request) -> Response:
+        async def listed(tenant: str, _: bytes) -> Approvals:
+            status: Any = request.query_params.get("status") or None
+            if status is not None and status not in _STATUSES:
+                raise BadRequest(f"`{status}` is none of {', '.join(sorted(_STATUSES))}")
+            return Approvals(await self.desk.approvals(tenant, status))
+
+        return await self._endpoint("/v1/approvals", listed)(request)
+
+    async def _health(self, request: Request) -> Response:
+        pack = self.desk.pack
+        told = {"status": "ok", "pack": {"name": pack.name, "version": pack.version, "digest": pack.digest}}
+        try:
+            self.desk.log.conversation("", "")
+        except BylawError as error:
+            return Response(_encode(told | {"status": "the log does not answer", "error": str(error)}), 503)
+        return Response(_encode(told), media_type="application/json")
+
+    async def _metrics(self, request: Request) -> Response:
+        text = self.desk.metrics.text(self.desk.log.journal.commits, self.desk.open_sessions)
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+    async def _openapi(self, request: Request) -> Response:
+        return Response(_encode(document()), media_type="application/json")
+
+
+async def _not_here(request: Request, error: Exception) -> Response:
+    status = int(getattr(error, "status_code", 404))
+    what = "no such page" if status == 404 else "this page does not take such a request"
+    return Response(
+        _encode(Failure(Complaint("BY703", f"{what}; see /openapi.json"))), status, None, "application/json"
+    )

@@ -1,0 +1,108 @@
+"""Who answers: a shield for each tenant over one pack and one log, and the sessions that are in use."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bylaw.engine.pack import Pack
+from bylaw.errors import BylawError
+from bylaw.record import Log
+from bylaw.record.approval import Approval, Status
+from bylaw.record.journal import LogError
+from bylaw.service.metrics import Metrics
+from bylaw.service.request import (
+    ApprovalAnswer,
+    BadRequest,
+    Complaint,
+    DecideAnswer,
+    DecideRequest,
+    EventsAnswer,
+    EventsRequest,
+    Failure,
+    decided,
+)
+from bylaw.shield.guarded import Guarded
+from bylaw.shield.shield import PinnedPack, Shield
+
+SESSIONS = 10_000
+"""Sessions that are kept in memory at most; any other is read from the log when it is needed."""
+NO_NAME = "the request names no conversation, so nothing is known of what came before"
+
+
+class Desk:
+    """Decides for all tenants. Runs in one event loop."""
+
+    def __init__(self, pack: Pack, log: Log, *, earlier: Iterable[Pack] = (), sessions: int = SESSIONS) -> None:
+        self.pack = pack
+        self.log = log
+        self.metrics = Metrics()
+        self._earlier = tuple(earlier)
+        self._shields: dict[str, Shield] = {}
+        self._sessions: OrderedDict[tuple[str, str], Guarded] = OrderedDict()
+        self._most = sessions
+
+    @property
+    def open_sessions(self) -> int:
+        """Sessions in memory."""
+        return len(self._sessions)
+
+    async def decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
+        """A decision on each call, on disk when this returns."""
+        calls = request.asked()
+        session = self._session(tenant, request.conversation, request.context, request.agent)
+        now = session.shield.clock()
+        happenings = [event.happening(now) for event in request.events]
+        found = await session.take_async(happenings, calls)
+        self.metrics.events[tenant] += len(happenings)
+        for decision in found:
+            self.metrics.decisions[tenant, decision.answer, str(decision.allowed).lower()] += 1
+        pack = session.pack
+        name = f"{pack.name} {pack.version} {pack.digest}"
+        return DecideAnswer([decided(decision, session.id, name) for decision in found])
+
+    async def take(self, tenant: str, request: EventsRequest) -> EventsAnswer:
+        """Events, on disk when this returns."""
+        request.check()
+        session = self._session(tenant, request.conversation, request.context, request.agent)
+        now = session.shield.clock()
+        await session.take_async([event.happening(now) for event in request.events])
+        self.metrics.events[tenant] += len(request.events)
+        return EventsAnswer(session.id, len(request.events))
+
+    async def approvals(self, tenant: str, status: Status | None) -> list[Approval]:
+        """The approvals that a tenant's agents have asked for."""
+        return await asyncio.to_thread(lambda: self.log.approvals(tenant, status=status))
+
+    async def answer(self, tenant: str, given: ApprovalAnswer) -> Approval:
+        """A person's answer to one of them."""
+        say = self.log.approve if given.answer == "approve" else self.log.reject
+        return await asyncio.to_thread(lambda: say(given.id, by=given.by, note=given.note, tenant=tenant))
+
+    def _session(self, tenant: str, name: str, context: Mapping[str, Any] | None, agent: str) -> Guarded:
+        shield = self._shields.get(tenant)
+        if shield is None:
+            shield = self._shields[tenant] = Shield(self.pack, log=self.log, tenant=tenant, earlier=self._earlier)
+        if not name:
+            return shield.session(context=context, agent=agent, lacks=NO_NAME)
+        place = (tenant, name)
+        session = self._sessions.get(place)
+        if session is None or not session.is_under(context):
+            # Another context than it was opened with is told as such when the log is read.
+            session = self._sessions[place] = shield.session(name, context=context, agent=agent)
+        self._sessions.move_to_end(place)
+        while len(self._sessions) > self._most:
+            self._sessions.popitem(last=False)
+        return session
+
+
+def failure(error: BylawError) -> tuple[int, Failure]:
+    """How an error is told: nothing was decided."""
+    status = 400
+    if isinstance(error, LogError):
+        status = 503
+    elif isinstance(error, PinnedPack):
+        status = 409
+    elif not isinstance(error, BadRequest):
+        status = 422
+    return status, Failure(Complaint(error.code, str(error)))

@@ -1,0 +1,52 @@
+"""Counters of the service, in Prometheus's text format."""
+
+from bisect import bisect_left
+from collections import Counter
+
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+
+
+class Metrics:
+    """What the service has done since it began. Written by one thread."""
+
+    def __init__(self) -> None:
+        self.decisions: Counter[tuple[str, str, str]] = Counter()
+        """By tenant, answer and whether the call runs."""
+        self.requests: Counter[tuple[str, int]] = Counter()
+        """By route and status."""
+        self.events: Counter[str] = Counter()
+        """By tenant."""
+        self._buckets = [0] * (len(BUCKETS) + 1)
+        self._seconds = 0.0
+
+    def took(self, seconds: float) -> None:
+        """A request that decided took so long, the log included."""
+        self._buckets[bisect_left(BUCKETS, seconds)] += 1
+        self._seconds += seconds
+
+    def text(self, commits: int, sessions: int) -> str:
+        """The page that Prometheus reads."""
+        lines = ["# TYPE bylaw_decisions_total counter"]
+        for (tenant, answer, allowed), count in sorted(self.decisions.items()):
+            labels = f'tenant="{_quoted(tenant)}",answer="{answer}",allowed="{allowed}"'
+            lines.append(f"bylaw_decisions_total{{{labels}}} {count}")
+        lines.append("# TYPE bylaw_events_total counter")
+        lines += [
+            f'bylaw_events_total{{tenant="{_quoted(tenant)}"}} {count}' for tenant, count in sorted(self.events.items())
+        ]
+        lines.append("# TYPE bylaw_requests_total counter")
+        for (route, status), count in sorted(self.requests.items()):
+            lines.append(f'bylaw_requests_total{{route="{route}",status="{status}"}} {count}')
+        lines.append("# TYPE bylaw_decide_seconds histogram")
+        total = 0
+        for limit, count in zip((*map(str, BUCKETS), "+Inf"), self._buckets, strict=True):
+            total += count
+            lines.append(f'bylaw_decide_seconds_bucket{{le="{limit}"}} {total}')
+        lines += [f"bylaw_decide_seconds_sum {self._seconds}", f"bylaw_decide_seconds_count {total}"]
+        lines += ["# TYPE bylaw_log_commits_total counter", f"bylaw_log_commits_total {commits}"]
+        lines += ["# TYPE bylaw_sessions gauge", f"bylaw_sessions {sessions}", ""]
+        return "\n".join(lines)
+
+
+def _quoted(label: str) -> str:
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,259 @@
+"""What goes into the service and what comes out: records, read strictly where bytes enter."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from bylaw.engine.conversation import Conversation
+from bylaw.errors import BylawError
+from bylaw.record.approval import Approval
+from bylaw.shield.decision import Answer, Decision, LookUp, Question
+from bylaw.shield.guarded import Happening
+from bylaw.shield.history import writable
+
+NAME = 300
+"""Characters in a name at most."""
+MANY = 1000
+"""Events or requests in one request at most."""
+
+Name = msgspec.Meta(min_length=1, max_length=NAME)
+
+
+class BadRequest(BylawError):
+    """A request that says nothing we can act on."""
+
+    code = "BY703"
+
+
+class Event(Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that happened: exactly one of `user`, `agent`, `result` and `messages` is said."""
+
+    user: str | UnsetType = UNSET
+    agent: str | UnsetType = UNSET
+    result: Any = UNSET
+    """What a tool answered, or what the agent was told in its place."""
+    messages: list[dict[str, Any]] | UnsetType = UNSET
+    """Whole messages, in any shape that logs may have."""
+    call: str = ""
+    """The id of the call that a result answers; the earliest that waits where it is left out."""
+    error: bool | None = None
+    time: float | None = None
+
+    def happening(self, now: float) -> Happening:
+        """What it does to a conversation."""
+        at = now if self.time is None else self.time
+        said = [name for name in ("user", "agent", "result", "messages") if getattr(self, name) is not UNSET]
+        if len(said) != 1:
+            raise BadRequest("an event says one of `user`, `agent`, `result`, `messages`")
+        if isinstance(self.user, str):
+            text = writable(self.user)
+            return lambda conversation: conversation.user(text, time=at)
+        if isinstance(self.agent, str):
+            text = writable(self.agent)
+            return lambda conversation: conversation.agent(text, time=at)
+        if isinstance(self.messages, list):
+            messages = self.messages
+            return lambda conversation: conversation.messages(messages)
+        content, error, id = self.result, self.error, self.call
+
+        def answer(conversation: Conversation) -> None:
+            conversation.result(content, id=id, error=error, captured=content is not None, time=at)
+
+        return answer
+
+
+class AskedCall(Struct, frozen=True, forbid_unknown_fields=True):
+    """A call that an agent wants to make."""
+
+    tool: str
+    arguments: dict[str, Any] | str
+    id: str = ""
+
+
+class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """One call, `tool` and `arguments`, or a turn of several, `calls`; `events` happened before."""
+
+    conversation: str = ""
+    """Without one nothing is known of what came before, and no call that a policy binds is allowed."""
+    tool: str = ""
+    arguments: dict[str, Any] | str = field(default_factory=dict[str, Any])
+    id: str = ""
+    calls: list[AskedCall] = field(default_factory=list[AskedCall])
+    events: list[Event] = field(default_factory=list[Event])
+    context: dict[str, Any] | None = None
+    agent: str = ""
+    """The name that the agent's runs are counted under."""
+
+    def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
+        """The calls to decide on, in order."""
+        if bool(self.tool) == bool(self.calls):
+            raise BadRequest("say either `tool` and `arguments`, or `calls`")
+        _check(self.conversation, self.events, self.calls)
+        if self.tool:
+            return [(self.tool, self.arguments, self.id)]
+        return [(call.tool, call.arguments, call.id) for call in self.calls]
+
+
+class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What happened in a conversation."""
+
+    conversation: str
+    events: list[Event]
+    context: dict[str, Any] | None = None
+    agent: str = ""
+
+    def check(self) -> None:
+        """A conversation must be named."""
+        if not self.conversation:
+            raise BadRequest("`conversation` is empty")
+        _check(self.conversation, self.events, ())
+
+
+def _check(conversation: str, events: Sequence[Event], calls: Sequence[AskedCall]) -> None:
+    if len(conversation) > NAME:
+        raise BadRequest(f"`conversation` is longer than {NAME} characters")
+    if len(events) > MANY or len(calls) > MANY:
+        raise BadRequest(f"more than {MANY} events or calls in one request")
+
+
+class DecideBatch(Struct, frozen=True, forbid_unknown_fields=True):
+    """Several requests, answered in order; those of one conversation take effect in that order."""
+
+    requests: list[DecideRequest]
+
+
+class EventsBatch(Struct, frozen=True, forbid_unknown_fields=True):
+    """Several requests, taken in order."""
+
+    requests: list[EventsRequest]
+
+
+class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A person's answer."""
+
+    id: str
+    answer: Literal["approve", "reject"]
+    by: str
+    note: str = ""
+
+
+class Sentence(Struct, frozen=True):
+    """Where the document says it."""
+
+    place: str
+    text: str | None
+
+
+class Decided(Struct, frozen=True):
+    """A decision, as it is answered."""
+
+    id: str
+    conversation: str
+    tool: str
+    answer: Answer
+    allowed: bool
+    enforced: str
+    policies: list[str]
+    sentences: list[Sentence]
+    missing: list[str]
+    look_ups: list[LookUp]
+    retries: list[LookUp]
+    questions: list[Question]
+    feedback: str
+    for_person: str
+    approval: str
+    unguarded: bool
+    probability: float | None
+    interval: tuple[float, float] | None
+    seconds: float
+    model_queries: int
+    pack: str
+    """Name, version and digest of the pack that the conversation is under."""
+
+
+class DecideAnswer(Struct, frozen=True):
+    """One decision for each call."""
+
+    decisions: list[Decided]
+
+
+class EventsAnswer(Struct, frozen=True):
+    """How many events were taken; they are on disk."""
+
+    conversation: str
+    taken: int
+
+
+class Complaint(Struct, frozen=True):
+    """Why there is no answer."""
+
+    code: str
+    message: str
+
+
+class Failure(Struct, frozen=True):
+    """Nothing was decided and nothing was written: a call that was asked about must not run."""
+
+    error: Complaint
+
+
+class DecideOutcome(Struct, frozen=True, omit_defaults=True):
+    """What became of one request of a batch: decisions, or why there are none."""
+
+    decisions: list[Decided] = field(default_factory=list[Decided])
+    error: Complaint | None = None
+
+
+class EventsOutcome(Struct, frozen=True, omit_defaults=True):
+    """What became of one request of a batch: events taken, or why not."""
+
+    conversation: str = ""
+    taken: int = 0
+    error: Complaint | None = None
+
+
+class DecideBatchAnswer(Struct, frozen=True):
+    """One outcome for each request, in order."""
+
+    responses: list[DecideOutcome]
+
+
+class EventsBatchAnswer(Struct, frozen=True):
+    """One outcome for each request, in order."""
+
+    responses: list[EventsOutcome]
+
+
+class Approvals(Struct, frozen=True):
+    """The approvals that were asked for."""
+
+    approvals: list[Approval]
+
+
+def decided(decision: Decision, conversation: str, pack: str) -> Decided:
+    """A decision as it is answered."""
+    return Decided(
+        decision.id,
+        conversation,
+        decision.tool,
+        decision.answer,
+        decision.allowed,
+        decision.enforced,
+        list(decision.policies),
+        [Sentence(str(each), each.text) for each in decision.sentences],
+        list(decision.missing),
+        list(decision.look_ups),
+        list(decision.retries),
+        list(decision.questions),
+        decision.feedback,
+        decision.for_person,
+        decision.approval,
+        decision.unguarded,
+        decision.probability,
+        decision.interval,
+        decision.seconds,
+        decision.model_queries,
+        pack,
+    )

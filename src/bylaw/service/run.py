@@ -1,0 +1,30 @@
+"""Runs the service: at loopback for anyone on the machine, elsewhere only for those who have a key."""
+
+import ipaddress
+from collections.abc import Mapping
+
+import uvicorn
+
+from bylaw.errors import UsageError
+from bylaw.service.app import Service
+from bylaw.service.desk import Desk
+
+
+def check_address(host: str, keys: Mapping[str, str]) -> None:
+    """Without keys, nobody but this machine is served."""
+    try:
+        is_local = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_local = False
+    if not is_local and not keys:
+        raise UsageError(
+            f"without keys the service does not listen at `{host}`, where others could reach it",
+            hint="give --keys, or listen at 127.0.0.1",
+        )
+
+
+def run(desk: Desk, keys: Mapping[str, str], host: str, port: int) -> None:
+    """Serve until told to stop; what was answered is on disk."""
+    check_address(host, keys)
+    service = Service(desk, keys)
+    uvicorn.run(service.app, host=host, port=port, log_level="warning", access_log=False, server_header=False)

@@ -1,0 +1,310 @@
+"""The service answers what a shield in process answers, keeps tenants apart, and nothing sent to it makes it fall."""
+
+import asyncio
+import copy
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from bylaw.errors import BylawError
+from bylaw.record import Log
+from bylaw.record.verify import verify
+from bylaw.service.app import Service
+from bylaw.service.desk import Desk
+from bylaw.service.keys import hash_of, key_line, new_key, read_keys
+from bylaw.service.openapi import document
+from bylaw.service.run import check_address
+from bylaw.shield.history import read_history
+from tests.command import bylaw
+from tests.service.asgi import ask, get, post
+from tests.shield.test_decisions import shop
+
+REFUND = {"tool": "refund", "arguments": {"order_id": "7"}}
+LOOK = {"tool": "get_order", "arguments": {"order_id": "7"}, "id": "a"}
+RETURNED = {"result": {"order_id": "7", "returned": True}, "call": "a"}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Log]:
+    with Log(str(tmp_path / "decisions.db")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def app(log: Log) -> Any:
+    return Service(Desk(shop(), log), {}).app
+
+
+def decide(app: Any, conversation: str = "c", **more: Any) -> Any:
+    answer = post(app, "/v1/decide", {"conversation": conversation, **more})
+    assert answer.status == 200, answer.body
+    return answer.json["decisions"][0]
+
+
+def test_a_conversation_over_http_goes_as_it_does_in_process(app: Any, log: Log) -> None:
+    first = decide(app, **REFUND)
+    assert (first["answer"], first["allowed"], first["policies"]) == ("look_up", False, ["returned-first"])
+    assert first["look_ups"] == [{"tool": "get_order", "arguments": {"order_id": "7"}, "facts": ["Order[7].returned"]}]
+    assert "Refund an order only after" in first["sentences"][0]["text"]
+    assert decide(app, **LOOK)["allowed"]
+    assert post(app, "/v1/events", {"conversation": "c", "events": [RETURNED]}).json == {
+        "conversation": "c",
+        "taken": 1,
+    }
+    last = decide(app, **REFUND, events=[{"agent": "Shall I?"}, {"user": "Yes."}])
+    assert (last["answer"], last["allowed"], last["id"]) == ("allow", True, "c/3")
+    assert last["pack"].startswith("shop 0 ")
+    history = read_history(log.conversation("default", "c"))
+    assert history is not None
+    assert len(history.events) == 6
+    assert verify(log.journal.store, "default").faults == ()
+
+
+def test_a_turn_and_a_batch(app: Any) -> None:
+    answer = post(app, "/v1/decide", {"conversation": "c", "calls": [LOOK, {**REFUND, "id": "b"}]})
+    # Side by side, the refund does not see what the look-up will show.
+    assert [each["answer"] for each in answer.json["decisions"]] == ["allow", "look_up"]
+    events = {"requests": [{"conversation": "c", "events": [RETURNED]}, {"conversation": "c", "events": [RETURNED]}]}
+    first, second = post(app, "/v1/events/batch", events).json["responses"]
+    assert first["taken"] == 1
+    assert "no call `a` waits" in second["error"]["message"]
+    both = {"requests": [{"conversation": "c", **REFUND}, {"conversation": "d", **REFUND}, {"conversation": "d"}]}
+    told = post(app, "/v1/decide/batch", both).json["responses"]
+    assert [each["decisions"][0]["answer"] for each in told[:2]] == ["allow", "look_up"]
+    assert told[2]["error"]["code"] == "BY703"
+
+
+def test_a_request_that_is_half_wrong_does_nothing(app: Any, log: Log) -> None:
+    decide(app, **LOOK)
+    before = len(log.conversation("default", "c"))
+    wrong = {"conversation": "c", **REFUND, "events": [RETURNED, {"result": "again", "call": "a"}]}
+    assert post(app, "/v1/decide", wrong).status == 422
+    assert len(log.conversation("default", "c")) == before
+    assert decide(app, **REFUND, events=[RETURNED])["allowed"]
+
+
+def test_without_a_conversation_nothing_that_a_policy_binds_is_allowed(app: Any) -> None:
+    assert not decide(app, "", **REFUND)["allowed"]
+    seen = [{"messages": [{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "get_order",
+             "arguments": '{"order_id": "7"}'}}]}]}, RETURNED]  # fmt: skip
+    assert not decide(app, "", **REFUND, events=seen)["allowed"]
+    assert decide(app, "c", **REFUND, events=seen)["allowed"]
+
+
+def test_authzen_asks_the_same_question(app: Any) -> None:
+    evaluation = {
+        "subject": {"type": "agent", "id": "shop-bot"},
+        "action": {"name": "refund", "properties": {"order_id": "7"}},
+        "resource": {"type": "order", "id": "7"},
+        "context": {"conversation": "z", "ip": "10.0.0.1"},
+    }
+    answer = post(app, "/access/v1/evaluation", evaluation)
+    assert (answer.status, answer.json["decision"]) == (200, False)
+    assert "get_order(order_id=7)" in answer.json["context"]["reason_user"]["en"]
+    look = {**evaluation, "action": {"name": "get_order", "properties": {"order_id": "7"}}}
+    look["context"] = {"conversation": "z", "call_id": "a"}
+    assert post(app, "/access/v1/evaluation", look).json["decision"] is True
+    evaluation["context"] = {"conversation": "z", "events": [RETURNED]}
+    assert post(app, "/access/v1/evaluation", evaluation).json["decision"] is True
+
+
+def test_another_worker_takes_a_conversation_over(log: Log) -> None:
+    one, two = Service(Desk(shop(), log), {}).app, Service(Desk(shop(), log, sessions=1), {}).app
+    assert decide(one, **LOOK)["allowed"]
+    assert decide(two, **REFUND, events=[RETURNED])["allowed"]
+    decide(two, "other", **LOOK)
+    assert decide(one, **LOOK | {"id": "b"})["id"] == "c/3"
+    assert decide(two, **LOOK | {"id": "d"})["id"] == "c/4"
+
+
+def test_requests_at_once_are_all_answered_and_all_kept(app: Any, log: Log) -> None:
+    async def many() -> list[Any]:
+        bodies = [json.dumps({"conversation": f"c{number % 5}", **REFUND}).encode() for number in range(40)]
+        return await asyncio.gather(*(ask(app, "POST", "/v1/decide", body) for body in bodies))
+
+    answers = asyncio.run(many())
+    assert {answer.status for answer in answers} == {200}
+    ids = {answer.json["decisions"][0]["id"] for answer in answers}
+    assert len(ids) == 40
+    assert verify(log.journal.store, "default").entries == 5 + 80
+    assert log.journal.commits < 40
+
+
+def test_a_key_never_sees_another_tenants_data(log: Log, tmp_path: Path) -> None:
+    ann, bob = new_key(), new_key()
+    (tmp_path / "keys").write_text(f"# who\n{key_line('ann', ann)}\n{key_line('bob', bob)}\n")
+    keys = read_keys(tmp_path / "keys")
+    assert ann not in (tmp_path / "keys").read_text()
+    app = Service(Desk(shop(), log), keys).app
+    seen = {"conversation": "c", **LOOK}
+    for key in ("", "nonsense", hash_of(ann), ann + "x"):
+        refused = post(app, "/v1/decide", seen, key=key)
+        assert (refused.status, refused.headers["www-authenticate"]) == (401, "Bearer")
+        assert get(app, "/v1/approvals", key=key).status == 401
+    assert post(app, "/v1/decide", seen, key=ann).status == 200
+    post(app, "/v1/events", {"conversation": "c", "events": [{"result": {"order_id": "7"}, "call": "a"}]}, key=ann)
+    waits = post(app, "/v1/decide", {"conversation": "c", **REFUND}, key=ann).json["decisions"][0]["approval"]
+    # The same name is another conversation for another tenant: nothing that Ann's agent saw is seen there.
+    theirs = post(app, "/v1/decide", {"conversation": "c", **REFUND}, key=bob).json["decisions"][0]
+    assert (theirs["answer"], theirs["id"]) == ("look_up", "c/1")
+    assert get(app, "/v1/approvals", key=bob).json == {"approvals": []}
+    assert post(app, "/v1/approvals", {"id": waits, "answer": "approve", "by": "bob"}, key=bob).status == 422
+    assert [each["id"] for each in get(app, "/v1/approvals?status=waiting", key=ann).json["approvals"]] == [waits]
+    assert post(app, "/v1/approvals", {"id": waits, "answer": "approve", "by": "ann"}, key=ann).status == 200
+    assert post(app, "/v1/decide", {"conversation": "c", **REFUND}, key=ann).json["decisions"][0]["allowed"]
+    assert {entry.tenant for tenant in ("ann", "bob") for entry in log.journal.store.entries(tenant)} == {"ann", "bob"}
+
+
+def test_health_metrics_and_sizes(log: Log) -> None:
+    app = Service(Desk(shop(), log), {}, largest=500).app
+    decide(app, **REFUND)
+    assert get(app, "/health").json["status"] == "ok"
+    page = get(app, "/metrics").body.decode()
+    assert 'bylaw_decisions_total{tenant="default",answer="look_up",allowed="false"} 1' in page
+    assert "bylaw_decide_seconds_count 1" in page
+    assert "bylaw_log_commits_total 1" in page
+    assert post(app, "/v1/decide", {"conversation": "c", **REFUND, "agent": "x" * 500}, parts=5).status == 413
+    assert post(app, "/v1/decide", {"conversation": "c" * 301, **REFUND}).status == 400
+    assert get(app, "/nowhere").status == 404
+    assert get(app, "/v1/decide").status == 405
+
+
+def test_where_the_log_cannot_be_written_nothing_is_decided(tmp_path: Path) -> None:
+    log = Log(str(tmp_path / "decisions.db"))
+    app = Service(Desk(shop(), log), {}).app
+    decide(app, **REFUND)
+    log.close()
+    answer = post(app, "/v1/decide", {"conversation": "c", **REFUND})
+    assert (answer.status, answer.json["error"]["code"]) == (503, "BY701")
+    assert get(app, "/health").status == 503
+
+
+def test_the_document_names_every_route_and_only_those(app: Any) -> None:
+    routes = {(route.path, method.lower()) for route in app.routes for method in route.methods - {"HEAD"}}
+    described = {(path, method) for path, methods in document()["paths"].items() for method in methods}
+    assert described == routes
+    assert get(app, "/openapi.json").json == json.loads(json.dumps(document()))
+    text = json.dumps(document())
+    for reference in set(text.split('"#/components/schemas/')[1:]):
+        assert reference.partition('"')[0] in document()["components"]["schemas"]
+
+
+def test_elsewhere_than_at_loopback_only_with_keys() -> None:
+    for host in ("127.0.0.1", "localhost", "::1"):
+        check_address(host, {})
+    check_address("0.0.0.0", {hash_of("x"): "ann"})
+    for host in ("0.0.0.0", "::", "example.org", "10.0.0.1", ""):
+        with pytest.raises(BylawError, match="without keys"):
+            check_address(host, {})
+
+
+def test_the_command_makes_keys_and_refuses_to_listen_openly(tmp_path: Path) -> None:
+    made = bylaw(tmp_path, "serve", "--new-key", "ann").stdout.split()
+    key, line = made[4], " ".join(made[-2:])
+    assert line == key_line("ann", key)
+    ran = bylaw(tmp_path, "serve", "--pack", "clinic", "--host", "0.0.0.0")
+    assert (ran.returncode, "without keys" in ran.stderr) == (2, True)
+    assert not (tmp_path / "decisions.db").exists()
+    (tmp_path / "keys").write_text("ann nonsense\n")
+    assert "keys:1: not a key" in bylaw(tmp_path, "serve", "--pack", "clinic", "--keys", "keys").stderr
+
+
+ODD = [
+    None,
+    True,
+    0,
+    -1,
+    2**70,
+    1e308,
+    "",
+    "x" * 400,
+    "\ud800",
+    "\x00",
+    [],
+    {},
+    [[]],
+    {"a": None},
+    "c",
+    "refund",
+    "get_order",
+]
+
+
+def malformed(rng: random.Random) -> tuple[str, bytes]:
+    """A request that is wrong somewhere, or just odd."""
+    path = rng.choice(list(document()["paths"]))
+    good: dict[str, Any] = rng.choice(
+        [
+            {"conversation": "c", **REFUND},
+            {"conversation": "c", "calls": [LOOK, REFUND]},
+            {"conversation": "c", "events": [RETURNED, {"user": "hello"}]},
+            {"requests": [{"conversation": "c", **REFUND}]},
+            {"subject": {"type": "a", "id": "b"}, "action": {"name": "refund"}, "resource": {"type": "o", "id": "7"}},
+            {"id": "c/1", "answer": "approve", "by": "x"},
+        ]
+    )
+    body: Any = json.loads(json.dumps(good))
+    for _ in range(rng.randint(1, 4)):
+        place: Any = body
+        while isinstance(place, dict | list) and place and rng.random() < 0.6:
+            inner = place[rng.choice(list(place))] if isinstance(place, dict) else rng.choice(place)
+            if not isinstance(inner, dict | list) or not inner:
+                break
+            place = inner
+        if isinstance(place, dict):
+            place[rng.choice([*place, "extra", "tool", "arguments", "events", "context", "result"])] = copy.deepcopy(
+                rng.choice(ODD)
+            )
+        elif isinstance(place, list):
+            place.append(copy.deepcopy(rng.choice(ODD)))
+    text = json.dumps(body).encode()
+    match rng.randrange(8):
+        case 0:
+            text = text[: rng.randrange(len(text) + 1)]
+        case 1:
+            text = bytes(rng.randrange(256) for _ in range(rng.randrange(40)))
+        case 2:
+            text = b'{"conversation":"c","tool":"refund","arguments":' + b"[" * 3000
+        case _:
+            pass
+    return path, text
+
+
+def fuzz(app: Any, seed: int, count: int) -> dict[int, int]:
+    rng = random.Random(seed)
+    statuses: dict[int, int] = {}
+
+    async def go() -> None:
+        for _ in range(count):
+            path, body = malformed(rng)
+            method = rng.choice(["POST", "POST", "POST", "GET", "PUT"])
+            answer = await ask(app, method, path, body, parts=rng.choice([1, 3]))
+            statuses[answer.status] = statuses.get(answer.status, 0) + 1
+            assert answer.status < 500, (path, body, answer.body)
+            if answer.status == 200 and path.startswith("/v1/decide"):
+                told = answer.json
+                for response in [told] if "decisions" in told else told["responses"]:
+                    for decision in response.get("decisions", ()):
+                        assert not (decision["allowed"] and decision["tool"] != "get_order"), (body, decision)
+
+    asyncio.run(go())
+    return statuses
+
+
+def test_malformed_requests_are_refused_and_allow_no_write(app: Any, log: Log) -> None:
+    statuses = fuzz(app, 1, 1500)
+    assert {200, 400, 405} <= statuses.keys()
+    assert verify(log.journal.store, "default").faults == ()
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_malformed_requests(app: Any, log: Log) -> None:
+    fuzz(app, 2, 100_000)
+    assert verify(log.journal.store, "default").faults == ()
