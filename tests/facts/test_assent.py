@@ -154,6 +154,7 @@ Perhaps later.
 """
 BOTH = """
 Yes to the bag. No, not the upgrade.
+Okay. What does it cost?
 Yes, go ahead. I don't want to go ahead if there is no refund.
 """
 

@@ -157,6 +157,11 @@ def answer(text: str) -> Answer:
                 stance = "mixed"
             case "yes" | "no" | "held" | "if" | "mixed" as found:
                 stance = found
+            case "asks" if stance == "weak":
+                # "Okay. What does it cost?" may mean either.
+                stance = "mixed"
+            case "weak" if stance == "asks":
+                stance = "weak"
             case "weak" | "asks" | "spares" as found:
                 stance = found if stance == "other" else stance
             case "other":
