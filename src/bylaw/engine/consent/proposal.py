@@ -50,8 +50,10 @@ _GO_AHEAD = Phrases(
     ("proceed|go ahead", r"\b(?:proceed|go ahead)\b[^.?!]*\?"),
     (
         "let me know",
-        r"\blet me know (?:if|whether) (?:you(?:'d| would)? (?:like|want|wish|are|agree)|this|that|it|everything)\b",
+        r"\blet me know (?:if|whether) (?:you(?:'d| would)? (?:like|want|wish|are|agree)|this|that|it|everything|i)\b",
     ),
+    (" yes ", r"\ba (?:clear |simple )?yes (?:from you|to)\b"),
+    ("to |for ", r"^(?:\W*(?:ok|okay|ready|alright))\b (?:for me )?to\b.*\?|\bready for (?:me|us) to\b"),
     ("before ", r"\bbefore (?:i|we) (?:proceed|make|go)\b"),
     ("if ", r"\bif (?:so|yes|you agree|everything|this|that|all)\b"),
 )
@@ -66,8 +68,12 @@ _CHOICE = re.compile(
     r"would you (?:like|prefer)|do you (?:want|prefer)|choose|select|pick|prefer(?:red|ence)?|option|let me know|"
     r"how would you like|please (?:advise|specify|indicate|tell))\b"
 )
-_WHICH = re.compile(r"\b(?:which|what)\b.{0,60}\b(?:like|want|prefer|wish)\b")
-"""Asks for a choice, whatever else it asks for."""
+_WHICH = re.compile(
+    r"\b(?:which|what|how many|how much)\b(?! you(?:'d| would)? (?:like|want))"
+    r".{0,60}\b(?:like|want|prefer|wish)\b"
+    r"|\bhow (?:can|may|could) i (?:help|assist)\b|\banything else\b"
+)
+"""Asks for a choice, or whether there is anything else, whatever else it asks for."""
 _REFUSES = re.compile(
     r"\b(?:cannot|can't|can not|unable|not (?:be )?(?:able|possible|allowed|eligible|permitted)|ineligible|"
     r"doesn't allow|not allow\w*|unfortunately)\b"
