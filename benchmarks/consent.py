@@ -19,24 +19,44 @@ from bylaw.engine.pack import Pack, load_pack
 from bylaw.facts.ledger import Ledger
 from bylaw.trace import Identities, Trajectory, read
 
+ROWS = (
+    ("first", "development"),
+    ("first", "kept apart"),
+    ("second", "development"),
+    ("second", "kept apart"),
+    ("random", "kept apart"),
+    ("doubted", "kept apart"),
+    ("traits", "kept apart"),
+    ("both", "kept apart"),
+    ("both", "all"),
+)
 LABELS = Path(__file__).parent / "labels" / "airline-consent.csv"
 PAGE = """# Consent: the airline's writes, told by code and by readers
 
 <!-- Written by benchmarks/consent.py --page; do not edit by hand. -->
 
-{count} accepted writes of the recorded airline runs, drawn by seed, one from each of as many conversations, were read
-by two readers with the definition at hand: told on what, what changes, and the money and the means where money moves;
-agreed to in a later message; nothing that matters differs; not spent. They agree on {agree} ({share:.0%}) whether
-the user had consented; the other {parted} were read again with the definition. `consented` decides without a model.
-A positive is a write without consent: none, or only requested. Half of the writes, by seed, were looked at while it
-was written; those kept apart were only counted.
+{count} accepted writes of the recorded airline runs, one from each of as many conversations, were read by two readers
+with the definition at hand: told on what, what changes, and the money and the means where money moves; agreed to in a
+later message; nothing that matters differs; not spent. `consented` decides without a model. A positive is a write
+without consent: none, or only requested.
 
-| writes | | without consent | precision | recall | left open | found of all |
-|---|---|---|---|---|---|---|
+The first draw is by seed alone. The second has a part by seed alone (`random`), a part that an earlier `consented`
+had doubted, and a part with traits that go with a missing consent (a second write after one yes, an answer without a
+yes, a flight or a card that the last message did not name): positives are more frequent there than in the runs. What
+is called development was looked at while `consented` was written, and the rest only counted; the second draw's was
+counted once, at the end.
+
+| draw | half | writes | without consent | precision | recall | left open | found of all |
+|---|---|---|---|---|---|---|---|
 {rows}
 
 Precision and recall are over the writes it decides; `found of all` counts what it leaves open as missed. The pattern
-that the rule had before, on the same writes: {before}
+that the rule had before, on all of these writes: {before}
+
+Readers agree on {agree} of {count} ({share:.0%}) whether the user had consented: on {first_agree} of the first
+{first_count}, where the other {first_parted} were read again, and on {second_agree} of the second {second_count}. The
+other {parted} of the second draw are in no row above; `consented` leaves {parted_open} of them open. Of those in the
+development half, most are refunds that were told without a sum.
 
 | reason | writes, of {all} accepted ones | value |
 |---|---|---|
@@ -46,6 +66,8 @@ So few of these writes lack consent that one more or less moves the figures by p
 
 Made by `python benchmarks/consent.py` (folder of the runs as its argument).
 """
+PARTED = "parted"
+"""The label of a write on which the readers do not agree."""
 
 
 class Label(NamedTuple):
@@ -59,6 +81,13 @@ class Label(NamedTuple):
     """What the two said, joined by `/`."""
     pattern: str
     """`broken` where the pattern over the last message took the write for one without consent."""
+    draw: str
+    """`first`, or the part of the second draw."""
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether the readers agree that the user had consented, or that not."""
+        return len({each == "consented" for each in self.readers.split("/")}) == 1
 
 
 class Score:
@@ -120,23 +149,37 @@ def found(pack: Pack, folder: Path) -> dict[tuple[str, int], Consent]:
 
 def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> str:
     """The results page."""
-    scores = {half: Score() for half in ("development", "kept apart", "all")}
+    scores: dict[tuple[str, str], Score] = {pair: Score() for pair in ROWS}
     before = Score()
     for label in labelled:
+        if label.label == PARTED:
+            continue
         value = answers[label.trajectory, label.step].value
-        for half in (label.half, "all"):
-            scores[half].add(label.label, value)
+        whole = "first" if label.draw == "first" else "second"
+        for draw in {label.draw, whole, "both"}:
+            for half in (label.half, "all"):
+                if (draw, half) in scores:
+                    scores[draw, half].add(label.label, value)
         before.add(label.label, label.pattern != "broken")
-    rows = [f"| {name} | {' | '.join(score.row())} |" for name, score in scores.items()]
+    rows = [f"| {draw} | {half} | {' | '.join(score.row())} |" for (draw, half), score in scores.items()]
     pattern = before.row()
-    agree = sum(len({each == "consented" for each in label.readers.split("/")}) == 1 for label in labelled)
+    first = [label for label in labelled if label.draw == "first"]
+    second = [label for label in labelled if label.draw != "first"]
+    parted = [label for label in labelled if label.label == PARTED]
+    agree = {name: sum(label.is_agreed for label in some) for name, some in (("first", first), ("second", second))}
     reasons = Counter((answer.reason, answer.value) for answer in answers.values())
     names = {True: "consent", False: "none", None: "open"}
     return PAGE.format(
         count=len(labelled),
-        agree=agree,
-        parted=len(labelled) - agree,
-        share=agree / len(labelled),
+        agree=sum(agree.values()),
+        share=sum(agree.values()) / len(labelled),
+        first_agree=agree["first"],
+        first_count=len(first),
+        first_parted=len(first) - agree["first"],
+        second_agree=agree["second"],
+        second_count=len(second),
+        parted=len(parted),
+        parted_open=sum(answers[label.trajectory, label.step].value is None for label in parted),
         rows="\n".join(rows),
         before=f"precision {pattern[2]}, recall {pattern[3]}.",
         all=len(answers),

@@ -189,7 +189,8 @@ def drive(stack: str, script: Path, out: Path, environments: Path) -> None:
     if not python.exists():
         print(f"{stack}: making its environment", flush=True)
         subprocess.run(["uv", "venv", "-q", "--python", "3.11", environments / stack], check=True)
-        subprocess.run(["uv", "pip", "install", "-q", "--python", python, *STACKS[stack]], check=True)
+        # Away from the project, whose bounds on versions are not those of a user of the library.
+        subprocess.run(["uv", "pip", "install", "-q", "--python", python, *STACKS[stack]], check=True, cwd=environments)
     out.mkdir(parents=True)
     subprocess.run([python, HERE / "drive.py", stack, script, PAGE, out], check=True, cwd=out)
 
