@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
 from bylaw.facts.database import open_snapshot
@@ -46,11 +45,9 @@ def verdicts(pack: Pack, events: Sequence[Event], *, world: World | None = None,
     return [verdict.strict for verdict in session.settle()]
 
 
-def both(pack: Pack, events: Sequence[Event], world: World | None = None) -> str:
-    """The last call's verdict, which the quick way and the plain one agree on."""
-    quick, plain = (verdicts(pack, events, world=world, plain=plain) for plain in (False, True))
-    assert quick == plain
-    return quick[-1]
+def last(pack: Pack, events: Sequence[Event], world: World | None = None) -> str:
+    """The last call's verdict."""
+    return verdicts(pack, events, world=world)[-1]
 
 
 AUTHORIZED = '    if done("authorize", order_id=call.order_id) == 0:\n        return deny("no")\n    return permit()\n'
@@ -68,16 +65,16 @@ def paying(refused: str, *, turn: int) -> list[Event]:
 
 def test_what_was_done_in_the_same_turn_is_looked_at_again_when_it_is_known(tmp_path: Path) -> None:
     pack = written(tmp_path, tools=PAYING, guard=AUTHORIZED, on="refund")
-    assert both(pack, paying("Error: nope", turn=1)) == "violation"
-    assert both(pack, paying("ok", turn=1)) == "compliant"
-    assert both(pack, paying("ok", turn=1)[:2]) == "inconclusive"
+    assert last(pack, paying("Error: nope", turn=1)) == "violation"
+    assert last(pack, paying("ok", turn=1)) == "compliant"
+    assert last(pack, paying("ok", turn=1)[:2]) == "inconclusive"
 
 
 @pytest.mark.parametrize("blank", ["", " ", "  ", "\t", " \n"])
 def test_a_refusal_is_one_however_its_record_is_laid_out(blank: str, tmp_path: Path) -> None:
     pack = written(tmp_path, tools=PAYING, guard=AUTHORIZED, on="refund")
     refused = f'{{"status"{blank}:{blank}false}}'
-    assert both(pack, paying(refused, turn=2)) == "violation"
+    assert last(pack, paying(refused, turn=2)) == "violation"
 
 
 def test_a_failure_in_one_conversation_is_not_remembered_in_another(tmp_path: Path) -> None:
@@ -98,9 +95,8 @@ def test_a_failure_in_one_conversation_is_not_remembered_in_another(tmp_path: Pa
         asked = {"customer_id": "C"}
         return [Call("list_orders", asked, turn=1), Result(0, shown), Call("refund", asked, turn=2), Result(2, "ok")]
 
-    memory = Memory(pack.schema.entities)
-    assert verdicts(pack, talk("weird"), memory=memory)[-1] == "inconclusive"
-    assert verdicts(pack, talk("open"), memory=memory)[-1] == "violation"
+    assert last(pack, talk("weird")) == "inconclusive"
+    assert last(pack, talk("open")) == "violation"
 
 
 TIERS = "  get_order: {effect: read, parameters: {order_id: string}}\n" + (
@@ -128,8 +124,8 @@ def test_an_argument_that_its_tool_does_not_declare_is_none_in_the_world_either(
         )
         return [look, Result(0, '{"status": "vip"}'), cancel, Result(2, "ok")]
 
-    assert both(pack, talk("banned"), world) == "violation"
-    assert both(pack, talk("Banned"), world) == "inconclusive"
+    assert last(pack, talk("banned"), world) == "violation"
+    assert last(pack, talk("Banned"), world) == "inconclusive"
 
 
 def test_a_time_that_is_none_is_no_time(tmp_path: Path) -> None:
@@ -231,20 +227,17 @@ def test_a_look_up_whose_result_nobody_recorded_blames_nobody(
     (tmp_path / "world.json").write_text(json.dumps({"Order": [{"order_id": "1", "paid": True}]}))
     world = open_snapshot(tmp_path / "world.json", paid_only.schema)
     look, ship = Call("get_order", {"order_id": looked_up}, turn=1), Call("ship", {"order_id": "1"}, turn=2)
-    assert both(paid_only, [look, result, ship], world) == wanted
+    assert last(paid_only, [look, result, ship], world) == wanted
 
 
 def test_a_look_up_whose_result_nobody_recorded_excuses_no_violation(paid_only: Pack, tmp_path: Path) -> None:
     (tmp_path / "world.json").write_text(json.dumps({"Order": [{"order_id": "1", "paid": False}]}))
     world = open_snapshot(tmp_path / "world.json", paid_only.schema)
     look, ship = Call("get_order", {"order_id": "1"}, turn=1), Call("ship", {"order_id": "1"}, turn=2)
-    assert both(paid_only, [look, Result(0, "", captured=False), ship], world) == "violation"
+    assert last(paid_only, [look, Result(0, "", captured=False), ship], world) == "violation"
 
 
 def test_a_call_after_another_answer_of_the_same_type_is_another_call(paid_only: Pack) -> None:
-    memory = Memory(paid_only.schema.entities)
     look, ship = Call("get_order", {"order_id": "1"}, turn=1), Call("ship", {"order_id": "1"}, turn=2)
     for paid, wanted in (("true", "compliant"), ("false", "violation"), ("true", "compliant")):
-        found = verdicts(paid_only, [look, Result(0, f'{{"paid": {paid}}}'), ship], memory=memory)
-        assert found[-1] == wanted
-    assert memory.hits
+        assert last(paid_only, [look, Result(0, f'{{"paid": {paid}}}'), ship]) == wanted

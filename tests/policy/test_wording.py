@@ -9,6 +9,8 @@ import pytest
 from bylaw.engine.act import Act
 from bylaw.facts import source
 from bylaw.facts.entity import UNSEEN, Field, Saying
+from bylaw.facts.ledger import Ledger
+from bylaw.facts.schema import Schema
 from bylaw.trace import Message, Result
 from tests.policy.shop import faults, load
 
@@ -69,9 +71,10 @@ def test_a_user_fact_is_not_read_off_a_message_that_says_otherwise() -> None:
     field = Field("here", "boolean", origin="user", sayings=sayings)
 
     def told(*texts: str) -> Any:
-        ledger = SimpleNamespace(said=list(enumerate(texts)))
+        ledger = Ledger(Schema({}, {}, {}, {}, {}))
+        ledger.observe_all(0, [Message("user", text, turn) for turn, text in enumerate(texts)])
         at = SimpleNamespace(call=SimpleNamespace(arguments={}), step=len(texts))
-        return source.Testimony(cast(Any, ledger), cast(Any, at), {}).read(field)
+        return source.Testimony(ledger, cast(Any, at), {}).read(field)
 
     assert told("I am in state") is True
     assert told("I will not be in state") is UNSEEN

@@ -13,7 +13,6 @@ from bylaw.audit.redaction import Redaction
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.tally import Tally
 from bylaw.engine.fault import Fault
-from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
@@ -50,7 +49,6 @@ class Examiner:
         """What went wrong in our own code, with where."""
         self.worlds: dict[str, str] = {}
         self.changed: dict[tuple[str, ...], Counter[str]] = {}
-        self._memories: dict[str, Memory] = {}
         self._mapped: dict[tuple[str, str], frozenset[str]] = {}
         self._unmapped: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
         self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
@@ -122,8 +120,7 @@ class Examiner:
             self.worlds[file.name] = note
         if writes and (redaction := self._redactions.get(pack.digest)) is not None:
             world = redaction.watch(world)
-        memory = self._memories.setdefault(pack.name, Memory(pack.schema.entities))
-        session = Session(pack, world=world, mode=self._mode, context=trajectory.context, memory=memory)
+        session = Session(pack, world=world, mode=self._mode, context=trajectory.context)
         observed = 0
         for step in writes:
             call = events[step]

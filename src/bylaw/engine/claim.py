@@ -31,7 +31,7 @@ def claim(field: Field, value: Any, said: Sequence[tuple[int, str]], before: int
 
     UNSEEN stands for any value the field may take.
     """
-    forms = _stating(field, value)
+    forms = _kept(field, value)
     if not forms:
         return None
     pattern: re.Pattern[str] | None = None
@@ -56,6 +56,24 @@ class Form(NamedTuple):
 
 def _may_state(text: str, forms: Sequence[Form]) -> bool:
     return any(form.has in text for form in forms)
+
+
+_forms_of: dict[tuple[int, type, Any], tuple[Field, tuple[Form, ...]]] = {}
+_KEPT = 4096
+
+
+def _kept(field: Field, value: Any) -> tuple[Form, ...]:
+    """How a value is stated, found once for each: many calls lack the same fact."""
+    if isinstance(value, list | dict):
+        return ()
+    asked = (id(field), value.__class__, value)
+    found = _forms_of.get(asked)
+    if found is None:
+        if len(_forms_of) >= _KEPT:
+            _forms_of.clear()
+        # The field is kept too: its place in memory is taken as long as it is asked for.
+        found = _forms_of[asked] = (field, _stating(field, value))
+    return found[1]
 
 
 def _stating(field: Field, value: Any) -> tuple[Form, ...]:

@@ -14,7 +14,7 @@ from bylaw.errors import BylawError, FormulaError, GuardError
 from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.facts.schema import Schema
 from bylaw.guard import Condition, Vocabulary, compile_condition
-from bylaw.policy.pattern import PatternError, compile_pattern
+from bylaw.policy.pattern import PatternError, any_of, compile_pattern
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
 from bylaw.rule.detectors import DETECTORS
@@ -249,6 +249,7 @@ class RulesReader:
             return None
         try:
             patterns = [compile_pattern(str(each["pattern"]), str(each.get("but_not", ""))) for each in records]
+            occurs = any_of(patterns, [str(each["pattern"]) for each in records])
             never = compile_pattern(but_not) if but_not else None
         except PatternError as error:
             place = self._source.place(*at) if self._source is not None else ""
@@ -256,7 +257,7 @@ class RulesReader:
             return None
 
         def found(text: str) -> bool:
-            return any(each.search(text) for each in patterns) and (never is None or never.search(text) is None)
+            return occurs(text) and (never is None or not never.occurs(text))
 
         match way:
             case "said":

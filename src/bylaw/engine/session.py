@@ -17,13 +17,12 @@ from bylaw.engine.asking import AnswerPredicate, Asking
 from bylaw.engine.conduct import Conduct, RuleFinding, Said
 from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
-from bylaw.engine.memory import Memory
 from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict, settle_call
 from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.facts.source import HindsightFacts, SeenFacts, WorldFacts
 from bylaw.facts.world import World
-from bylaw.guard import Inquiry, evaluate
+from bylaw.guard import Inquiry
 from bylaw.policy.tool import Tool
 from bylaw.rule.circuit import Assessment, Evidence
 from bylaw.trace.event import Call, Event
@@ -50,17 +49,11 @@ class Session:
         world: World | None = None,
         mode: Mode = "hindsight",
         context: Mapping[str, Any] | None = None,
-        plain: bool = False,
-        memory: Memory | None = None,
         answer: AnswerPredicate | None = None,
     ) -> None:
         self.pack = pack
         self.ledger = Ledger(pack.schema)
         self.mode: Mode = "snapshot" if world is not None else mode
-        self._plain = plain
-        """Take no quick way: every guard runs alone and over the world too. What the quick ways are tested by."""
-        self._memory = memory
-        """Shared by the sessions of many conversations under the same pack."""
         self._world = world
         self.world: World | None = None
         """The world as the settled writes left it."""
@@ -223,20 +216,9 @@ class Session:
     def _ask_guards(
         self, call: Call, tool: Tool, source: SeenFacts, now: datetime | None
     ) -> tuple[PolicyEvidence, ...]:
-        arguments = tool.fitted(call.arguments)
         guards = self.pack.by_tool.get(call.tool, ())
-        if self._plain:
-            said = [evaluate(guard, arguments, source, tool=call.tool, now=now) for _, guard in guards]
-            return tuple([PolicyEvidence(*asked, answer) for asked, answer in zip(guards, said, strict=True)])
-        memory = self._memory
-        root = memory.root(call, now) if memory is not None else None
-        if memory is not None and root is not None and (known := memory.recall(root, source)) is not None:
-            return known
-        inquiry = Inquiry(arguments, source, tool=call.tool, now=now)
-        evidence = tuple([PolicyEvidence(policy, guard, inquiry.ask(guard)) for policy, guard in guards])
-        if memory is not None and root is not None:
-            memory.keep(root, inquiry.answers, evidence)
-        return evidence
+        ask = Inquiry(tool.fitted(call.arguments), source, tool=call.tool, now=now).ask
+        return tuple([PolicyEvidence(policy, guard, ask(guard)) for policy, guard in guards])
 
     def settle(self) -> list[CallVerdict]:
         """The verdict on every call judged so far, in order. The world moves with the writes on the way."""
@@ -256,7 +238,7 @@ class Session:
 
     def _settled(self, judgement: Judgement, truth: WorldFacts | HindsightFacts | None) -> CallVerdict:
         try:
-            return settle_call(self.pack, self.ledger, judgement, truth, plain=self._plain)
+            return settle_call(self.pack, self.ledger, judgement, truth)
         except Exception as error:
             fault = self._fault(error, judgement.made).because
             return settle_call(self.pack, self.ledger, replace(judgement, fault=fault), truth)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.json import encode
 from msgspec.structs import replace
 
-from bylaw.engine.agreement import Agreement
 from bylaw.engine.claim import claim
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
@@ -18,7 +18,7 @@ from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, FactSource, Field, 
 from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.facts.observation import Unread
 from bylaw.facts.value import key_of
-from bylaw.guard import Assumptions, Completion, Guard, Inquiry, evaluate
+from bylaw.guard import Assumptions, Completion, Guard, Inquiry
 from bylaw.policy.statement import Policy
 
 WhyMissing = Literal["never_seen", "stale", "pending", "claimed"]
@@ -88,13 +88,8 @@ class CallVerdict(Struct, frozen=True):
     """The rules that it broke or not, hanging on what is not known."""
 
 
-def settle_call(
-    pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSource | None, *, plain: bool = False
-) -> CallVerdict:
-    """The verdict on one judged call. `truth` is None where nothing is known of the world.
-
-    `plain` runs every guard over the world, also where that cannot say anything new: what the quick way is tested by.
-    """
+def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> CallVerdict:
+    """The verdict on one judged call. `truth` is None where nothing is known of the world."""
     if judgement.fault:
         unjudged = tuple(
             PolicyVerdict(
@@ -111,7 +106,7 @@ def settle_call(
             judgement.rules,
             judgement.open_rules,
         )
-    case = _CallCase(pack, ledger, judgement, truth, plain)
+    case = _CallCase(pack, ledger, judgement, truth)
     policies = tuple([case.settle(evidence) for evidence in judgement.evidence])
     strict = worst([policy.strict for policy in policies])
     determined = worst([policy.determined for policy in policies])
@@ -141,25 +136,25 @@ class _Completed(Struct, frozen=True):
 class _CallCase:
     """One call and all its policies; what they ask for together is found once."""
 
-    def __init__(
-        self, pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSource | None, plain: bool = False
-    ) -> None:
+    def __init__(self, pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> None:
         self._entities = pack.schema.entities
         self._ledger = ledger
         self._made = judgement.made
         self._seen = judgement.seen
         self._now = judgement.now
         self._truth = truth
-        self._agreement = None if truth is None or plain else Agreement(self._entities, judgement.seen, truth)
         self._inquiry: Inquiry | None = None
         """The guards that are run over the world share what it says."""
+        self._agreed: dict[Fact, bool] = {}
+        self._sight: dict[Fact, bool] = {}
+        self._read: dict[Fact, Unread | None] = {}
         self._found: dict[Fact, KnownFact | None] = {}
         self._lost: dict[Fact, MissingFact] = {}
 
     def settle(self, evidence: PolicyEvidence) -> PolicyVerdict:
         """Both criteria over every completion."""
         only = evidence.completions[0]
-        if only.outcome == "permit" and self._agreement is not None and self._agreement.is_same(only):
+        if only.outcome == "permit" and self._holds(only):
             # Nothing was asked of the user, so there is no other completion.
             return _plain(evidence.policy, "permit", bool(only.reads))
         completed = [done for completion in evidence.completions for done in self._complete(evidence.guard, completion)]
@@ -215,19 +210,33 @@ class _CallCase:
             missing = tuple(fact for fact in completion.reads if self._is_missing(fact))
             half: Half = "failed" if completion.outcome == "failed" else "undetermined"
             return [_Completed(completion, half, completion.because, missing, completion.reads, completion.asked)]
-        if self._agreement is not None and self._agreement.is_same(completion):
+        if self._holds(completion):
             return [_Completed(completion, completion.outcome, completion.because, (), completion.reads, ())]
         return [self._completed(completion, world) for world in self._ask_world(guard, completion.assume)]
 
+    def _holds(self, completion: Completion) -> bool:
+        """Whether the guard would go the same way over the world: all it read is so. Then it need not be run again."""
+        return completion.plain and self._truth is not None and all(map(self._agrees, completion.reads))
+
+    def _agrees(self, fact: Fact) -> bool:
+        agreed = self._agreed.get(fact)
+        if agreed is None:
+            assert self._truth is not None
+            entity, field = self._named(fact)
+            try:
+                seen, true = (source.read(entity, fact.key or (), field) for source in (self._seen, self._truth))
+                agreed = is_equal(seen, true)
+            except ValueError:
+                agreed = False
+            self._agreed[fact] = agreed
+        return agreed
+
     def _ask_world(self, guard: Guard, assume: Assumptions) -> tuple[Completion, ...]:
-        call, tool, truth = self._made.call, self._made.tool, self._truth
-        assert truth is not None
-        if self._inquiry is not None:
-            return self._inquiry.ask(guard, assume)
-        arguments = tool.fitted(call.arguments) if tool is not None else call.arguments
-        if self._agreement is None:
-            return evaluate(guard, arguments, truth, tool=call.tool, now=self._now, assume=assume, seen=self._is_seen)
-        self._inquiry = Inquiry(arguments, truth, tool=call.tool, now=self._now, seen=self._is_seen)
+        if self._inquiry is None:
+            call, tool, truth = self._made.call, self._made.tool, self._truth
+            assert truth is not None
+            arguments = tool.fitted(call.arguments) if tool is not None else call.arguments
+            self._inquiry = Inquiry(arguments, truth, tool=call.tool, now=self._now, seen=self._is_seen)
         return self._inquiry.ask(guard, assume)
 
     def _completed(self, evidence: Completion, world: Completion) -> _Completed:
@@ -239,14 +248,7 @@ class _CallCase:
 
     def _is_whole(self, world: Completion) -> bool:
         """Whether the world knew every fact on its path; an unknown one is always the last read."""
-        if not world.reads or self._truth is None:
-            return True
-        last = world.reads[-1]
-        return last.key is not None and is_known(self._truth.read(*self._place(last)))
-
-    def _place(self, fact: Fact) -> tuple[Entity, Key, Field]:
-        entity, field = self._named(fact)
-        return entity, fact.key or (), field
+        return not world.reads or self._inquiry is None or self._inquiry.knows(world.reads[-1])
 
     def _lacks(self, evidence: Completion) -> bool:
         """Whether something is lacking that the agent did not look up."""
@@ -262,10 +264,18 @@ class _CallCase:
     def _unread(self, fact: Fact) -> Unread | None:
         if fact.key is None:
             return None
-        entity, _ = self._named(fact)
-        return self._ledger.unread(entity, key_of(fact.key), fact.field, self._made)
+        if fact not in self._read:
+            entity, _ = self._named(fact)
+            self._read[fact] = self._ledger.unread(entity, key_of(fact.key), fact.field, self._made)
+        return self._read[fact]
 
     def _is_seen(self, fact: Fact) -> bool:
+        seen = self._sight.get(fact)
+        if seen is None:
+            seen = self._sight[fact] = self._look(fact)
+        return seen
+
+    def _look(self, fact: Fact) -> bool:
         if fact.key is None:
             return False
         entity, field = self._named(fact)
@@ -329,6 +339,15 @@ class _CallCase:
         entity, field = self._named(fact)
         shown = self._seen.shown_at(entity, fact.key, field)
         return None if shown is None else KnownFact(fact, shown.delivered, shown.value)
+
+
+def is_equal(one: Any, other: Any) -> bool:
+    """Whether no guard can tell the two values apart: `1`, `1.0` and `True` are three values, at any depth."""
+    if not is_known(one) or one.__class__ is not other.__class__:
+        return False
+    if isinstance(one, list | dict | tuple):
+        return one is other or (one == other and encode(one) == encode(other))
+    return one == other
 
 
 def _plain(policy: Policy, world: Half, could_deny: bool) -> PolicyVerdict:

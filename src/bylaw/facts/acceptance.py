@@ -18,10 +18,10 @@ _REFUSAL = re.compile(
 """How frameworks begin the text of a call they did not carry out."""
 _DOUBT = re.compile(r"\berrors?\b", re.IGNORECASE)
 _SUCCESS = re.compile(r"(?<!un)(?<!not )\bsuccess(?:ful|fully)?\b|\bno errors?\b", re.IGNORECASE)
-_SIGNS = ('"error"', '"isError"', '"success"', '"ok"', '"status"')
+_SIGNS = re.compile(r'"(?:error|isError|success|ok|status)"')
 """What a record that says so has in it: looking for these is cheaper than reading every record."""
 
-_PRINTED_SIGNS = ("error", "isError", "success", "ok", "status")
+_PRINTED_SIGNS = re.compile("error|isError|success|ok|status")
 """The same, in what Python printed of a record."""
 
 
@@ -41,8 +41,8 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
     head = content.lstrip()[:64]
     if head[:1] != "{" and (told := _told(head, content)) is not True:
         return told
-    signs = (_SIGNS if head[:1] == "{" else ()) if result.is_json() else _PRINTED_SIGNS
-    if any(sign in content for sign in signs):
+    signs = (_SIGNS if head[:1] == "{" else None) if result.is_json() else _PRINTED_SIGNS
+    if signs is not None and signs.search(content):
         value = result.value() if value is NOTHING else value
         if isinstance(value, dict):
             return not _is_refusal(cast("dict[str, Any]", value))

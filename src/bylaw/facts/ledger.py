@@ -6,18 +6,20 @@ never depends on what came after it.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from bylaw.facts.acceptance import accepted
+from bylaw.facts.answered import Answered
 from bylaw.facts.entity import UNSEEN, Entity, Key, NoValue
 from bylaw.facts.observation import Sighting, Unread, sightings, unreadable
 from bylaw.facts.path import NOTHING
 from bylaw.facts.schema import Schema
 from bylaw.facts.undeclared import UndeclaredCall
 from bylaw.facts.value import is_same, loose, loose_key
+from bylaw.policy.pattern import Pattern
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Event, Result
@@ -98,7 +100,16 @@ class Ledger:
         self.turn = -1
         """The number of the last turn, and the step at which it began."""
         self.turn_start = 0
-        self._pending: dict[str, list[CallRecord]] = {}
+        self._answers: dict[str, Answered[CallRecord]] = {}
+        """The calls whose results came, by tool."""
+        self._stating: dict[Pattern, tuple[int, list[int]]] = {}
+        """By pattern, how many of the user's messages were searched for it, and the places of those that have it."""
+        self._unreadable: dict[str, tuple[int, list[CallRecord]]] = {}
+        """By kind, how many results that may show such things were looked at, and those that could not be read."""
+        self._showing: dict[str, list[CallRecord]] = {}
+        """By kind, the calls whose results may show such things, as the results came."""
+        self._absorbed: dict[str, int] = {}
+        """How many of these were read for it."""
         self._things: dict[str, dict[Key, Thing]] = {}
         self._changes: dict[tuple[str, Key | None], list[Touch]] = {}
         """By kind and key, the key in the form that all keys share that may be the same thing's."""
@@ -161,6 +172,10 @@ class Ledger:
         if made is None or made.result is not None or made.call.refused:
             return
         made.result, made.delivered = result, step
+        answered = self._answers.get(made.call.tool)
+        if answered is None:
+            answered = self._answers[made.call.tool] = Answered()
+        answered.add(made)
         tool = made.tool
         if tool is None or tool.effect == "write":
             made.accepted = accepted(tool, result)
@@ -169,7 +184,7 @@ class Ledger:
                     for key in change.touched(made.call.arguments, result.value()):
                         self._touch(change.entity, key, Touch(made, change.fields))
         for entity in self.schema.shows.get(made.call.tool, ()):
-            self._pending.setdefault(entity, []).append(made)
+            self._showing.setdefault(entity, []).append(made)
 
     def shown(self, entity: Entity, key: Key, field: str) -> list[Shown]:
         """Every value of the field shown so far, in the order of delivery."""
@@ -178,8 +193,7 @@ class Ledger:
 
     def thing(self, entity: str, key: Key) -> "Thing | None":
         """Everything shown of one thing so far; None where nothing was."""
-        if self._pending.get(entity):
-            self._absorb(entity)
+        self._absorb(entity)
         things = self._things.get(entity)
         return things.get(key) if things is not None else None
 
@@ -284,12 +298,28 @@ class Ledger:
             if result is not None and result.captured and accepted(made.tool, result):
                 yield made, result.value()
 
-    def _answered(self, tool: str, at: CallRecord) -> Iterator[CallRecord]:
-        """The calls of `tool` whose results the judged call's agent had been shown."""
-        for made in self.calls.values():
+    def _answered(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
+        """The calls of `tool` whose results the judged call's agent had been shown; those that may be taken for a call
+        with these arguments, and perhaps others, where they are given."""
+        answered = self._answers.get(tool)
+        if answered is None:
+            return
+        for made in answered.records if arguments is None else answered.about(arguments):
             shown = made.delivered is not None and made.delivered < at.start
-            if shown and made.call.tool == tool and made.call.by == "agent" and made.call.agent == at.call.agent:
+            if shown and made.call.by == "agent" and made.call.agent == at.call.agent:
                 yield made
+
+    def stating(self, patterns: Iterable[Pattern]) -> list[int]:
+        """The places among what the user said of the messages that have one of the patterns, in order."""
+        found: set[int] = set()
+        for pattern in patterns:
+            searched, places = self._stating.get(pattern, (0, []))
+            said = self.said
+            if searched < len(said):
+                places += [place for place in range(searched, len(said)) if pattern.occurs(said[place][1])]
+                self._stating[pattern] = (len(said), places)
+            found.update(places)
+        return sorted(found)
 
     def unread(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Unread | None:
         """Why the field is not known although the judged call's agent looked it up and was answered before its turn.
@@ -297,18 +327,31 @@ class Ledger:
         A refusal is an answer that was read; a look-up that nothing answered showed nothing.
         """
         self._absorb(entity.name)
-        for record in self.calls.values():
+        for record in self._asked_for(entity, key, field):
             delivered = record.delivered
             if delivered is None or delivered >= at.start or record.who != at.who:
                 continue
             is_read = record.tool is not None and record.tool.effect == "read"
             # What a write answered is no look-up, unless nobody knows what it answered.
-            is_open = is_read or (record.result is not None and not record.result.captured)
-            if is_open and entity.name in self.schema.shows.get(record.call.tool, ()):
+            if is_read or (record.result is not None and not record.result.captured):
                 why = self._unread(record, entity, key, field)
                 if why and self.changed(entity.name, key, field, record.step, at.step, known_at=at.step) is None:
                     return why
         return None
+
+    def _asked_for(self, entity: Entity, key: Key, field: str) -> Sequence[CallRecord]:
+        """The answered calls that may have been about the thing, and perhaps others."""
+        ways = {way.tool: way for way in reversed(self.schema.ways_to(entity, field))}
+        found: list[CallRecord] = []
+        for tool, answered in self._answers.items():
+            if entity.name in self.schema.shows.get(tool, ()):
+                way = ways.get(tool)
+                parts = list(way.arguments.items()) if way is not None else []
+                if way is None or not all(part in entity.key for _, part in parts):
+                    found += answered.records
+                else:
+                    found += answered.about({name: key[entity.key.index(part)] for name, part in parts})
+        return sorted(found, key=_step_of)
 
     def _unread(self, record: CallRecord, entity: Entity, key: Key, field: str) -> Unread | None:
         """Why a result does not tell the field, where it may be that it should."""
@@ -343,17 +386,24 @@ class Ledger:
     def is_read_whole(self, entity: Entity, at: CallRecord) -> bool:
         """Whether every result that may have shown the judged call's agent such things could be read."""
         self._absorb(entity.name)
-        for record in self.calls.values():
-            listed = self.schema.shows.get(record.call.tool, {}).get(entity.name, ())
-            observations = [each for each in listed if not each.only or each.fields]
-            result, delivered = record.result, record.delivered
-            if not observations or result is None or delivered is None or delivered >= at.start or record.who != at.who:
-                continue
-            if not result.captured:
-                return False
-            if record.accepted is not False and unreadable(observations, record.call.arguments, record.value):
-                return False
-        return True
+        records = self._showing.get(entity.name, [])
+        seen, lost = self._unreadable.get(entity.name, (0, []))
+        if seen < len(records):
+            lost += [record for record in records[seen:] if self._is_lost(record, entity.name)]
+            self._unreadable[entity.name] = (len(records), lost)
+        return not any(
+            record.delivered is not None and record.delivered < at.start and record.who == at.who for record in lost
+        )
+
+    def _is_lost(self, record: CallRecord, entity: str) -> bool:
+        """Whether a result that may show things of a kind could not be read for them."""
+        listed = self.schema.shows[record.call.tool][entity]
+        observations = [each for each in listed if not each.only or each.fields]
+        if not observations or record.result is None:
+            return False
+        if not record.result.captured:
+            return True
+        return record.accepted is not False and bool(unreadable(observations, record.call.arguments, record.value))
 
     def was_answered(
         self, tool: str, arguments: Mapping[str, Any], at: CallRecord, entity: str, key: Key, field: str
@@ -362,7 +412,7 @@ class Ledger:
         return any(
             matches(record.call.arguments, arguments) is not False
             and self.changed(entity, key, field, record.step, at.step, known_at=at.step) is None
-            for record in self._answered(tool, at)
+            for record in self._answered(tool, at, arguments)
         )
 
     def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
@@ -377,7 +427,7 @@ class Ledger:
             and made.result is not None
             and made.result.captured
             and bool(accepted(made.tool, made.result))
-            for made in self._answered(tool, at)
+            for made in self._answered(tool, at, arguments)
         )
 
     def done(
@@ -404,12 +454,13 @@ class Ledger:
 
     def _absorb(self, entity: str) -> None:
         """Decode the results that may show things of this kind and have not been read for it yet."""
-        waiting = self._pending.get(entity)
-        if not waiting:
+        showing = self._showing.get(entity)
+        done = self._absorbed.get(entity, 0)
+        if showing is None or done == len(showing):
             return
-        self._pending[entity] = []
+        self._absorbed[entity] = len(showing)
         things = self._things.setdefault(entity, {})
-        for made in waiting:
+        for made in showing[done:]:
             result = made.result
             if result is None or not result.captured:
                 continue
@@ -463,6 +514,10 @@ _NO_CHANGES: list[Touch] = []
 def _content(result: Result) -> str:
     content = result.content
     return content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
+
+
+def _step_of(record: CallRecord) -> int:
+    return record.step
 
 
 def _delivered(entry: Shown) -> int:

@@ -83,6 +83,9 @@ def compile_each(text: str) -> Callable[[PathScope], Sequence[tuple[Any, Any]]]:
     """Every item at a path, with the name it stands under where an object is iterated."""
     root, steps = _parse(text)
     start = _START[root]
+    if steps == [None]:
+        # By far the commonest: a list of records.
+        return lambda scope: [(item, scope.key) for item in value] if isinstance(value := start(scope), list) else []
     return lambda scope: _walk([(start(scope), scope.key)], steps)
 
 

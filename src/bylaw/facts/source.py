@@ -11,7 +11,7 @@ from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
-from bylaw.policy.pattern import Match, compile_pattern
+from bylaw.policy.pattern import Match, Pattern, compile_pattern
 
 SPOKEN = ("user", "context")
 """Origins of facts that no tool shows."""
@@ -35,18 +35,20 @@ class Testimony:
             value = self._at.call.arguments.get(saying.argument) if saying.argument else None
             if value is not None:
                 return coerce(field, value)
-        sayings = [saying for saying in field.sayings if saying.says]
-        for step, text in reversed(self._ledger.said) if sayings else ():
+        sayings = [(saying, compile_pattern(saying.says, saying.but_not)) for saying in field.sayings if saying.says]
+        said = self._ledger.said
+        for place in reversed(self._ledger.stating([pattern for _, pattern in sayings])) if sayings else ():
+            step, text = said[place]
             if step >= self._at.step:
                 continue
-            for saying in sayings:
-                if (match := self._statement(saying, text)) is not None:
+            for saying, pattern in sayings:
+                if (match := self._statement(saying, pattern, text)) is not None:
                     return coerce(field, saying.value if saying.value is not None else match[match.lastindex or 0])
         return UNSEEN
 
-    def _statement(self, saying: Saying, text: str) -> Match | None:
+    def _statement(self, saying: Saying, pattern: Pattern, text: str) -> Match | None:
         """What in a message states it: neither negated, nor hanging on a condition, nor said of another thing."""
-        found = compile_pattern(saying.says, saying.but_not).finditer(text)
+        found = pattern.finditer(text)
         about: Any = self._at.call.arguments.get(saying.about) if saying.about else None
         spans = [(0, len(text))] if not saying.about else passages_about(text, about)
         for match in found:

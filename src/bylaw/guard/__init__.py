@@ -1,18 +1,15 @@
 """Guards: small functions that permit or deny one tool call under one policy. Start at `evaluate`."""
 
-from bylaw.guard.answers import Answers, Question
 from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.computed import compile_expression
 from bylaw.guard.condition import Condition, compile_condition, evaluate_condition, judge_predicate
-from bylaw.guard.evaluate import Completion, GuardOutcome, evaluate
-from bylaw.guard.inquiry import Inquiry
+from bylaw.guard.evaluate import Completion, GuardOutcome, Inquiry, evaluate
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.lookup import LookupFunction, ShownResults, parse_lookups, run_lookup
 from bylaw.guard.parse import Branch, Guard, parse_guards
 
 __all__ = [
     "NOTHING",
-    "Answers",
     "Assumptions",
     "Branch",
     "Completion",
@@ -21,7 +18,6 @@ __all__ = [
     "GuardOutcome",
     "Inquiry",
     "LookupFunction",
-    "Question",
     "ShownResults",
     "Vocabulary",
     "compile_condition",

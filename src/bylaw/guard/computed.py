@@ -46,7 +46,7 @@ def compile_expression(text: str, place: str) -> Callable[[Mapping[str, Any]], A
             return NOTHING
         values = [given[name] if name in used else None for name in sorted(NAMES)]
         try:
-            return admit(function(BuiltIns(), *values))
+            return admit(function.made(BuiltIns(), *values))
         except (Failure, ArithmeticError, TypeError, ValueError, LookupError, NameError, RecursionError):
             return NOTHING
 

@@ -1,7 +1,7 @@
 """Boolean expressions in the guard language, for rules: true, false, or not known."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +10,7 @@ from bylaw.facts.entity import FactSource
 from bylaw.guard.evaluate import evaluate
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.parse import Guard, parse_text, size_fault
-from bylaw.guard.statement import Statements
+from bylaw.guard.statement import PERMIT, Lazy, Statements
 
 
 class Condition:
@@ -58,7 +58,7 @@ def compile_condition(
     test = made.expression(tree.body)
     if made.faults:
         raise made.faults[0]
-    body = ast.If(test, [ast.Return(made.run("permit"))], [ast.Return(made.run("deny", ast.Constant("")))])
+    body = ast.If(test, [ast.Return(made.constant(PERMIT))], [ast.Return(made.constant(("deny", "")))])
     function = made.compiled(tree.body, [ast.copy_location(body, tree.body)])
     return Condition(text, parameters, _guard(tree.body, file, line, vocabulary, made, function, parameters))
 
@@ -92,18 +92,18 @@ def _guard(
     line: int,
     vocabulary: Vocabulary,
     made: Statements,
-    function: Callable[..., Any],
+    function: Lazy,
     parameters: tuple[str, ...],
 ) -> Guard:
     """The predicate as a guard: permit for true, deny for false."""
     names = sorted(parameters)
 
     def call(run: Any) -> Any:
-        return function(run, *(run.argument(name) for name in names))
+        return function.made(run, *(run.argument(name) for name in names))
 
     stub = ast.FunctionDef("predicate", ast.arguments([], [], None, [], [], None, []), [ast.Expr(node)], [], None)
     stub.lineno = line
-    return Guard(stub, file, vocabulary, made, call)
+    return Guard(stub, file, vocabulary, made, Lazy(lambda: call))
 
 
 def _moved(fault: GuardError, line: int) -> GuardError:

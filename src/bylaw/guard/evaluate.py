@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from bylaw.facts.entity import Fact, FactSource
+from bylaw.facts.entity import UNSEEN, Fact, FactSource, is_known
 from bylaw.facts.unknown import Stuck
-from bylaw.guard.answers import Answers
 from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS
 from bylaw.guard.operation import Failure
@@ -44,9 +43,44 @@ class Completion(Struct, frozen=True):
     asked: tuple[Fact, ...] = ()
     """User and context facts decided by assumption."""
     paths: int = 1
-    whole: bool = False
-    """Every fact it read was known and decided alone, and nothing else was asked: a source that gives the same values
-    gives the same answer."""
+    plain: bool = False
+    """It hangs on the facts it read, all of them known, and on nothing else: a source that gives the same values gives
+    the same answer."""
+
+
+class Inquiry:
+    """One call put to guards, one after the other, over one source, which is asked for each fact once."""
+
+    def __init__(
+        self,
+        arguments: Mapping[str, Any],
+        source: FactSource,
+        *,
+        tool: str = "",
+        now: datetime | None = None,
+        seen: Callable[[Fact], bool] | None = None,
+    ) -> None:
+        self._run = Run(arguments, source, tool, now, seen)
+
+    def knows(self, fact: Fact) -> bool:
+        """Whether the source had an answer when a guard asked for the fact."""
+        return is_known(self._run.given.get(fact, UNSEEN))
+
+    def ask(
+        self, guard: Guard, assume: Assumptions = NOTHING, *, coverage: set[int] | None = None
+    ) -> tuple[Completion, ...]:
+        """What a guard says, one completion for each way the user's facts matter."""
+        run = self._run
+        run.begin(assume, coverage)
+        function = guard.function if coverage is None else guard.covering
+        try:
+            outcome, because = run_path(guard, function, run)
+            if not run.decisions and outcome != "stuck" and not run.doubtful:
+                asked = tuple(run.asked)
+                return (Completion(assume, outcome, because, tuple(run.reads), (), asked, 1, not run.is_open),)
+            return (_explore(guard, function, run, outcome, because),)
+        except Split as split:
+            return _complete(guard, function, run, split)
 
 
 def evaluate(
@@ -59,23 +93,12 @@ def evaluate(
     assume: Assumptions = NOTHING,
     seen: Callable[[Fact], bool] | None = None,
     coverage: set[int] | None = None,
-    answers: Answers | None = None,
 ) -> tuple[Completion, ...]:
     """What `guard` says of a call of `tool` with `arguments`, one completion for each way the user's facts matter.
 
-    `seen` is given when the source is the world, and tells what the agent had seen. `answers` is what the source has
-    said already: guards of one call that share it ask for each fact once.
+    `seen` is given when the source is the world, and tells what the agent had seen.
     """
-    run = Run(arguments, answers or Answers(source), tool, now, assume, seen, coverage)
-    function = guard.function if coverage is None else guard.covering()
-    try:
-        outcome, because = run_path(guard, function, run)
-        if not run.decisions and outcome != "stuck" and not run.doubtful:
-            whole = not (run.frozen or run.has_listed or run.asked) and run.hushed is None
-            return (Completion(assume, outcome, because, tuple(run.reads), (), tuple(run.asked), 1, whole),)
-        return (_explore(guard, function, run, outcome, because),)
-    except Split as split:
-        return _complete(guard, function, run, split)
+    return Inquiry(arguments, source, tool=tool, now=now, seen=seen).ask(guard, assume, coverage=coverage)
 
 
 def _complete(guard: Guard, function: Callable[..., Any], run: Run, split: Split) -> tuple[Completion, ...]:
@@ -85,8 +108,8 @@ def _complete(guard: Guard, function: Callable[..., Any], run: Run, split: Split
     found: list[Completion] = []
     asked: dict[Fact, None] = {}
     while pending:
-        run.assumptions = pending.pop()
-        _begin(run)
+        run.complete(pending.pop())
+        run.restart()
         try:
             outcome, because = run_path(guard, function, run)
             found.append(_explore(guard, function, run, outcome, because))
@@ -100,14 +123,6 @@ def _complete(guard: Guard, function: Callable[..., Any], run: Run, split: Split
             reads = max((one.reads for one in found), key=len, default=tuple(run.reads))
             return (Completion(start, "undetermined", because, reads, lacking, tuple(asked), len(found)),)
     return tuple(found)
-
-
-def _begin(run: Run) -> None:
-    run.restart()
-    run.decisions.clear()
-    run.lacking.clear()
-    run.doubtful.clear()
-    run.asked.clear()
 
 
 def _explore(guard: Guard, function: Callable[..., Any], run: Run, outcome: str, because: str) -> Completion:

@@ -4,12 +4,11 @@ Each is translated once for each kind of things it is given, so that `order.tota
 """
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from bylaw.guard.language import HELPERS, RESERVED, Vocabulary
 from bylaw.guard.scope import Scope
-from bylaw.guard.statement import Statements
+from bylaw.guard.statement import Lazy, Statements
 
 
 class Translated(Statements):
@@ -56,7 +55,7 @@ class Helper:
 
     __slots__ = ("called", "kind")
 
-    def __init__(self, kind: str | None, called: Callable[..., Any]) -> None:
+    def __init__(self, kind: str | None, called: Lazy) -> None:
         self.kind = kind
         self.called = called
 

@@ -14,26 +14,29 @@ from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.operation import Failure, admit
 from bylaw.guard.parse import functions_of
-from bylaw.guard.statement import Statements
+from bylaw.guard.statement import Lazy, Statements
 
 
 class LookupFunction:
     """A compiled look-up function for one field."""
 
-    __slots__ = ("entity", "field", "file", "function", "line", "name")
-
-    def __init__(self, entity: Entity, field: Field, name: str, file: str, line: int, function: Any) -> None:
+    def __init__(self, entity: Entity, field: Field, name: str, file: str, line: int, function: Lazy) -> None:
         self.entity = entity
         self.field = field
         self.name = name
         self.file = file
         self.line = line
-        self.function: Callable[..., Any] = function
+        self._function = function
 
     @property
     def place(self) -> str:
         """`file:line` of its definition."""
         return f"{self.file}:{self.line}"
+
+    @property
+    def search(self) -> Callable[..., Any]:
+        """What is called with what was shown, and a key."""
+        return self._function.made
 
     def __repr__(self) -> str:
         return f"<look-up {self.name} at {self.place}>"
@@ -97,7 +100,7 @@ def run_lookup(lookup: LookupFunction, key: Key, history: ShownResults) -> Any:
     """The value the look-up found, or UNSEEN; a look-up that fails raises ValueError, as a malformed value does."""
     record = dict(zip(lookup.entity.key, key, strict=True))
     try:
-        return lookup.function(_Search(history), record)
+        return lookup.search(_Search(history), record)
     except (Failure, ArithmeticError, TypeError, LookupError, NameError, RecursionError) as error:
         raise ValueError(f"{lookup.place}: {lookup.name} failed: {error}") from None
 

@@ -4,6 +4,7 @@ import ast
 import io
 import tokenize
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec import Struct
 from bylaw.errors import GuardError
 from bylaw.guard.helper import FileHelpers
 from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary
-from bylaw.guard.statement import Statements
+from bylaw.guard.statement import Lazy, Statements
 
 
 class Branch(Struct, frozen=True):
@@ -26,26 +27,23 @@ class Branch(Struct, frozen=True):
 class Guard:
     """A compiled guard: permits or denies one call under one policy."""
 
-    __slots__ = ("_covering", "_helpers", "_node", "_vocabulary", "branches", "file", "function", "line", "name")
-
     def __init__(
         self,
         node: ast.FunctionDef,
         file: str,
         vocabulary: Vocabulary,
         made: Statements,
-        function: Any,
+        function: Lazy,
         helpers: FileHelpers | None = None,
     ) -> None:
         self.name = node.name
         self.file = file
         self.line = node.lineno
-        self.function: Callable[..., Any] = function
         self.branches = [Branch(index, line, kind) for index, (line, kind) in enumerate(made.branches)]
         self._node = node
         self._helpers = helpers
         self._vocabulary = vocabulary
-        self._covering: Callable[..., Any] | None = None
+        self._function = function
 
     @property
     def place(self) -> str:
@@ -94,14 +92,19 @@ class Guard:
         entities = {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == facts}
         return frozenset(f"{entity}.{node.attr}" for entity in entities for node in nodes)
 
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """What a run calls."""
+        return self._function.made
+
+    @cached_property
     def covering(self) -> Callable[..., Any]:
-        """The same function, noting the branches it takes; made when first asked for."""
-        if self._covering is None:
-            made = Statements(self.file, self._vocabulary, cover=True)
-            made.helpers = FileHelpers(self._helpers.nodes) if self._helpers else None
-            self._covering = made.function(self._node, ("call", "facts"))
-            assert self._covering is not None
-        return self._covering
+        """The same function, noting the branches it takes."""
+        made = Statements(self.file, self._vocabulary, cover=True)
+        made.helpers = FileHelpers(self._helpers.nodes) if self._helpers else None
+        function = made.function(self._node, ("call", "facts"))
+        assert function is not None
+        return function.made
 
     def __repr__(self) -> str:
         return f"<guard {self.name} at {self.place}>"

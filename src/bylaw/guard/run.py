@@ -1,24 +1,34 @@
-"""One run of a guard along one path: it reads facts, notes which, and answers Unknown booleans."""
+"""One run of a guard along one path: it reads facts, notes which, and answers Unknown booleans.
+
+Where all is known the guard simply runs, on plain values. The first fact that is not known gives an Unknown in its
+place, and what hangs on it is a decision of the path.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
-from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, Entity, Fact, Field, Key, NoValue, OneOf, Origin
+from bylaw.facts.entity import ABSENT, EXISTS, NOT_KNOWN, UNSEEN, Entity, Fact, FactSource, Field, Key, NoValue, Origin
 from bylaw.facts.unknown import Unknown, UnknownBool, derive, opaque_bool, text_of, unknown_fact
 from bylaw.facts.value import key_of
 from bylaw.facts.value_set import Spans, ValueSet, Words
 from bylaw.facts.variable import Variable
-from bylaw.guard.answers import Answers
-from bylaw.guard.assumption import Assumptions
-from bylaw.guard.frame import ODD_KEYS, Frame, new_fact
+from bylaw.guard.assumption import NOTHING, Assumptions
+from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
-from bylaw.guard.operation import admit, fail, name_of
+from bylaw.guard.operation import Failure, admit, fail, name_of
 from bylaw.guard.reading import Spec
 from bylaw.guard.trial import NOT_SURE, Absent, Trial, Tried, Unsure
 
-KEYS = frozenset((str, int))
 NOW = Fact("context", (), "now")
+ODD_KEYS = frozenset((bool, float, Decimal))
+"""Parts of keys that are kept as text."""
+_UNKEPT = frozenset((list, dict, tuple, bool))
+"""What cannot stand in a question that is kept: a list cannot be looked up, and `True` would be taken for `1`."""
+
+new_fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+"""Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""
 
 
 class Split(Exception):
@@ -32,56 +42,63 @@ class Hushed(Exception):
     """A deny text depends on something unknown: it is said without the value."""
 
 
-class Run(Frame):
-    """What the compiled code of a guard talks to, as `_`."""
+class Run(BuiltIns):
+    """What the compiled code of a guard talks to, as `_`: one call, and a source of facts about it.
+
+    Guards are run one after the other: what the source has answered is kept for all of them.
+    """
 
     __slots__ = (
-        "asked",
-        "assumptions",
-        "coverage",
-        "decisions",
-        "doubtful",
-        "frozen",
-        "has_decided_existence",
-        "has_listed",
-        "hushed",
-        "lacking",
-        "left",
-        "looking",
-        "memo",
-        "open",
-        "path",
-        "position",
-        "reads",
-        "touched",
-        "tried",
-        "unknowns",
-    )
+        "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "doubtful", "given",
+        "has_decided_existence", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo", "open", "path",
+        "position", "reads", "seen", "source", "time", "tool", "touched", "tried", "unknowns",
+    )  # fmt: skip
 
     def __init__(
         self,
         arguments: Mapping[str, Any],
-        answers: Answers,
+        source: FactSource,
         tool: str,
         now: datetime | None,
-        assumptions: Assumptions,
         seen: Callable[[Fact], bool] | None,
-        coverage: set[int] | None,
     ) -> None:
-        super().__init__(arguments, answers, tool, now, seen)
-        self.assumptions = assumptions
-        self.coverage = coverage
+        self.arguments = arguments
+        self.admitted: dict[str, Any] = {}
+        """The arguments that were asked for, as the language has them."""
+        self.source = source
+        self.given: dict[Any, Any] = {}
+        """What the source answered, over all guards and paths: by fact, or by another question."""
+        self.tool = tool
+        self.time = now
+        self.seen = seen
+        """Where the source is the world: whether the agent had seen a fact."""
         self.unknowns: dict[Fact, tuple[Unknown, bool]] = {}
         """What stands for each fact that is not known, and whether it is open that the thing exists at all."""
-        self.tried: dict[str, Tried] = {}
-        self.open: set[str] = set()
-        """Variables that were asked for while looking for a member."""
+        self.is_open = True
+        """Whether anything but plain known facts was met since the beginning."""
+
+    def begin(self, assumptions: Assumptions = NOTHING, coverage: set[int] | None = None) -> None:
+        """At the beginning of a guard."""
+        self.coverage = coverage
         self.left = ALL_TICKS
+        if self.is_open:
+            self.is_open = False
+            self.tried: dict[str, Tried] = {}
+            self.open: set[str] = set()
+            """Variables that were asked for while looking for a member."""
+            self.complete(assumptions)
+            self.start()
+        else:
+            self.assumptions = assumptions
+            self.ticks, self.memo, self.reads, self.is_noting, self.hushed = TICKS, {}, [], True, None
+
+    def complete(self, assumptions: Assumptions) -> None:
+        """At the beginning of a completion: nothing is decided."""
+        self.assumptions = assumptions
         self.decisions: list[bool] = []
         self.lacking: dict[Fact, None] = {}
         self.doubtful: dict[Fact, str] = {}
         self.asked: dict[Fact, None] = {}
-        self.start()
 
     def restart(self) -> None:
         """At the beginning of another path: values once read stay known, and what was spent stays spent."""
@@ -92,35 +109,50 @@ class Run(Frame):
         """At the beginning of a path."""
         self.ticks = TICKS
         self.memo: dict[Fact, Any] = {}
+        """What was read on it: a value, or the Unknown in its place."""
         self.reads: list[Fact] = []
-        self.frozen = False
+        self.is_noting = True
+        """Whether what is read counts: not after the first unknown fact, and not for the text of a denial."""
         self.hushed: str | None = None
         self.looking = False
-        self.has_listed = False
         self.has_decided_existence = False
         self.position = 0
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
 
+    # The call.
+
+    def argument(self, name: str) -> Any:
+        value = self.admitted.get(name, self)
+        if value is self:
+            if name not in self.arguments:
+                fail(f"the call has no argument `{name}`; use get(call, ...)")
+            value = self.admitted[name] = admit(self.arguments[name])
+        return value
+
+    def optional(self, name: str, default: Any) -> Any:
+        return self.argument(name) if name in self.arguments else default
+
+    def tool_name(self) -> str:
+        return self.tool
+
     # Facts.
 
     def key_of(self, entity: str, parts: tuple[Any, ...]) -> Any:
         """The key of a thing; an Unknown, named by all its parts, where one of them is."""
-        is_known = True
+        is_text = is_known = True
         for part in parts:
-            if part.__class__ not in KEYS:
+            if part.__class__ is not str:
+                is_text = False
                 if isinstance(part, Unknown):
                     is_known = False
                 elif part is None or isinstance(part, (list, dict, tuple)):
                     fail(f"{name_of(part)} is no key of {entity}")
+        if is_text:
+            return parts
         if is_known:
             # `True`, `1` and `1.0` are one key to a dict, and three things to a source.
-            is_odd = not ODD_KEYS.isdisjoint([part.__class__ for part in parts])
-            return (
-                tuple([key_of((part,))[0] if part.__class__ in ODD_KEYS else part for part in parts])
-                if is_odd
-                else parts
-            )
+            return tuple([key_of((part,))[0] if part.__class__ in ODD_KEYS else part for part in parts])
         return parts[0] if len(parts) == 1 else derive("key", parts)
 
     def key_part(self, key: Any, index: int, is_composite: bool) -> Any:
@@ -137,18 +169,29 @@ class Run(Frame):
         value = memo.get(fact, memo)
         if value is not memo:
             return value
-        value = self.answers.read(fact, spec.entity, key, spec.field)
-        if spec.is_system and not self.frozen and self.hushed is None:
+        value = self.given.get(fact, memo)
+        if value is memo:
+            value = self.ask(spec, key, fact)
+        if self.is_noting and spec.is_system:
             self.reads.append(fact)
-        if value is UNSEEN:
-            value = self.missing(spec, key, fact)
-        elif value is ABSENT:
-            raise Absent(_no_such(spec.entity_name, key))
-        elif value.__class__ is OneOf:
-            value = self.choose(spec, key, fact, value.values)
-        else:
-            value = admit(value)
+        if value.__class__ in NOT_KNOWN:
+            if value is ABSENT:
+                raise Absent(_no_such(spec.entity_name, key))
+            value = self.missing(spec, key, fact) if value is UNSEEN else self.choose(spec, key, fact, value.values)
         memo[fact] = value
+        return value
+
+    def ask(self, spec: Spec, key: Key, fact: Fact) -> Any:
+        """What the source says of a fact, asked for the first time."""
+        value = self.source.read(spec.entity, key, spec.field)
+        if value.__class__ not in NOT_KNOWN:
+            try:
+                value = admit(value)
+            except (Failure, ArithmeticError):
+                if self.is_noting and spec.is_system:
+                    self.reads.append(fact)
+                raise
+        self.given[fact] = value
         return value
 
     def choose(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...]) -> Any:
@@ -161,9 +204,10 @@ class Run(Frame):
         return admit(possible[-1])
 
     def missing(self, spec: Spec, key: Key, fact: Fact) -> Unknown:
+        self.is_open = True
         self.spend(UNKNOWN_TICKS)
-        if spec.is_system and self.hushed is None:
-            self.frozen = True
+        if spec.is_system:
+            self.is_noting = False
         thing = (spec.entity_name, key)
         found = self.unknowns.get(fact)
         if found is None:
@@ -179,7 +223,9 @@ class Run(Frame):
 
     def is_shown_to_exist(self, spec: Spec, key: Key) -> bool:
         fact = Fact(spec.entity_name, key, "exists")
-        return self.answers.read(fact, spec.entity, key, EXISTS) is not UNSEEN
+        if fact not in self.given:
+            self.given[fact] = self.source.read(spec.entity, key, EXISTS)
+        return self.given[fact] is not UNSEEN
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
         """Nothing shows that the thing exists: one completion of what is unknown ends here, in a denial."""
@@ -195,6 +241,7 @@ class Run(Frame):
 
     def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown:
         """A field of a thing whose key is not known: what is missing is what the key needs."""
+        self.is_open = True
         thing = (spec.entity_name, key.text)
         if spec.field_name != "exists":
             self.check_exists(thing)
@@ -219,6 +266,7 @@ class Run(Frame):
 
     def do_now(self) -> Any:
         if self.time is None:
+            self.is_open = True
             return unknown_fact(self, Field("now", "datetime"), "now()", {NOW: "context"})
         return admit(self.time)
 
@@ -228,9 +276,18 @@ class Run(Frame):
         if unknown:
             shown = ", ".join(f"{name}={text_of(value)}" for name, value in match.items())
             return self.opaque("count", f"done({tool}, {shown})", unknown)
-        self.has_listed = True
-        count = self.answers.done(tool, match)
+        self.is_open = True
+        count = self.once("done", tool, match, lambda: self.source.done(tool, match))
         return fail(f"whether `{tool}` was done before is not recorded") if isinstance(count, NoValue) else count
+
+    def once(self, kind: str, name: str, match: Mapping[str, Any], ask: Callable[[], Any]) -> Any:
+        """What the source answers to a question that is not for one fact, asked once."""
+        if any(value.__class__ in _UNKEPT for value in match.values()):
+            return ask()
+        question = (kind, name, tuple(match.items()))
+        if question not in self.given:
+            self.given[question] = ask()
+        return self.given[question]
 
     # Things of a kind, seen or there.
 
@@ -246,14 +303,14 @@ class Run(Frame):
     ) -> Any:
         """`any(body for x in facts.X.seen(match))`: one member that surely answers yes is enough, and then only what
         was read of that member counts; in the world run a member all of which was seen comes first."""
+        self.is_open = True
         self.spend(weight)
         field = next(iter(match), "exists")
         question = f"any({text}) over {text_of(list(match.values()))} {text_of(free)}"
         for value in match.values():
             if isinstance(value, Unknown):
                 return opaque_bool(self, question, value.needs)
-        self.has_listed = True
-        keys, is_complete = self.answers.members(entity, match)
+        keys, is_complete = self.once("members", entity.name, match, lambda: self.source.members(entity, match))
         answer = self.try_members(question, keys, specs, body, weight)
         if answer is None:
             for key in keys:
@@ -265,9 +322,9 @@ class Run(Frame):
         if answer or is_complete:
             return bool(answer)
         missing = Fact(entity.name, None, field)
-        if not self.frozen and self.hushed is None:
+        if self.is_noting:
             self.reads.append(missing)
-            self.frozen = True
+            self.is_noting = False
         return opaque_bool(self, question, {missing: "system"})
 
     def try_members(
@@ -282,9 +339,9 @@ class Run(Frame):
                 self.tried[question] = tried
         best, is_no = tried.best, tried.is_no
         for trial in [best] if best else tried.trials if is_no else ():
-            if not self.frozen and self.hushed is None:
+            if self.is_noting:
                 self.reads.extend(fact for fact in trial.reads if fact not in self.memo)
-                self.frozen = trial.frozen
+                self.is_noting = trial.is_noting
             self.memo.update(trial.memo)
             self.asked.update(trial.asked)
             self.doubtful.update(trial.doubtful)
@@ -305,8 +362,9 @@ class Run(Frame):
 
     def try_member(self, trial: "Trial", specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
         """Asks one member without deciding anything; what it reads is kept apart."""
-        before = (self.memo, self.reads, self.frozen, self.looking, self.touched, self.asked, self.doubtful)
-        self.memo, self.reads, self.frozen, self.looking = dict(self.memo), trial.reads, False, True
+        before = (self.memo, self.reads, self.is_noting, self.looking, self.touched, self.asked, self.doubtful)
+        self.memo, self.reads, self.looking = dict(self.memo), trial.reads, True
+        self.is_noting = self.hushed is None
         self.touched, self.asked, self.doubtful = set(self.touched), trial.asked, trial.doubtful
         try:
             for spec in specs:
@@ -316,14 +374,25 @@ class Run(Frame):
             trial.answer = None
         finally:
             trial.memo = {fact: value for fact, value in self.memo.items() if fact not in before[0]}
-            trial.frozen = self.frozen
-            self.memo, self.reads, self.frozen, self.looking, self.touched, self.asked, self.doubtful = before
+            trial.is_noting = self.is_noting or self.hushed is not None
+            self.memo, self.reads, self.is_noting, self.looking, self.touched, self.asked, self.doubtful = before
 
     # Answers.
 
     def hush(self, fallback: str) -> str:
-        self.hushed = fallback
+        self.hushed, self.is_noting, self.is_open = fallback, False, True
         return fallback
+
+    def deny_with(self, _fallback: str, *parts: str) -> tuple[str, str]:
+        return "deny", "".join(parts)
+
+    def shown(self, value: Any) -> str:
+        """A value as a denial tells it."""
+        if isinstance(value, Unknown):
+            return "..."
+        if isinstance(value, (list, tuple)):
+            return ", ".join(str(item)[:200] for item in value[:20])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return str(value)[:200]
 
     def cover(self, branch: int) -> bool:
         if self.coverage is not None:
@@ -334,6 +403,7 @@ class Run(Frame):
 
     def decide(self, truth: UnknownBool) -> bool:
         """The answer to an Unknown boolean on this path: what the path implies, or else the next decision."""
+        self.is_open = True
         variable = truth.variable
         assert variable is not None
         name = variable.name
@@ -375,6 +445,7 @@ class Run(Frame):
         return answer
 
     def lack(self, needs: Mapping[Fact, Origin]) -> None:
+        self.is_open = True
         for fact, origin in needs.items():
             (self.lacking if origin == "system" else self.asked)[fact] = None
 

@@ -2,11 +2,26 @@
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from bylaw.guard.calling import stored
 from bylaw.guard.expression import Expressions
 from bylaw.guard.language import BINARY, LOOPS, NODES_PER_TICK
+
+PERMIT = ("permit", "")
+
+
+class Lazy:
+    """A function that is compiled when it is first asked for."""
+
+    def __init__(self, compile: Callable[[], Callable[..., Any]]) -> None:
+        self._compile = compile
+
+    @cached_property
+    def made(self) -> Callable[..., Any]:
+        """The function."""
+        return self._compile()
 
 
 class Statements(Expressions):
@@ -19,7 +34,7 @@ class Statements(Expressions):
     """The same as they are given, where that is not by name."""
     loops = 0
 
-    def function(self, node: ast.FunctionDef, parameters: Sequence[str]) -> Callable[..., Any] | None:
+    def function(self, node: ast.FunctionDef, parameters: Sequence[str]) -> "Lazy | None":
         """The compiled function, or None where there are faults."""
         self.signature(node, parameters)
         self.collect(node.body)
@@ -34,17 +49,9 @@ class Statements(Expressions):
     def answer(self) -> str:
         return " or ".join(f"{name}(...)" for name in self.answers)
 
-    def compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
+    def compiled(self, node: ast.AST, body: list[ast.stmt]) -> "Lazy":
         """The function; Python compiles it when it is first called, as an audit calls only a few of a pack's."""
-        made: Callable[..., Any] | None = None
-
-        def function(*values: Any) -> Any:
-            nonlocal made
-            if made is None:
-                made = self._compiled(node, body)
-            return made(*values)
-
-        return function
+        return Lazy(lambda: self._compiled(node, body))
 
     def _compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
         size = 1 + sum(1 for _ in ast.walk(node)) // NODES_PER_TICK
@@ -54,7 +61,8 @@ class Statements(Expressions):
         made = ast.FunctionDef("guard", arguments, [start, *body], [], None)
         module = ast.Module([made], [])
         _inherit_lines(made, getattr(node, "lineno", 1))
-        names: dict[str, Any] = {"__builtins__": {}, **self.constants}
+        names: dict[str, Any] = {"__builtins__": {}}
+        names.update((name, value.made if isinstance(value, Lazy) else value) for name, value in self.constants.items())
         exec(compile(module, self.file, "exec"), names)
         return names["guard"]
 
@@ -153,7 +161,9 @@ class Statements(Expressions):
 
     def answering(self, node: ast.Call, name: str, given: Sequence[ast.expr]) -> ast.expr:
         match name, given:
-            case (("permit" | "unseen"), []):
+            case "permit", []:
+                return self.constant(PERMIT)
+            case "unseen", []:
                 return self.run(name)
             case "deny", [text]:
                 return self.denying(text)
@@ -166,7 +176,8 @@ class Statements(Expressions):
     def denying(self, text: ast.expr) -> ast.expr:
         """Facts read for the text decide nothing: they are read hushed, and cannot fail or fork."""
         if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value.strip():
-            return self.run("deny", self.literal(text))
+            self.literal(text)
+            return self.constant(("deny", text.value))
         if not isinstance(text, ast.JoinedStr):
             return self.fault(text, "deny takes a text", 'write deny("why") or deny(f"why {value}")')
         parts: list[ast.expr] = []

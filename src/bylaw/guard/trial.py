@@ -19,7 +19,7 @@ class Unsure(Exception):
 class Trial:
     """One member of a kind while it is asked: its answer, None where unsure, and what it took."""
 
-    __slots__ = ("answer", "asked", "doubtful", "frozen", "key", "memo", "reads")
+    __slots__ = ("answer", "asked", "doubtful", "is_noting", "key", "memo", "reads")
 
     def __init__(self, key: Key) -> None:
         self.key = key
@@ -29,7 +29,7 @@ class Trial:
         self.reads: list[Fact] = []
         self.asked: dict[Fact, None] = {}
         self.doubtful: dict[Fact, str] = {}
-        self.frozen = False
+        self.is_noting = True
 
 
 class Tried:

@@ -5,7 +5,8 @@ where the pattern is found in it and `but_not` is not.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Protocol, cast
 
@@ -46,17 +47,43 @@ class Pattern:
 
     def search(self, text: str) -> Match | None:
         """The first match, or None."""
-        return next(self.finditer(text), None)
+        return next(self.finditer(text), None) if self.occurs(text) else None
+
+    def occurs(self, text: str) -> bool:
+        """Whether there is a match: told from the bytes alone, which is quick."""
+        given = _bytes(text)
+        if self._pattern.search(given) is None:
+            return False
+        return self._but_not is None or self._but_not.search(given) is None
 
     def finditer(self, text: str) -> Iterator[Match]:
         """Every match, one after the other."""
-        text = text[:LONGEST]
-        if not text.isascii():
-            # Half of a character, as a log may hold it, is not UTF-8; a question mark stands in for it.
-            text = text.encode("utf-8", "replace").decode("utf-8")
-        if self._but_not is not None and self._but_not.search(text) is not None:
+        given = _bytes(text)
+        if self._but_not is not None and self._but_not.search(given) is not None:
             return iter(())
-        return cast(Iterator[Match], self._pattern.finditer(text))
+        return cast(Iterator[Match], self._pattern.finditer(given.decode()))
+
+
+@lru_cache(maxsize=64)
+def _bytes(text: str) -> bytes:
+    """A text as it is searched, by several patterns one after the other.
+
+    Half of a character, as a log may hold it, is not UTF-8; a question mark stands in for it.
+    """
+    return text[:LONGEST].encode("utf-8", "replace")
+
+
+def any_of(patterns: Sequence[Pattern], texts: Sequence[str]) -> Callable[[str], bool]:
+    """Whether one of the patterns, written like `texts`, occurs in a text."""
+    # With a flag or a name in it a part might mean something else as a part.
+    whole = None
+    if len(texts) > 1 and not any(_MARKED.search(text) for text in texts):
+        with suppress(PatternError):
+            whole = compile_pattern("|".join(f"(?:{text})" for text in texts))
+    return lambda text: (whole is None or whole.occurs(text)) and any(each.occurs(text) for each in patterns)
+
+
+_MARKED = re.compile(r"\(\?(?!:)")
 
 
 @lru_cache(maxsize=1024)

@@ -55,9 +55,11 @@ def _misfit(schema: Any, value: Any, is_required: bool) -> str:
     """What is wrong with an argument; numbers and texts of numbers pass for each other, as tools take them."""
     if not isinstance(schema, dict):
         return ""
-    declared = cast(dict[str, Any], schema)
+    declared: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
     words, kinds = declared.get("enum"), declared.get("type")
     if words is None and isinstance(kinds, str) and value.__class__ in _SHAPES.get(kinds, ()):
+        return ""
+    if words is not None and value in words and value.__class__ is str:
         return ""
     listed: list[Any] = cast(list[Any], kinds) if isinstance(kinds, list) else [kinds]
     if value is None:
