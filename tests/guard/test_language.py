@@ -16,8 +16,8 @@ from .twin import Table
 class TestRule1Shape:
     def test_a_denial_carries_its_text(self) -> None:
         text = 'def g(call, facts):\n    if call.amount > 2:\n        return deny("too much")\n    return permit()\n'
-        assert said(text) == Completion(NOTHING, "deny", "too much")
-        assert said(text, arguments={"amount": 1}) == Completion(NOTHING, "permit")
+        assert said(text) == Completion(NOTHING, "deny", "too much", plain=True)
+        assert said(text, arguments={"amount": 1}) == Completion(NOTHING, "permit", plain=True)
 
     def test_elif_else_and_loops_work_as_in_python(self) -> None:
         text = """def g(call, facts):

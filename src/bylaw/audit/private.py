@@ -145,7 +145,7 @@ class Private:
             here = waiting.pop()
             # Data out of JSON: asking for the abstract kinds would take longer than all the rest.
             if isinstance(here, dict):
-                for name, item in here.items():  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+                for name, item in cast("dict[Any, Any]", here).items():
                     if name in names and name not in open_names:
                         found.append((names[name], item, name, False))
                     elif item.__class__ is dict or item.__class__ is list:

@@ -84,9 +84,13 @@ def compile_each(text: str) -> Callable[[PathScope], Sequence[tuple[Any, Any]]]:
     root, steps = _parse(text)
     start = _START[root]
     if steps == [None]:
-        # By far the commonest: a list of records.
-        return lambda scope: [(item, scope.key) for item in value] if isinstance(value := start(scope), list) else []
+        return lambda scope: _items(start(scope), scope.key)
     return lambda scope: _walk([(start(scope), scope.key)], steps)
+
+
+def _items(value: Any, key: Any) -> list[tuple[Any, Any]]:
+    """The items of a list, by far the commonest of what is iterated."""
+    return [(item, key) for item in value if item is not NOTHING] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def compile_misfit(text: str) -> Callable[[PathScope], bool]:

@@ -59,7 +59,7 @@ def _misfit(schema: Any, value: Any, is_required: bool) -> str:
     words, kinds = declared.get("enum"), declared.get("type")
     if words is None and isinstance(kinds, str) and value.__class__ in _SHAPES.get(kinds, ()):
         return ""
-    if words is not None and value in words and value.__class__ is str:
+    if value.__class__ is str and isinstance(words, list) and value in words:
         return ""
     listed: list[Any] = cast(list[Any], kinds) if isinstance(kinds, list) else [kinds]
     if value is None:

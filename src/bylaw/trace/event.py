@@ -113,12 +113,12 @@ def decode_text(text: str) -> Any:
 def _unwrapped(value: Any) -> Any:
     """A tool's own data, out of the text part or the result of MCP that it was passed on in."""
     if type(value) is list:
-        listed: list[Any] = value
+        listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         text = _part_text(listed[0]) if len(listed) == 1 else None
         return listed if text is None else decode_text(text)
     if type(value) is not dict:
         return value
-    record: dict[str, Any] = value
+    record: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
     if "text" in record:
         text = _part_text(record)
         return record if text is None else decode_text(text)
