@@ -18,8 +18,9 @@ from pathlib import Path
 from time import process_time
 from typing import NamedTuple
 
-from bylaw.audit.request import Request, open_examiner
-from bylaw.audit.run import audit_with
+from bylaw.audit.examine import open_examiner
+from bylaw.audit.request import Request
+from bylaw.audit.run import audit
 from bylaw.packs.clinic.simulator.generate import write
 from bylaw.trace import sniff
 
@@ -106,7 +107,7 @@ def measure(work: Work, rounds: int, out: Path) -> float:
             examiner.shelf.world_for(pack, next((f for f in work.files if sniff(f) in pack.name), work.files[0]))
         shutil.rmtree(out, ignore_errors=True)
         start = process_time()
-        report = audit_with(examiner, request, out)
+        report = audit(request, out, examiner=examiner)
         audits.append(process_time() - start)
         loads.append((before + load_all(work.files)) / 2)
     ratios = [audit / load for audit, load in zip(audits, loads, strict=True)]

@@ -192,3 +192,21 @@ def test_the_quick_way_hides_the_same(values: list[object], around: list[list[st
         if plain.data(record) != record:
             assert quick.may_stand_in(line)
             assert list(quick.where([b'"other"', line])) in ([1], [0, 1])
+
+
+@pytest.mark.parametrize("redact", [(), ("--redact", "--redact-key", "correct horse")])
+def test_a_private_value_in_an_agents_name_stays_private(tmp_path: Path, redact: tuple[str, ...]) -> None:
+    look = ("get_customer", {"customer_id": "C1"}, looked_up())
+    talks = [
+        talk("one", "Close C1.", look, ("close_account", {"customer_id": "C1"}, "ok"), agent=f"bot of {SECRETS[0]}"),
+        talk("two", "Who am I?", look, agent=f"bot of {SECRETS[0]}"),
+    ]
+    write_desk(tmp_path, talks)
+    said = bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json", *redact, *OUTPUTS)
+    said += explained(tmp_path)
+    assert leaks(tmp_path / "shared", said) == []
+    summary = json.loads((tmp_path / "shared/out/summary.json").read_text())
+    (agent,) = summary["agents"]
+    assert agent["trajectories"] == 2
+    if not redact:
+        assert agent["agent"] == "bot of [Customer.email]"

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from bylaw.cli.explain import explain
 from bylaw.scan.example import MARK
-from tests.audit.logs import CAREFUL, Shop, record
+from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record
+from tests.audit.logs import call as call_log
 from tests.conftest import Demo
 from tests.docs.walkthrough import run
 
@@ -215,3 +216,33 @@ def test_piped_lines_end_in_no_blanks(tmp_path: Path, demo: Demo) -> None:
     assert "1 record could not be read: see `skipped` in out/summary.json." in audited
     for text in (audited, run("bylaw explain out t1 3", tmp_path).stdout, demo.shown):
         assert text.splitlines() == [line.rstrip() for line in text.splitlines()]
+
+
+def test_the_start_of_an_id_is_enough_and_a_findings_id_will_do(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.logs(record(*HASTY, id="alpha-1"), record(*HASTY, id="alpha-2"), record(*WRONG, id="beta"))
+    run(f"bylaw audit logs.jsonl --pack {shop.pack} --world world.json", tmp_path)
+    calls = [json.loads(line) for line in (tmp_path / "out/calls.jsonl").read_text().splitlines()]
+    whole = run("bylaw explain out beta 1", tmp_path).stdout
+    assert "ship at step 1 of beta" in whole
+    assert run("bylaw explain out be", tmp_path).stdout == whole
+    assert run(f"bylaw explain out {calls[2]['finding']}", tmp_path).stdout == whole
+    assert run(f"bylaw explain out {calls[2]['finding'][:8]}", tmp_path).stdout == whole
+    several = run("bylaw explain out alpha", tmp_path)
+    assert several.returncode == 2
+    assert "`alpha` begins several ids; alpha-1, alpha-2" in several.stdout
+
+
+def test_the_findings_are_listed_the_most_severe_first(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    gift = call_log("refund", {"order_id": "OPEN", "amount": "1.00"})
+    shop.logs(record(gift, id="low"), record(*HASTY, id="near"), record(*WRONG, id="wrong"))
+    run(f"bylaw audit logs.jsonl --pack {shop.pack} --world world.json", tmp_path)
+    shown = run("bylaw explain out", tmp_path).stdout.splitlines()
+    heads = [line.split() for line in shown if line.startswith(("high", "medium", "low"))]
+    assert [(head[0], head[2], head[3]) for head in heads] == [
+        ("high", "violation", "only-paid"),
+        ("high", "near-miss", "only-paid"),
+        ("medium", "violation", "no-gifts"),
+    ]
+    assert shown[-1] == "to explain one: bylaw explain out ID"

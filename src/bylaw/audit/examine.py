@@ -1,30 +1,32 @@
-"""One trajectory under its pack: a fold of the engine's session over its events."""
+"""Conversations under their pack, one after the other: each a fold of the engine's session over its events."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
+from bylaw.audit.coverage import Coverage
 from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule_line, writable
-from bylaw.audit.redaction import Redaction
-from bylaw.audit.shelf import Shelf
+from bylaw.audit.redaction import Cover, Redaction
+from bylaw.audit.request import Request
+from bylaw.audit.shelf import Shelf, open_tasks
 from bylaw.audit.tally import Tally
-from bylaw.engine.fault import Fault
+from bylaw.audit.unmapped import UnmappedFields
+from bylaw.engine.conduct import RuleFinding
+from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
-from bylaw.trace.event import Call, Result
+from bylaw.errors import BylawError, RecordError
+from bylaw.facts.evidence import EvidenceCount
+from bylaw.trace import read
+from bylaw.trace.event import Call
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
-
-_KEPT = 1 << 12
-"""Sets of field names that are remembered."""
 
 
 class Examined(Struct):
-    """What an audit keeps of one trajectory: lines without its name, which is given where order is known."""
+    """What an audit keeps of one conversation: lines without its name, which is given where order is known."""
 
     id: str
     calls: list[tuple[int, str, bool, bytes]]
@@ -35,7 +37,7 @@ class Examined(Struct):
 
 
 class Examiner:
-    """Judges trajectories one by one and counts what it finds."""
+    """Judges conversations one by one and counts what it finds."""
 
     def __init__(self, shelf: Shelf, *, mode: Mode = "hindsight", tasks: Any = None, key: bytes | None = None) -> None:
         self.shelf = shelf
@@ -43,84 +45,68 @@ class Examiner:
         self._tasks = tasks
         guards = [(name, guard) for pack in shelf.packs for name, guard in pack.guards.items()]
         self.tally = Tally(factless=frozenset(name for name, guard in guards if not guard.facts))
-        self.unknown_tools: Counter[str] = Counter()
-        self.unmapped: Counter[tuple[str, str]] = Counter()
-        self.faults: list[dict[str, Any]] = []
-        """What went wrong in our own code, with where."""
-        self.worlds: dict[str, str] = {}
-        self.changed: dict[tuple[str, ...], Counter[str]] = {}
-        self._mapped: dict[tuple[str, str], frozenset[str]] = {}
-        self._unmapped: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+        self.coverage = Coverage(evidence={pack.name: EvidenceCount(pack.schema) for pack in shelf.packs})
         self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
         self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
+        self._unmapped = {pack.digest: UnmappedFields(pack, self._redactions.get(pack.digest)) for pack in shelf.packs}
+
+    def examine_all(
+        self, request: Request, *, share: tuple[int, int] = (0, 1), only: int | None = None
+    ) -> Iterator[Examined | RecordError]:
+        """Examine the conversations of the files, or of one, in order: all, or a share (`k` of `n`, by position).
+
+        One that cannot be judged, by a fault of ours or its own, does not cost those after it.
+        """
+        for file in request.files if only is None else request.files[only : only + 1]:
+            try:
+                for trajectory in read(file, agent=request.agent, share=share):
+                    if isinstance(trajectory, RecordError):
+                        yield trajectory
+                        continue
+                    place = f"{file}#{trajectory.position}"
+                    try:
+                        part = self.examine(trajectory, file)
+                    except BylawError as error:
+                        part = RecordError(error.message, place=error.place or place, hint=error.hint)
+                    except Exception as error:
+                        part = self._fault_of_ours(error, trajectory, place)
+                    yield part
+            except BylawError as error:
+                if share[0] == 0:
+                    yield RecordError(error.message, place=error.place or str(file), hint=error.hint)
 
     def examine(self, trajectory: Trajectory, file: Path) -> Examined:
-        """Audit one trajectory."""
+        """Audit one conversation: judge its calls, count, and write its lines."""
         pack = self.shelf.pack_for(trajectory)
-        agent = writable(trajectory.agent)
-        if changed := self.shelf.changed_policies(pack, trajectory):
-            agent = f"{agent} (changed policy)"
-            self.changed.setdefault(changed, Counter())[trajectory.agent] += 1
         redaction = self._redactions.get(pack.digest)
         session, verdicts = self._judge(pack, trajectory, file)
-        for fault in session.faults if session is not None else ():
-            self.note(fault, trajectory, is_private=redaction is not None)
-        outcome = self._outcome(trajectory, session, pack, file)
-        self.tally.add_pack(pack.name)
-        self.tally.add(agent, outcome, verdicts)
-        if verdicts and pack.digest in self._expiring and all(event.time is None for event in trajectory.events):
-            self.tally.add_untimed()
         broken = session.findings(ended=True) if session is not None else []
-        if broken:
-            self.tally.add_rules(agent, broken)
+        outcome = self._outcome(trajectory, session, pack, file)
         cover = None
-        if redaction is not None and (verdicts or broken):
-            cover = redaction.cover(trajectory.events, session.world if session is not None else None, verdicts)
-        calls: list[tuple[int, str, bool, bytes]] = []
-        for verdict in verdicts:
-            record = call_line(pack, agent, verdict)
-            if cover is not None:
-                record = cover.call(record)
-            flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
-            calls.append((verdict.made.step, verdict.made.call.tool, flagged, encode(record)))
-        conversation = None
-        if broken or any(flagged for _, _, flagged, _ in calls):
-            told = conversation_line(trajectory, agent, outcome)
-            conversation = encode(told if cover is None else cover.conversation(told))
-        findings: list[tuple[str, bytes]] = []
-        for finding in broken:
-            line = rule_line(pack, agent, finding)
-            findings.append((finding.rule.name, encode(line if cover is None else cover.rule(line))))
-        name = trajectory.id
         if redaction is not None:
-            name = redaction.name(name) if cover is None else cover.name(name)
-        return Examined(name, calls, conversation, findings)
-
-    def note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
-        """Keep a fault of our own for `faults.jsonl`; where something is private, nothing of the conversation."""
-        where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
-        told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
-        self.faults.append(where | told | {"trace": fault.trace.splitlines()})
+            cover = redaction.cover(trajectory.events, session.world if session is not None else None, verdicts)
+        agent = self._agent(pack, trajectory, cover)
+        for fault in session.faults if session is not None else ():
+            self._note(fault, trajectory, is_private=redaction is not None)
+        self._count(pack, trajectory, agent, outcome, verdicts)
+        self.tally.add_rules(agent, [(each.rule.name, pack.policies[each.rule.policy].severity) for each in broken])
+        return _written(pack, trajectory, agent, outcome, verdicts, broken, cover)
 
     def _judge(self, pack: Pack, trajectory: Trajectory, file: Path) -> tuple[Session | None, list[CallVerdict]]:
+        """The session after all events, each write judged where it stands, and the verdicts on the writes."""
         tools, events = pack.schema.tools, trajectory.events
         writes: list[int] = []
-        calls = [(step, event) for step, event in enumerate(events) if isinstance(event, Call)]
-        for step, call in calls:
+        for step, call in enumerate(events):
+            if not isinstance(call, Call):
+                continue
             tool = tools.get(call.tool)
             if tool is None:
-                self.unknown_tools[call.tool] += 1
+                self.coverage.unknown_tools[call.tool] += 1
             if tool is None or tool.effect == "write" or call.tool in pack.by_tool:
                 writes.append(step)
-        self._note_unmapped(pack, trajectory)
         if not writes and not pack.book.rules:
             return None, []
-        note, world = self.shelf.world_for(pack, file) if writes else ("", None)
-        if note:
-            self.worlds[file.name] = note
-        if writes and (redaction := self._redactions.get(pack.digest)) is not None:
-            world = redaction.watch(world)
-        session = Session(pack, world=world, mode=self._mode, context=trajectory.context)
+        session = self._open_session(pack, trajectory, file, with_world=bool(writes))
         observed = 0
         for step in writes:
             call = events[step]
@@ -129,9 +115,42 @@ class Examiner:
                 session.judge(call)
                 observed = step
         session.observe_all(events[observed:])
-        verdicts = session.settle()
         # A call of a tool nobody declared is a finding only if it may have done something.
-        return session, [v for v in verdicts if v.made.tool is not None or v.made.accepted is not False]
+        return session, [v for v in session.settle() if v.made.tool is not None or v.made.accepted is not False]
+
+    def _open_session(self, pack: Pack, trajectory: Trajectory, file: Path, *, with_world: bool) -> Session:
+        note, world = self.shelf.world_for(pack, file) if with_world else ("", None)
+        if note:
+            self.coverage.worlds[file.name] = note
+        if (redaction := self._redactions.get(pack.digest)) is not None:
+            world = redaction.watch(world)
+        return Session(pack, world=world, mode=self._mode, context=trajectory.context)
+
+    def _agent(self, pack: Pack, trajectory: Trajectory, cover: Cover | None) -> str:
+        """The name that the conversation is counted under: a name may itself hold something private."""
+        agent = writable(trajectory.agent)
+        changed = self.shelf.changed_policies(pack, trajectory)
+        if cover is not None:
+            agent = cover.scrubbed(agent)
+        if changed:
+            self.coverage.add_changed(changed, agent)
+        return f"{agent} (changed policy)" if changed else agent
+
+    def _count(
+        self,
+        pack: Pack,
+        trajectory: Trajectory,
+        agent: str,
+        outcome: TaskOutcome | None,
+        verdicts: list[CallVerdict],
+    ) -> None:
+        self.tally.add_pack(pack.name)
+        self.tally.add(agent, outcome, verdicts)
+        if verdicts and pack.digest in self._expiring and all(event.time is None for event in trajectory.events):
+            self.tally.add_untimed()
+        self.coverage.add_times(trajectory.events)
+        self.coverage.evidence[pack.name].add(trajectory.events)
+        self.coverage.unmapped.update(self._unmapped[pack.digest].of(trajectory.events))
 
     def _outcome(self, trajectory: Trajectory, session: Session | None, pack: Pack, file: Path) -> TaskOutcome | None:
         if self._tasks is None:
@@ -143,42 +162,48 @@ class Examiner:
         found = self._tasks.outcome(trajectory, world) if world is not None else None
         return found if found is not None else trajectory.outcome
 
-    def _note_unmapped(self, pack: Pack, trajectory: Trajectory) -> None:
-        """Note result fields that no observation maps; results with the same names are compared with it once."""
-        for result in trajectory.events:
-            call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
-            if not isinstance(result, Result) or not isinstance(call, Call) or call.tool not in pack.schema.tools:
-                continue
-            names = tuple(_names_in(result.content))
-            unmapped = self._unmapped.get((pack.name, call.tool, names))
-            if unmapped is None:
-                mapped = self._mapped_by(pack, call.tool)
-                unmapped = [name for name in names if name not in mapped]
-                if len(self._unmapped) < _KEPT:
-                    self._unmapped[pack.name, call.tool, names] = unmapped
-            if unmapped and (redaction := self._redactions.get(pack.digest)) is not None:
-                unmapped = redaction.tellable(call.tool, result.value(), unmapped)
-            self.unmapped.update((call.tool, name) for name in unmapped)
+    def _fault_of_ours(self, error: Exception, trajectory: Trajectory, place: str) -> RecordError:
+        self._note(fault_of(error, -1), trajectory, is_private=True)
+        hint = "a fault of Bylaw's own: please report it with faults.jsonl"
+        return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint=hint)
 
-    def _mapped_by(self, pack: Pack, tool: str) -> frozenset[str]:
-        mapped = self._mapped.get((pack.name, tool))
-        if mapped is None:
-            kinds = [observation.entity for each in pack.schema.shows.get(tool, {}).values() for observation in each]
-            mapped = frozenset(name for entity in kinds for name in (*entity.fields, *entity.key))
-            self._mapped[pack.name, tool] = mapped
-        return mapped
+    def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
+        """Keep a fault of our own for `faults.jsonl`; where something is private, nothing of the conversation."""
+        where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
+        told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
+        self.coverage.faults.append(where | told | {"trace": fault.trace.splitlines()})
 
 
-_rows = msgspec.json.Decoder(dict[str, Raw] | list[Raw])
-_row = msgspec.json.Decoder(dict[str, Raw])
+def open_examiner(request: Request) -> Examiner:
+    """Load the pack and open the world of a request."""
+    shelf = Shelf(request.pack, world=request.world, document=request.document)
+    tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
+    return Examiner(shelf, mode=request.mode, tasks=tasks, key=request.key)
 
 
-def _names_in(content: str | Raw) -> Iterable[str]:
-    """The field names of a result's record, or of the first of its records; none of their values is decoded."""
-    try:
-        rows = _rows.decode(content)
-        if isinstance(rows, list):
-            return _row.decode(cast(list[Raw], rows)[0]) if rows else ()
-        return rows
-    except (msgspec.DecodeError, RecursionError):
-        return ()
+def _written(
+    pack: Pack,
+    trajectory: Trajectory,
+    agent: str,
+    outcome: TaskOutcome | None,
+    verdicts: list[CallVerdict],
+    broken: list[RuleFinding],
+    cover: Cover | None,
+) -> Examined:
+    """The lines about one conversation, with what must not be told covered."""
+    calls: list[tuple[int, str, bool, bytes]] = []
+    for verdict in verdicts:
+        record = call_line(pack, agent, verdict)
+        flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
+        shown = record if cover is None else cover.call(record)
+        calls.append((verdict.made.step, verdict.made.call.tool, flagged, encode(shown)))
+    findings: list[tuple[str, bytes]] = []
+    for finding in broken:
+        line = rule_line(pack, agent, finding)
+        findings.append((finding.rule.name, encode(line if cover is None else cover.rule(line))))
+    conversation = None
+    if findings or any(flagged for _, _, flagged, _ in calls):
+        told = conversation_line(trajectory, agent, outcome)
+        conversation = encode(told if cover is None else cover.conversation(told))
+    name = trajectory.id if cover is None else cover.name(trajectory.id)
+    return Examined(name, calls, conversation, findings)

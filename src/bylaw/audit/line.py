@@ -1,4 +1,4 @@
-"""One judged call as a line of `calls.jsonl`, and one conversation as a line of `conversations.jsonl`."""
+"""What an audit writes of a conversation: lines of `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`."""
 
 import hashlib
 from functools import lru_cache

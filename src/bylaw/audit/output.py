@@ -4,13 +4,13 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 from bylaw.audit.summary import SCHEMA
-from bylaw.errors import UsageError
+from bylaw.errors import BylawError, UsageError
 
 try:
     import fcntl
@@ -20,6 +20,7 @@ except ImportError:  # Windows has no such locks.
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json", "summary.json")
 SELDOM = "faults.jsonl"
 """Written only where something went wrong in our own code."""
+_ASIDE = ".audit-"
 DERIVED = ("comparison.json", "report.html", "audited.json")
 """What other commands and options write beside them, from them."""
 
@@ -30,7 +31,8 @@ def written_aside(out: Path) -> Generator[Path]:
     out.mkdir(parents=True, exist_ok=True)
     with _alone_in(out):
         _check(out)
-        aside = Path(tempfile.mkdtemp(prefix=".audit-", dir=out))
+        _clean(out)
+        aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
         try:
             yield aside
             # The summary goes first and comes last: where it lies, all the rest is of the same audit.
@@ -41,6 +43,20 @@ def written_aside(out: Path) -> Generator[Path]:
                     os.replace(aside / name, out / name)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
+
+
+def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
+    """Refuse to put an audit that read nothing in the place of an earlier one."""
+    if _is_ours(out / "summary.json"):
+        hint = "the earlier audit there is left as it was; give another --out to keep what could not be read"
+        raise UsageError(f"no conversation could be read ({faults[0]})", place=str(out), hint=hint)
+
+
+def _clean(out: Path) -> None:
+    """What an audit that was killed has left: alone here, no other can be writing."""
+    if fcntl is not None:
+        for left in out.glob(f"{_ASIDE}*"):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager

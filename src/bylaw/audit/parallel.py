@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bylaw.audit.examine import Examined, Examiner
-from bylaw.audit.request import Request, examined_in, open_examiner
+from bylaw.audit.coverage import Coverage
+from bylaw.audit.examine import Examined, Examiner, open_examiner
+from bylaw.audit.request import Request
+from bylaw.audit.tally import Tally
 from bylaw.errors import BylawError, RecordError
 
 
@@ -23,14 +25,14 @@ class WorkerError(BylawError):
     code = "BY103"
 
 
-def examine_in_parts(request: Request, total: Examiner) -> Iterator[Examined | RecordError]:
+def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator[Examined | RecordError]:
     """Examine with `request.jobs` workers; yields in the order of files and conversations, counts into `total`.
 
-    Parts wait on disk, so memory stays that of one conversation a worker.
+    Parts wait on disk, in the folder `aside`, so memory stays that of one conversation a worker.
     """
     jobs = request.jobs
     context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory(prefix="bylaw-") as folder:
+    with tempfile.TemporaryDirectory(prefix="parts-", dir=aside) as folder:
         targets = [Path(folder) / f"part-{number}" for number in range(jobs)]
         others = set(multiprocessing.active_children())
         pool = ProcessPoolExecutor(jobs, mp_context=context)
@@ -42,7 +44,9 @@ def examine_in_parts(request: Request, total: Examiner) -> Iterator[Examined | R
                 # A worker that ends while the next is being started takes what they share with it.
                 raise BrokenProcessPool from error
             for part in work:
-                _merge(total, part.result())
+                tally, coverage = part.result()
+                total.tally += tally
+                total.coverage += coverage
         except BaseException as error:
             # The pool itself forgets those that it was just starting.
             for worker in set(multiprocessing.active_children()) - others:
@@ -69,35 +73,14 @@ def _deaf_to_interrupts() -> Generator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _examine_part(request: Request, number: int, jobs: int, target: Path) -> dict[str, Any]:
+def _examine_part(request: Request, number: int, jobs: int, target: Path) -> tuple[Tally, Coverage]:
     examiner = open_examiner(request)
     with target.open("wb") as out:
         for file in range(len(request.files)):
-            for part in examined_in(request, examiner, (number, jobs), only=file):
+            for part in examiner.examine_all(request, share=(number, jobs), only=file):
                 pickle.dump(part, out)
             pickle.dump(None, out)
-    return {
-        "tally": examiner.tally,
-        "unknown_tools": examiner.unknown_tools,
-        "unmapped": examiner.unmapped,
-        "faults": examiner.faults,
-        "worlds": examiner.worlds,
-        "changed": examiner.changed,
-    }
-
-
-def _merge(total: Examiner, counts: dict[str, Any]) -> None:
-    total.tally += counts["tally"]
-    total.unknown_tools.update(counts["unknown_tools"])
-    total.unmapped.update(counts["unmapped"])
-    total.worlds.update(counts["worlds"])
-    total.faults += counts["faults"]
-    for names, agents in counts["changed"].items():
-        mine = total.changed.get(names)
-        if mine is None:
-            total.changed[names] = agents
-        else:
-            mine.update(agents)
+    return examiner.tally, examiner.coverage
 
 
 def _joined(targets: list[Path]) -> Iterator[Examined | RecordError]:

@@ -87,6 +87,7 @@ def redact_summary(summary: Line, pseudonyms: Pseudonyms) -> Line:
 
     return summary | {
         "redacted": pseudonyms.mark,
+        "files": [pseudonyms.file(file) for file in summary["files"]],
         "worlds": {pseudonyms.file(file): pseudonyms.file(note) for file, note in summary["worlds"].items()},
         "agents": [row | {"agent": pseudonyms.agent(row["agent"])} for row in summary["agents"]],
         "by_tool": tools(summary["by_tool"]),
@@ -119,10 +120,6 @@ class Redaction:
 
     def __bool__(self) -> bool:
         return bool(self.private) or self.pseudonyms is not None
-
-    def name(self, name: str) -> str:
-        """The id of a conversation of which nothing else is told."""
-        return self.pseudonyms.of(name) if self.pseudonyms is not None else name
 
     def watch(self, world: World | None) -> World | None:
         """The world, its reads remembered where they may tell something private."""
@@ -183,6 +180,10 @@ class Cover:
         """An id, of the conversation or of a call."""
         hidden = self._scrub.text(name) if self._scrub is not None else name
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else hidden
+
+    def scrubbed(self, text: str) -> str:
+        """A text without the private values of the conversation."""
+        return self._scrub.text(text) if self._scrub is not None else text
 
     def call(self, line: Line) -> Line | Raw:
         """A line of `calls.jsonl`, written already where nothing in it is hidden."""

@@ -2,19 +2,18 @@
 
 import gc
 import json
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.examine import Examined, Examiner
-from bylaw.audit.line import finding_id, named, writable
-from bylaw.audit.output import written_aside
+from bylaw.audit.examine import Examiner, open_examiner
+from bylaw.audit.lines import Lines
+from bylaw.audit.output import spare_earlier, written_aside
 from bylaw.audit.redaction import Pseudonyms, redact_summary
-from bylaw.audit.request import Request, examined_in, open_examiner
+from bylaw.audit.request import Request
 from bylaw.audit.summary import policies_record, summarise
 from bylaw.engine.pack import Criterion
 from bylaw.errors import RecordError
@@ -48,62 +47,46 @@ class Report(Struct, frozen=True):
         return int(self.summary["verdicts"][self.criterion].get("near_miss", 0))
 
 
-def audit(request: Request, out: Path, *, progress: Progress | None = None) -> Report:
-    """Audit every conversation of the files and write `summary.json`, `calls.jsonl`, `conversations.jsonl`."""
-    return audit_with(open_examiner(request), request, out, progress=progress)
+def audit(request: Request, out: Path, *, progress: Progress | None = None, examiner: Examiner | None = None) -> Report:
+    """Audit every conversation of the files and write `summary.json`, `calls.jsonl` and the rest.
 
-
-def audit_with(examiner: Examiner, request: Request, out: Path, *, progress: Progress | None = None) -> Report:
-    """The same, with the pack loaded and the world opened."""
+    `examiner` is for who has loaded the pack and opened the world already.
+    """
+    examiner = examiner or open_examiner(request)
+    skipped: list[RecordError] = []
     with written_aside(out) as aside:
-        with _rarely_collecting():
-            identities, skipped = _examine(examiner, request, aside, progress)
+        parts = examiner.examine_all(request)
+        if request.jobs > 1:
+            from bylaw.audit.parallel import examine_in_parts
+
+            parts = examine_in_parts(request, examiner, aside)
+        with Lines(aside) as lines, _rarely_collecting():
+            for number, part in enumerate(parts):
+                if isinstance(part, RecordError):
+                    skipped.append(part)
+                else:
+                    lines.write(part)
+                if progress is not None:
+                    progress(number)
+        if skipped and not lines.count:
+            spare_earlier(out, skipped)
         summary, skipped = _summarised(examiner, request, skipped)
         _dump(aside / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
         _dump(aside / "summary.json", summary)
-        if examiner.faults:
-            lines = "".join(json.dumps(fault) + "\n" for fault in examiner.faults)
-            (aside / "faults.jsonl").write_text(lines, encoding="utf-8", errors="backslashreplace")
-    return Report(summary, out, tuple(skipped), identities)
+        if faults := examiner.coverage.faults:
+            text = "".join(json.dumps(fault) + "\n" for fault in faults)
+            (aside / "faults.jsonl").write_text(text, encoding="utf-8", errors="backslashreplace")
+    return Report(summary, out, tuple(skipped), lines.read)
 
 
 def _summarised(
     examiner: Examiner, request: Request, skipped: list[RecordError]
 ) -> tuple[dict[str, Any], list[RecordError]]:
-    mode = "snapshot" if request.world is not None else request.mode
-    criterion = request.criterion or examiner.shelf.packs[-1].criterion
-    pseudonyms = Pseudonyms(request.key) if request.key is not None else None
-    if pseudonyms is None:
-        return summarise(examiner.shelf, examiner, mode, criterion, skipped), skipped
+    if request.key is None:
+        return summarise(examiner, request, skipped), skipped
+    pseudonyms = Pseudonyms(request.key)
     skipped = [pseudonyms.fault(fault) for fault in skipped]
-    return redact_summary(summarise(examiner.shelf, examiner, mode, criterion, skipped), pseudonyms), skipped
-
-
-def _examine(
-    examiner: Examiner, request: Request, out: Path, progress: Progress | None
-) -> tuple[Identities, list[RecordError]]:
-    """Examine every conversation and write the lines about it, in order."""
-    skipped: list[RecordError] = []
-    if request.jobs > 1:
-        from bylaw.audit.parallel import examine_in_parts
-
-        parts = examine_in_parts(request, examiner)
-    else:
-        parts = examined_in(request, examiner)
-    identities = Identities()
-    with (
-        (out / "calls.jsonl").open("wb") as calls,
-        (out / "conversations.jsonl").open("wb") as conversations,
-        (out / "findings.jsonl").open("wb") as findings,
-    ):
-        for number, part in enumerate(parts):
-            if isinstance(part, RecordError):
-                skipped.append(part)
-            else:
-                _write(part, identities, calls, conversations, findings)
-            if progress is not None:
-                progress(number)
-    return identities, skipped
+    return redact_summary(summarise(examiner, request, skipped), pseudonyms), skipped
 
 
 @contextmanager
@@ -117,23 +100,6 @@ def _rarely_collecting() -> Generator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-
-
-def _write(
-    part: Examined, identities: Identities, calls: IO[bytes], conversations: IO[bytes], findings: IO[bytes]
-) -> None:
-    name = identities.unique(writable(part.id))
-    if not (part.calls or part.findings):
-        return
-    made: Counter[str] = Counter()
-    for _, tool, flagged, line in part.calls:
-        made[tool] += 1
-        calls.write(named(line, name, finding_id(name, tool, made[tool]) if flagged else None))
-    if part.conversation is not None:
-        conversations.write(named(part.conversation, name))
-    for rule, line in part.findings:
-        made["rule " + rule] += 1
-        findings.write(named(line, name, finding_id(name, "rule " + rule, made["rule " + rule])))
 
 
 def _dump(path: Path, record: Any) -> None:

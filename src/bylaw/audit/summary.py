@@ -2,22 +2,25 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from bylaw.audit.examine import Examiner
-from bylaw.audit.shelf import Shelf
+from bylaw.audit.line import writable
+from bylaw.audit.request import Request
 from bylaw.audit.tally import Tally
-from bylaw.engine.pack import CRITERIA, Criterion, Pack
+from bylaw.engine.pack import CRITERIA, Pack
 from bylaw.errors import RecordError
+from bylaw.facts.evidence import LookupEvidence
 from bylaw.rule.formula import atoms
 
 SCHEMA = "bylaw.audit/1"
 
 
-def summarise(
-    shelf: Shelf, examiner: Examiner, mode: str, criterion: Criterion, skipped: Sequence[RecordError]
-) -> dict[str, Any]:
-    """The summary record; what it counts but once is counted under `criterion`."""
+def summarise(examiner: Examiner, request: Request, skipped: Sequence[RecordError]) -> dict[str, Any]:
+    """The summary record; what it counts but once is counted under the audit's criterion."""
+    shelf, coverage = examiner.shelf, examiner.coverage
+    criterion = request.criterion or shelf.packs[-1].criterion
     packs, tally = shelf.packs, examiner.tally
     held = _held(packs, tally)
     policies = list(dict.fromkeys(name for pack in packs for name in pack.policies if name in pack.guards))
@@ -30,29 +33,38 @@ def summarise(
             "variants": [_pack(pack) for pack in packs] if len(packs) > 1 else [],
         },
         "criterion": criterion,
-        "world": mode,
-        "worlds": dict(sorted(examiner.worlds.items())),
-        "agents": tally.agents(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "files": [writable(file.name) for file in request.files],
+        "period": coverage.period(),
+        "world": "snapshot" if request.world is not None else request.mode,
+        "worlds": dict(sorted(coverage.worlds.items())),
+        "agents": tally.agents(criterion),
         "verdicts": {each: dict(tally.verdicts(each)) for each in CRITERIA},
         "by_tool": tally.by_tool(),
         "by_lookup": tally.by_lookup(criterion),
         "by_policy": tally.by_policy(policies),
         "by_reason": tally.by_reason(criterion),
         "by_rule": tally.by_rule(),
+        "evidence": [_evidence(each) for each in coverage.lookups()],
         "outcome_from": tally.outcome_from(),
         "unguarded_tools": [tool for tool in tally.by_tool() if _is_unguarded(packs, tool)],
-        "unknown_tools": dict(sorted(examiner.unknown_tools.items())),
-        "unmapped_fields": _by_tool(examiner.unmapped),
+        "unknown_tools": dict(sorted(coverage.unknown_tools.items())),
+        "unmapped_fields": _by_tool(coverage.unmapped),
         "untimed": tally.untimed(),
         "clockless": tally.clockless(),
         "changed_policy": [
             {"statements": list(names), "trajectories": dict(sorted(agents.items()))}
-            for names, agents in sorted(examiner.changed.items())
+            for names, agents in sorted(coverage.changed.items())
         ],
         "stale_policies": sorted({name for pack in held for name in pack.stale}),
         "citations": "text" if all(pack.document is not None for pack in held) else "heading and line",
         "skipped": [{"place": fault.place, "why": fault.message} for fault in skipped],
     }
+
+
+def _evidence(lookup: LookupEvidence) -> dict[str, Any]:
+    """What became of one look-up's results; `shown` is null where the pack maps nothing of the tool."""
+    return {name: getattr(lookup, name) for name in LookupEvidence.__struct_fields__} | {"cures": list(lookup.cures)}
 
 
 def policies_record(packs: Sequence[Pack], tally: Tally) -> dict[str, Any]:

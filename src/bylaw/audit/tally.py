@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.rate import rate
-from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.pack import CRITERIA, Criterion
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import WORST_FIRST, Verdict
@@ -42,6 +42,9 @@ class Tally:
             found = {getattr(v, criterion) for v in executed}
             if "violation" in found:
                 counts["agent", agent, criterion, "violation"] += 1
+                broken = [p for v in executed for p in v.policies if getattr(p, criterion) == "violation"]
+                for severity in {p.policy.severity for p in broken}:
+                    counts["agent", agent, criterion, "violation", severity] += 1
             good = outcome.good if outcome is not None else "violation" not in found
             if "near_miss" in found and good:
                 counts["agent", agent, criterion, "near_miss"] += 1
@@ -70,11 +73,16 @@ class Tally:
         """How many such trajectories there are."""
         return self.counts[("untimed",)]
 
-    def add_rules(self, agent: str, broken: Sequence[RuleFinding]) -> None:
-        """Count the rules broken in one trajectory: how often, and in how many trajectories."""
-        for finding in broken:
-            self.counts["rule", finding.rule.name, "broken"] += 1
-        for name in {finding.rule.name for finding in broken}:
+    def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
+        """Count the rules broken in one conversation, each with its severity: how often, and in how many of them."""
+        if broken:
+            self.counts["agent", agent, "rules"] += 1
+        for severity in {severity for _, severity in broken}:
+            self.counts["agent", agent, "rules", severity] += 1
+        for name, severity in broken:
+            self.counts["rule", name, "broken"] += 1
+            self.counts["rule", name, "severity", severity] |= 1
+        for name in {name for name, _ in broken}:
             self.counts["rule", name, "trajectories"] += 1
             self.counts["rule", name, "agents", agent] += 1
 
@@ -82,6 +90,7 @@ class Tally:
         """Per rule: how often it was broken, and by whom."""
         return {
             name: {
+                "severity": next(iter(self._under("rule", name, "severity")), "medium"),
                 "broken": self.counts["rule", name, "broken"],
                 "trajectories": self.counts["rule", name, "trajectories"],
                 "agents": self._under("rule", name, "agents"),
@@ -122,12 +131,12 @@ class Tally:
                 counts["lookup", lookup, criterion, "agents", agent] += 1
                 counts["lookup", lookup, criterion, "tools", tool] += 1
 
-    def agents(self) -> list[dict[str, Any]]:
-        """One row per agent, by name."""
+    def agents(self, criterion: Criterion) -> list[dict[str, Any]]:
+        """One row per agent, by name; rates by severity under one criterion."""
         names = sorted({key[1] for key in self.counts if key[0] == "agent"})
-        return [self._agent(name) for name in names]
+        return [self._agent(name, criterion) for name in names]
 
-    def _agent(self, agent: str) -> dict[str, Any]:
+    def _agent(self, agent: str, criterion: Criterion) -> dict[str, Any]:
         def count(*key: str) -> int:
             return self.counts["agent", agent, *key]
 
@@ -138,14 +147,19 @@ class Tally:
             "with_write_calls": writing,
             "outcome_known": count("outcome_known"),
             "failure_rate": rate(count("failures"), count("outcome_known")),
+            "violation_rates": {
+                severity: rate(count(criterion, "violation", severity), every) for severity in SEVERITIES
+            },
+            "rule_rate": rate(count("rules"), every),
+            "rule_rates": {severity: rate(count("rules", severity), every) for severity in SEVERITIES},
             **{
-                criterion: {
-                    "violation_rate": rate(count(criterion, "violation"), every),
-                    "near_miss_rate": rate(count(criterion, "near_miss"), every),
-                    "near_miss_rate_of_writing": rate(count(criterion, "near_miss"), writing),
-                    "uninformed_rate": rate(count(criterion, "uninformed"), every),
+                each: {
+                    "violation_rate": rate(count(each, "violation"), every),
+                    "near_miss_rate": rate(count(each, "near_miss"), every),
+                    "near_miss_rate_of_writing": rate(count(each, "near_miss"), writing),
+                    "uninformed_rate": rate(count(each, "uninformed"), every),
                 }
-                for criterion in CRITERIA
+                for each in CRITERIA
             },
         }
 

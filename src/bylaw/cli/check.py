@@ -15,6 +15,9 @@ from bylaw.engine.coverage import Covered
 from bylaw.engine.pack import load_pack
 from bylaw.policy.folder import find_folder, read_folder
 
+_SHOWN = 200
+"""The most sentences that are listed without being asked for."""
+
 
 @click.command("check")
 @click.argument("pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw.")
@@ -86,13 +89,16 @@ def _sentences(report: CheckReport, console: Console, every: bool) -> None:
         markup=False,
     )
     heading = None
-    for entry in covered:
-        if every or entry.state == "uncovered":
-            if entry.sentence.heading != heading:
-                heading = entry.sentence.heading
-                console.print()
-                _say(console, heading, style="bold")
-            _sentence(entry, console)
+    listed = covered if every else [entry for entry in covered if entry.state == "uncovered"]
+    for number, entry in enumerate(listed):
+        if number == _SHOWN and not every:
+            console.print(f"\nand {len(listed) - number:,} more: --sentences lists them all", markup=False)
+            break
+        if entry.sentence.heading != heading:
+            heading = entry.sentence.heading
+            console.print()
+            _say(console, heading, style="bold")
+        _sentence(entry, console)
 
 
 def _sentence(entry: Covered, console: Console) -> None:

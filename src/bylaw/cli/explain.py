@@ -15,7 +15,7 @@ from bylaw.audit.audited import events_in_logs
 from bylaw.audit.excerpt import events_of, find, lines_of
 from bylaw.audit.finding import SEVERITIES, lacked, read_criterion
 from bylaw.cli.console import open_console
-from bylaw.cli.findings import print_findings
+from bylaw.cli.findings import print_about, print_findings
 from bylaw.cli.visible import all_visible
 from bylaw.engine.pack import Criterion
 from bylaw.engine.wording import fact_words, host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
@@ -66,6 +66,8 @@ def explain_command(out: Path, name: str | None, step: int | None) -> None:
     policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
     events = events_of(out, trajectory) or events_in_logs(out, trajectory)
     explain(all_visible(line), all_visible(policies), all_visible(events), console, criterion=criterion)
+    console.print()
+    print_about(out, console)
 
 
 def _list(lines: dict[int, dict[str, Any]], out: Path, criterion: Criterion, console: Console) -> None:

@@ -1,7 +1,9 @@
 """The findings of an audit as a list for a terminal, the most severe first."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -17,6 +19,7 @@ _STYLES = {"high": "bold red", "medium": "yellow"}
 def print_findings(out: Path, console: Console) -> None:
     """List the findings of the audit in `out`, each with what explains it."""
     found = sorted(read_findings(out), key=gravity)
+    print_about(out, console)
     if not found:
         console.print("Nothing was flagged.", markup=False)
         return
@@ -26,6 +29,20 @@ def print_findings(out: Path, console: Console) -> None:
     if len(found) > _SHOWN:
         console.print(f"and {len(found) - _SHOWN:,} more, in calls.jsonl and findings.jsonl", markup=False)
     console.print(f"to explain one: bylaw explain {out} ID", markup=False, soft_wrap=True)
+
+
+def print_about(out: Path, console: Console) -> None:
+    """Say when the audit was made, of which files, and when their conversations took place."""
+    summary: dict[str, Any] = json.loads((out / "summary.json").read_bytes())
+    if "date" not in summary:
+        return
+    files: list[str] = summary["files"]
+    more = f" and {len(files) - 3:,} other files" if len(files) > 3 else ""
+    said = f"audited on {summary['date']}: {', '.join(clean(name, 60) for name in files[:3])}{more}"
+    if period := summary["period"]:
+        first, last = period["from"][:10], period["to"][:10]
+        said += f", conversations of {first}" if first == last else f", conversations from {first} to {last}"
+    console.print(Text(said, style="dim"))
 
 
 def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:

@@ -9,7 +9,8 @@ import msgspec
 
 from bylaw.cli.logs import logs_argument, open_logs
 from bylaw.errors import UsageError
-from bylaw.policy.document import Document
+from bylaw.policy.document import LONGEST, Document
+from bylaw.policy.folder import PARTED, TOO_LONG
 from bylaw.scan.override import read_effects
 from bylaw.scan.skeleton import Skeleton, skeleton
 
@@ -87,6 +88,9 @@ def read_document(path: Path) -> Document:
         hint = "convert it to Markdown or plain text first, so that every sentence can be cited by line"
         raise UsageError(f"the policy is {kind}, not text", place=str(path), hint=hint)
     try:
-        return Document(data.decode("utf-8-sig"), name="policy.md")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError("the policy is not UTF-8 text", place=str(path), hint="save it as UTF-8") from None
+    if len(text) > LONGEST:
+        raise UsageError(TOO_LONG, place=str(path), hint=PARTED)
+    return Document(text, name="policy.md")

@@ -11,6 +11,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from bylaw.audit.finding import SEVERITIES
 from bylaw.cli.visible import visible
 
 
@@ -51,16 +52,17 @@ def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
     """Rates per agent."""
     table = _table()
     table.add_column("agent", overflow="fold")
-    for name in ("all", "writing", "failed", "violation", "near-miss", "of writing"):
+    for name in ("all", "writing", "failed", "violation", "rule", "near-miss", "of writing"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in summary["agents"]:
         rates = row[summary["criterion"]]
         table.add_row(
-            Text("\n".join(textwrap.wrap(visible(row["agent"]), max(20, width - 60))) or "(unnamed)"),
+            Text("\n".join(textwrap.wrap(visible(row["agent"]), max(20, width - 66))) or "(unnamed)"),
             f"{row['trajectories']:,}",
             f"{row['with_write_calls']:,}",
             _share(row["failure_rate"], interval=False),
             _share(rates["violation_rate"]),
+            _share(row["rule_rate"], interval=False),
             _share(rates["near_miss_rate"]),
             _share(rates["near_miss_rate_of_writing"], interval=False),
         )
@@ -95,11 +97,15 @@ def _lookups(summary: dict[str, Any]) -> Group:
 
 def _rules(summary: dict[str, Any]) -> Group:
     table = _table()
+    table.add_column("severity")
     table.add_column("rule", overflow="fold")
     table.add_column("times", justify="right")
     table.add_column("conversations", justify="right")
-    for name, row in sorted(summary["by_rule"].items(), key=lambda item: -item[1]["broken"]):
-        table.add_row(Text(name), f"{row['broken']:,}", f"{row['trajectories']:,}")
+    rows = sorted(
+        summary["by_rule"].items(), key=lambda item: (SEVERITIES.index(item[1]["severity"]), -item[1]["broken"])
+    )
+    for name, row in rows:
+        table.add_row(row["severity"], Text(name), f"{row['broken']:,}", f"{row['trajectories']:,}")
     return _titled("Rules broken (findings.jsonl)", table)
 
 
@@ -111,6 +117,7 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
         uninformed, total = verdicts.get("uninformed", 0), sum(verdicts.values()) - unjudged
         settle = "; give --world to settle them" if uninformed else ""
         notes.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
+    notes += [_lacking(lookup) for lookup in summary["evidence"] if lookup["cures"]]
     if len(summary["outcome_from"]) > 1:
         sources = ", ".join(f"{name} ({count:,})" for name, count in summary["outcome_from"].items())
         notes.append(f"Whether conversations went well is from: {sources}.")
@@ -146,6 +153,13 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
             f"{count:,} {'record' if count == 1 else 'records'} could not be read: see `skipped` in {out}/summary.json."
         )
     return notes
+
+
+def _lacking(lookup: dict[str, Any]) -> str:
+    """What became of a look-up's results, where not all of them could be used, with what to do about it."""
+    counts = f"{lookup['captured']:,} recorded, {lookup['readable']:,} readable"
+    shown = f", {lookup['shown']:,} of use to the pack" if lookup["shown"] is not None else ""
+    return f"{lookup['tool']}: of {lookup['results']:,} results {counts}{shown}: {'; '.join(lookup['cures'])}."
 
 
 def _paper(summary: dict[str, Any]) -> str:

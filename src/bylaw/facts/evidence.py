@@ -47,12 +47,37 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
     """What to do, the commonest fault first; none where every result could be used."""
 
 
+def added_up(listed: Iterable[LookupEvidence]) -> tuple[LookupEvidence, ...]:
+    """The evidence of several counts, one entry a tool, the most answered first."""
+    by_tool: dict[str, LookupEvidence] = {}
+    for each in listed:
+        had = by_tool.get(each.tool)
+        if had is not None:
+            shown = None if had.shown is None and each.shown is None else (had.shown or 0) + (each.shown or 0)
+            each = LookupEvidence(
+                each.tool,
+                had.results + each.results,
+                had.captured + each.captured,
+                had.readable + each.readable,
+                shown,
+                had.refused + each.refused,
+                had.empty + each.empty,
+                tuple(dict.fromkeys((*had.cures, *each.cures))),
+            )
+        by_tool[each.tool] = each
+    return tuple(sorted(by_tool.values(), key=lambda each: (-each.results, each.tool)))
+
+
 class EvidenceCount:
     """Counts over conversations; counts of parts can be added up."""
 
     def __init__(self, schema: Schema | None = None) -> None:
         self._schema = schema
         self._graded: dict[str, Counter[Grade]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What another process counted is only added up: its schema stays there.
+        return {"_schema": None, "_graded": self._graded}
 
     def add(self, events: Sequence[Event]) -> None:
         """Count the results of one conversation's look-ups; without a pack, of all its tools."""

@@ -52,13 +52,18 @@ class Spans(Struct, frozen=True, gc=False):
     spans: tuple[tuple[Cut, Cut], ...]
 
     def meet(self, other: "Spans") -> "Spans":
-        """What is in both."""
+        """What is in both, found in one walk along the line."""
         found: list[tuple[Cut, Cut]] = []
-        for low, high in self.spans:
-            for other_low, other_high in other.spans:
-                start, end = max(low, other_low), min(high, other_high)
-                if start < end:
-                    found.append((start, end))
+        ours, theirs = iter(self.spans), iter(other.spans)
+        one, another = next(ours, None), next(theirs, None)
+        while one is not None and another is not None:
+            start, end = max(one[0], another[0]), min(one[1], another[1])
+            if start < end:
+                found.append((start, end))
+            if one[1] < another[1]:
+                one = next(ours, None)
+            else:
+                another = next(theirs, None)
         return Spans(tuple(found))
 
     def rest(self) -> "Spans":

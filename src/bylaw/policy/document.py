@@ -7,6 +7,8 @@ from functools import cached_property
 
 from msgspec import Struct
 
+LONGEST = 2_000_000
+"""Characters of a document that is read: some thousand pages."""
 _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*$")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$|\s*\|?\s*:?-{2,}")
@@ -88,12 +90,14 @@ def digest_of(text: str) -> str:
 
 def _sentences(text: str) -> Iterator[Sentence]:
     seen_on: dict[int, int] = {}
+    line, counted = 1, 0
     for start, end, heading in _blocks(text):
         for first, last in _split(text, start, end):
             words = " ".join(text[first:last].split())
             if words.endswith(":") and len(words.split()) <= 4:
                 continue
-            line = text.count("\n", 0, first) + 1
+            line += text.count("\n", counted, first)
+            counted = first
             seen_on[line] = seen_on.get(line, 0) + 1
             yield Sentence(first, last, line, seen_on[line], heading, words)
 

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.catalogue import with_catalogue
-from bylaw.policy.document import Document
+from bylaw.policy.document import LONGEST, Document
 from bylaw.policy.shape import SHAPES, shaped
 from bylaw.policy.yaml import Located, YamlError, read_yaml_file
 
@@ -16,6 +16,10 @@ READY = Path(__file__).parent.parent / "packs"
 """Where the packs that come with Bylaw lie."""
 
 _PARTS = ("tools", "entities", "policies", "rules", "weights")
+
+
+TOO_LONG = f"longer than {LONGEST:,} characters"
+PARTED = "give the part that the pack is about"
 
 
 class ManifestError(BylawError):
@@ -43,6 +47,8 @@ class Folder(Struct):
         named: Any = self.manifest.data.get("document")
         if given is not None:
             try:
+                if _is_too_long(given):
+                    raise UsageError(TOO_LONG, place=str(given), hint=PARTED)
                 return Document(given.read_text(encoding="utf-8"), name=given.name)
             except OSError as error:
                 why = (error.strerror or str(error)).lower()
@@ -54,13 +60,20 @@ class Folder(Struct):
         why = f"document `{named[:200]}` is not there"
         if _is_file(self.root / named):
             try:
-                return Document((self.root / named).read_text(encoding="utf-8"), name=named)
+                if not _is_too_long(self.root / named):
+                    return Document((self.root / named).read_text(encoding="utf-8"), name=named)
+                why = f"document `{named}`: {TOO_LONG}"
             except OSError as error:
                 why = f"document `{named}` cannot be read: {(error.strerror or str(error)).lower()}"
             except UnicodeDecodeError:
                 why = f"document `{named}` is not UTF-8 text"
         self.faults.append(ManifestError(why, place=self.manifest.place("document")))
         return None
+
+
+def _is_too_long(path: Path) -> bool:
+    """By its size, before any of it is read: a character takes at most four bytes."""
+    return path.stat().st_size > 4 * LONGEST or len(path.read_text(encoding="utf-8")) > LONGEST
 
 
 def find_folder(name: str) -> Path:

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.report.folder import Record, entries, record, text, whole_number
 from bylaw.engine.pack import Criterion
 
@@ -25,6 +26,10 @@ def overview(summary: Record, criterion: Criterion) -> Record:
     return {
         "pack": {key: text(record(summary.get("pack")).get(key)) for key in ("name", "version", "digest", "title")},
         "criterion": criterion,
+        "date": text(summary.get("date"), 40),
+        "files": [text(name) for name in entries(summary.get("files"))[:ROWS]],
+        "period": [text(record(summary.get("period")).get(end), 40) for end in ("from", "to")],
+        "evidence": [_evidence(record(lookup)) for lookup in entries(summary.get("evidence"))[:ROWS]],
         "agents": [_agent(record(agent), criterion) for agent in entries(summary.get("agents"))[:ROWS]],
         "by_tool": rows(summary.get("by_tool"), _tool),
         "by_lookup": rows(summary.get("by_lookup"), _lookup),
@@ -79,8 +84,24 @@ def _agent(agent: Record, criterion: Criterion) -> Record:
         "with_write_calls": whole_number(agent.get("with_write_calls")),
         "outcome_known": whole_number(agent.get("outcome_known")),
         "failure_rate": _rate(agent.get("failure_rate")),
+        "rule_rate": _rate(agent.get("rule_rate")),
+        "rule_rates": _rates(agent.get("rule_rates")),
+        "violation_rates": _rates(agent.get("violation_rates")),
         **{name: _rate(rates.get(name)) for name in RATES},
     }
+
+
+def _rates(value: Any) -> list[Record | None]:
+    """Rates by severity, the gravest first."""
+    return [_rate(record(value).get(severity)) for severity in SEVERITIES]
+
+
+def _evidence(lookup: Record) -> Record:
+    counted = {name: _number(lookup.get(name)) for name in ("results", "captured", "readable", "shown")}
+    return {
+        "tool": text(lookup.get("tool")),
+        "cures": [text(cure) for cure in entries(lookup.get("cures"))[:5]],
+    } | counted
 
 
 def _rate(value: Any) -> Record | None:
@@ -112,7 +133,7 @@ def _policy(entry: Record, criterion: Criterion) -> Record:
 
 def _rule(entry: Record, criterion: Criterion) -> Record:
     counted = {key: _number(entry.get(key)) for key in ("broken", "trajectories")}
-    return counted | {"agents": _counts(entry.get("agents"))}
+    return {"severity": text(entry.get("severity"), 40), "agents": _counts(entry.get("agents")), **counted}
 
 
 def _counts(value: Any) -> list[list[Any]]:

@@ -51,11 +51,12 @@ function drawAgents() {
   section.append(make("div", {class: "panels"},
     whiskers("Near-misses", "of conversations that changed something", "near_miss", rows((agent) => agent.near_miss_rate_of_writing), "no such conversation", true),
     whiskers("Violations", "of all conversations", "violation", rows((agent) => agent.violation_rate), "no conversation"),
+    data.overview.by_rule.length ? whiskers("Broken rules", "of all conversations; a turn counts once for each rule", "violation", rows((agent) => agent.rule_rate), "no conversation") : null,
     whiskers("Failed outcomes", "where the outcome is known", "failure", rows((agent) => agent.failure_rate), "no outcome recorded")));
   section.append(table("rates per agent, with 95 % intervals",
-    ["Agent", "Conversations", "With write calls", "Outcome known", "Failed", "Violation", "Near-miss, of all", "Near-miss, of writing"],
+    ["Agent", "Conversations", "With write calls", "Outcome known", "Failed", "Violation", ...SEVERITIES.map((severity) => `Violation, ${severity}`), "Rule broken", ...SEVERITIES.map((severity) => `Rule broken, ${severity}`), "Near-miss, of all", "Near-miss, of writing"],
     agents.map((agent) => [said(agent.agent, 60), number(agent.trajectories), number(agent.with_write_calls), number(agent.outcome_known), interval(agent.failure_rate),
-      interval(agent.violation_rate), interval(agent.near_miss_rate), interval(agent.near_miss_rate_of_writing)])));
+      interval(agent.violation_rate), ...agent.violation_rates.map(interval), interval(agent.rule_rate), ...agent.rule_rates.map(interval), interval(agent.near_miss_rate), interval(agent.near_miss_rate_of_writing)])));
 }
 
 function legend(kinds) {
@@ -120,7 +121,7 @@ function drawLookups() {
 function drawPolicies() {
   const rows = verdictRows(data.overview.by_policy, "applied");
   const rules = data.overview.by_rule.map((row) => ({...row, of: undefined, counts: new Map([["violation", row.trajectories || 0]]), agents: new Map(row.agents)}))
-    .sort((one, other) => other.counts.get("violation") - one.counts.get("violation"));
+    .sort((one, other) => SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity) || other.counts.get("violation") - one.counts.get("violation"));
   const judged = new Set([...rows, ...rules].map((row) => row.name));
   const unjudged = data.policies.filter((policy) => !judged.has(policy.id));
   rows.sort((one, other) => flaggedCount(other) - flaggedCount(one) || (other.applied || 0) - (one.applied || 0));
@@ -138,12 +139,28 @@ function drawPolicies() {
   if (rules.length) {
     const agents = [...new Set(rules.flatMap((row) => [...row.agents.keys()]))].slice(0, 30);
     section.append(make("h3", {}, "Process rules, by conversations that broke them"), bars(rules, ["violation"], (policy) => showFiltered({policy})),
-      table("broken rules by agent", ["Rule", "Times", "Conversations", ...agents.map((agent) => said(agent, 30))],
-        rules.map((row) => [code(row.name, 60), number(row.broken), number(row.trajectories), ...agents.map((agent) => number(row.agents.get(agent) || 0))])));
+      table("broken rules by agent", ["Rule", "Severity", "Times", "Conversations", ...agents.map((agent) => said(agent, 30))],
+        rules.map((row) => [code(row.name, 60), said(row.severity, 20), number(row.broken), number(row.trajectories), ...agents.map((agent) => number(row.agents.get(agent) || 0))])));
   }
   if (unjudged.length) section.append(make("h3", {}, `Without a verdict here: ${count(unjudged.length, "policy", "policies")}`),
     make("ul", {class: "idle"}, unjudged.slice(0, 200).map((policy) => make("li", {}, code(policy.id, 60), " ", make("span", {class: "note"}, policy.unenforced ? ["not enforced: ", said(policy.unenforced, 200)] : policy.kind === "rule" ? "a process rule, not seen broken" : policy.kind === "guard" ? "has no guard" : [said(policy.kind, 20), ": not checked from logs"])))));
   const sentence = (name) => (policies.get(name) || {}).definition || "";
   section.append(table("verdicts by policy", ["Policy", "What it says", "Severity", "Applied to", "Could deny", ...VERDICTS.map(named)],
     rows.map((row) => [code(row.name, 60), said(sentence(row.name), 200), said((policies.get(row.name) || {}).severity, 20), number(row.applied), number(row.could_deny), ...VERDICTS.map((kind) => number(row.counts.get(kind) || 0))])));
+}
+
+// What became of the results of look-ups: what could not be read is a fault of the log or the pack, never of the agent.
+function drawEvidence() {
+  const section = document.getElementById("evidence");
+  const lookups = data.overview.evidence;
+  section.replaceChildren(...heading("evidence", "What the look-ups showed",
+    "Verdicts rest on the results that were recorded and could be read. A fact that nobody could read is never held against the agent."));
+  if (!lookups.length) return section.append(make("p", {class: "note"}, "No result of a look-up was found."));
+  const lacking = lookups.filter((lookup) => lookup.cures.length);
+  section.append(lacking.length
+    ? make("ul", {class: "plain"}, lacking.map((lookup) => make("li", {}, code(lookup.tool, 60), ` ${number(lookup.results)} results, ${number(lookup.captured)} recorded, ${number(lookup.readable)} readable`,
+      lookup.shown === null ? "" : `, ${number(lookup.shown)} of use to the pack`, ". ", lookup.cures.map((cure) => [said(sentence(cure), 300), ". "]))))
+    : make("p", {class: "note"}, `All ${number(lookups.reduce((sum, lookup) => sum + (lookup.results || 0), 0))} results could be read.`));
+  section.append(table("results of look-ups", ["Look-up", "Results", "Recorded", "Readable", "Of use to the pack"],
+    lookups.map((lookup) => [code(lookup.tool, 60), number(lookup.results), number(lookup.captured), number(lookup.readable), lookup.shown === null ? "not mapped" : number(lookup.shown)])));
 }

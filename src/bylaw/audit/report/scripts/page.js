@@ -93,12 +93,22 @@ function drawTerms() {
     make("p", {class: "note"}, "Made by Bylaw from ", said(data.out, 60), data.overview.pack.digest ? [" \u00b7 pack digest ", code(data.overview.pack.digest, 16)] : "", ". This file loads nothing from anywhere."));
 }
 
+// When the audit was made, of which files, and when their conversations took place.
+function about() {
+  const {date, files, period} = data.overview;
+  const day = (time) => time.slice(0, 10);
+  const [from, to] = period.map(day);
+  return [date ? `Audited on ${date}` : "", files.length ? [date ? ": " : "", files.slice(0, 3).map((file, index) => [index ? ", " : "", said(file, 60)]), files.length > 3 ? ` and ${count(files.length - 3, "other file")}` : ""] : "",
+    from ? (from === to ? `, conversations of ${from}` : `, conversations from ${from} to ${to}`) : "", date || files.length ? "." : ""].flat(3).filter(Boolean);
+}
+
 function drawNumbers() {
   drawOpening();
   drawAgents();
   drawTools();
   drawLookups();
   drawPolicies();
+  drawEvidence();
   drawLimits();
 }
 
@@ -138,6 +148,7 @@ function followAddress() {
 const pack = data.overview.pack;
 document.title = `Bylaw audit: ${plain(pack.title || pack.name || data.out, 60)}`;
 document.getElementById("pack").append(...(pack.name ? ["of ", said(pack.name, 30), " ", said(pack.version, 16)] : []));
+document.getElementById("about").append(...about());
 drawNumbers();
 drawLede();
 drawTerms();

@@ -1,0 +1,44 @@
+"""The files of lines that an audit writes, conversation by conversation, in order."""
+
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from bylaw.audit.examine import Examined
+from bylaw.audit.line import finding_id, named, writable
+from bylaw.trace import Identities
+
+
+class Lines:
+    """`calls.jsonl`, `conversations.jsonl` and `findings.jsonl` in a folder, open for writing."""
+
+    def __init__(self, folder: Path) -> None:
+        self._stack = ExitStack()
+        self._calls, self._conversations, self._findings = (
+            self._stack.enter_context((folder / f"{name}.jsonl").open("wb"))
+            for name in ("calls", "conversations", "findings")
+        )
+        self.read = Identities()
+        """The conversations that were read, as the files name them."""
+        self.count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def write(self, part: Examined) -> None:
+        """Write what there is of one conversation, under a name of its own."""
+        self.count += 1
+        name = self.read.unique(writable(part.id))
+        made: Counter[str] = Counter()
+        for _, tool, flagged, line in part.calls:
+            made[tool] += 1
+            self._calls.write(named(line, name, finding_id(name, tool, made[tool]) if flagged else None))
+        if part.conversation is not None:
+            self._conversations.write(named(part.conversation, name))
+        for rule, line in part.findings:
+            made["rule " + rule] += 1
+            self._findings.write(named(line, name, finding_id(name, "rule " + rule, made["rule " + rule])))
