@@ -175,7 +175,11 @@ class Spelling:
         return False
 
     def _matches(self, text: str) -> bool:
-        return any(part in text for part in self._parts) and self._pattern.search(text) is not None
+        return any(part in text for part in self._parts) and _compiled(self._pattern).search(text) is not None
+
+
+# Most values are never looked for by pattern, since no text holds a part of them.
+_compiled = lru_cache(maxsize=4096)(re.compile)
 
 
 def spell(value: Any) -> Spelling | None:
@@ -280,7 +284,7 @@ def _canonical(number: float) -> str:
     return str(int(number)) if whole else str(number)
 
 
-def _number(number: float) -> tuple[tuple[str, ...], re.Pattern[str]]:
+def _number(number: float) -> tuple[tuple[str, ...], str]:
     whole, _, part = _canonical(number).partition(".")
     spoken = [whole]
     if whole.lstrip("-").isdigit() and len(whole) < 20:
@@ -289,16 +293,13 @@ def _number(number: float) -> tuple[tuple[str, ...], re.Pattern[str]]:
         spoken.append(_NUMBERS[int(whole)])
     tail = rf"\.{re.escape(part)}0*" if part else r"(?:\.0+)?"
     forms = "|".join(re.escape(form) for form in dict.fromkeys(spoken))
-    return tuple(spoken), re.compile(rf"(?<![\w-])(?<!\d[.,])(?:{forms}){tail}(?!\w|[.,]\d)")
+    return tuple(spoken), rf"(?<![\w-])(?<!\d[.,])(?:{forms}){tail}(?!\w|[.,]\d)"
 
 
-_NEVER = re.compile(r"(?!)")
-
-
-def _date(text: str) -> tuple[tuple[str, ...], re.Pattern[str]]:
+def _date(text: str) -> tuple[tuple[str, ...], str]:
     match = _DATE.fullmatch(text)
     if match is None or not 1 <= int(match[2]) <= 12:
-        return (), _NEVER
+        return (), ""
     year, month, day = match[1], int(match[2]), int(match[3])
     name = _MONTHS[month - 1]
     called = rf"(?:{name}|{name[:3]}\.?|{name[:4]}\.?)"
@@ -310,7 +311,7 @@ def _date(text: str) -> tuple[tuple[str, ...], re.Pattern[str]]:
         rf"(?<!\d)0?{month}[/.-]0?{day}(?:[/.-](?:{year}|{year[2:]}))?(?!\d)",
         rf"(?<!\d)0?{day}[/.-]0?{month}[/.-](?:{year}|{year[2:]})(?!\d)",
     )
-    return (str(day),), re.compile("|".join(forms))
+    return (str(day),), "|".join(forms)
 
 
 @lru_cache(maxsize=256)

@@ -19,6 +19,7 @@ class Utterance:
         self.step = step
         self.by = by
         self.text = text
+        self._told: dict[tuple[type, str | float], bool] = {}
 
     @cached_property
     def folded(self) -> str:
@@ -32,8 +33,12 @@ class Utterance:
 
     def says(self, value: str | float) -> bool:
         """Whether it states a value in any usual form."""
-        spelling = spell(value)
-        return spelling is not None and spelling.said_in(self.folded)
+        asked = (value.__class__, value)
+        told = self._told.get(asked)
+        if told is None:
+            spelling = spell(value)
+            told = self._told[asked] = spelling is not None and spelling.said_in(self.folded)
+        return told
 
 
 class Exchange(Struct, frozen=True, eq=False):

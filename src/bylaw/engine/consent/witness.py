@@ -18,6 +18,8 @@ class ConsentWitness:
         self._events: list[Event] = []
         self._basis: Basis = basis
         self._consents = Consents(self._events, ledger)
+        self._found: tuple[CallRecord, int, Consent] | None = None
+        """What was found last, for which call, after how many events: first it is asked whether, and then why."""
 
     def observe(self, step: int, event: Event) -> None:
         """Take in the next event; nothing is read until a write asks."""
@@ -33,4 +35,7 @@ class ConsentWitness:
         return self._find(record).record() if act.effect in _CHANGES else None
 
     def _find(self, record: CallRecord) -> Consent:
-        return self._consents.find(record, self._basis)
+        last = self._found
+        if last is None or last[0] is not record or last[1] != len(self._events):
+            last = self._found = (record, len(self._events), self._consents.find(record, self._basis))
+        return last[2]
