@@ -1,6 +1,11 @@
 """On every prefix of recorded conversations the shield's grounds are the evidence half that the audit reports."""
 
-from bylaw import Trajectory, verdicts
+import itertools
+from pathlib import Path
+
+import pytest
+
+from bylaw import Trajectory, read, verdicts
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.finished import is_judged
 from bylaw.engine.settlement import CallVerdict
@@ -8,6 +13,7 @@ from bylaw.shield import Ground, Shield
 from bylaw.trace import Call, Message, Result
 from tests.engine.clinic import conversations, pack
 
+DATA = Path(__file__).parents[3] / "shared" / "data" / "tau-airline"
 SAYS = {"permit": ("allow",), "deny": ("deny",), "undetermined": ("look_up", "ask", "deny"), "failed": ("deny",)}
 
 
@@ -62,3 +68,23 @@ def test_what_the_shield_says_live_is_what_the_audit_reports() -> None:
             open_ones += compare(each, verdict)
     assert judged > 100
     assert open_ones > 20
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not DATA.is_dir(), reason="no recorded conversations here")
+def test_on_recorded_airline_runs_the_shield_says_what_the_audit_reports() -> None:
+    shield = Shield("tau-airline/tau2")
+    judged = 0
+    for file in sorted((DATA / "tau2" / "runs").glob("*.json*"))[:4]:
+        for trajectory in itertools.islice(read(file), 0, None, 3):
+            if not isinstance(trajectory, Trajectory) or any(
+                isinstance(event, Call) and event.by == "user" for event in trajectory.events
+            ):
+                continue
+            told = verdicts(shield.pack, trajectory).calls
+            said = grounds(shield, trajectory)
+            assert len(told) == len(said)
+            for verdict, each in zip(told, said, strict=True):
+                judged += 1
+                compare(each, verdict)
+    assert judged > 10

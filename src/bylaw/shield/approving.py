@@ -46,6 +46,8 @@ class Approvals:
         self, judgement: Judgement, grounds: Sequence[Ground], name: str, now: float, terms: ApprovalTerms
     ) -> Ruling:
         """What comes of a decision once it is known what persons have said of this call; `name` is the decision's."""
+        if not self._requests and not needs_person(grounds):
+            return Ruling(grounds)
         made = judgement.made.call
         call = fingerprint([made.tool, made.arguments])
         facts = fingerprint(facts_of(judgement, grounds))
