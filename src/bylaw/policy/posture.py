@@ -37,6 +37,8 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
     on_read_error: Literal["deny", "ask", "allow"] = "deny"
     """The same for a call that only reads; `allow` lets it run, and the decision says why."""
     approval: ApprovalTerms = ApprovalTerms()
+    resolve: Literal["agent", "live"] = "agent"
+    """Who makes a look-up that is missing: the agent, who is told, or the shield, through the host's tools."""
 
     def __post_init__(self) -> None:
         """A word that is none of ours must never let a call through."""
@@ -45,6 +47,8 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"`{wrong.pop()}` is none of {', '.join(get_args(Posture))}")
         if self.on_error not in get_args(OnError):
             raise ValueError(f"on_error `{self.on_error}` is none of {', '.join(get_args(OnError))}")
+        if self.resolve not in ("agent", "live"):
+            raise ValueError(f"resolve `{self.resolve}` is none of agent, live")
         if self.on_read_error not in ("deny", "ask", "allow"):
             raise ValueError(f"on_read_error `{self.on_read_error}` is none of deny, ask, allow")
 

@@ -28,6 +28,8 @@ class Decider:
         self.pack = pack
         self.terms = postures.approval
         """How long a question waits for a person, and what then."""
+        self.resolves = postures.resolve == "live"
+        """Whether missing look-ups are made through the host's tools."""
         self._postures = postures
 
     def grounds(

@@ -34,6 +34,15 @@ class Question(Struct, frozen=True):
     whom: Whom
 
 
+class Resolved(Struct, frozen=True):
+    """A look-up that the shield made itself, and what it showed."""
+
+    tool: str
+    arguments: dict[str, Any]
+    content: str
+    failed: bool = False
+
+
 class Ground(Struct, frozen=True):
     """What one policy says of the call."""
 
@@ -83,6 +92,10 @@ class Decision(Struct, frozen=True):
     """How likely the call is to be in order, where circuits spoke."""
     interval: tuple[float, float] | None = None
     """Where the margin lies, whatever is not known."""
+    resolved: tuple[Resolved, ...] = ()
+    """Look-ups that the shield made itself (`resolve: live`): `grounds` go by them."""
+    evidence: tuple[Ground, ...] = ()
+    """What each policy said on what the agent had seen, where `grounds` go by more."""
 
     @property
     def policies(self) -> tuple[str, ...]:

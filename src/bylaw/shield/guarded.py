@@ -26,8 +26,9 @@ from bylaw.record.entry import Conflict, Draft, Kind
 from bylaw.record.journal import Answers, LogError
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
-from bylaw.shield.decision import Decision
+from bylaw.shield.decision import Decision, Ground, Resolved
 from bylaw.shield.history import decision_body, encode, event_body, opening_of, read_history, writable
+from bylaw.shield.resolving import resolve
 from bylaw.trace.event import Event
 from bylaw.trace.trajectory import Trajectory
 
@@ -249,9 +250,12 @@ class Guarded:
         self._queue = self._queue or asyncio.Lock()
         async with self._queue:
             for _ in range(TRIES):
-                with self._lock:
-                    attempt = self._attempt(asked, beside, first)
-                    future = self._log.journal.submit(attempt.drafts)
+                if self._decider.resolves:
+                    # The host's tools may take their time.
+                    attempt = await asyncio.to_thread(self._attempt_alone, asked, beside, first)
+                else:
+                    attempt = self._attempt_alone(asked, beside, first)
+                future = self._log.journal.submit(attempt.drafts)
                 try:
                     answers = await asyncio.wrap_future(future)
                 except BaseException:
@@ -261,6 +265,10 @@ class Guarded:
                     if self._is_written(attempt, answers):
                         return attempt.decisions
         raise self._overtaken()
+
+    def _attempt_alone(self, asked: Sequence[Asking], beside: Sequence[Beside], first: Sequence[Happening]) -> Attempt:
+        with self._lock:
+            return self._attempt(asked, beside, first)
 
     def _overtaken(self) -> LogError:
         return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")
@@ -383,6 +391,12 @@ class Guarded:
         name = f"{self.id}/{number}" if self.id else str(number)
         weighed = conversation.weigh() if judgement.rules or judgement.open_rules else None
         grounds = self._decider.grounds(judgement, conversation.ledger, self.lacks, weighed)
+        evidence: Sequence[Ground] = ()
+        resolved: tuple[Resolved, ...] = ()
+        tools = self.shield.tools
+        if self._decider.resolves and tools is not None and not self.lacks:
+            found = resolve(self._decider, judgement, grounds, conversation.since(0), self._context, tools)
+            evidence, (grounds, resolved) = grounds, found
         if beside:
             tool = judgement.made.call.tool
             grounds = [*(self._decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
@@ -395,6 +409,8 @@ class Guarded:
         decision = self._decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed)
         if not decision.allowed:
             conversation.refuse()
+        if resolved:
+            decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
         return replace(decision, seconds=clocks.perf_counter() - started), ruling.changes
 
     def __enter__(self) -> Self:

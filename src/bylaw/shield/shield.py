@@ -10,7 +10,7 @@ from bylaw.engine.conversation import Conversation
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.review import held_to
-from bylaw.errors import BylawError
+from bylaw.errors import BylawError, UsageError
 from bylaw.policy.posture import Postures
 from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT
@@ -18,6 +18,7 @@ from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground
 from bylaw.shield.guarded import Guarded
 from bylaw.shield.history import Opening
+from bylaw.shield.resolving import RunTool
 
 
 class PinnedPack(BylawError):
@@ -43,10 +44,16 @@ class Shield:
         tenant: str = DEFAULT_TENANT,
         earlier: Iterable[Pack | str | Path] = (),
         clock: Callable[[], float] = time.time,
+        tools: RunTool | None = None,
     ) -> None:
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         self.postures = held_to(postures or self.pack.postures, self.pack.root)
         self.tenant = tenant
+        self.tools = tools
+        """Makes a read call of the host's, for `resolve: live`."""
+        if self.postures.resolve == "live" and tools is None:
+            hint = "give `tools`, a function of a tool's name and its arguments"
+            raise UsageError("`resolve: live` needs the host's tools", hint=hint)
         self.clock = clock
         """Says when things happen that nobody gives a time for."""
         self._owns_log = not isinstance(log, Log)

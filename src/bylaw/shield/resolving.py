@@ -1,0 +1,88 @@
+"""`resolve: live`: the shield makes missing look-ups itself, through the host's tools.
+
+What they show is true, and the agent has not seen it: the decision goes by it, and the evidence half of it does not.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from bylaw.engine.conversation import as_content
+from bylaw.engine.judgement import Judgement
+from bylaw.engine.session import Session
+from bylaw.errors import BylawError
+from bylaw.facts.ledger import Ledger
+from bylaw.shield.deciding import Decider
+from bylaw.shield.decision import Ground, LookUp, Resolved, gravest
+from bylaw.trace.event import Call, Event, Result
+
+RunTool = Callable[[str, Mapping[str, Any]], Any]
+"""Makes a read call of the host's and gives its result; what it raises is a look-up that failed."""
+LINKS = 8
+"""How many look-ups in a row may lead to one another."""
+
+
+def resolve(
+    decider: Decider,
+    judgement: Judgement,
+    grounds: Sequence[Ground],
+    events: Sequence[Event],
+    context: Mapping[str, Any] | None,
+    run: RunTool,
+) -> tuple[Sequence[Ground], tuple[Resolved, ...]]:
+    """The grounds after the look-ups that they ask for, one link after the other, and what these showed."""
+    made: dict[str, Resolved] = {}
+    for _ in range(LINKS):
+        wanted = {f"{each.tool} {each.arguments}": each for ground in grounds for each in ground.look_ups}
+        new = {name: each for name, each in wanted.items() if name not in made and _is_read(decider, each)}
+        if gravest([ground.answer for ground in grounds]) != "look_up" or not new:
+            break
+        made |= {name: _made(each, run) for name, each in new.items()}
+        again, ledger = _judged(decider, judgement, events, context, list(made.values()))
+        rules = [ground for ground in grounds if ground.kind == "rule"]
+        grounds = sorted([*decider.grounds(again, ledger), *rules], key=lambda ground: ground.answer == "allow")
+    return grounds, tuple(made.values())
+
+
+def _is_read(decider: Decider, look_up: LookUp) -> bool:
+    tool = decider.pack.schema.tools.get(look_up.tool)
+    return tool is not None and tool.effect == "read" and None not in look_up.arguments.values()
+
+
+def _made(look_up: LookUp, run: RunTool) -> Resolved:
+    try:
+        content = as_content(run(look_up.tool, look_up.arguments))
+    except BylawError as error:
+        return Resolved(look_up.tool, look_up.arguments, str(error), failed=True)
+    except Exception as error:
+        # The host's tools may fail in any way; a look-up that failed shows nothing.
+        return Resolved(look_up.tool, look_up.arguments, f"{type(error).__name__}: {error}", failed=True)
+    text = content if isinstance(content, str) else "" if content is None else bytes(content).decode()
+    return Resolved(look_up.tool, look_up.arguments, text)
+
+
+def _judged(
+    decider: Decider,
+    judgement: Judgement,
+    events: Sequence[Event],
+    context: Mapping[str, Any] | None,
+    made: Sequence[Resolved],
+) -> tuple[Judgement, Ledger]:
+    """What guards say of the call as if the look-ups had been made just before its turn; rules go by what was done."""
+    start, shift = judgement.made.start, 2 * len(made)
+    call = judgement.made.call
+    told: list[Event] = []
+    for place, each in enumerate(made):
+        told.append(Call(each.tool, each.arguments, turn=-1 - place, agent=call.agent, time=call.time))
+        told.append(Result(start + 2 * place, each.content, each.failed or None, tool=each.tool, agent=call.agent))
+    later = [
+        replace(event, call=event.call + shift)
+        if isinstance(event, Result) and event.call is not None and event.call >= start
+        else event
+        for event in events[start : judgement.made.step]
+    ]
+    session = Session(decider.pack, context=context)
+    session.observe_all([*events[:start], *told, *later])
+    again = session.judge(call)
+    return replace(again, rules=(), open_rules=()), session.ledger
