@@ -253,8 +253,15 @@ async def measure(options: argparse.Namespace, folder: Path) -> None:
     print(f"log: {store.split('://')[0] if '://' in store else 'SQLite'} ({settings}); {os.cpu_count()} cores; "
           f"load average before: {load:.1f}")  # fmt: skip
     service = Service(store)
+    try:
+        acknowledged = await _pace(service, Work(recorded, 0), options)
+    finally:
+        service.stop()
+    await _kills(store, recorded, options, acknowledged)
+
+
+async def _pace(service: Service, work: Work, options: argparse.Namespace) -> list[bytes]:
     await service.ready()
-    work = Work(recorded, 0)
     await closed_loop(service.port, work, 2, [])
     acknowledged: list[bytes] = []
     cpu, commits, own, started = service.cpu(), await service.commits(), time.process_time(), time.perf_counter()
@@ -270,7 +277,12 @@ async def measure(options: argparse.Namespace, folder: Path) -> None:
     print(f"open loop, {options.rate:,.0f} a second, {options.seconds:.0f} s: "
           f"p50 {percentile(took, 0.5):.1f} ms, p99 {percentile(took, 0.99):.1f} ms, most {max(took) * 1000:.1f} ms; "
           f"the generator was up to {late * 1000:.1f} ms late itself")  # fmt: skip
-    service.stop()
+    return acknowledged
+
+
+async def _kills(
+    store: str, recorded: list[Trajectory], options: argparse.Namespace, acknowledged: list[bytes]
+) -> None:
     faults, stuck, heard = lost(store, acknowledged), 0, 0
     print(f"the log after this: {len(faults)} faults")
     rng = random.Random(11)

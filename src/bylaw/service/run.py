@@ -2,12 +2,16 @@
 
 import ipaddress
 from collections.abc import Mapping
+from typing import Any
 
 import uvicorn
 
 from bylaw.errors import UsageError
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
+
+KEEP_ALIVE = 75
+"""Seconds that a connection may be idle: longer than those of proxies before us, which would meet a closed one."""
 
 
 def check_address(host: str, keys: Mapping[str, str]) -> None:
@@ -27,4 +31,5 @@ def run(desk: Desk, keys: Mapping[str, str], host: str, port: int) -> None:
     """Serve until told to stop; what was answered is on disk."""
     check_address(host, keys)
     service = Service(desk, keys)
-    uvicorn.run(service.app, host=host, port=port, log_level="warning", access_log=False, server_header=False)
+    quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+    uvicorn.run(service.app, host=host, port=port, timeout_keep_alive=KEEP_ALIVE, **quiet)
