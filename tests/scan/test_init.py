@@ -15,6 +15,8 @@ from bylaw.errors import UsageError
 from bylaw.policy.document import Document
 from bylaw.scan.skeleton import skeleton
 from bylaw.trace import Call, Message, Result, Trajectory
+from tests.audit.logs import CAREFUL, Shop, record
+from tests.docs.walkthrough import run
 
 from .library import Talk, visits
 
@@ -290,3 +292,19 @@ def test_the_example_stands_on_a_sentence_that_lays_something_down() -> None:
     assert made.example
     assert policies.index("must be open") > policies.index(made.example)
     assert policies.index(made.example) > policies.index("You return orders")
+
+
+def test_the_documents_words_stand_beside_each_draft(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.logs(record(*CAREFUL), record(*CAREFUL))
+    sentence = "An order is shipped only if it was looked up and is paid, and never to anybody else than its owner."
+    (tmp_path / "rules.md").write_text(f"# Shop\n\n## Shipping\n\n{sentence}\n\n## Tone\n\nBe friendly.\n")
+    done = run("bylaw init logs.jsonl --policy rules.md --out new", tmp_path)
+    assert done.returncode == 0, done.stdout
+    policies = (tmp_path / "new/policies.yaml").read_text()
+    assert "  # policy.md:5, Shipping\n" in policies
+    assert "  # policy.md:9, Tone\n" in policies
+    (guard,) = (tmp_path / "new/guards").glob("*.py")
+    told = " ".join(line.removeprefix("# ") for line in guard.read_text().split("#\n")[0].splitlines())
+    assert told == f"policy.md:5, Shipping: {sentence}"
+    assert run("bylaw check new", tmp_path).returncode == 0

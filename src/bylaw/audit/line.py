@@ -35,7 +35,7 @@ def writable(text: str) -> str:
 
 
 def named(line: bytes, trajectory: str, finding: str | None = None) -> bytes:
-    """A line's record with the trajectory's name put first, as bytes."""
+    """A line's record with the conversation's name put first, as bytes."""
     head = b'{"trajectory":' + encode(trajectory)
     if finding is not None:
         head += b',"finding":' + encode(finding)
@@ -43,7 +43,7 @@ def named(line: bytes, trajectory: str, finding: str | None = None) -> bytes:
 
 
 def call_line(pack: Pack, agent: str, verdict: CallVerdict) -> dict[str, Any]:
-    """The record of one write call, all but its trajectory's name."""
+    """The record of one write call, all but its conversation's name."""
     made = verdict.made
     line: dict[str, Any] = {
         "agent": agent,
@@ -63,7 +63,7 @@ def call_line(pack: Pack, agent: str, verdict: CallVerdict) -> dict[str, Any]:
 
 
 def rule_line(pack: Pack, agent: str, finding: RuleFinding) -> dict[str, Any]:
-    """The record of one rule that is broken or open, all but its trajectory's name."""
+    """The record of one rule that is broken or open, all but its conversation's name."""
     policy = pack.policies[finding.rule.policy]
     citation = policy.citations[0] if policy.citations else None
     return {

@@ -170,7 +170,7 @@ class Witness:
         self.read: dict[tuple[str, Key], Record] = {}
 
     def fork(self) -> "Witness":
-        """The same world for a new trajectory."""
+        """The same world for a new conversation."""
         return Witness(self._world.fork(), self._private)
 
     def record(self, entity: str, key: Key) -> Record | NoValue:

@@ -1,4 +1,4 @@
-"""The packs and worlds of one audit: which of them a trajectory is held to."""
+"""The packs and worlds of one audit: which of them a conversation is held to."""
 
 import importlib
 from fnmatch import fnmatchcase

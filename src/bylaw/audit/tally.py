@@ -27,7 +27,7 @@ class Tally:
         return self
 
     def add(self, agent: str, outcome: TaskOutcome | None, verdicts: Sequence[CallVerdict]) -> None:
-        """Count one trajectory."""
+        """Count one conversation."""
         counts = self.counts
         counts["agent", agent, "trajectories"] += 1
         if outcome is not None:
@@ -54,15 +54,15 @@ class Tally:
             self._call(agent, verdict)
 
     def add_pack(self, name: str) -> None:
-        """Count a trajectory under the pack it was held to."""
+        """Count a conversation under the pack it was held to."""
         self.counts["pack", name] += 1
 
     def packs(self) -> dict[str, int]:
-        """The packs that trajectories were held to, with how many."""
+        """The packs that conversations were held to, with how many."""
         return self._under("pack")
 
     def add_untimed(self) -> None:
-        """Count a trajectory that does not say when anything happened, under a pack in which facts grow old."""
+        """Count a conversation that does not say when anything happened, under a pack in which facts grow old."""
         self.counts[("untimed",)] += 1
 
     def clockless(self) -> int:
@@ -70,7 +70,7 @@ class Tally:
         return self.counts[("clockless",)]
 
     def untimed(self) -> int:
-        """How many such trajectories there are."""
+        """How many such conversations there are."""
         return self.counts[("untimed",)]
 
     def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
@@ -214,7 +214,7 @@ class Tally:
         return {reason: self.counts["reason", criterion, reason] for reason in REASONS}
 
     def outcome_from(self) -> dict[str, int]:
-        """Where outcomes were read, with how many trajectories each."""
+        """Where outcomes were read, with how many conversations each."""
         return self._under("outcome")
 
     def verdicts(self, criterion: str) -> Mapping[Verdict, int]:

@@ -36,7 +36,7 @@ _READING = {
     " this argument's values that came from somewhere.",
     "(a to b)": "where the true share lies, with 95% confidence.",
     "id @step": "a call: its conversation, and which event there, counted from 0. Messages, calls and results each"
-    " count and system messages do not, so a step is no index into the log's `messages`.",
+    " count and system messages do not, so a step is not an index into the log's `messages`.",
     "left out": "arguments with values from nowhere, where too few others came from somewhere to call that strange.",
     "and more": "lists show three; --json has the first 20 of each, or as many as --examples says.",
 }

@@ -1,5 +1,6 @@
 """The worked guard of a new pack: one write, the thing it is about, and the sentence that speaks of both."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from bylaw.scan.shape import Shape
 from bylaw.scan.survey import Scan, Write
 from bylaw.scan.thing import Thing, is_name
 from bylaw.scan.wording import Wording, objects_of
-from bylaw.scan.written import dump, switched_off
+from bylaw.scan.written import dump, remark, switched_off
 
 MARK = "(example written by init)"
 _LONG = 20
@@ -111,7 +112,9 @@ def example_files(example: Example, shape: Shape) -> dict[str, str]:
     guard, cases = example.files
     if example.sentence is not None:
         return {
-            guard: _TALK.format(noun=example.noun, some=_some_field(example)) + _guard(example),
+            guard: _said(example.sentence)
+            + _TALK.format(noun=example.noun, some=_some_field(example))
+            + _guard(example),
             cases: _cases(example, shape),
         }
     off = _OFF.format(id=example.id, tool=example.tool, noun=example.noun, guard=guard, cases=cases)
@@ -131,6 +134,13 @@ _OFF = """\
 # ({guard}, {cases}).
 
 """
+
+
+def _said(sentence: Sentence) -> str:
+    """The document's own words, above the draft of what they ask for."""
+    place = f"policy.md:{sentence.line}{f', {sentence.heading}' if sentence.heading else ''}"
+    lines = textwrap.wrap(remark(f"{place}: {sentence.text}"), 110, break_on_hyphens=False)
+    return "".join(f"# {line}\n" for line in lines) + "#\n"
 
 
 def _guard(example: Example) -> str:

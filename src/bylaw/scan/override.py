@@ -28,7 +28,7 @@ def read_effects(path: Path) -> dict[str, Effect]:
             effects[tool] = effect
         else:
             place = located.place("effects", tool)
-            faults.append(UsageError(f"`{effect}` is no effect", place=place, hint="use read, write or none"))
+            faults.append(UsageError(f"`{effect}` is not an effect", place=place, hint="use read, write or none"))
     if faults:
         raise PackError(faults, place=str(path))
     return effects

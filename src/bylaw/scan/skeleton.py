@@ -162,6 +162,8 @@ def _policies(document: Document, guesses: Sequence[Guess], example: Example | N
         else:
             bound = Wording(sentence.text).deeds(writes, tools)
             body = _policy(_id(sentence, ids), bound, document, sentence, "not yet written")
+        heading = f", {sentence.heading}" if sentence.heading else ""
+        lines.append(f"  # {document.name}:{sentence.line}{remark(heading)}")
         lines.append(indent(dump([body]), 2))
     return "\n".join(lines) + "\n"
 

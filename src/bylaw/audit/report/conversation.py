@@ -32,7 +32,7 @@ _heads = msgspec.json.Decoder(_Head)
 
 
 def conversation_places(folder: Folder, wanted: set[str]) -> dict[str, int]:
-    """Where each wanted trajectory's conversation starts."""
+    """Where each wanted conversation starts."""
     places: dict[str, int] = {}
     for place, line in folder.places("conversations.jsonl"):
         try:

@@ -49,7 +49,7 @@ function drawLede() {
   document.getElementById("findings-lede").replaceChildren(
     "Every flagged call and every broken rule, the gravest policy first. Use the arrow keys or ", make("kbd", {}, "j"), " and ", make("kbd", {}, "k"), " to go through them, ", make("kbd", {}, "/"), " to search.",
     ...(left > 0 ? [` This page lists ${number(findings.length)} of ${number(data.flagged)}; the others are in `, make("code", {}, "calls.jsonl"), " and ", make("code", {}, "findings.jsonl"), "."] : []),
-    ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} ${unheld === 1 ? "is" : "are"} not in this page`, unkept ? ` (${unkept === unheld ? "not kept by the audit" : `${number(unkept)} not kept by the audit`})` : "", "; to read one, ", make("code", {}, `bylaw explain ${plain(data.out, 40)} TRAJECTORY STEP`), "."] : []));
+    ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} ${unheld === 1 ? "is" : "are"} not in this page`, unkept ? ` (${unkept === unheld ? "not kept by the audit" : `${number(unkept)} not kept by the audit`})` : "", "; to read one, ", make("code", {}, `bylaw explain ${plain(data.out, 40)} CONVERSATION STEP`), "."] : []));
 }
 
 const WORLDS = new Map(Object.entries({
