@@ -52,6 +52,11 @@ class Records:
             ]
         return found
 
+    def shows(self, value: str, before: int) -> bool:
+        """Whether any result holds `value` as a text of its own."""
+        quoted = (f'"{value}"', f"'{value}'")
+        return any(form in text for _, text in self._shown(before) for form in quoted)
+
     def _by_text(self, step: int) -> dict[str, list[Entry]]:
         found = self._bearing.get(step)
         if found is None:

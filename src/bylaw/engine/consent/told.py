@@ -57,8 +57,8 @@ def _lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack |
             )
         case _:
             # What a record showed belongs to what was told by name: a birth date need not be read out.
-            shown = hearing.records.entries(str(detail.value), hearing.before)
-            told = bool(shown) or any(each.says(detail.value) for each in hearing.whole)
+            shown = hearing.records.shows(str(detail.value), hearing.before)
+            told = shown or any(each.says(detail.value) for each in hearing.whole)
     return None if told else Lack(detail.name, "unclear", "never_told")
 
 
