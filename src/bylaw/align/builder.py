@@ -28,6 +28,7 @@ def build_from_tasks(
     out: Path,
     *,
     turns: int = 900,
+    times: int = 1,
     seed: int = 0,
     command: str = "",
     faults: Faults | None = None,
@@ -35,11 +36,11 @@ def build_from_tasks(
 ) -> Path:
     """Sets from the gold conversations of a pack's tasks; returns the data card's path.
 
-    With `faults` there is a fifth set, `unfiltered`: stage 2 with faults planted in its thoughts.
+    `times` asks for that many times the usual number of training tasks. With `faults` there is a fifth set, `unfiltered`: stage 2 with faults planted in its thoughts.
     """
     talks: dict[str, list[Conversation]] = {}
     for part in ("training", "rl"):
-        tasks = load_tasks(part, pack)
+        tasks = load_tasks(part, pack, times=times)
         talks[part] = []
         for done, task in enumerate(tasks, start=1):
             talks[part].append(gold(task, seed=seed))

@@ -10,7 +10,7 @@ trl = pytest.importorskip("trl")
 
 from trl.trainer.utils import add_fused_lm_head  # noqa: E402
 
-from bylaw.align.training.shared_prefix import Rows, share_prefix  # noqa: E402
+from bylaw.align.training.shared_prefix import Pack, share_prefix  # noqa: E402
 
 pytestmark = pytest.mark.train
 
@@ -72,20 +72,21 @@ def test_conversations_with_one_opening(pair, side):
     opening = words(100)
     rows = [(torch.cat([opening, words(size)]), words(size)) for size in (20, 50, 3, 37)]
     batch = padded(rows, side)
-    assert Rows(batch[0], batch[1].bool()).shared >= 100
+    assert Pack(batch[0], batch[1].bool(), "cpu").opening >= 100
     agree(pair, *batch)
 
 
-@pytest.mark.parametrize("sizes", [(90, 70, 120), (10, 200, 80)])
+@pytest.mark.parametrize("sizes", [(90, 70, 120), (40, 200, 80)])
 def test_answers_to_one_prompt_side_by_side(pair, sizes):
     torch.manual_seed(2)
     opening = words(100)
     prompts = [torch.cat([opening, words(size)]) for size in sizes]
     rows = [(prompt, words(int(torch.randint(1, 20, ())))) for prompt in prompts for _ in range(4)]
     batch = padded(rows, "left")
-    size, shared = Rows(batch[0], batch[1].bool()).group()
-    assert size == 4
-    assert all(got >= len(prompt) for got, prompt in zip(shared.tolist(), prompts, strict=True))
+    pack = Pack(batch[0], batch[1].bool(), "cpu")
+    assert [last - first for first, last, _ in pack.groups] == [4, 4, 4]
+    assert all(size >= len(prompt) for (_, _, size), prompt in zip(pack.groups, prompts, strict=True))
+    assert pack.ids.shape[1] < 100 + sum(sizes) + 4 * 3 * 20
     agree(pair, *batch)
 
 

@@ -1,30 +1,30 @@
-"""Computes what all rows of a batch begin with only once, with the same loss and the same gradients.
+"""Computes what rows of a batch begin with only once, and no padding, with the same loss and the same gradients.
 
 Every conversation of a data set opens with the same tools and the same policy: thousands of tokens before the first
-that differs. `share_prefix(model)` makes the model's backbone run that opening once per batch, in a batch of one, and
-lets every row attend to its keys and values. Rows that stand next to each other and answer the same prompt share that
-too. Gradients flow back through all of it, so nothing is approximated.
+that differs. `share_prefix(model)` makes the model's backbone lay a batch out as one pack (see `attention`): the opening
+of all rows, what neighbouring rows share beyond it (answers to one prompt), and the rows' own ends. Gradients flow back
+through all of it, so nothing is approximated.
 """
 # pyright: basic, reportMissingImports=false
 
 from typing import Any
 
 import torch
-from transformers import DynamicCache, PreTrainedModel
+from transformers import AttentionInterface, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutputWithPast
 
-LEAST = 64
-"""Tokens; a shorter opening is not worth a second pass."""
-SIZES = (2, 4, 8)
-"""How many rows in a row may be looked at as answers to one prompt."""
-WORTH = 0.8
-"""A pass over what groups share is only made where it leaves no more than this share of the tokens."""
+from bylaw.align.training.attention import Plan, Reading, attend, stretches
+
+NAME = "bylaw_shared_prefix"
+LEAST = 32
+"""Tokens; what fewer rows share beyond the opening is not worth a stretch of its own."""
 
 
 def share_prefix(model: PreTrainedModel) -> None:
-    """From now on, batches of `model` compute their common opening once. Leaves calls with a cache as they are."""
-    backbone = model.base_model
+    """From now on, batches of `model` are packed. Leaves calls with a cache or with places of their own as they are."""
+    backbone: Any = model.base_model
     plain = backbone.forward
+    AttentionInterface.register(NAME, _attention)
 
     def forward(
         input_ids: torch.Tensor | None = None,
@@ -33,109 +33,93 @@ def share_prefix(model: PreTrainedModel) -> None:
         position_ids: torch.Tensor | None = None,
         **others: Any,
     ) -> Any:
-        plain_call = dict(
-            others,
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            past_key_values=past_key_values,
-            position_ids=position_ids,
-        )
-        if input_ids is None or past_key_values is not None or position_ids is not None or len(input_ids) < 2:
-            return plain(**plain_call)
-        rows = Rows(input_ids, (torch.ones_like(input_ids) if attention_mask is None else attention_mask).bool())
-        if rows.shared < LEAST:
-            return plain(**plain_call)
-        return BaseModelOutputWithPast(last_hidden_state=_hidden(plain, rows))
+        if input_ids is None or past_key_values is not None or position_ids is not None:
+            return plain(
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                past_key_values=past_key_values,
+                position_ids=position_ids,
+                **others,
+            )
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        pack = Pack(input_ids.cpu(), mask.bool().cpu(), input_ids.device)
+        usual = backbone.config._attn_implementation
+        backbone.config._attn_implementation = NAME
+        try:
+            found = plain(input_ids=pack.ids, position_ids=pack.places, use_cache=False, plan=pack.plan)
+        finally:
+            backbone.config._attn_implementation = usual
+        return BaseModelOutputWithPast(last_hidden_state=found.last_hidden_state[0][pack.back])
 
     backbone.forward = forward
 
 
-class Rows:
-    """A padded batch with its padding moved to the right: `ids[row, i]` is token i of that row."""
-
-    def __init__(self, input_ids: torch.Tensor, mask: torch.Tensor) -> None:
-        self.mask = mask
-        self.order = torch.argsort((~mask).int(), dim=1, stable=True)
-        self.lengths = mask.sum(1)
-        self.ids = input_ids.gather(1, self.order)[:, : int(self.lengths.max())]
-        same = (self.ids == self.ids[:1]).all(0).long().cumprod(0).sum()
-        # The last token of the shortest row is left out, so that every row has one of its own to compute.
-        self.shared = int(torch.minimum(same, self.lengths.min() - 1))
-
-    def group(self) -> tuple[int, torch.Tensor]:
-        """In groups of how many rows there is least to compute, and how many tokens each group shares."""
-        count = len(self.ids)
-        equal = (self.ids[1:] == self.ids[:-1]).long().cumprod(1).sum(1)
-        equal = torch.minimum(equal, torch.minimum(self.lengths[1:], self.lengths[:-1]) - 1).cpu()
-        lengths = self.lengths.cpu()
-        best = 1, torch.full((count,), self.shared)
-        least = whole = int((lengths - self.shared).sum())
-        for size in (size for size in SIZES if count % size == 0):
-            # The last of each group has no neighbour in it.
-            inside = torch.nn.functional.pad(equal, (0, 1)).view(-1, size)[:, :-1].min(1).values
-            cost = int((inside - self.shared).sum() + (lengths.view(-1, size) - inside[:, None]).sum())
-            if cost < least and cost < WORTH * whole:
-                best, least = (size, inside), cost
-        return best[0], best[1].to(self.ids.device)
+def _attention(
+    module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, *, plan: Plan, **others: Any
+) -> tuple[torch.Tensor, None]:
+    parts = (states[0].transpose(0, 1) for states in (query, key, value))
+    return attend(*parts, plan, others["scaling"])[None], None
 
 
-def _hidden(plain: Any, rows: Rows) -> torch.Tensor:
-    """The last hidden states of a batch, at the places its tokens stand."""
-    count, first = len(rows.ids), rows.shared
-    device = rows.ids.device
-    opening = plain(input_ids=rows.ids[:1, :first], use_cache=True)
-    cache, states = opening.past_key_values, [opening.last_hidden_state.expand(count, -1, -1)]
-    seen = torch.ones((1, first), dtype=torch.bool, device=device)
-    size, shared = rows.group()
-    if size > 1:
-        width = int(shared.max()) - first
-        heads = rows.ids[::size, first : first + width]
-        places = first + torch.arange(width, device=device)[None].expand(len(heads), -1)
-        prompts = plain(
-            input_ids=heads,
-            past_key_values=_expand(cache, len(heads)),
-            position_ids=places,
-            attention_mask=_mask(seen.expand(len(heads), -1), width),
-            use_cache=True,
-        )
-        cache = prompts.past_key_values
-        states.append(prompts.last_hidden_state.repeat_interleave(size, 0))
-        seen = torch.cat([seen.expand(len(heads), -1), places < shared[:, None]], dim=1)
-        shared = shared.repeat_interleave(size)
-    # From here on every row computes what is its own, which begins at a place of its own.
-    most = rows.ids.shape[1] - int(shared.min())
-    places = shared[:, None] + torch.arange(most, device=device)
-    rest = rows.ids.gather(1, places.clamp(max=rows.ids.shape[1] - 1))
-    before = seen.repeat_interleave(count // len(seen), 0)
-    own = plain(
-        input_ids=rest,
-        past_key_values=_expand(cache, count),
-        position_ids=places,
-        attention_mask=_mask(before, most),
-        use_cache=True,
-    )
-    whole = torch.cat([*states, own.last_hidden_state], dim=1)
-    # Token i of a row stands at i while it is shared, and after the widest shared part once it is not.
-    moved = torch.arange(rows.mask.shape[1], device=device)[None].expand(count, -1)
-    moved = torch.where(moved < shared[:, None], moved, moved - shared[:, None] + before.shape[1])
-    back = moved.clamp(max=whole.shape[1] - 1).gather(1, torch.argsort(rows.order, dim=1))
-    return whole.gather(1, back[:, :, None].expand(-1, -1, whole.shape[2]))
+class Pack:
+    """A padded batch as one row: the opening, what groups of rows share, the rows' own ends."""
 
+    def __init__(self, input_ids: torch.Tensor, mask: torch.Tensor, device: Any) -> None:
+        order = torch.argsort((~mask).int(), dim=1, stable=True)
+        ids = input_ids.gather(1, order)
+        lengths = mask.sum(1)
+        same = (ids == ids[:1]).all(0).long().cumprod(0).sum()
+        # Every row keeps a token of its own.
+        self.opening = int(torch.minimum(same, lengths.min() - 1)) if len(ids) > 1 else 0
+        self.groups = self._groups(ids, lengths)
+        """First row, row after the last, and how many tokens they share; those that share most come first."""
+        tokens, places = [ids[0, : self.opening]], [torch.arange(self.opening)]
+        back = torch.zeros_like(input_ids)
+        back[:, : self.opening] = torch.arange(self.opening)
+        shared = [(first, last, size) for first, last, size in self.groups if size > self.opening]
+        reach = self.opening
+        for first, last, size in shared:
+            tokens.append(ids[first, self.opening : size])
+            places.append(torch.arange(self.opening, size))
+            back[first:last, self.opening : size] = torch.arange(reach, reach + size - self.opening)
+            reach += size - self.opening
+        heads_end, ends = reach, []
+        for first, last, size in self.groups:
+            for row in range(first, last):
+                length = int(lengths[row])
+                tokens.append(ids[row, size:length])
+                places.append(torch.arange(size, length))
+                back[row, size:length] = torch.arange(reach, reach + length - size)
+                reach += length - size
+            ends.append(reach)
+        self.ids = torch.cat(tokens)[None].to(device)
+        self.places = torch.cat(places)[None].to(device)
+        # Where the padding stood, anything may stand: nobody looks at it.
+        self.back = back.gather(1, torch.argsort(order, dim=1)).to(device)
+        own = stretches([len(part) for part in tokens if len(part)], device)
+        before: list[Reading] = []
+        if self.opening:
+            of, to = stretches([reach - self.opening], device), stretches([self.opening], device)
+            before.append(Reading(slice(self.opening, reach), slice(0, self.opening), of, to))
+        if shared:
+            starts = [heads_end, *ends[: len(shared)]]
+            of = stretches([end - start for start, end in zip(starts, starts[1:], strict=False)], device)
+            to = stretches([size - self.opening for _, _, size in shared], device)
+            before.append(Reading(slice(heads_end, starts[-1]), slice(self.opening, heads_end), of, to))
+        self.plan = Plan(own, tuple(before))
 
-def _mask(before: torch.Tensor, width: int) -> torch.Tensor:
-    """What each of `width` new tokens of a row sees: what came before and is real, and the new ones up to itself.
-
-    Padding stands on the right, where no real token sees it.
-    """
-    own = torch.ones((width, width), dtype=torch.bool, device=before.device).tril()
-    seen = [before[:, None].expand(-1, width, -1), own[None].expand(len(before), -1, -1)]
-    return torch.cat(seen, dim=2)[:, None]
-
-
-def _expand(cache: Any, count: int) -> DynamicCache:
-    """A cache for `count` rows, from one for fewer."""
-    wide = DynamicCache()
-    for index, layer in enumerate(cache.layers):
-        times = count // len(layer.keys)
-        wide.update(layer.keys.repeat_interleave(times, 0), layer.values.repeat_interleave(times, 0), index)
-    return wide
+    def _groups(self, ids: torch.Tensor, lengths: torch.Tensor) -> list[tuple[int, int, int]]:
+        """Neighbouring rows that share more than the opening."""
+        equal = (ids[1:] == ids[:-1]).long().cumprod(1).sum(1)
+        alike = torch.minimum(equal, torch.minimum(lengths[1:], lengths[:-1]) - 1).tolist()
+        groups: list[tuple[int, int, int]] = []
+        first, size = 0, None
+        for row in range(1, len(ids) + 1):
+            next_size = min(alike[row - 1], size or alike[row - 1]) if row < len(ids) else 0
+            # A row joins if that leaves the group most of what it shares.
+            if next_size >= self.opening + LEAST and 2 * (next_size - self.opening) > (size or 0) - self.opening:
+                size = next_size
+                continue
+            groups.append((first, row, size or self.opening))
+            first, size = row, None
+        return sorted(groups, key=lambda group: group[2] <= self.opening)

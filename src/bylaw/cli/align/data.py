@@ -23,6 +23,13 @@ from bylaw.errors import UsageError
     help="The policy's text, for logs of a pack that does not bring it.",
 )
 @click.option("--turns", default=900, type=click.IntRange(min=1), metavar="N", help="Turns held out for RL.")
+@click.option(
+    "--times",
+    default=1,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Make N times as many training tasks (without logs).",
+)
 @click.option("--seed", default=0, metavar="N", help="Another seed, other words in the thoughts.")
 @click.option("--keep-all", is_flag=True, help="Keep logs that failed or that the audit flags.")
 @click.option(
@@ -38,6 +45,7 @@ def data_command(
     out: Path,
     document: Path | None,
     turns: int,
+    times: int,
     seed: int,
     keep_all: bool,
     plant: str,
@@ -48,6 +56,7 @@ def data_command(
     from bylaw.align.parquet import write_parquet
 
     said = ["bylaw align data", *map(str, logs), f"--pack {pack}", f"--turns {turns}", f"--seed {seed}"]
+    said += [f"--times {times}"] if times > 1 else []
     command = " ".join([*said, *(["--keep-all"] if keep_all else []), *([f"--plant {plant}"] if plant else [])])
     faults = _faults(plant) if plant else None
     if logs:
@@ -65,7 +74,9 @@ def data_command(
                 document=document.read_text(encoding="utf-8") if document is not None else "",
             )
     else:
-        card = build_from_tasks(pack, out, turns=turns, seed=seed, command=command, faults=faults, watch=_say)
+        card = build_from_tasks(
+            pack, out, turns=turns, times=times, seed=seed, command=command, faults=faults, watch=_say
+        )
     if parquet:
         write_parquet(out)
     print(f"wrote {card}")

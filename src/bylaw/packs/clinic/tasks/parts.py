@@ -13,6 +13,8 @@ from bylaw.packs.clinic.simulator.world import FIRST, LAST, Population, build
 
 Part = Literal["training", "development", "test", "rl", "override"]
 PARTS: tuple[Part, ...] = get_args(Part)
+TRAINING_SEEDS = tuple(range(11, 23))
+"""Databases that callers of the training part come from."""
 
 
 def belongs(part: Part) -> Callable[[Any], bool]:
@@ -23,14 +25,14 @@ def belongs(part: Part) -> Callable[[Any], bool]:
 
 @cache
 def clinic(part: Part, seed: int) -> Clinic:
-    """A clinic of the part's own people."""
-    names = read("people.yaml") if part in ("test", "development", "override") else {"first": FIRST, "last": LAST}
-    population = Population(
-        first=names["first"],
-        last=names["last"],
-        shelf=PARTS.index(part),
-        keeps=belongs(part),
-    )
+    """A clinic of the part's own people. Every database of the training part has numbers of its own."""
+    names = read("people.yaml")
+    if part in ("training", "rl"):
+        names = {"first": [*FIRST, *names["training"]["first"]], "last": [*LAST, *names["training"]["last"]]}
+    shelf = PARTS.index(part)
+    if part == "training" and seed > TRAINING_SEEDS[0]:
+        shelf = len(PARTS) + TRAINING_SEEDS.index(seed)
+    population = Population(first=names["first"], last=names["last"], shelf=shelf, keeps=belongs(part))
     return Clinic(build(seed=seed, population=population))
 
 

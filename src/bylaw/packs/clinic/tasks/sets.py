@@ -13,7 +13,7 @@ import msgspec
 from bylaw.packs.clinic.simulator.truth import POLICIES, policies_of
 from bylaw.packs.clinic.simulator.wants import Clinic
 from bylaw.packs.clinic.tasks.contraries import OPPOSED
-from bylaw.packs.clinic.tasks.parts import PARTS, Part, belongs, clinic
+from bylaw.packs.clinic.tasks.parts import PARTS, TRAINING_SEEDS, Part, belongs, clinic
 from bylaw.packs.clinic.tasks.scenario import Scenario, write_up
 from bylaw.packs.clinic.tasks.twins import Right, Twins, find, rights
 
@@ -49,7 +49,7 @@ SIZES: dict[Part, tuple[int, int, int]] = {
 }
 """Pairs of twins: with one errand, with two, and with two of groups never seen together."""
 SEEDS: dict[Part, tuple[int, ...]] = {
-    "training": (11, 12, 13, 14),
+    "training": TRAINING_SEEDS,
     "development": (21,),
     "test": (31, 32),
     "rl": (41,),
@@ -70,10 +70,10 @@ TEST = Path(__file__).parent / "test.jsonl.gz"
 
 
 @cache
-def scenarios(part: Part) -> tuple[Scenario, ...]:
-    """All tasks of a part, twins side by side. Always the same."""
+def scenarios(part: Part, times: int = 1) -> tuple[Scenario, ...]:
+    """All tasks of a part, twins side by side. Always the same. `times` asks for that many times the training tasks."""
     if part in ("training", "rl"):
-        return tuple(scenario for scenario in make(part) if not shows_novel(scenario))
+        return tuple(scenario for scenario in make(part, times) if not shows_novel(scenario))
     if part != "test":
         return make(part)
     text = gzip.decompress(TEST.read_bytes())
@@ -100,9 +100,9 @@ def bearing(scenario: Scenario) -> list[set[str]]:
     return [{policy.id for policy in policies_of(errand.want.tool)} for errand in scenario.errands]
 
 
-def make(part: Part) -> tuple[Scenario, ...]:
+def make(part: Part, times: int = 1) -> tuple[Scenario, ...]:
     """The tasks of a part, made anew."""
-    return tuple(scenario for pair in pairs(part) for scenario in pair)
+    return tuple(scenario for pair in pairs(part, times) for scenario in pair)
 
 
 def write(tasks: Iterable[Scenario]) -> bytes:
@@ -110,9 +110,9 @@ def write(tasks: Iterable[Scenario]) -> bytes:
     return b"".join(msgspec.json.encode(task) + b"\n" for task in tasks)
 
 
-def pairs(part: Part) -> Iterator[tuple[Scenario, Scenario]]:
+def pairs(part: Part, times: int = 1) -> Iterator[tuple[Scenario, Scenario]]:
     """The part's pairs of twins, one after the other."""
-    single, double, novel = SIZES[part]
+    single, double, novel = (times * size for size in SIZES[part])
     kinds = ["single"] * single + ["double"] * double + ["novel"] * novel
     random.Random(f"{part}/order").shuffle(kinds)
     focus = foci(part)
