@@ -9,21 +9,24 @@ results from them.
 
 import argparse
 import gc
-import importlib
 import json
 import multiprocessing
 import pickle
 import shutil
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from bylaw.align.dataset import SHAPES, conversation_row
 from bylaw.align.evaluation import evaluate, score
+from bylaw.align.gold import gold
 from bylaw.align.knowledge import examine, prompt, questions
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import pack_named
@@ -50,32 +53,35 @@ class Arm(msgspec.Struct, frozen=True):
     """With the policy in the prompt, without it, or both."""
 
 
-def arms(rounds: float) -> list[Arm]:
+def arms(passes: int, rounds: float) -> list[Arm]:
     """Every arm, in order. `answers` takes as many steps as stages 1 and 2 together."""
     found = [Arm("base", policies=("context", "none"))]
-    for seed in (1, 2, 3):
-        answers = Arm(f"answers-{seed}", 1, data="answers", epochs=2, seed=seed)
+
+    def of(seed: int) -> list[Arm]:
         places = ("context", "none") if seed == 1 else ("context",)
-        stages = [
-            Arm(f"stage1-{seed}", 1, data="stage1", epochs=1, seed=seed, policies=places),
-            Arm(f"stage2-{seed}", 2, f"stage1-{seed}", "stage2", 1, seed),
+        return [
+            Arm(f"answers-{seed}", 1, data="answers", epochs=3 * passes, seed=seed),
+            Arm(f"stage1-{seed}", 1, data="stage1", epochs=passes, seed=seed, policies=places),
+            Arm(f"stage2-{seed}", 2, f"stage1-{seed}", "stage2", 2 * passes, seed),
             Arm(f"stage3-{seed}", 3, f"stage2-{seed}", "rl", rounds, seed),
         ]
-        found += [*stages, answers] if seed == 3 else [answers, *stages]
+
+    found += of(1)
+    found.append(Arm("stage3-compliance-1", 3, "stage2-1", "rl", rounds, 1, "tf+pr+hp+lp+vc"))
     found += [
         Arm(f"stage3-{reward.replace('+', '_')}-1", 3, "stage2-1", "rl", rounds, 1, reward)
         for reward in ("tf", "tf+pr", "tf+pr+hp")
     ]
+    found += [*of(2), *of(3)]
     found += [
-        Arm("stage2_alone-1", 2, "base", "stage2", 1, 1),
-        Arm("stage3-compliance-1", 3, "stage2-1", "rl", rounds, 1, "tf+pr+hp+lp+vc"),
-        Arm("stage2_unfiltered-1", 2, "stage1-1", "unfiltered", 1, 1),
+        Arm("stage2_alone-1", 2, "base", "stage2", 2 * passes, 1),
+        Arm("stage2_unfiltered-1", 2, "stage1-1", "unfiltered", 2 * passes, 1),
         Arm("stage3_unfiltered-1", 3, "stage2_unfiltered-1", "rl", rounds, 1),
     ]
     return found
 
 
-GUESS = {"answers": 85.0, "stage1": 70.0, "stage2": 85.0, "stage3": 85.0}
+GUESS = {"answers": 150.0, "stage1": 110.0, "stage2": 250.0, "stage3": 280.0}
 """Seconds an arm takes, until one of its kind has been run."""
 
 
@@ -95,13 +101,65 @@ class Experiment:
         self.asked = options.tasks
         self.overrides: list[tuple[Any, tuple[str, str]]] = override_tasks(options.overrides)[: options.tasks]
         self.player: Any = None
+        self.learn = options.learn
         self.logs.mkdir(parents=True, exist_ok=True)
+
+    def left(self) -> float:
+        """Seconds that are left. A file `seconds` in the work folder, once there, says how many there are in all."""
+        said = self.work / "seconds"
+        return (float(said.read_text()) if said.exists() else self.seconds) - (time.monotonic() - BEGAN)
 
     def log(self, **values: Any) -> None:
         line = {"at": round(time.monotonic() - BEGAN, 1), **values}
         print(json.dumps(line), flush=True)
         with (self.logs / "log.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+
+    def guarded(self, name: str, work: Callable[..., None], *given: Any) -> bool:
+        """Whether it went well. One arm that fails must not cost the others their time."""
+        try:
+            work(*given)
+        except Exception as error:
+            self.log(arm=name, failed=repr(error)[:2000])
+            traceback.print_exc()
+        else:
+            return True
+        self.clean()
+        return False
+
+    def kernels(self) -> None:
+        """Use the GPU's flash kernels only where they are right."""
+        import torch
+
+        from bylaw.align.training import attention
+
+        if not torch.cuda.is_available():
+            return
+        attention.FLASH = False
+        from align_kernels import packed
+
+        found = packed(-120.0)
+        attention.FLASH = max(found.values()) < 0.05
+        self.log(kernels=found, flash=attention.FLASH)
+
+    def overfit(self) -> None:
+        """The whole loop in small: ten training conversations learned by heart must be played right."""
+        from bylaw.align.training.run import train
+        from bylaw.packs.clinic.tasks.sets import pairs
+
+        tasks = [task for pair in islice(pairs("training"), 5) for task in pair]
+        golds = [gold(task) for task in tasks]
+        for name in ("answers", "stage2"):
+            rows = [conversation_row("clinic", one, SHAPES[name]) for one in golds]
+            folder = self.work / f"overfit-{name}"
+            run = self.settings(folder, self.base, 1, {"epochs": self.learn, "batch": 10, "at_once": 10})
+            done = train(run, rows)
+            self.load(folder)
+            self.player.generator.forget()
+            outcomes = play(tasks, self.player, policy="none")
+            passed = sum(outcome.success for outcome in outcomes)
+            self.log(arm="overfit", data=name, steps=done["steps"], seconds=done["seconds"], passed=passed, tasks=10)
+            self.clean()
 
     def run(self, arm: Arm) -> None:
         """Train and evaluate one arm."""
@@ -142,7 +200,7 @@ class Experiment:
                 done[id(self.rows[name])] = plain(self.rows[name], dialect, longest)
 
         def examples(rows: Any, *others: Any) -> Any:
-            return done[id(rows)]
+            return done[id(rows)] if id(rows) in done else plain(rows, *others)
 
         supervised.examples = examples
 
@@ -163,28 +221,34 @@ class Experiment:
             self.clean()
 
     def attempt(self, arm: Arm, folder: Path, at_once: int) -> dict[str, Any]:
-        from bylaw.align.training.run import Run, train
+        from bylaw.align.training.run import train
 
         start = self.base if arm.start == "base" else self.work / arm.start
         if self.player is None:
             self.load(start)
-        run = Run(
-            stage=arm.stage,  # pyright: ignore[reportArgumentType]
-            model=start,
-            out=folder,
-            preset=self.preset,
-            seed=arm.seed,
-            changes={"epochs": arm.epochs, "at_once": at_once},
-            save_every=None,
-            tensorboard=False,
-            resume=False,
-        )
+        changes = {"epochs": arm.epochs, "at_once": at_once}
+        run = self.settings(folder, start, arm.stage, changes, arm.seed)
         reward = scorer(arm.reward, pool=self.pool) if arm.stage == 3 else None
         (folder / "metrics.jsonl").unlink(missing_ok=True)
         done = train(run, self.rows[arm.data], reward, self.player.generator if arm.stage == 3 else None)
         shutil.copy(folder / "metrics.jsonl", self.logs / f"{arm.name}.train.jsonl")
         self.clean()
         return done
+
+    def settings(self, folder: Path, start: Path, stage: Any, changes: dict[str, Any], seed: int = 1) -> Any:
+        from bylaw.align.training.run import Run
+
+        return Run(
+            stage=stage,
+            model=start,
+            out=folder,
+            preset=self.preset,
+            seed=seed,
+            changes=changes,
+            save_every=None,
+            tensorboard=False,
+            resume=False,
+        )
 
     def load(self, folder: Path) -> None:
         """Make the model in `folder` the one that plays."""
@@ -299,7 +363,10 @@ def main() -> None:
         options.add_argument(f"--{name}", required=True)
     options.add_argument("--seconds", type=float, default=1e9)
     options.add_argument("--preset", default="small")
-    options.add_argument("--rounds", type=float, default=1)
+    options.add_argument("--passes", type=int, default=1, help="over the conversations, in stage 1")
+    options.add_argument("--rounds", type=float, default=3, help="over the turns, in stage 3")
+    options.add_argument("--first", action="store_true", help="learn ten conversations by heart and play their tasks")
+    options.add_argument("--learn", type=int, default=40, help="passes over the ten conversations of --first")
     options.add_argument("--rows", type=int)
     options.add_argument("--tasks", type=int)
     options.add_argument("--longest", type=int, default=200)
@@ -316,11 +383,13 @@ def main() -> None:
         experiment.log(begun=vars(given), tasks=len(experiment.tasks))
         questions("clinic")
         experiment.prepare()
-        importlib.import_module("bylaw.align.training.run")  # slow to import, so while we wait
         experiment.log(ready=True)
         while given.wait and not Path(given.wait).exists():
             time.sleep(0.1)
-        for arm in arms(given.rounds):
+        experiment.guarded("kernels", experiment.kernels)
+        if given.first:
+            experiment.guarded("overfit", experiment.overfit)
+        for arm in arms(given.passes, given.rounds):
             if given.only and arm.name not in given.only.split(","):
                 continue
             if (experiment.logs / f"{arm.name}.json").exists():
@@ -329,22 +398,13 @@ def main() -> None:
                 experiment.log(arm=arm.name, skipped=f"no {arm.start}")
                 continue
             kind = arm.name.split("-")[0]
-            left = given.seconds - (time.monotonic() - BEGAN)
+            left = experiment.left()
             if left < took.get(kind, 30):
                 experiment.log(arm=arm.name, skipped=f"{left:.0f} s left")
                 continue
             began = time.monotonic()
-            try:
-                experiment.run(arm)
-            except Exception as error:
-                # One arm that fails must not cost the others their time.
-                experiment.log(arm=arm.name, failed=repr(error)[:2000])
-                if not given.only:
-                    import traceback
-
-                    traceback.print_exc()
-                experiment.clean()
-            took[kind] = time.monotonic() - began
+            if experiment.guarded(arm.name, experiment.run, arm):
+                took[kind] = time.monotonic() - began
         experiment.log(ended=True)
 
 

@@ -36,7 +36,8 @@ def build_from_tasks(
 ) -> Path:
     """Sets from the gold conversations of a pack's tasks; returns the data card's path.
 
-    `times` asks for that many times the usual number of training tasks. With `faults` there is a fifth set, `unfiltered`: stage 2 with faults planted in its thoughts.
+    `times` asks for that many times the usual number of training tasks. With `faults` there is a fifth set,
+    `unfiltered`: stage 2 with faults planted in its thoughts.
     """
     talks: dict[str, list[Conversation]] = {}
     for part in ("training", "rl"):

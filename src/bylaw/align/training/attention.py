@@ -4,9 +4,9 @@ A pack is one long row: the opening that all rows share, then what groups of row
 stretch attends to itself causally and to its forerunners whole, with flash kernels and no mask. The parts are put
 together by their log-sums of exponents, and gradients go through all of them exactly.
 
-There is no mask on purpose: with one, PyTorch 2.11 and later choose cuDNN's kernel on Hopper GPUs, whose backward pass gives
-NaN where a length is 64 more than a multiple of 128 and a head's scores are all very low, as in some heads of Qwen2.5
-(pytorch/pytorch#196678).
+There is no mask on purpose: with one, PyTorch 2.11 and later choose cuDNN's kernel on Hopper GPUs, whose backward pass
+gives NaN where a length is 64 more than a multiple of 128 and a head's scores are all very low, as in some heads of
+Qwen2.5 (pytorch/pytorch#196678).
 """
 # pyright: basic, reportMissingImports=false
 
@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import torch
 
 Tensor = torch.Tensor
+FLASH = True
+"""On a GPU use its flash kernels; otherwise, and on a CPU, plain products, stretch by stretch."""
 
 
 class Stretches(NamedTuple):
@@ -60,9 +62,7 @@ class _Attend(torch.autograd.Function):
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, plan: Plan, scale: float) -> Tensor:
         mixed, logs = _part(query, key, value, plan.own, plan.own, True, scale)
         for one in plan.before:
-            other, other_logs = _part(
-                query[one.queries], key[one.keys], value[one.keys], one.of, one.to, False, scale
-            )
+            other, other_logs = _part(query[one.queries], key[one.keys], value[one.keys], one.of, one.to, False, scale)
             mine = logs[:, one.queries]
             whole = torch.logaddexp(mine, other_logs)
             share = (mine - whole).exp().t()[:, :, None]
@@ -82,7 +82,16 @@ class _Attend(torch.autograd.Function):
         for one in plan.before:
             a, b = one.queries, one.keys
             more = _back(
-                gradient[a], query[a], key[b], value[b], mixed[a], logs[:, a].contiguous(), one.of, one.to, False, ctx.scale
+                gradient[a],
+                query[a],
+                key[b],
+                value[b],
+                mixed[a],
+                logs[:, a].contiguous(),
+                one.of,
+                one.to,
+                False,
+                ctx.scale,
             )
             found[0][a] += more[0]
             found[1][b] += more[1]
@@ -94,17 +103,17 @@ def _part(
     query: Tensor, key: Tensor, value: Tensor, of: Stretches, to: Stretches, causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
     """The output of one part, and the log-sum of its exponents: (heads, tokens)."""
-    if query.is_cuda:
+    if query.is_cuda and FLASH:
         found = torch.ops.aten._flash_attention_forward(
             query, key, value, of.ends, to.ends, of.longest, to.longest, 0.0, causal, False, scale=scale
         )
         return found[0], found[1]
     mixed = torch.empty_like(query)
-    logs = query.new_empty((query.shape[1], len(query)))
+    logs = torch.empty((query.shape[1], len(query)), device=query.device)
     for rows, columns in _pairs(of, to):
         scores = _scores(query[rows], key[columns], causal, scale)
         logs[:, rows] = scores.logsumexp(-1)
-        mixed[rows] = (scores.softmax(-1) @ _widen(value[columns], query)).transpose(0, 1)
+        mixed[rows] = (scores.softmax(-1).to(value.dtype) @ _widen(value[columns], query)).transpose(0, 1)
     return mixed, logs
 
 
@@ -121,19 +130,21 @@ def _back(
     scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of one part's queries, keys and values."""
-    if query.is_cuda:
+    if query.is_cuda and FLASH:
+        # Nothing is dropped at random, so there is no state of a generator to go back to.
         state = torch.zeros(2, dtype=torch.uint64, device=query.device)
         unused = torch.empty(0, dtype=torch.uint64, device=query.device)
+        lengths = (of.ends, to.ends, of.longest, to.longest)
         return torch.ops.aten._flash_attention_backward(
-            gradient, query, key, value, mixed, logs, of.ends, to.ends, of.longest, to.longest, 0.0, causal, state, unused,
-            scale=scale,
-        )  # fmt: skip
+            gradient, query, key, value, mixed, logs, *lengths, 0.0, causal, state, unused, scale=scale
+        )
     for_query, for_key, for_value = (torch.zeros_like(each) for each in (query, key, value))
     for rows, columns in _pairs(of, to):
         chances = (_scores(query[rows], key[columns], causal, scale) - logs[:, rows, None]).exp()
         outer, inner = gradient[rows].transpose(0, 1), mixed[rows].transpose(0, 1)
         slope = outer @ _widen(value[columns], query).transpose(1, 2) - (outer * inner).sum(-1, keepdim=True)
-        slope = chances * slope * scale
+        slope = (chances * slope * scale).to(query.dtype)
+        chances = chances.to(query.dtype)
         for_query[rows] = (slope @ _widen(key[columns], query)).transpose(0, 1)
         for_key[columns] += _narrow(slope.transpose(1, 2) @ query[rows].transpose(0, 1), key)
         for_value[columns] += _narrow(chances.transpose(1, 2) @ outer, value)
@@ -148,7 +159,7 @@ def _pairs(of: Stretches, to: Stretches) -> list[tuple[slice, slice]]:
 
 
 def _scores(query: Tensor, key: Tensor, causal: bool, scale: float) -> Tensor:
-    scores = query.transpose(0, 1) @ _widen(key, query).transpose(1, 2) * scale
+    scores = (query.transpose(0, 1) @ _widen(key, query).transpose(1, 2)).float() * scale
     if not causal:
         return scores
     later = torch.ones(scores.shape[1:], dtype=torch.bool, device=scores.device).triu(1)

@@ -63,8 +63,8 @@ PRESETS: dict[PresetName, Preset] = {
         Reinforced(1e-6, 1e-7, epochs=20, batch=512, at_once=4, longest_answer=2048, recompute=True),
     ),
     "small": Preset(
-        Supervised(8e-5, 8e-6, epochs=1, batch=32, at_once=16, longest=12288),
-        Reinforced(1.5e-5, 1.5e-6, epochs=1, batch=256, at_once=16, longest_answer=200),
+        Supervised(5e-5, 5e-6, epochs=2, batch=32, at_once=32, longest=12288),
+        Reinforced(1e-5, 1e-6, epochs=3, batch=256, at_once=128, longest_answer=224),
     ),
     "tiny": Preset(
         Supervised(1e-3, 1e-4, epochs=1, batch=4, at_once=4, longest=12288),

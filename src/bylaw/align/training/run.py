@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import torch
 from msgspec import Struct, to_builtins
-from peft import LoraConfig
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from bylaw.align.training import reinforced, supervised
@@ -67,7 +66,11 @@ def train(
     settings = settings_of(run.preset, run.stage, run.changes)
     if not settings.recompute:
         share_prefix(model)
-    adapters = LoraConfig(r=run.lora, lora_alpha=2 * run.lora, target_modules="all-linear") if run.lora else None
+    adapters = None
+    if run.lora:
+        from peft import LoraConfig
+
+        adapters = LoraConfig(r=run.lora, lora_alpha=2 * run.lora, target_modules="all-linear")
     others: dict[str, Any] = {
         "peft_config": adapters,
         "callbacks": [Lines(run.out / "metrics.jsonl"), Clock(run.save_every, run.until)],

@@ -1,12 +1,13 @@
 """Computes what rows of a batch begin with only once, and no padding, with the same loss and the same gradients.
 
 Every conversation of a data set opens with the same tools and the same policy: thousands of tokens before the first
-that differs. `share_prefix(model)` makes the model's backbone lay a batch out as one pack (see `attention`): the opening
-of all rows, what neighbouring rows share beyond it (answers to one prompt), and the rows' own ends. Gradients flow back
-through all of it, so nothing is approximated.
+that differs. `share_prefix(model)` makes the model's backbone lay a batch out as one pack (see `attention`): the
+opening of all rows, what neighbouring rows share beyond it (answers to one prompt), and the rows' own ends. Gradients
+flow back through all of it, so nothing is approximated.
 """
 # pyright: basic, reportMissingImports=false
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -103,7 +104,7 @@ class Pack:
             before.append(Reading(slice(self.opening, reach), slice(0, self.opening), of, to))
         if shared:
             starts = [heads_end, *ends[: len(shared)]]
-            of = stretches([end - start for start, end in zip(starts, starts[1:], strict=False)], device)
+            of = stretches([end - start for start, end in pairwise(starts)], device)
             to = stretches([size - self.opening for _, _, size in shared], device)
             before.append(Reading(slice(heads_end, starts[-1]), slice(self.opening, heads_end), of, to))
         self.plan = Plan(own, tuple(before))

@@ -20,7 +20,7 @@ def examples(rows: Iterable[Mapping[str, Any]], dialect: Dialect, longest: int) 
         if len(ids) > longest:
             left_out += 1
         else:
-            kept.append({"input_ids": ids, "labels": labels, "length": len(ids)})
+            kept.append({"input_ids": ids, "labels": labels})
     return Dataset.from_list(kept), left_out
 
 
@@ -31,8 +31,6 @@ def trainer(
     config = SFTConfig(
         **arguments,
         max_length=None,
-        train_sampling_strategy="group_by_length",
-        length_column_name="length",
         dataset_kwargs={"skip_prepare_dataset": True},
         packing=False,
         loss_type="nll",
