@@ -304,6 +304,7 @@ def test_a_turn_is_decided_as_a_whole_and_its_shape_is_no_finding() -> None:
     assert (second.answer, second.allowed) == ("allow", True)
     session.result({"order_id": "8", "returned": True}, id="b")
     (alone,) = session.decide_turn("", [("get_order", {"order_id": "7"})])
+    assert [each.id for each in (first, second, alone)] == ["1", "2", "3"]
     assert alone.allowed
     assert [call.id for call in session.trajectory().events if getattr(call, "refused", False)] == [""]
     from bylaw import verdicts

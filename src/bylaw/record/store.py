@@ -214,7 +214,8 @@ class _Batch:
         heads = {draft.tenant: self._head(draft.tenant) for draft in drafts}
         places = {(draft.tenant, draft.conversation) for draft in drafts}
         lengths = {place: self._length(place) for place in places}
-        ids, size = set(self._ids), len(self._rows)
+        named = [(draft.tenant, draft.id) for draft in drafts if draft.id]
+        new, size = [name for name in named if name not in self._ids], len(self._rows)
         moves = any(draft.kind == "approval" for draft in drafts)
         if moves:
             self._cursor.execute("SAVEPOINT together")
@@ -225,7 +226,8 @@ class _Batch:
             if isinstance(answer, Conflict):
                 self._heads |= heads
                 self._lengths |= lengths
-                self._ids = {name: entry for name, entry in self._ids.items() if name in ids}
+                for name in new:
+                    self._ids.pop(name, None)
                 del self._rows[size:]
                 if moves:
                     self._cursor.execute("ROLLBACK TO SAVEPOINT together")

@@ -375,6 +375,7 @@ class Guarded:
                 drafts = (draft(self.shield.tenant, self.id, change) for change in changes)
                 bodies.extend((each.kind, each.body, each.id) for each in drafts)
         if self._log is None:
+            self._decided += len(decisions)
             return Attempt(conversation, 0, decisions, [], 0)
         rest = conversation.since(written)
         bodies.extend(_event_bodies(rest))
@@ -401,9 +402,7 @@ class Guarded:
             tool = judgement.made.call.tool
             grounds = [*(self._decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
         ruling = Ruling(grounds)
-        if self._log is None:
-            self._decided += 1
-        else:
+        if self._log is not None:
             now, terms = self.shield.clock(), self._decider.terms
             ruling = self._approvals.rule(judgement, ruling.grounds, name, now, terms)
         decision = self._decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed)
