@@ -98,6 +98,16 @@ def test_without_a_conversation_nothing_that_a_policy_binds_is_allowed(app: Any)
     assert decide(app, "c", **REFUND, events=seen)["allowed"]
 
 
+def test_a_caller_may_keep_the_history_itself(app: Any) -> None:
+    call = {"id": "a", "function": {"name": "get_order", "arguments": '{"order_id": "7"}'}}
+    shown = {"role": "tool", "tool_call_id": "a", "content": '{"order_id": "7", "returned": true}'}
+    history = [{"role": "user", "content": "Refund 7."}, {"role": "assistant", "tool_calls": [call]}, shown]
+    assert decide(app, "", **REFUND, messages=history)["allowed"]
+    assert decide(app, "", **REFUND, messages=history[:1])["answer"] == "look_up"
+    assert post(app, "/v1/decide", {"conversation": "c", **REFUND, "messages": history}).status == 400
+    assert post(app, "/v1/decide", {**REFUND, "messages": [{"role": "nobody"}]}).status == 422
+
+
 def test_authzen_asks_the_same_question(app: Any) -> None:
     evaluation = {
         "subject": {"type": "agent", "id": "shop-bot"},

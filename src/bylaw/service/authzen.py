@@ -64,9 +64,8 @@ def request_of(evaluation: Evaluation) -> DecideRequest:
     about = evaluation.context
     arguments = {**evaluation.resource.properties, **evaluation.action.properties}
     context = {**evaluation.subject.properties, "subject": evaluation.subject.id}
-    return DecideRequest(
-        about.conversation, evaluation.action.name, arguments, about.call_id, [], about.events, context
-    )
+    call = (evaluation.action.name, arguments, about.call_id)
+    return DecideRequest(about.conversation, *call, events=about.events, context=context)
 
 
 def evaluated(answer: DecideAnswer) -> Evaluated:

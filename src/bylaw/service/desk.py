@@ -22,7 +22,7 @@ from bylaw.service.request import (
     Failure,
     decided,
 )
-from bylaw.shield.guarded import Guarded
+from bylaw.shield.guarded import Guarded, Happening
 from bylaw.shield.shield import PinnedPack, Shield
 
 SESSIONS = 10_000
@@ -50,10 +50,15 @@ class Desk:
     async def decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
         """A decision on each call, on disk when this returns."""
         calls = request.asked()
-        session = self._session(tenant, request.conversation, request.context, request.agent)
-        now = session.shield.clock()
-        happenings = [event.happening(now) for event in request.events]
-        found = await session.take_async(happenings, calls)
+        happenings: list[Happening] = []
+        if request.messages is not None:
+            session = self._shield(tenant).session(context=request.context, agent=request.agent)
+            found = [await session.decide_after_async(request.messages, request.tool, request.arguments)]
+        else:
+            session = self._session(tenant, request.conversation, request.context, request.agent)
+            now = session.shield.clock()
+            happenings = [event.happening(now) for event in request.events]
+            found = await session.take_async(happenings, calls)
         self.metrics.events[tenant] += len(happenings)
         for decision in found:
             self.metrics.decisions[tenant, decision.answer, str(decision.allowed).lower()] += 1
@@ -79,10 +84,14 @@ class Desk:
         say = self.log.approve if given.answer == "approve" else self.log.reject
         return await asyncio.to_thread(lambda: say(given.id, by=given.by, note=given.note, tenant=tenant))
 
-    def _session(self, tenant: str, name: str, context: Mapping[str, Any] | None, agent: str) -> Guarded:
+    def _shield(self, tenant: str) -> Shield:
         shield = self._shields.get(tenant)
         if shield is None:
             shield = self._shields[tenant] = Shield(self.pack, log=self.log, tenant=tenant, earlier=self._earlier)
+        return shield
+
+    def _session(self, tenant: str, name: str, context: Mapping[str, Any] | None, agent: str) -> Guarded:
+        shield = self._shield(tenant)
         if not name:
             return shield.session(context=context, agent=agent, lacks=NO_NAME)
         place = (tenant, name)

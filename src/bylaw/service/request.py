@@ -82,6 +82,8 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     id: str = ""
     calls: list[AskedCall] = field(default_factory=list[AskedCall])
     events: list[Event] = field(default_factory=list[Event])
+    messages: list[dict[str, Any]] | None = None
+    """All messages so far, where the caller keeps the history itself and names no conversation."""
     context: dict[str, Any] | None = None
     agent: str = ""
     """The name that the agent's runs are counted under."""
@@ -91,6 +93,8 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
         if bool(self.tool) == bool(self.calls):
             raise BadRequest("say either `tool` and `arguments`, or `calls`")
         _check(self.conversation, self.events, self.calls)
+        if self.messages is not None and (self.conversation or self.events or self.calls):
+            raise BadRequest("`messages` are the whole history: with them, give `tool` and `arguments` alone")
         if self.tool:
             return [(self.tool, self.arguments, self.id)]
         return [(call.tool, call.arguments, call.id) for call in self.calls]

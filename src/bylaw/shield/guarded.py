@@ -179,8 +179,15 @@ class Guarded:
 
     def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Decision:
         """The same, after these messages, or for a call that the last of them asks for."""
+        return self._settle([self._asking_after(messages, tool, arguments)])[0]
+
+    async def decide_after_async(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Decision:
+        """The same, for a coroutine."""
+        return (await self._settle_async([self._asking_after(messages, tool, arguments)]))[0]
+
+    def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Asking:
         given, at = list(messages), self._time(None)
-        return self._settle([lambda conversation: conversation.asked(given, tool, arguments, time=at)])[0]
+        return lambda conversation: conversation.asked(given, tool, arguments, time=at)
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
