@@ -25,7 +25,8 @@ from bylaw.packs.clinic.simulator.generate import write
 from bylaw.trace import sniff
 
 AIRLINE = Path(__file__).parents[2] / "shared" / "data" / "tau-airline"
-GOAL = 3.0
+GOALS = {"tau-airline": 4, "clinic": 15}
+"""By pack, at most so many times `json.loads`."""
 
 
 class Work(NamedTuple):
@@ -46,12 +47,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bylaw-speed-") as folder:
         place = Path(folder)
         print(f"{'data':34} {'MB':>6} {'talks':>6} {'writes':>6} {'loads':>7} {'audit':>7} {'median':>7} {'best':>6}")
-        worst = max(
-            measure(work, given.rounds, place / "out")
-            for work in [*recorded(given.data, place), *simulated(place, given.count)]
-        )
-    print(f"median and best are times json.loads; the goal is {GOAL:.0f}")
-    return 0 if worst <= GOAL else 1
+        works = [*recorded(given.data, place), *simulated(place, given.count)]
+        is_met = [measure(work, given.rounds, place / "out") <= GOALS[work.pack] for work in works]
+    print(f"median and best are times json.loads; the goals are {GOALS['tau-airline']} and {GOALS['clinic']}")
+    return 0 if all(is_met) else 1
 
 
 def simulated(folder: Path, count: int) -> list[Work]:

@@ -217,8 +217,10 @@ class Session:
         self, call: Call, tool: Tool, source: SeenFacts, now: datetime | None
     ) -> tuple[PolicyEvidence, ...]:
         guards = self.pack.by_tool.get(call.tool, ())
-        ask = Inquiry(tool.fitted(call.arguments), source, tool=call.tool, now=now).ask
-        return tuple([PolicyEvidence(policy, guard, ask(guard)) for policy, guard in guards])
+        inquiry = Inquiry(tool.fitted(call.arguments), source, tool=call.tool, now=now)
+        said = tuple([PolicyEvidence(policy, guard, inquiry.ask(guard)) for policy, guard in guards])
+        inquiry.close()
+        return said
 
     def settle(self) -> list[CallVerdict]:
         """The verdict on every call judged so far, in order. The world moves with the writes on the way."""

@@ -108,6 +108,7 @@ def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSou
         )
     case = _CallCase(pack, ledger, judgement, truth)
     policies = tuple([case.settle(evidence) for evidence in judgement.evidence])
+    case.close()
     strict = worst([policy.strict for policy in policies])
     determined = worst([policy.determined for policy in policies])
     return CallVerdict(judgement.made, strict, determined, policies, "", judgement.rules, judgement.open_rules)
@@ -150,6 +151,11 @@ class _CallCase:
         self._read: dict[Fact, Unread | None] = {}
         self._found: dict[Fact, KnownFact | None] = {}
         self._lost: dict[Fact, MissingFact] = {}
+
+    def close(self) -> None:
+        """All policies are settled."""
+        if self._inquiry is not None:
+            self._inquiry.close()
 
     def settle(self, evidence: PolicyEvidence) -> PolicyVerdict:
         """Both criteria over every completion."""

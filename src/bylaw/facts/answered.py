@@ -29,7 +29,10 @@ class Answered(Generic[R]):
 
     def add(self, record: R) -> None:
         """One more; results may come in another order than the calls were made."""
-        insort(self.records, record, key=_step)
+        if not self.records or self.records[-1].step < record.step:
+            self.records.append(record)
+        else:
+            insort(self.records, record, key=_step)
 
     def about(self, arguments: Mapping[str, Any]) -> Sequence[R]:
         """Those that may be taken for a call with these arguments, whatever others they have; and perhaps more."""

@@ -62,6 +62,10 @@ class Inquiry:
     ) -> None:
         self._run = Run(arguments, source, tool, now, seen)
 
+    def close(self) -> None:
+        """No guard is asked any more: what stands for unknown facts is let go, which nobody would find before long."""
+        self._run.release()
+
     def knows(self, fact: Fact) -> bool:
         """Whether the source had an answer when a guard asked for the fact."""
         return is_known(self._run.given.get(fact, UNSEEN))
@@ -98,7 +102,10 @@ def evaluate(
 
     `seen` is given when the source is the world, and tells what the agent had seen.
     """
-    return Inquiry(arguments, source, tool=tool, now=now, seen=seen).ask(guard, assume, coverage=coverage)
+    inquiry = Inquiry(arguments, source, tool=tool, now=now, seen=seen)
+    said = inquiry.ask(guard, assume, coverage=coverage)
+    inquiry.close()
+    return said
 
 
 def _complete(guard: Guard, function: Callable[..., Any], run: Run, split: Split) -> tuple[Completion, ...]:

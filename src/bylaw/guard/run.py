@@ -120,6 +120,10 @@ class Run(BuiltIns):
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
 
+    def release(self) -> None:
+        """Let go of every Unknown: each knows the run that decides it, so together they would wait to be collected."""
+        self.unknowns, self.memo, self.tried, self.is_open = {}, {}, {}, True
+
     # The call.
 
     def argument(self, name: str) -> Any:
