@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 
 from bylaw.compile.assemble import assemble
@@ -10,6 +11,8 @@ from bylaw.compile.pipeline import CompileError, compile_pack
 from bylaw.engine.check import check
 from bylaw.engine.pack import Pack
 from bylaw.errors import PackError
+from bylaw.policy.yaml import read_yaml
+from bylaw.trace import Call, Message, Result, Trajectory
 from tests.compile.shop import CASES, EXTRACTED, LIMIT, WINDOW, Scripted, source
 
 
@@ -165,3 +168,61 @@ def test_requests_grow_with_sentences_and_policies_and_carry_only_their_own_part
     guard = chat.asked("guards")[0].messages[1].content
     assert "wait for a yes" not in guard
     assert {request.attempt for request in chat.asked("guards")} == {1, 2}
+
+
+def test_what_new_checks_say_of_recorded_conversations_is_shown_to_the_reviewer() -> None:
+    call = Call("refund", {"order_id": "A1", "customer_id": "C1", "amount": "900.00"}, turn=2)
+    logs = [Trajectory("ada", (Message("user", "Hello.", 1), call, Result(1, '{"ok": true}', tool="refund")))]
+    given = msgspec.structs.replace(source(), trajectories=logs)
+    made = assemble(given, compile_pack(given, Scripted())[0], name="shop")
+    noted = read_yaml(made["compiled.yaml"], file="compiled.yaml").data["policies"]
+    assert noted["refund-limit"]["in_logs"]["violation"]["first"][0]["conversation"] == "ada"
+    assert noted["confirm-refunds"]["in_logs"]["broken"]["calls"] == 1
+
+
+HOSTILE = {
+    "import": "    import os\n    return permit()",
+    "inner import": "    __import__('os').system('true')\n    return permit()",
+    "dunder": "    return permit() if call.__class__.__mro__ else deny('x')",
+    "class of a fact": "    x = facts.Order(call.order_id).__dict__\n    return permit()",
+    "open": "    open('/etc/passwd')\n    return permit()",
+    "eval": "    eval('1')\n    return permit()",
+    "exec": "    exec('x = 1')\n    return permit()",
+    "endless": "    while True:\n        pass",
+    "huge number": "    x = 10 ** 10 ** 10\n    return permit()",
+    "huge text": "    x = 'a' * 10 ** 9\n    return permit()",
+    "nested function": "    def inner():\n        return permit()\n    return inner()",
+    "lambda": "    return (lambda: permit())()",
+    "try": "    try:\n        return permit()\n    except Exception:\n        return permit()",
+    "decorated call": "    getattr(facts, 'x')\n    return permit()",
+    "format": "    return deny('{0.__class__}'.format(call))",
+    "global": "    global x\n    x = 1\n    return permit()",
+    "star": "    return permit(*[])",
+    "walrus": "    if (x := 1):\n        return permit()\n    return permit()",
+    "deep": f"    return permit() if {'not ' * 300}call.amount else deny('x')",
+    "no end": "    if call.amount:\n        return permit()",
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_code_never_becomes_a_guard(body: str) -> None:
+    hostile = f"def refund_window(call, facts):\n{body}\n"
+    chat = Scripted(guards=hostile + LIMIT, repair=hostile)
+    made = compiled(chat)
+    assert not made["refund-window"].code
+    assert made["refund-window"].failed
+    assert made["refund-limit"].code, "what stands beside it is not lost"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "I am sorry, but no.", "[1, 2", '{"policies": 3}', "\x00", "{" * 5000, "- a\n- b"]
+)
+def test_answers_that_make_no_sense_are_sent_back_and_end_in_words(text: str) -> None:
+    for name in ("things", "extract"):
+        with pytest.raises(CompileError):
+            compile_pack(source(), Scripted(**{name: text}))
+    for name in ("cover", "sort", "cases", "guards", "rules", "rule_cases"):
+        chat = Scripted(**{name: text, "repair": text, "referee": text})
+        work, _ = compile_pack(source(), chat)
+        assert len(chat.asked(name)) >= 2
+        assert assemble(source(), work, name="shop")["policies.yaml"]

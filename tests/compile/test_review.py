@@ -100,3 +100,16 @@ def test_review_shows_sentence_check_cases_and_questions(pack: Path) -> None:
     shown = bylaw(pack.parent, "review", pack, "refund-limit").stdout
     for part in ("Gold customers are refunded up to $500.00", "def refund_limit", "permit: up to the limit", "open"):
         assert part in shown
+
+
+def test_an_audit_says_that_nobody_has_reviewed_the_pack(pack: Path) -> None:
+    log = (
+        '{"id": "a", "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls": [{"id": "1",'
+        ' "type": "function", "function": {"name": "get_order", "arguments": "{\\"order_id\\": \\"A1\\"}"}}]}]}\n'
+    )
+    (pack.parent / "logs.jsonl").write_text(log)
+    assert "Nobody has accepted 4 of" in bylaw(pack.parent, "audit", "logs.jsonl", "--pack", pack, "--out", "o1").stdout
+    names = ("refund-window", "refund-limit", "today", "confirm-refunds")
+    accepted = [part for name in names for part in ("--accept", name)]
+    assert bylaw(pack.parent, "review", pack, *accepted, "--by", "Ines").returncode == 0
+    assert "Nobody has" not in bylaw(pack.parent, "audit", "logs.jsonl", "--pack", pack, "--out", "o2").stdout

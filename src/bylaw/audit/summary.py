@@ -10,6 +10,7 @@ from bylaw.audit.line import writable
 from bylaw.audit.request import Request
 from bylaw.audit.tally import Tally
 from bylaw.engine.pack import CRITERIA, Pack
+from bylaw.engine.review import unaccepted
 from bylaw.errors import RecordError
 from bylaw.facts.evidence import LookupEvidence
 from bylaw.rule.formula import atoms
@@ -57,6 +58,7 @@ def summarise(examiner: Examiner, request: Request, skipped: Sequence[RecordErro
             for names, agents in sorted(coverage.changed.items())
         ],
         "stale_policies": sorted({name for pack in held for name in pack.stale}),
+        "unreviewed_policies": sorted({name for pack in held for name in unaccepted(pack.root)}),
         "citations": "text" if all(pack.document is not None for pack in held) else "heading and line",
         "skipped": [{"place": fault.place, "why": fault.message} for fault in skipped],
     }

@@ -70,7 +70,7 @@ def review_command(
     standing = standings(root)
     if not words and not unenforced:
         for name in policies or sides:
-            _show(shown, name, standing[name], _questions(root, name), console, everything=all_cases)
+            _show(shown, name, standing[name], _compiled(root, name), console, everything=all_cases)
     counts = {state: list(standing.values()).count(cast(Standing, state)) for state in _STYLES}
     console.print(", ".join(f"{count} {state}" for state, count in counts.items() if count), markup=False)
     return 0 if counts["accepted"] == len(standing) else 1
@@ -102,7 +102,7 @@ def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Consol
     for name, state in standings(root).items():
         if state in ("accepted", "rejected"):
             continue
-        _show(pack, name, state, _questions(root, name), console, everything=False)
+        _show(pack, name, state, _compiled(root, name), console, everything=False)
         policy = pack.policies[name]
         is_lacking = policy.unenforced is not None and policy.unenforced.accepted_by == _NOBODY
         what = "accept that nothing enforces it" if is_lacking else "accept"
@@ -154,13 +154,7 @@ def _why(root: Path, name: str) -> str:
     return str(_compiled(root, name).get("failed") or "nothing enforces it")
 
 
-def _questions(root: Path, name: str) -> list[dict[str, Any]]:
-    return cast(list[dict[str, Any]], _compiled(root, name).get("questions") or [])
-
-
-def _show(
-    pack: Pack, name: str, state: Standing, questions: list[dict[str, Any]], console: Console, *, everything: bool
-) -> None:
+def _show(pack: Pack, name: str, state: Standing, noted: dict[str, Any], console: Console, *, everything: bool) -> None:
     policy = pack.policies[name]
     console.print(Text.assemble((name, "bold"), f"  {policy.kind}  ", (state, _STYLES[state])))
     for citation in policy.citations:
@@ -174,7 +168,11 @@ def _show(
         console.print(Padding(Text(line), (0, 4)))
     for line in _cases(pack, name, everything):
         console.print(Padding(Text(line), (0, 2)))
-    for question in questions:
+    for verdict, body in cast(dict[str, Any], noted.get("in_logs") or {}).items():
+        console.print(Padding(Text(f"in the logs: {verdict} {body['calls']} times, such as"), (0, 2)))
+        for each in body["first"]:
+            console.print(Padding(Text(f"{each['conversation']} step {each['step']}: {each['why']}"), (0, 4)))
+    for question in cast(list[dict[str, Any]], noted.get("questions") or []):
         console.print(Padding(Text(f"? {question['about']}: {question['text']}", style="yellow"), (0, 2)))
         if "input" in question:
             console.print(Padding(Text(json.dumps(question["input"], ensure_ascii=False)), (0, 4)))

@@ -125,6 +125,9 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
         notes.append(
             "The policy document is not at hand: citations are heading and line; give --document for the text."
         )
+    if summary["unreviewed_policies"]:
+        count = len(summary["unreviewed_policies"])
+        notes.append(f"Nobody has accepted {count:,} of the pack's policies yet; see `bylaw review`.")
     if summary["stale_policies"]:
         notes.append(f"The document has changed under these policies: {', '.join(summary['stale_policies'])}")
     for change in summary["changed_policy"]:

@@ -8,9 +8,11 @@ from msgspec import to_builtins
 
 from bylaw.compile.check import Check
 from bylaw.compile.extract import Draft
+from bylaw.compile.flagged import flagged
 from bylaw.compile.identifier import slug
 from bylaw.compile.pipeline import Source, Work
 from bylaw.compile.reading import Reading
+from bylaw.compile.span import spans
 from bylaw.compile.things import entities_file, tools_file
 from bylaw.policy.document import Document
 from bylaw.scan.written import dump
@@ -29,7 +31,7 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
         "policy.md": source.document.text,
         "tools.yaml": tools_file(source.cards, work.things),
         "entities.yaml": entities_file(work.things, work.request),
-        "policies.yaml": dump({"policies": [_policy(draft, work) for draft in drafts]}),
+        "policies.yaml": dump({"policies": [_policy(draft, work, source.document) for draft in drafts]}),
     }
     guards: dict[str, list[str]] = {}
     cases: dict[str, list[dict[str, Any]]] = {}
@@ -49,13 +51,14 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
     if rules:
         files["rules.yaml"] = dump(_merged(rules))
     files |= {f"cases/{part}.yaml": dump(listed) for part, listed in cases.items()}
-    files["compiled.yaml"] = dump(_record(source, work, drafts))
+    said = flagged({**files, "policies.yaml": _on_trial(drafts, work, source.document)}, source.trajectories)
+    files["compiled.yaml"] = dump(_record(source, work, drafts, said))
     if reading is not None and reading.is_joined:
         files["sources.yaml"] = dump({"places": [to_builtins(place) for place in reading.places]})
     return files
 
 
-def _policy(draft: Draft, work: Work) -> dict[str, Any]:
+def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
     sorted_as = work.kinds.get(draft.id)
     body: dict[str, Any] = {
         "id": draft.id,
@@ -66,12 +69,20 @@ def _policy(draft: Draft, work: Work) -> dict[str, Any]:
         "scope": draft.scope,
         "description": draft.description,
         "severity": sorted_as.severity if sorted_as is not None else "medium",
-        "spans": [{"quote": " ".join(quote.split())} for quote in draft.quotes],
+        "spans": spans(draft.quotes, document),
     }
     return {name: part for name, part in body.items() if part}
 
 
-def _record(source: Source, work: Work, drafts: list[Draft]) -> dict[str, Any]:
+def _on_trial(drafts: list[Draft], work: Work, document: Document) -> str:
+    """`policies.yaml` that loads although nobody has accepted yet what is unenforced; it is never written."""
+    held = {name for name, check in work.checks.items() if not check.failed}
+    lacking = {"unenforced": {"accepted_by": "nobody", "reason": "on trial"}}
+    made = [_policy(each, work, document) | ({} if each.id in held else lacking) for each in drafts]
+    return dump({"policies": made})
+
+
+def _record(source: Source, work: Work, drafts: list[Draft], said: Mapping[str, Any]) -> dict[str, Any]:
     """`compiled.yaml`: how each policy came about, and what a reviewer has to look at."""
     aside = work.second.aside if work.second is not None else {}
     policies: dict[str, Any] = {}
@@ -90,6 +101,8 @@ def _record(source: Source, work: Work, drafts: list[Draft]) -> dict[str, Any]:
                     {name: part for name, part in to_builtins(each).items() if part} for each in check.questions
                 ],
             }
+        if draft.id in said:
+            body["in_logs"] = said[draft.id]
         policies[draft.id] = {name: part for name, part in body.items() if part not in ("", [])}
     left_out = [each for found in (work.first, work.second) if found is not None for each in found.dropped]
     listed = [

@@ -25,16 +25,17 @@ class Draft(Struct, frozen=True):
 
     id: str
     definition: str
-    scope: str
-    description: str
-    quotes: tuple[str, ...]
+    # What may be empty may be left out: a schema asks for it, and not every model has one.
+    scope: str = ""
+    description: str = ""
+    quotes: tuple[str, ...] = ()
 
 
 class Remark(Struct, frozen=True):
     """A sentence that is said to lay nothing down."""
 
     number: int
-    why: str
+    why: str = ""
 
 
 class _Listed(Struct, frozen=True):
@@ -42,8 +43,8 @@ class _Listed(Struct, frozen=True):
 
 
 class _Covering(Struct, frozen=True):
-    policies: tuple[Draft, ...]
-    others: tuple[Remark, ...]
+    policies: tuple[Draft, ...] = ()
+    others: tuple[Remark, ...] = ()
 
 
 class Extraction(Struct, frozen=True):

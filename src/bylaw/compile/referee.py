@@ -20,7 +20,7 @@ class Ruling(Struct, frozen=True):
 
     number: int
     want: Literal["permit", "deny", "kept", "broken", "unclear"]
-    why: str
+    why: str = ""
 
 
 class _Answer(Struct, frozen=True):

@@ -31,10 +31,10 @@ class UserFact(Struct, frozen=True):
 
     name: str
     type: Literal["boolean", "enum", "string", "integer", "money", "date"]
-    values: tuple[str, ...]
-    question: str
-    argument: str
-    sayings: tuple[Saying, ...]
+    values: tuple[str, ...] = ()
+    question: str = ""
+    argument: str = ""
+    sayings: tuple[Saying, ...] = ()
 
 
 class Sorted(Struct, frozen=True):
@@ -42,11 +42,11 @@ class Sorted(Struct, frozen=True):
 
     id: str
     kind: PolicyKind
-    tools: tuple[str, ...]
-    severity: Severity
-    general: bool
-    user_facts: tuple[UserFact, ...]
-    why: str
+    tools: tuple[str, ...] = ()
+    severity: Severity = "medium"
+    general: bool = False
+    user_facts: tuple[UserFact, ...] = ()
+    why: str = ""
 
 
 class _Answer(Struct, frozen=True):

@@ -70,10 +70,15 @@ def standings(root: Path) -> dict[str, Standing]:
 
 def held_to(postures: Postures, root: Path) -> Postures:
     """The postures of a shield: policies that nobody has accepted are only noted."""
+    shadowed: dict[str, Posture] = dict.fromkeys(unaccepted(root), "shadow")
+    return replace(postures, policies={**postures.policies, **shadowed}) if shadowed else postures
+
+
+def unaccepted(root: Path) -> list[str]:
+    """Policies that nobody has accepted as they are now; none where no review is needed."""
     if not needs_review(root):
-        return postures
-    shadowed: dict[str, Posture] = {name: "shadow" for name, each in standings(root).items() if each != "accepted"}
-    return replace(postures, policies={**postures.policies, **shadowed})
+        return []
+    return [name for name, standing in standings(root).items() if standing != "accepted"]
 
 
 def read_signatures(root: Path) -> dict[str, Signature]:
