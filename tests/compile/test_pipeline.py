@@ -6,14 +6,17 @@ import msgspec
 import pytest
 
 from bylaw.compile.assemble import assemble
+from bylaw.compile.bench import Bench
 from bylaw.compile.check import Check
 from bylaw.compile.pipeline import CompileError, compile_pack
+from bylaw.compile.things import Things
 from bylaw.engine.check import check
 from bylaw.engine.pack import Pack
 from bylaw.errors import PackError
+from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import read_yaml
 from bylaw.trace import Call, Message, Result, Trajectory
-from tests.compile.shop import CASES, EXTRACTED, LIMIT, WINDOW, Scripted, source
+from tests.compile.shop import CARDS, CASES, EXTRACTED, LIMIT, THINGS, WINDOW, Scripted, source
 
 
 def compiled(chat: Scripted) -> dict[str, Check]:
@@ -204,19 +207,29 @@ HOSTILE = {
 }
 
 
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    data = read_yaml(THINGS, file="things").data
+    return Bench(CARDS, Things(data["entities"], data["observations"], data["tools"]), {}, "2025-01-15T10:00:00")
+
+
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_code_never_becomes_a_guard(body: str) -> None:
-    hostile = f"def refund_window(call, facts):\n{body}\n"
-    chat = Scripted(guards=hostile + LIMIT, repair=hostile)
-    made = compiled(chat)
+def test_hostile_code_never_loads(body: str, bench: Bench) -> None:
+    policy = Policy("refund-window", "guard", "", ("refund",))
+    guard, faults = bench.guard(policy, f"def refund_window(call, facts):\n{body}\n")
+    assert guard is None
+    assert faults
+
+
+def test_what_stands_beside_hostile_code_is_not_lost() -> None:
+    hostile = f"def refund_window(call, facts):\n{HOSTILE['import']}\n"
+    made = compiled(Scripted(guards=hostile + LIMIT, repair=hostile))
     assert not made["refund-window"].code
-    assert made["refund-window"].failed
-    assert made["refund-limit"].code, "what stands beside it is not lost"
+    assert "import" in made["refund-window"].failed
+    assert made["refund-limit"].code
 
 
-@pytest.mark.parametrize(
-    "text", ["", "I am sorry, but no.", "[1, 2", '{"policies": 3}', "\x00", "{" * 5000, "- a\n- b"]
-)
+@pytest.mark.parametrize("text", ["I am sorry, but no.", "{" * 5000])
 def test_answers_that_make_no_sense_are_sent_back_and_end_in_words(text: str) -> None:
     for name in ("things", "extract"):
         with pytest.raises(CompileError):

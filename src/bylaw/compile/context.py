@@ -16,9 +16,10 @@ def told_tools(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
 def told_things(things: Things, cards: Mapping[str, Card], tools: Sequence[str], request: Mapping[str, Any]) -> str:
     """The things that the tools' arguments lead to, directly or through records that point to others."""
     near = _near(things, cards, tools)
-    lines = [_thing(name, cast(dict[str, Any], body)) for name, body in things.entities.items() if name in near]
+    bodies = {name: cast(dict[str, Any], body) for name, body in things.entities.items() if name in near}
+    lines = [_thing(name, body, _read_by(body, cards)) for name, body in bodies.items()]
     if request:
-        lines.append(_thing("Request", {"key": [], "fields": request}) + "  (what only the user can say)")
+        lines.append(_thing("Request", {"key": [], "fields": request}, {}) + "  (what only the user can say)")
     return "\n".join(lines) or "none"
 
 
@@ -33,9 +34,7 @@ def _near(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> se
     near: set[str] = set()
     while True:
         found = {
-            name
-            for name, body in things.entities.items()
-            if name not in near and all(any(_leads(each, part) for each in names) for part in keys_of(body))
+            name for name, body in things.entities.items() if name not in near and _is_reached(keys_of(body), names)
         }
         if not found:
             return near or set(things.entities)
@@ -44,14 +43,27 @@ def _near(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> se
             names |= cast(dict[str, Any], things.entities[name].get("fields") or {}).keys()
 
 
+def _is_reached(key: Sequence[str], names: set[str]) -> bool:
+    """Whether some part of a key is at hand; the others may be constants, such as a kind that a policy names."""
+    return not key or any(_leads(name, part) for part in key for name in names)
+
+
 def _leads(name: str, key: str) -> bool:
     """Whether a field or argument may hold the key of something: `primary_clinician_id` for `clinician_id`."""
     return name == key or name.endswith(f"_{key}")
 
 
-def _thing(name: str, body: Mapping[str, Any]) -> str:
+def _read_by(body: Mapping[str, Any], cards: Mapping[str, Card]) -> Mapping[str, Any]:
+    """The arguments of the tool that fetches a thing, which may list the words of its key."""
+    read = body.get("read")
+    tool = cast(dict[str, Any], read).get("tool") if isinstance(read, dict) else read
+    return cards[str(tool)].parameters if str(tool) in cards else {}
+
+
+def _thing(name: str, body: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     fields = cast(dict[str, Any], body.get("fields") or {})
-    key = ", ".join(keys_of(body))
+    words = {part: cast(dict[str, Any], arguments.get(part) or {}).get("enum") for part in keys_of(body)}
+    key = ", ".join(f"{part}: {_kind(listed)}" if listed else part for part, listed in words.items())
     return f"{name}[{key}]: {'; '.join(f'{field} {_kind(spec)}' for field, spec in fields.items())}"
 
 

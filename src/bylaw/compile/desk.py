@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.llm import Answer, Chat, Message, Request
+from bylaw.llm.recorded import Recordings
 
 Made = TypeVar("Made")
 Judge = Callable[[str], tuple[Made, list[str]]]
@@ -30,7 +31,9 @@ class Outcome(Struct, Generic[Made], frozen=True):
 class Desk:
     """Answers by request; a request without one is noted as wanted."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Recordings | None = None) -> None:
+        self._known = known
+        """Answers that were kept before, at hand without asking."""
         self._answers: dict[str, Answer] = {}
         self.wanted: dict[str, Request] = {}
         self.asked: dict[str, Request] = {}
@@ -44,6 +47,8 @@ class Desk:
     def answer(self, request: Request) -> Answer | None:
         """The answer; where there is none, the request is wanted."""
         found = self._answers.get(request.key)
+        if found is None and self._known is not None:
+            found = self._known.find(request)
         if found is None:
             self.wanted[request.key] = request
         else:

@@ -19,6 +19,7 @@ from bylaw.compile.things import Things, describe
 from bylaw.compile.tools import Card
 from bylaw.errors import BylawError, UsageError
 from bylaw.llm import Chat
+from bylaw.llm.recorded import Recorded
 from bylaw.policy.document import Document
 from bylaw.trace import Trajectory
 
@@ -68,7 +69,7 @@ def compile_pack(source: Source, chat: Chat, *, progress: Callable[[str], None] 
     """Run the stages until every question is answered; `Pending` where answers have yet to come."""
     if not source.cards:
         raise UsageError("no tool is given", hint="--tools FILE, or --logs with calls of tools")
-    desk = Desk()
+    desk = Desk(chat.recordings if isinstance(chat, Recorded) else None)
     while True:
         desk.begin()
         work = run(desk, source)

@@ -1,0 +1,40 @@
+"""What a question shows: the things within reach of the tools it is about, and no others."""
+
+from bylaw.compile.context import told_things, told_tools
+from bylaw.compile.things import Things
+from bylaw.compile.tools import Card
+
+THINGS = Things(
+    {
+        "Order": {"key": "order_id", "fields": {"customer_id": "string", "total": "money"}},
+        "Customer": {"key": "customer_id", "fields": {"level": ["none", "gold"], "home_shop_id": "string"}},
+        "Shop": {"key": "shop_id", "fields": {"open": "boolean"}},
+        "Consent": {"key": ["customer_id", "kind"], "fields": {"given": {"type": "boolean"}}},
+        "Lorry": {"key": "lorry_id", "fields": {"driver": "string"}},
+    },
+    {},
+    {},
+)
+CARDS = {
+    "refund": Card("refund", "Pay back. In full.", {"order_id": {"type": "string"}}, ("order_id",)),
+    "drive": Card("drive", "Go.", {"lorry_id": {"type": "string"}}, ("lorry_id",)),
+}
+
+
+def test_things_are_reached_through_records_that_point_to_others() -> None:
+    told = told_things(THINGS, CARDS, ["refund"], {})
+    assert [line.partition("[")[0] for line in told.splitlines()] == ["Order", "Customer", "Shop", "Consent"]
+    assert "Customer[customer_id]: level none|gold; home_shop_id string" in told
+
+
+def test_what_is_out_of_reach_is_left_out() -> None:
+    assert told_things(THINGS, CARDS, ["drive"], {}) == "Lorry[lorry_id]: driver string"
+
+
+def test_what_only_users_say_is_marked() -> None:
+    told = told_things(THINGS, CARDS, ["drive"], {"reason": {"type": "enum", "values": ["a", "b"], "origin": "user"}})
+    assert told.splitlines()[-1] == "Request[]: reason a|b  (what only the user can say)"
+
+
+def test_tools_are_told_in_the_order_of_the_catalogue() -> None:
+    assert told_tools(CARDS, ["drive", "refund"]).startswith("- refund(order_id: string): Pay back.")
