@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 _CLAUSE = re.compile(r"^\s*\d+(\.\d+)+\.?\s")
-_NUMBER = re.compile(r"(?<![\w.])\$?(\d[\d,]*(?:\.\d+)?)(?![\w])")
+_NUMBER = re.compile(r"(?<![\w.])\$?(\d+(?:,\d{3})*(?:\.\d+)?)(?!\w)")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 

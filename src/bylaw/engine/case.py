@@ -263,11 +263,11 @@ def _thing(name: str, entities: Mapping[str, Entity], place: str) -> tuple[str, 
 
 
 def _events(listed: Any, place: str) -> Iterator[Event]:
+    """The events of a case. Calls of one turn are all made before any of their results comes."""
     step = 0
-    for turn, body in enumerate(cast(list[dict[str, Any] | None], listed), 1):
-        if body is None:
-            continue
-        turn = int(body.get("turn", turn))
+    waiting: list[Result] = []
+    bodies = [(int(body.get("turn", turn)), body) for turn, body in enumerate(_bodies(listed), 1) if body is not None]
+    for index, (turn, body) in enumerate(bodies):
         if "user" in body:
             yield Message("user", str(body["user"]), turn)
         elif "agent" in body:
@@ -277,11 +277,18 @@ def _events(listed: Any, place: str) -> Iterator[Event]:
             if "result" in body:
                 result = body["result"]
                 text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
-                step += 1
-                yield Result(step - 1, text, error=body.get("error"), tool=str(body["call"]))
+                waiting.append(Result(step, text, error=body.get("error"), tool=str(body["call"])))
         else:
             raise CaseError("an event is `user:`, `agent:` or `call:`", place=place)
         step += 1
+        if index + 1 == len(bodies) or bodies[index + 1][0] != turn:
+            yield from waiting
+            step += len(waiting)
+            waiting.clear()
+
+
+def _bodies(listed: Any) -> list[dict[str, Any] | None]:
+    return listed
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:
