@@ -247,6 +247,10 @@ ODD = [
 ]
 
 
+NOTHING_SHOWN = {"result": {"order_id": "7"}, "call": "a"}
+"""Nothing that is sent says that the order was returned, so no refund can be in order."""
+
+
 def malformed(rng: random.Random) -> tuple[str, bytes]:
     """A request that is wrong somewhere, or just odd."""
     path = rng.choice(list(document()["paths"]))
@@ -254,7 +258,7 @@ def malformed(rng: random.Random) -> tuple[str, bytes]:
         [
             {"conversation": "c", **REFUND},
             {"conversation": "c", "calls": [LOOK, REFUND]},
-            {"conversation": "c", "events": [RETURNED, {"user": "hello"}]},
+            {"conversation": "c", "events": [NOTHING_SHOWN, {"user": "hello"}]},
             {"requests": [{"conversation": "c", **REFUND}]},
             {"subject": {"type": "a", "id": "b"}, "action": {"name": "refund"}, "resource": {"type": "o", "id": "7"}},
             {"id": "c/1", "answer": "approve", "by": "x"},
