@@ -51,7 +51,7 @@ function drawAgents() {
   section.append(make("div", {class: "panels"},
     whiskers("Near-misses", "of conversations that changed something", "near_miss", rows((agent) => agent.near_miss_rate_of_writing), "no such conversation", true),
     whiskers("Violations", "of all conversations", "violation", rows((agent) => agent.violation_rate), "no conversation"),
-    data.overview.by_rule.length ? whiskers("Broken rules", "of all conversations; a turn counts once for each rule", "violation", rows((agent) => agent.rule_rate), "no conversation") : null,
+    data.overview.by_rule.length ? whiskers("Broken rules", "of all conversations", "violation", rows((agent) => agent.rule_rate), "no conversation") : null,
     whiskers("Failed outcomes", "where the outcome is known", "failure", rows((agent) => agent.failure_rate), "no outcome recorded")));
   section.append(table("rates per agent, with 95 % intervals",
     ["Agent", "Conversations", "With write calls", "Outcome known", "Failed", "Violation", ...SEVERITIES.map((severity) => `Violation, ${severity}`), "Rule broken", ...SEVERITIES.map((severity) => `Rule broken, ${severity}`), "Near-miss, of all", "Near-miss, of writing"],

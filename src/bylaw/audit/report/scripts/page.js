@@ -33,7 +33,7 @@ function drawOpening() {
   const policy = mainPolicy(finding);
   const verdict = (policy || finding).verdict;
   fill(section,
-    make("p", {class: `verdict ${verdict}`}, named(verdict), make("span", {class: "note"}, DEFINITIONS.has(verdict) ? `: ${DEFINITIONS.get(verdict)}` : "")),
+    make("p", {class: `verdict ${verdict}`}, policy && policy.severity ? make("span", {class: `severity ${policy.severity}`}, said(policy.severity, 12)) : null, named(verdict), make("span", {class: "note"}, DEFINITIONS.has(verdict) ? `: ${DEFINITIONS.get(verdict)}` : "")),
     make("h1", {id: "opening-title"}, headline(finding, policy)),
     make("p", {class: "story"}, story(finding, policy, conversation)),
     finding.verdict === "broken" ? null : drawing(finding, policy, conversation, "step-"),
