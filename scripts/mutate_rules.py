@@ -187,6 +187,7 @@ def caught(source: Path) -> bool:
     """Whether the temporal tests fail on this copy of the sources."""
     tests = ROOT / "tests" / "rule" / "temporal"
     quick = ["test_automaton.py", "test_lines.py", "test_monitors.py", "test_lint.py", "test_agreement.py"]
+    quick.append("../circuits/test_monitored.py")
     command = [
         sys.executable,
         "-m",

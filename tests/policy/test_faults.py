@@ -271,7 +271,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     # cases
     "a case that is a number": (
         {"cases/shop.yaml": "- 5\n"},
-        "BY408 cases/shop.yaml:1: item 1 must be a mapping, not `5`",
+        "BY408 cases/shop.yaml:1: item 1 of `cases` must be a mapping, not `5`",
     ),
     "a slip in a case": (
         edited("cases/shop.yaml", CASE, CASE.replace("facts", "fact")),

@@ -65,7 +65,7 @@ def test_a_base_that_is_no_folder_is_a_fault(folder: Path, base: str) -> None:
 def test_a_variant_without_a_name_is_a_fault(folder: Path, variants: str) -> None:
     add(folder, f"variants: {variants}\n")
     for load in (load_pack, lambda path: Shelf(str(path))):
-        with pytest.raises(PackError, match="a variant needs a name"):
+        with pytest.raises(PackError, match=r"a variant needs a name|item 1 of `variants` must be a mapping"):
             load(folder)
 
 

@@ -26,15 +26,15 @@ class Shelf:
         root = find_folder(name)
         folder = read_folder(root, cases=False)
         manifest = folder.manifest
-        variants: list[dict[str, Any]] = manifest.data.get("variants") or []
+        variants = manifest.variants
         if variants and folder.faults:
             raise PackError(folder.faults, place=root.name)
-        self.name = str(manifest.data.get("name", name))
-        packs = _load_variants([root / str(variant["name"]) for variant in variants], document)
+        self.name = str(manifest.name or name)
+        packs = _load_variants([root / str(variant.name) for variant in variants], document)
         self._variants: list[tuple[dict[str, Any], Pack]] = [
-            (variant.get("when") or {}, pack) for variant, pack in zip(variants, packs, strict=True)
+            (variant.when, pack) for variant, pack in zip(variants, packs, strict=True)
         ]
-        self._about: dict[str, Any] = manifest.data.get("about") or {}
+        self._about = manifest.about
         self._only = None if variants else compile_pack(folder, document=document)
         self._world_path = world
         self.opened: Any = None if world is None else _open(self.packs[0], world)

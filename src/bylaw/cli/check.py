@@ -3,7 +3,6 @@
 import json
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -32,8 +31,8 @@ _SHOWN = 200
 def check_command(pack: str, document: Path | None, sentences: bool, as_json: bool) -> int:
     """Check a pack: load it, run every case, report coverage."""
     root = find_folder(pack)
-    variants: list[dict[str, Any]] = read_folder(root).manifest.data.get("variants") or []
-    names = [root / str(variant["name"]) for variant in variants] if variants else [root]
+    variants = read_folder(root).manifest.variants
+    names = [root / str(variant.name) for variant in variants] if variants else [root]
     console = open_console()
     reports = [check(load_pack(name, document=document)) for name in names]
     for report in reports:

@@ -191,11 +191,10 @@ def _check(pack: Pack, policy: Policy) -> list[str]:
 
 def _cases(pack: Pack, name: str, everything: bool) -> list[str]:
     found: dict[str, list[str]] = {}
-    for source in pack.cases.values():
-        for body in cast(list[Any], source.data.get("") or source.data.get("cases") or []):
-            case = cast(dict[str, Any], body or {})
-            if name in (case.get("policy"), case.get("rule")):
-                found.setdefault(str(case.get("want")), []).append(str(case.get("note", "")))
+    for read in pack.cases.values():
+        for case in read.record.cases:
+            if name in (case.policy, case.rule):
+                found.setdefault(str(case.want), []).append(str(case.note))
     lines: list[str] = []
     for want, notes in found.items():
         kept = notes if everything else notes[:_SHOWN]

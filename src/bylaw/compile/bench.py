@@ -13,7 +13,7 @@ from bylaw.engine.case import CaseResult, run_cases
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, PackError
 from bylaw.guard import Guard, Vocabulary, parse_guards
-from bylaw.policy.shape import SHAPES, shaped
+from bylaw.policy.case import read_case_file
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.scan.written import dump
@@ -67,7 +67,7 @@ class Bench:
             policies={policy.id: policy},
             guards={policy.id: guard},
             by_tool=dict.fromkeys(policy.tools, ((policy, guard),)),
-            cases={"cases/trial.yaml": _located(cases)},
+            cases={"cases/trial.yaml": read_case_file(read_yaml(dump(list(cases)), file="cases/trial.yaml"))},
         )
         return list(run_cases(pack, {}))
 
@@ -77,8 +77,7 @@ class Bench:
         guard, _ = self.guard(policy, code)
         assert guard is not None
         try:
-            _, shapeless = shaped(read_yaml(dump(list(cases)), file="answer"), SHAPES["cases"])
-            if shapeless:
+            if shapeless := read_case_file(read_yaml(dump(list(cases)), file="answer")).faults:
                 return [told(fault) for fault in shapeless]
             found = self.run(policy, guard, cases)
         except BylawError as error:
@@ -117,10 +116,6 @@ def told(fault: BylawError, case: Case | None = None) -> str:
     line = f"line {fault.place.rpartition(':')[2]}: " if fault.place.startswith("guards/") else ""
     of = f"case `{case.get('note', '')}`: " if case is not None else ""
     return f"{of}{line}{fault.message}" + (f"; {fault.hint}" if fault.hint else "")
-
-
-def _located(cases: Sequence[Case]) -> Any:
-    return shaped(read_yaml(dump(list(cases)), file="cases/trial.yaml"), SHAPES["cases"])[0]
 
 
 def _policy(policy: Policy) -> dict[str, Any]:

@@ -20,12 +20,14 @@ from bylaw.facts.source import WorldFacts
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import Record, Snapshot
 from bylaw.guard import Guard, evaluate
+from bylaw.policy.case import WrittenCase, WrittenEvent
 from bylaw.trace.event import Call, Event, Message, Result
 
 _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
 _HALVES = ("permit", "deny", "undetermined")
 
-Things = Mapping[tuple[str, Key], Record | None]
+Thing = tuple[str, Key]
+Things = Mapping[Thing, Record | None]
 
 
 class CaseError(BylawError):
@@ -47,58 +49,54 @@ class CaseResult(Struct, frozen=True):
 
 def run_cases(pack: Pack, coverage: dict[str, set[int]]) -> Iterator[CaseResult | BylawError]:
     """Run every case of the pack; notes in `coverage` which branches of each guard were taken."""
-    for source in pack.cases.values():
-        listed: Any = source.data.get("") or source.data.get("cases") or []
-        for index, body in enumerate(cast(list[Any], listed)):
-            if body is None:
-                continue
-            place = source.place(*(() if "" in source.data else ("cases",)), index)
+    for read in pack.cases.values():
+        for index, body in enumerate(read.record.cases):
+            place = read.source.place("cases", index)
             try:
-                if "rule" in cast(dict[str, Any], body):
-                    yield _rule_case(pack, cast(dict[str, Any], body), place)
+                if body.rule is not None:
+                    yield _rule_case(pack, str(body.rule), body, place)
                 else:
                     yield _Case(pack, body, place).run(coverage)
             except BylawError as error:
                 yield CaseError(error.message, place=error.place or place, hint=error.hint)
 
 
-def _rule_case(pack: Pack, body: dict[str, Any], place: str) -> CaseResult:
+def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResult:
     """A case of a rule: a few events, and whether they keep or break it."""
-    name, want = str(body["rule"]), str(body.get("want", ""))
+    want = str(body.want)
     rule = next((rule for rule in pack.book.rules if rule.name == name), None)
     if rule is None:
         raise CaseError(f"`{name}` is not a rule", place=place)
     if want not in ("kept", "broken"):
         raise CaseError("a case of a rule wants `kept` or `broken`", place=place)
     session = Session(pack)
-    session.observe_all(list(_events(body.get("events") or [], place)))
+    session.observe_all(list(_events(body.events or (), place)))
     got = "broken" if any(found.rule.name == name for found in session.findings(ended=True)) else "kept"
-    return CaseResult(place, str(body.get("note", "")), rule.policy, want, got, got == want)
+    return CaseResult(place, str(body.note), rule.policy, want, got, got == want)
 
 
 class _Case:
-    def __init__(self, pack: Pack, body: Any, place: str) -> None:
-        self._body = cast(dict[str, Any], body)
-        if "want" not in self._body:
+    def __init__(self, pack: Pack, body: WrittenCase, place: str) -> None:
+        self._body = body
+        if body.want is None:
             hint = "add `want: permit`, `deny` or `undetermined`"
             raise CaseError("the case does not say what it wants", place=place, hint=hint)
         self._pack = pack
         self._place = place
-        policy = str(self._body.get("policy", ""))
+        policy = str(body.policy)
         if policy not in pack.guards:
             hint = f"policies with one: {', '.join(pack.guards)}"
             raise CaseError(f"`{policy}` is not a policy with a guard", place=place, hint=hint)
         self._policy = pack.policies[policy]
         self._guard: Guard = pack.guards[policy]
-        calls = cast(dict[str, Any], self._body.get("call") or {})
-        if len(calls) != 1:
+        if len(body.call) != 1:
             raise CaseError("`call` names one tool with its arguments", place=place)
-        (self._tool, arguments), *_ = calls.items()
+        (self._tool, arguments), *_ = body.call.items()
         if self._tool not in self._policy.tools:
             hint = f"it binds {', '.join(self._policy.tools)}"
             raise CaseError(f"policy `{policy}` does not bind `{self._tool}`", place=place, hint=hint)
-        self._arguments = cast(dict[str, Any], arguments or {})
-        now = self._body.get("now")
+        self._arguments: dict[str, Any] = arguments or {}
+        now = body.now
         try:
             self._now = datetime.fromisoformat(str(now)) if now is not None else pack.now
         except ValueError:
@@ -106,18 +104,18 @@ class _Case:
 
     def run(self, coverage: dict[str, set[int]]) -> CaseResult:
         """Judge the call and compare."""
-        want: Any = self._body.get("want")
+        want = self._body.want
         if isinstance(want, str):
             want = want.replace("-", "_")
         if not isinstance(want, dict) and want not in (*_HALVES, *WORST_FIRST):
             hint = f"want one of {', '.join((*_HALVES, *WORST_FIRST))}"
             raise CaseError(f"no policy ever says `{want}`", place=self._place, hint=hint)
         taken = coverage.setdefault(self._policy.id, set())
-        verdict = self._by_events(taken) if "events" in self._body else self._by_facts(taken)
+        verdict = self._by_events(taken) if self._body.events is not None else self._by_facts(taken)
         if isinstance(want, str) and want in _HALVES:
             got: str = verdict.evidence
             return self._outcome(want, got, got == want, verdict)
-        wanted = cast(dict[str, Any], want if isinstance(want, dict) else {"verdict": want})
+        wanted: dict[str, Any] = want if isinstance(want, dict) else {"verdict": want}
         missing = sorted(str(m.fact) for m in verdict.missing)
         found: dict[str, Any] = {"strict": verdict.strict, "determined": verdict.determined, "missing": missing}
         found["verdict"] = found[self._pack.criterion]
@@ -127,41 +125,44 @@ class _Case:
         expected: dict[str, Any] = {
             name: sorted(cast(list[str], value)) if isinstance(value, list) else value for name, value in wanted.items()
         }
-        for name in ("strict", "determined", "verdict"):
-            if name in expected and (said := str(expected[name]).replace("-", "_")) not in WORST_FIRST:
+        for name in expected.keys() & {"strict", "determined", "verdict"}:
+            said = str(expected[name]).replace("-", "_")
+            if said not in WORST_FIRST:
                 hint = f"it is one of {', '.join(WORST_FIRST)}"
                 raise CaseError(f"`{expected[name]}` is not a verdict", place=self._place, hint=hint)
-            if name in expected:
-                expected[name] = said
+            expected[name] = said
         got_part = {name: found[name] for name in expected}
         return self._outcome(str(expected), str(got_part), expected == got_part, verdict)
 
     def _outcome(self, want: str, got: str, passed: bool, verdict: PolicyVerdict) -> CaseResult:
         if not passed and verdict.because:
             got = f"{got} ({verdict.because})"
-        return CaseResult(self._place, str(self._body.get("note", "")), self._policy.id, want, got, passed)
+        return CaseResult(self._place, str(self._body.note), self._policy.id, want, got, passed)
 
     def _by_facts(self, taken: set[int]) -> PolicyVerdict:
-        seen = _Told(self._things("facts"), self._done())
-        true = _Told({**seen.things, **self._things("world", over=seen.things)}, self._done(), whole=True)
+        body = self._body
+        seen = _Told(self._things(body.facts), self._done())
+        if body.context:
+            seen.things["context", ()] = body.context
+        true = _Told({**seen.things, **self._things(body.world or {}, over=seen.things)}, self._done(), whole=True)
         call = Call(self._tool, self._arguments)
         made = CallRecord(call, 0, 0, self._pack.schema.tools.get(self._tool))
         found = evaluate(self._guard, self._arguments, seen, tool=self._tool, now=self._now, coverage=taken)
         judgement = Judgement(made, seen, self._now, (PolicyEvidence(self._policy, self._guard, found),))
-        truth = true if "world" in self._body else None
+        truth = true if body.world is not None else None
         if truth is not None:
             self._cover(truth, taken)
         return settle_call(self._pack, Ledger(self._pack.schema), judgement, truth).policies[0]
 
     def _by_events(self, taken: set[int]) -> PolicyVerdict:
         world = None
-        if "world" in self._body:
-            things = self._things("world")
+        if self._body.world is not None:
+            things = self._things(self._body.world)
             world = Snapshot(self._pack.schema, lambda e, k: _record(things, e, k), lambda e, m: _members(things, e, m))
         pack = self._pack if self._now == self._pack.now else msgspec.structs.replace(self._pack, now=self._now)
-        session = Session(pack, world=world, context=self._body.get("context") or {})
+        session = Session(pack, world=world, context=self._body.context)
         turn = 0
-        for event in _events(self._body["events"], self._place):
+        for event in _events(self._body.events or (), self._place):
             session.observe(event)
             turn = max(turn, getattr(event, "turn", 0))
         call = Call(self._tool, self._arguments, turn=turn + 1)
@@ -172,7 +173,7 @@ class _Case:
             for made in session.ledger.writes:
                 if made.counts():
                     moved.apply(made.call, made.result)
-            self._cover(WorldFacts(moved, session.ledger, judgement.made, self._body.get("context") or {}), taken)
+            self._cover(WorldFacts(moved, session.ledger, judgement.made, self._body.context), taken)
         session.observe(call)
         verdict = session.settle()[-1]
         return next(p for p in verdict.policies if p.policy.id == self._policy.id)
@@ -181,31 +182,29 @@ class _Case:
         """Note the branches that the guard takes over a source."""
         evaluate(self._guard, self._arguments, source, tool=self._tool, now=self._now, coverage=taken)
 
-    def _things(self, section: str, over: Things | None = None) -> dict[tuple[str, Key], Record | None]:
-        found: dict[tuple[str, Key], Record | None] = {}
-        for name, fields in cast(dict[str, Any], self._body.get(section) or {}).items():
+    def _things(self, listed: Mapping[str, Record | None], over: Things | None = None) -> "dict[Thing, Record | None]":
+        found: dict[Thing, Record | None] = {}
+        for name, given in listed.items():
             thing = _thing(name, self._pack.schema.entities, self._place)
             below = (over or {}).get(thing)
-            given = cast(dict[str, Any] | None, fields)
             if given is not None:
                 declared = self._pack.schema.entities[thing[0]]
                 for field in given.keys() - declared.fields.keys() - {"exists"}:
                     raise CaseError(f"`{thing[0]}` has no field `{field}`", place=self._place)
                 given = {**dict(zip(declared.key, thing[1], strict=False)), **(below or {}), **given}
             found[thing] = given
-        if section == "facts" and self._body.get("context"):
-            found["context", ()] = cast(dict[str, Any], self._body["context"])
         return found
 
     def _done(self) -> list[tuple[str, dict[str, Any]]]:
-        listed = cast(list[dict[str, Any] | None], self._body.get("done") or [])
-        return [(tool, args or {}) for entry in listed for tool, args in (entry or {}).items()]
+        return [(tool, args or {}) for entry in self._body.done for tool, args in entry.items()]
 
 
 class _Told:
     """What a case says was seen, or is true."""
 
-    def __init__(self, things: Things, done: Sequence[tuple[str, dict[str, Any]]], *, whole: bool = False) -> None:
+    def __init__(
+        self, things: dict[Thing, Record | None], done: Sequence[tuple[str, dict[str, Any]]], *, whole: bool = False
+    ) -> None:
         self.things = things
         self._done = done
         self._whole = whole
@@ -223,6 +222,10 @@ class _Told:
         if field.name in record:
             return coerce(field, record[field.name])
         return UNSEEN if field.default is UNDECLARED else coerce(field, field.default)
+
+    def answers(self) -> Sequence[tuple[str, Any]]:
+        """A case is told whole: what is asked for is not noted."""
+        return ()
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
         value = self.read(entity, key, field)
@@ -262,22 +265,22 @@ def _thing(name: str, entities: Mapping[str, Entity], place: str) -> tuple[str, 
     return match[1], key_of(parts)
 
 
-def _events(listed: Any, place: str) -> Iterator[Event]:
+def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
     """The events of a case. Calls of one turn are all made before any of their results comes."""
     step = 0
     waiting: list[Result] = []
-    bodies = [(int(body.get("turn", turn)), body) for turn, body in enumerate(_bodies(listed), 1) if body is not None]
+    bodies = [(number if body.turn is None else body.turn, body) for number, body in enumerate(listed, 1)]
     for index, (turn, body) in enumerate(bodies):
-        if "user" in body:
-            yield Message("user", str(body["user"]), turn)
-        elif "agent" in body:
-            yield Message("agent", str(body["agent"]), turn)
-        elif "call" in body:
-            yield Call(str(body["call"]), body.get("args") or {}, turn=turn)
-            if "result" in body:
-                result = body["result"]
+        if body.user is not None:
+            yield Message("user", str(body.user), turn)
+        elif body.agent is not None:
+            yield Message("agent", str(body.agent), turn)
+        elif body.call is not None:
+            yield Call(str(body.call), body.args, turn=turn)
+            if body.result is not msgspec.UNSET:
+                result = body.result
                 text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
-                waiting.append(Result(step, text, error=body.get("error"), tool=str(body["call"])))
+                waiting.append(Result(step, text, error=body.error, tool=str(body.call)))
         else:
             raise CaseError("an event is `user:`, `agent:` or `call:`", place=place)
         step += 1
@@ -285,10 +288,6 @@ def _events(listed: Any, place: str) -> Iterator[Event]:
             yield from waiting
             step += len(waiting)
             waiting.clear()
-
-
-def _bodies(listed: Any) -> list[dict[str, Any] | None]:
-    return listed
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:

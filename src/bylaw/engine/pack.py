@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
@@ -17,9 +17,11 @@ from bylaw.engine.statements import PolicyReader, read_tools
 from bylaw.errors import BylawError, PackError, UsageError
 from bylaw.facts.schema import Schema, SchemaReader, Search
 from bylaw.guard import Guard, Vocabulary, compile_expression, parse_guards, parse_lookups, run_lookup
+from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.document import Document
-from bylaw.policy.folder import Folder, ManifestError, find_folder, read_folder
+from bylaw.policy.folder import Folder, Manifest, ManifestError, WrittenDocument, find_folder, read_folder
 from bylaw.policy.posture import Postures
+from bylaw.policy.reading import Read, Scalar
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
 
@@ -45,7 +47,8 @@ class Pack(Struct, frozen=True, dict=True):
     """By policy id."""
     by_tool: dict[str, tuple[tuple[Policy, Guard], ...]]
     """The guards that bind each tool, in the order of the policies."""
-    cases: Mapping[str, Located]
+    cases: Mapping[str, Read[CasesFile]]
+    """By file."""
     now: datetime | None
     criterion: Criterion
     book: Rules
@@ -92,10 +95,10 @@ def load_pack(name: str | Path, *, document: Path | None = None, cases: bool = T
     """Load the pack at a path or of a name, without its cases where nobody runs them; PackError lists every fault."""
     root = find_folder(str(name))
     folder = read_folder(root, cases=cases)
-    if variants := folder.manifest.data.get("variants"):
+    if variants := folder.manifest.variants:
         if folder.faults:
             raise PackError(folder.faults, place=root.name)
-        names = ", ".join(f"{name}/{variant['name']}" for variant in variants)
+        names = ", ".join(f"{name}/{variant.name}" for variant in variants)
         raise UsageError(f"`{name}` only chooses among its variants", hint=f"name one of them: {names}")
     return compile_pack(folder, document=document)
 
@@ -105,13 +108,13 @@ def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
     text = folder.read_document(document)
     faults = list(folder.faults)
     manifest = folder.manifest
-    faults.extend(_manifest_faults(manifest))
+    faults.extend(_manifest_faults(manifest, folder.manifest_source))
     tools, tool_faults = read_tools(folder.parts.get("tools", _EMPTY))
     reader = SchemaReader(folder.parts.get("entities"), tools, folder.parts.get("tools"), compile_expression)
     schema = reader.read()
     faults += tool_faults + reader.faults
-    named: Any = manifest.data.get("document")
-    policy_reader = PolicyReader(folder.parts.get("policies", _EMPTY), schema.tools, text, _title(named, text))
+    title = _title(manifest, text)
+    policy_reader = PolicyReader(folder.parts.get("policies", _EMPTY), schema.tools, text, title)
     policies = policy_reader.read()
     faults += policy_reader.faults
     rule_reader = RulesReader(folder.parts.get("rules"), schema, policies, folder.parts.get("weights"))
@@ -121,34 +124,35 @@ def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
     faults += guard_faults
     schema, search_faults = _searches(folder, schema)
     faults += search_faults
-    faults += _unguarded(policies, guards, book, folder, faulty=bool(guard_faults))
-    postures, posture_faults = _postures(manifest, policies, schema)
+    faults += _unguarded(policies, guards, book, policy_reader.places, folder if guard_faults else None)
+    postures, posture_faults = _postures(folder, policies, schema)
     faults += posture_faults
+    cases = {name: read_case_file(source) for name, source in folder.cases.items()}
+    faults += [fault for read in cases.values() for fault in read.faults]
     if faults:
-        raise PackError(faults, place=str(manifest.data.get("name") or folder.root.name))
+        raise PackError(faults, place=str(manifest.name or folder.root.name))
     by_tool: dict[str, list[tuple[Policy, Guard]]] = {}
     for policy in policies.values():
         if policy.id in guards:
             for tool in policy.tools:
                 by_tool.setdefault(tool, []).append((policy, guards[policy.id]))
-    data = manifest.data
     return Pack(
-        str(data["name"]),
-        str(data.get("version", "0")),
-        str(data.get("title", data["name"])),
+        str(manifest.name),
+        str(manifest.version),
+        str(manifest.title or manifest.name),
         folder.digest,
         folder.root,
         text,
-        _title(named, text),
+        title,
         policies,
         schema,
         guards,
         {tool: tuple(bound) for tool, bound in by_tool.items()},
-        folder.cases,
-        _time(data.get("now")),
-        data.get("criterion", "determined"),
+        cases,
+        _time(manifest.now),
+        cast(Criterion, manifest.criterion),
         book,
-        str(data.get("world", "")),
+        str(manifest.world),
         tuple(policy.id for policy in policies.values() if policy.stale),
         postures,
         policy_reader.digests,
@@ -206,18 +210,16 @@ def _vocabulary(schema: Schema) -> Vocabulary:
 
 
 def _unguarded(
-    policies: Mapping[str, Policy], guards: Mapping[str, Guard], book: Rules, folder: Folder, *, faulty: bool
+    policies: Mapping[str, Policy],
+    guards: Mapping[str, Guard],
+    book: Rules,
+    places: Mapping[str, str],
+    faulty: Folder | None,
 ) -> list[BylawError]:
     """Promise 5: what nothing enforces must be accepted by name."""
-    source = folder.parts.get("policies", _EMPTY)
     ruled = {rule.policy for rule in book.rules}
-    places = {
-        str(cast(dict[str, Any], body).get("id")): source.place("policies", index)
-        for index, body in enumerate(cast(list[Any], source.data.get("policies") or []))
-        if isinstance(body, dict)
-    }
     # A guard that is there but did not compile has been reported already.
-    texts = folder.guards.values() if faulty else ()
+    texts = faulty.guards.values() if faulty is not None else ()
     written = {name for text in texts for name in re.findall(r"^def (\w+)", text, re.MULTILINE)}
     guarded = guards.keys() | {name for name in policies if name.replace("-", "_") in written}
     faults: list[BylawError] = []
@@ -229,11 +231,11 @@ def _unguarded(
     return faults
 
 
-def _postures(manifest: Located, policies: Mapping[str, Policy], schema: Schema) -> tuple[Postures, list[BylawError]]:
+def _postures(folder: Folder, policies: Mapping[str, Policy], schema: Schema) -> tuple[Postures, list[BylawError]]:
     """`shield:` of the manifest: how firmly policies are held to while an agent runs."""
-    place = manifest.place("shield") if "shield" in manifest.data else manifest.file
+    place = folder.manifest_source.place("shield")
     try:
-        postures = convert(manifest.data.get("shield") or {}, Postures)
+        postures = convert(folder.manifest.shield, Postures)
     except ValidationError as error:
         hint = "postures are enforce, advise and shadow; on_error is deny or ask"
         return Postures(), [ManifestError(f"`shield`: {error}", place=place, hint=hint)]
@@ -242,33 +244,31 @@ def _postures(manifest: Located, policies: Mapping[str, Policy], schema: Schema)
     return postures, [ManifestError(f"`shield` speaks of the unknown {each}", place=place) for each in unknown]
 
 
-def _manifest_faults(manifest: Located) -> list[BylawError]:
+def _manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
     faults: list[BylawError] = []
-    data = manifest.data
-    if data.get("format") != 1:
-        faults.append(ManifestError(f"format `{data.get('format')}` is not 1", place=manifest.place("format")))
-    if not data.get("name"):
-        faults.append(ManifestError("the pack has no name", place=manifest.file))
-    if not data.get("document"):
+    if manifest.format != 1:
+        faults.append(ManifestError(f"format `{manifest.format}` is not 1", place=source.place("format")))
+    if not manifest.name:
+        faults.append(ManifestError("the pack has no name", place=source.file))
+    if not manifest.document:
         hint = "name the policy document, or give its title and sha256"
-        faults.append(ManifestError("the pack has no document", place=manifest.file, hint=hint))
-    if data.get("criterion", "determined") not in ("strict", "determined"):
-        faults.append(ManifestError("criterion is strict or determined", place=manifest.place("criterion")))
-    if data.get("now") is not None and _time(data["now"]) is None:
+        faults.append(ManifestError("the pack has no document", place=source.file, hint=hint))
+    if manifest.criterion not in ("strict", "determined"):
+        faults.append(ManifestError("criterion is strict or determined", place=source.place("criterion")))
+    if manifest.now is not None and _time(manifest.now) is None:
         hint = "write it like 2025-03-12T09:00:00"
-        faults.append(ManifestError(f"`{data['now']}` is not a time", place=manifest.place("now"), hint=hint))
+        faults.append(ManifestError(f"`{manifest.now}` is not a time", place=source.place("now"), hint=hint))
     return faults
 
 
-def _title(named: Any, text: Document | None) -> str:
+def _title(manifest: Manifest, text: Document | None) -> str:
     if text is not None:
         return text.name
-    if isinstance(named, dict):
-        return str(cast(dict[str, Any], named).get("title", "policy"))
-    return str(named or "policy")
+    named = manifest.document
+    return str(named.title if isinstance(named, WrittenDocument) else named or "policy")
 
 
-def _time(value: Any) -> datetime | None:
+def _time(value: Scalar | None) -> datetime | None:
     try:
         return datetime.fromisoformat(str(value)) if value is not None else None
     except ValueError:

@@ -1,7 +1,7 @@
 """A pack's `rules.yaml`, compiled: its predicates, each with a way to a value, and its rules."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any, Protocol, cast, get_args
 
@@ -15,6 +15,7 @@ from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.facts.schema import Schema
 from bylaw.guard import Condition, Vocabulary, compile_condition
 from bylaw.policy.pattern import PatternError, any_of, compile_pattern
+from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
 from bylaw.rule.detectors import DETECTORS
@@ -48,6 +49,64 @@ TURNS: dict[str, Find] = {
     "without_call": lambda act: act.without_call,
 }
 """What may be said of the turn an act belongs to, as far as the turn has come; `without_call` is settled at its end."""
+
+
+class WrittenPattern(Struct, frozen=True, forbid_unknown_fields=True):
+    """One of several patterns, with what must not stand beside it."""
+
+    pattern: Scalar = ""
+    but_not: Scalar = ""
+
+
+WrittenPatterns = Scalar | list[Scalar | WrittenPattern] | None
+
+
+class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
+    """A predicate in rules.yaml: one of `WAYS`, what may stand beside it, and a description."""
+
+    description: Scalar = ""
+    tool: Scalar | list[Scalar] | None = None
+    when: Scalar | None = None
+    effect: Scalar | None = None
+    message: Scalar | None = None
+    turn: Scalar | None = None
+    pattern: WrittenPatterns = None
+    said: WrittenPatterns = None
+    returned: WrittenPatterns = None
+    but_not: Scalar | None = None
+    consented: Scalar | None = None
+    code: Scalar | None = None
+    detector: Scalar | None = None
+    guard: Scalar | None = None
+    question: Scalar | None = None
+
+
+class WrittenRule(Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule in rules.yaml."""
+
+    id: Scalar = ""
+    formula: Scalar = ""
+    policy: Scalar | None = None
+    weight: int | float = 1.0
+    hard: bool = False
+    physical: bool = False
+
+
+class RulesFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """rules.yaml."""
+
+    predicates: dict[str, WrittenPredicate | None] = {}
+    rules: list[WrittenRule] = []
+    eps: int | float = 0.0
+
+
+class WeightsFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """weights.yaml: weights that were learned, in place of those in rules.yaml."""
+
+    weights: dict[str, int | float] = {}
+    eps: int | float | None = None
+    learned: dict[str, Any] = {}
+    """Where they come from."""
 
 
 class Witness(Protocol):
@@ -143,67 +202,60 @@ class RulesReader:
     def __init__(
         self, source: Located | None, schema: Schema, policies: Mapping[str, Policy], learned: Located | None = None
     ) -> None:
-        self._source = source
-        self._learned = learned
-        """`weights.yaml`: weights that stand in place of those in `rules.yaml`."""
+        self._file, self._source, self.faults = read_record(source or Located("rules.yaml", {}, {}), RulesFile)
+        self._learned, self._learned_source, wrong = read_record(learned or Located("", {}, {}), WeightsFile)
+        self.faults += wrong
         self._schema = schema
         self._policies = policies
-        self.faults: list[BylawError] = []
 
     def read(self) -> Rules:
         """The rules; look at `faults` before using it."""
-        if self._source is None:
-            return EMPTY
-        self._known(self._source.data, {"predicates", "rules", "eps"})
-        predicates = {
-            name: self._predicate(name, cast(dict[str, Any], body or {}))
-            for name, body in cast(dict[str, Any], self._source.data.get("predicates") or {}).items()
-        }
-        rules: list[Rule] = []
-        knowledge: list[Rule] = []
-        for index, body in enumerate(cast(list[Any], self._source.data.get("rules") or [])):
-            if body is None:
-                continue
+        file = self._file
+        predicates = {name: self._predicate(name, body or WrittenPredicate()) for name, body in file.predicates.items()}
+        rules: dict[str, Rule] = {}
+        for index, body in enumerate(file.rules):
             rule = self._rule(body, index, predicates)
             if rule is not None:
-                if any(rule.name == each.name for each in (*rules, *knowledge)):
+                if rule.name in rules:
                     self._fault(f"there are two rules `{rule.name}`", "rules", index)
-                (knowledge if rule.physical else rules).append(rule)
-        eps = float(self._source.data.get("eps", 0.0))
-        return self._weighted(Rules(predicates, tuple(rules), tuple(knowledge), eps))
+                rules[rule.name] = rule
+        demands = tuple(rule for rule in rules.values() if not rule.physical)
+        knowledge = tuple(rule for rule in rules.values() if rule.physical)
+        return self._weighted(Rules(predicates, demands, knowledge, float(file.eps)))
 
     def _weighted(self, found: Rules) -> Rules:
         """The rules with the weights that were learned for them, where there are any."""
-        if self._learned is None:
-            return found
-        weights = cast(dict[str, float], self._learned.data.get("weights") or {})
+        weights = self._learned.weights
         for name in weights.keys() - {rule.name for rule in found.rules}:
-            place = self._learned.place("weights", name)
+            place = self._learned_source.place("weights", name)
             self.faults.append(RuleError(f"`{name}` is not a rule", place=place, hint="learn the weights again"))
         rules = tuple(replace(rule, weight=float(weights.get(rule.name, rule.weight))) for rule in found.rules)
-        return replace(found, rules=rules, eps=float(self._learned.data.get("eps", found.eps)))
+        eps = found.eps if self._learned.eps is None else float(self._learned.eps)
+        return replace(found, rules=rules, eps=eps)
 
-    def _predicate(self, name: str, body: dict[str, Any]) -> Predicate:
+    def _predicate(self, name: str, body: WrittenPredicate) -> Predicate:
         at = ("predicates", name)
-        ways = [way for way in WAYS if way in body]
-        description = str(body.get("description", ""))
+        given = {key for key in body.__struct_fields__ if getattr(body, key) is not None} - {"description"}
+        ways = [way for way in WAYS if way in given]
+        description = str(body.description)
         if len(ways) != 1:
             hint = f"give one of {', '.join(WAYS)}"
             self._fault(f"predicate `{name}` has {len(ways)} ways to a value", *at, hint=hint)
             return Predicate(name, description, "")
         way = ways[0]
-        value = body[way]
-        known = {way, "description", *_BESIDE.get(way, ())}
-        for key in sorted(body.keys() - known):
-            self._fault(f"`{key}` means nothing here", *at, key, hint=f"known beside `{way}`: {_listed(known - {way})}")
+        beside = _BESIDE.get(way, ())
+        for key in sorted(given - {way, *beside}):
+            hint = f"known beside `{way}`: {', '.join(sorted(('description', *beside)))}"
+            self._fault(f"`{key}` means nothing here", *at, key, hint=hint)
+        value: Any = getattr(body, way)
         match way:
             case "tool":
                 tools = frozenset(map(str, cast(list[Any], value) if isinstance(value, list) else [value]))
                 for tool in sorted(tools - self._schema.tools.keys()):
                     self._fault(f"`{tool}` is not a tool", *at)
-                if "when" in body:
+                if body.when is not None:
                     called = " or ".join(f"act.tool == {tool!r}" for tool in sorted(tools))
-                    code = self._code(name, description, f"({called}) and ({body['when']})", at)
+                    code = self._code(name, description, f"({called}) and ({body.when})", at)
                     # It stays an action: `FOR EACH` must know that it speaks of the binding the call names.
                     return replace(code, way=way, is_about_act=True)
                 return Predicate(name, description, way, lambda act: act.tool in tools)
@@ -218,7 +270,7 @@ class RulesReader:
                     self._fault(f"`{value}` is nothing a turn can be", *at, hint=f"known: {', '.join(TURNS)}")
                 return Predicate(name, description, way, find)
             case "pattern" | "said" | "returned":
-                find = self._search(way, value, str(body.get("but_not", "")), at)
+                find = self._search(way, value, str(body.but_not or ""), at)
                 return Predicate(name, description, way, find, is_about_act=way not in _BEFORE)
             case "consented":
                 if value not in get_args(Basis):
@@ -240,20 +292,21 @@ class RulesReader:
             case _:
                 return Predicate(name, description, way, is_about_act=way not in _BEFORE)
 
-    def _search(self, way: str, value: Any, but_not: str, at: tuple[str, ...]) -> Find | None:
+    def _search(
+        self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]
+    ) -> Find | None:
         """Whether a text matches: one of the patterns, and neither its own `but_not` nor that of all."""
-        entries = cast(list[Any], value) if isinstance(value, list) else [value]
-        records: list[dict[str, Any]] = [each if isinstance(each, dict) else {"pattern": each} for each in entries]
-        if not all(each.get("pattern") for each in records):
+        entries = value if isinstance(value, list) else [value]
+        records = [each if isinstance(each, WrittenPattern) else WrittenPattern(each) for each in entries]
+        if not all(each.pattern for each in records):
             self._fault(f"`{at[-1]}` has an entry without a `pattern`", *at)
             return None
         try:
-            patterns = [compile_pattern(str(each["pattern"]), str(each.get("but_not", ""))) for each in records]
-            occurs = any_of(patterns, [str(each["pattern"]) for each in records])
+            patterns = [compile_pattern(str(each.pattern), str(each.but_not)) for each in records]
+            occurs = any_of(patterns, [str(each.pattern) for each in records])
             never = compile_pattern(but_not) if but_not else None
         except PatternError as error:
-            place = self._source.place(*at) if self._source is not None else ""
-            self.faults.append(PatternError(error.message, place=place, hint=error.hint))
+            self.faults.append(PatternError(error.message, place=self._source.place(*at), hint=error.hint))
             return None
 
         def found(text: str) -> bool:
@@ -272,7 +325,6 @@ class RulesReader:
         vocabulary = Vocabulary(
             schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools), schema.writes()
         )
-        assert self._source is not None
         file, _, line = self._source.place(*at).rpartition(":")
         try:
             code = compile_condition(text, parameters=("act",), vocabulary=vocabulary, file=file, line=int(line))
@@ -281,27 +333,19 @@ class RulesReader:
             return Predicate(name, description, "code")
         return Predicate(name, description, "code", code=code, is_about_act=_OF_ACT.search(text) is not None)
 
-    def _rule(self, body: Any, index: int, predicates: Mapping[str, Predicate]) -> Rule | None:
-        record = cast(dict[str, Any], body) if isinstance(body, dict) else {}
-        name, policy = str(record.get("id", "")), str(record.get("policy", record.get("id", "")))
-        self._known(record, {"id", "formula", "policy", "weight", "hard", "physical"}, "rules", index)
-        if not name or not record.get("formula"):
+    def _rule(self, body: WrittenRule, index: int, predicates: Mapping[str, Predicate]) -> Rule | None:
+        name = str(body.id)
+        policy = name if body.policy is None else str(body.policy)
+        if not name or not body.formula:
             self._fault("a rule needs an id and a formula", "rules", index)
             return None
-        physical = bool(record.get("physical", False))
-        if policy not in self._policies and not (physical and "policy" not in record):
+        physical = body.physical
+        if policy not in self._policies and not (physical and body.policy is None):
             self._fault(f"rule `{name}` comes from no policy `{policy}`", "rules", index)
         try:
-            rule = read_rule(
-                name,
-                str(record["formula"]),
-                policy=policy,
-                weight=float(record.get("weight", 1.0)),
-                hard=bool(record.get("hard", False)),
-                physical=physical,
-            )
+            weight = float(body.weight)
+            rule = read_rule(name, str(body.formula), policy=policy, weight=weight, hard=body.hard, physical=physical)
         except FormulaError as error:
-            assert self._source is not None
             self.faults.append(FormulaError(error.message, place=self._source.place("rules", index), hint=error.hint))
             return None
         if not isfinite(rule.weight):
@@ -317,13 +361,8 @@ class RulesReader:
                 self._fault(f"rule `{name}` speaks of `{atom}`, which is no predicate", "rules", index)
         return rule
 
-    def _known(self, record: Mapping[str, Any], names: set[str], *at: str | int) -> None:
-        for key in sorted(record.keys() - names):
-            self._fault(f"`{key}` means nothing here", *at, key, hint=f"known: {_listed(names)}")
-
     def _fault(self, message: str, *at: str | int, hint: str = "") -> None:
-        place = self._source.place(*at) if self._source is not None else "rules.yaml"
-        self.faults.append(RuleError(message, place=place, hint=hint))
+        self.faults.append(RuleError(message, place=self._source.place(*at), hint=hint))
 
 
 def _at_once(formula: Formula) -> Formula:
@@ -335,7 +374,3 @@ def _found(matches: Callable[[str], bool], texts: Sequence[str], sources: Sequen
     if any(matches(text) for text in texts if text):
         return True
     return False if all(source.captured for source in sources) else None
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))

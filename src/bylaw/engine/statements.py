@@ -1,13 +1,24 @@
 """Reads a pack's tools and policies, and finds each policy's sentences in the document."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
 from bylaw.errors import BylawError
 from bylaw.policy.document import Document
 from bylaw.policy.pattern import PatternError, compile_pattern
-from bylaw.policy.statement import Citation, Policy, PolicyKind, Severity, Unenforced
-from bylaw.policy.tool import Effect, Tool
+from bylaw.policy.reading import Scalar, read_record
+from bylaw.policy.statement import (
+    Citation,
+    PoliciesFile,
+    Policy,
+    PolicyKind,
+    Severity,
+    Unenforced,
+    WrittenPolicy,
+    WrittenSpan,
+    WrittenTools,
+)
+from bylaw.policy.tool import Effect, Tool, ToolsFile, WrittenTool
 from bylaw.policy.yaml import Located
 
 
@@ -19,38 +30,29 @@ class StatementError(BylawError):
 
 def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
     """The tools of `tools.yaml`, and the faults met."""
+    file, source, faults = read_record(source, ToolsFile)
     tools: dict[str, Tool] = {}
-    faults: list[BylawError] = []
-    for name, body in cast(dict[str, Any], source.data.get("tools") or {}).items():
-        record = cast(dict[str, Any], body or {})
-        effect: Any = record.get("effect")
+    for name, body in file.tools.items():
+        record = body or WrittenTool()
+        effect: Any = record.effect
         if effect not in get_args(Effect):
             place = source.place("tools", name, "effect")
             faults.append(StatementError(f"effect of `{name}` is none of read, write, none", place=place))
             effect = "write"
-        parameters, required = _parameters(record)
-        refused = str(record.get("refused", ""))
+        parameters, required = _parameters(record.parameters)
+        refused = str(record.refused)
         try:
             compile_pattern(refused, ignore_case=False)
         except PatternError as error:
             place = source.place("tools", name, "refused")
             faults.append(PatternError(error.message, place=place, hint=error.hint))
-        changes = record.get("changes")
-        tools[name] = Tool(
-            name,
-            effect,
-            str(record.get("description", "")),
-            parameters,
-            required,
-            None if changes is None else tuple(changes),
-            tuple(record.get("effects") or ()),
-            refused,
-        )
+        changes = None if record.changes is None else tuple(record.changes)
+        described = str(record.description)
+        tools[name] = Tool(name, effect, described, parameters, required, changes, tuple(record.effects), refused)
     return tools, faults
 
 
-def _parameters(record: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    given: dict[str, Any] = record.get("parameters") or {}
+def _parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     if isinstance(given.get("properties"), dict):
         return given["properties"], tuple(given.get("required", ()))
     parameters: dict[str, Any] = {}
@@ -73,46 +75,44 @@ class PolicyReader:
     """Reads `policies.yaml`; keeps every fault it meets."""
 
     def __init__(self, source: Located, tools: Mapping[str, Tool], document: Document | None, title: str) -> None:
-        self._source = source
+        self._file, self._source, self.faults = read_record(source, PoliciesFile)
         self._tools = tools
         self._document = document
         self._title = title
-        self.faults: list[BylawError] = []
         self.digests: dict[str, tuple[str, ...]] = {}
+        self.places: dict[str, str] = {}
+        """Where each policy is written."""
 
     def read(self) -> dict[str, Policy]:
         """The policies by id, in the order written."""
         policies: dict[str, Policy] = {}
-        for index, body in enumerate(self._source.data.get("policies") or []):
-            if body is None:
+        for index, body in enumerate(self._file.policies):
+            if not body.id:
+                self._fault("a policy needs an id", index)
                 continue
-            policy = self._policy(body, index)
-            if policy is None:
-                continue
+            policy = self._policy(str(body.id), body, index)
             if policy.id in policies:
                 self._fault(f"policy `{policy.id}` stands twice", index)
             policies[policy.id] = policy
+            self.places[policy.id] = self._source.place("policies", index)
         return policies
 
-    def _policy(self, body: Any, index: int) -> Policy | None:
-        if not isinstance(body, dict) or not cast(dict[str, Any], body).get("id"):
-            self._fault("a policy needs an id", index)
-            return None
-        record = cast(dict[str, Any], body)
-        name, kind, severity = str(record["id"]), record.get("kind", "guard"), record.get("severity", "medium")
+    def _policy(self, name: str, body: WrittenPolicy, index: int) -> Policy:
+        kind: Any = body.kind
+        severity: Any = body.severity
         if kind not in get_args(PolicyKind):
             self._fault(f"kind `{kind}` of `{name}` is none of {', '.join(get_args(PolicyKind))}", index, "kind")
             kind = "knowledge"
         if severity not in get_args(Severity):
             self._fault(f"severity `{severity}` of `{name}` is none of high, medium, low", index, "severity")
             severity = "medium"
-        tools = self._bound(record.get("tools"), name, index)
+        tools = self._bound(body.tools, name, index)
         if kind == "guard" and not tools:
             self._fault(f"policy `{name}` binds no tool", index, hint="add `tools: [...]`")
         citations: list[Citation] = []
         stale = False
-        for span in _spans(record.get("spans")):
-            if "quote" not in span and not ("line" in span and "digest" in span):
+        for span in _spans(body.spans):
+            if span.quote is None and (span.line is None or span.digest is None):
                 self._fault(
                     f"a span of `{name}` needs `quote`, or `line` and `digest`, or `at: {{line:sentence: digest}}`",
                     index,
@@ -122,59 +122,55 @@ class PolicyReader:
             citation = self._citation(span)
             stale |= citation is None
             citations.append(citation or _outside(span, self._title))
-            if "digest" in span:
-                self.digests[name] = (*self.digests.get(name, ()), str(span["digest"]))
+            if span.digest is not None:
+                self.digests[name] = (*self.digests.get(name, ()), span.digest)
         if not citations and kind != "knowledge":
             self._fault(f"policy `{name}` cites no sentence", index, hint="add `spans: [{quote: ...}]`")
-        accepted: dict[str, Any] | None = record.get("unenforced")
-        unenforced = (
-            Unenforced(str(accepted.get("accepted_by", "")), str(accepted.get("reason", ""))) if accepted else None
-        )
+        accepted = body.unenforced
+        unenforced = Unenforced(str(accepted.accepted_by), str(accepted.reason)) if accepted is not None else None
         if unenforced and not unenforced.accepted_by:
             self._fault(f"`{name}` is accepted as unenforced by nobody", index, hint="add `accepted_by`")
-        definition = str(record.get("definition", ""))
-        description = str(record.get("description", ""))
-        return Policy(name, kind, definition, tools, description, tuple(citations), severity, unenforced, stale)
+        said = (str(body.definition), tools, str(body.description))
+        return Policy(name, kind, *said, tuple(citations), severity, unenforced, stale)
 
-    def _bound(self, given: Any, name: str, index: int) -> tuple[str, ...]:
+    def _bound(self, given: list[Scalar] | WrittenTools, name: str, index: int) -> tuple[str, ...]:
         """The tools that a policy binds, named one by one or by what they do and take."""
-        if not isinstance(given, dict):
-            tools = tuple(str(tool) for tool in cast(list[Any], given or ()))
-            for tool in tools:
-                if tool not in self._tools:
-                    self._fault(f"`{tool}` of policy `{name}` is not a tool", index, "tools")
+        if isinstance(given, list):
+            tools = tuple(map(str, given))
+            self._must_be_tools(tools, name, index)
             return tools
-        record = cast(dict[str, Any], given)
-        effect, taken, left = record.get("effect"), _names(record.get("with")), _names(record.get("except"))
-        if effect is not None and effect not in get_args(Effect):
-            self._fault(f"effect `{effect}` is none of read, write, none", index, "tools")
-        for tool in left:
-            if tool not in self._tools:
-                self._fault(f"`{tool}` of policy `{name}` is not a tool", index, "tools")
+        taken, left = _names(given.with_), _names(given.except_)
+        if given.effect is not None and given.effect not in get_args(Effect):
+            self._fault(f"effect `{given.effect}` is none of read, write, none", index, "tools")
+        self._must_be_tools(left, name, index)
         found = tuple(
             tool.name
             for tool in self._tools.values()
-            if effect in (None, tool.effect) and tool.parameters.keys() >= set(taken) and tool.name not in left
+            if given.effect in (None, tool.effect) and tool.parameters.keys() >= set(taken) and tool.name not in left
         )
-        if not found or not record:
+        if not found or given == WrittenTools():
             self._fault(f"no tool is as policy `{name}` wants it", index, "tools", hint="see tools.yaml")
         return found
 
-    def _citation(self, span: Mapping[str, Any]) -> Citation | None:
+    def _must_be_tools(self, names: tuple[str, ...], policy: str, index: int) -> None:
+        for tool in names:
+            if tool not in self._tools:
+                self._fault(f"`{tool}` of policy `{policy}` is not a tool", index, "tools")
+
+    def _citation(self, span: WrittenSpan) -> Citation | None:
         """Where the span stands; None where the document at hand no longer has it."""
         document = self._document
         if document is None:
             return _outside(span, self._title)
-        if "quote" in span:
-            found = document.find(str(span["quote"]))
+        if span.quote is not None:
+            found = document.find(str(span.quote))
             if found is None:
                 return None
             start, end = found
             text = " ".join(document.text[start:end].split())
             return Citation(document.name, document.heading_at(start), document.line_of(start), text, start, end)
-        line, index = int(span.get("line", 0)), int(span.get("sentence", 1))
-        digest = str(span.get("digest", ""))
-        here = [s for s in document.sentences if s.digest == digest and s.line == line and s.index == index]
+        digest = span.digest or ""
+        here = [s for s in document.sentences if (s.digest, s.line, s.index) == (digest, span.line, span.sentence)]
         sentence = here[0] if here else document.by_digest(digest)
         if sentence is None:
             return None
@@ -184,28 +180,23 @@ class PolicyReader:
         self.faults.append(StatementError(message, place=self._source.place("policies", index, *at), hint=hint))
 
 
-def _spans(given: Any) -> Iterator[dict[str, Any]]:
+def _spans(given: Sequence[Scalar | WrittenSpan]) -> Iterator[WrittenSpan]:
     """Each sentence cited: a text is a quote, and `at` names several by `line:sentence`."""
-    for span in cast(list[Any], given or []):
-        if span is None:
-            continue
-        record = cast(dict[str, Any], span) if isinstance(span, dict) else {"quote": span}
-        if not isinstance(record.get("at"), dict):
+    for span in given:
+        record = span if isinstance(span, WrittenSpan) else WrittenSpan(quote=span)
+        if not record.at:
             yield record
-            continue
-        for place, digest in cast(dict[str, Any], record["at"]).items():
-            line, _, sentence = str(place).partition(":")
+        for place, digest in record.at.items():
+            line, _, sentence = place.partition(":")
             if line.isdigit() and (sentence or "1").isdigit():
-                heading = record.get("heading", "")
-                yield {"heading": heading, "line": int(line), "sentence": int(sentence or 1), "digest": digest}
+                yield WrittenSpan(heading=record.heading, line=int(line), sentence=int(sentence or 1), digest=digest)
             else:
-                yield {}
+                yield WrittenSpan()
 
 
-def _names(given: Any) -> tuple[str, ...]:
-    return tuple(map(str, cast(list[Any], given) if isinstance(given, list) else () if given is None else (given,)))
+def _names(given: Scalar | list[Scalar]) -> tuple[str, ...]:
+    return tuple(map(str, given if isinstance(given, list) else (given,)))
 
 
-def _outside(span: Mapping[str, Any], title: str) -> Citation:
-    text = span.get("quote")
-    return Citation(title, str(span.get("heading", "")), int(span.get("line", 0)), text if text is None else str(text))
+def _outside(span: WrittenSpan, title: str) -> Citation:
+    return Citation(title, str(span.heading), span.line or 0, None if span.quote is None else str(span.quote))

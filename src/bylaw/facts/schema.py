@@ -1,19 +1,32 @@
 """A pack's entities, observations and changes, compiled once from its YAML."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast, get_args
+from typing import Any, Protocol, TypeVar, cast, get_args
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from bylaw.errors import BylawError, GuardError
-from bylaw.facts.entity import UNDECLARED, Entity, Field, FieldType, Key, Origin, ReadTool, Saying
+from bylaw.facts.entity import Entity, Field, FieldType, Key, Origin, ReadTool, Saying
 from bylaw.facts.observation import Change, Observation
 from bylaw.facts.path import Getter, PathError, PathScope, compile_each, compile_misfit, compile_path
 from bylaw.facts.stored import Stored
 from bylaw.facts.world_change import Expression, WorldChange
+from bylaw.facts.written import (
+    EntitiesFile,
+    FieldBody,
+    WrittenEntity,
+    WrittenField,
+    WrittenKey,
+    WrittenObservation,
+    WrittenRead,
+    WrittenSaying,
+    WrittenStored,
+    WrittenWhen,
+)
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
-from bylaw.policy.tool import Tool
-from bylaw.policy.yaml import Located
+from bylaw.policy.reading import Scalar, read_record
+from bylaw.policy.tool import Tool, WrittenChange
+from bylaw.policy.yaml import Located, Place
 
 _TYPES = frozenset(get_args(FieldType))
 
@@ -95,27 +108,23 @@ class SchemaReader:
     ) -> None:
         self._compile = compile
         """Makes an expression of its text and its place; this area does not know the language."""
-        self._source = source
-        self._data: dict[str, Any] = source.data if source is not None else {}
+        self._file, self._source, self.faults = read_record(source or Located("entities.yaml", {}, {}), EntitiesFile)
         self._tools = dict(tools)
         self._tool_source = tool_source
-        self.faults: list[BylawError] = []
         self._entities: dict[str, Entity] = {}
 
     def read(self) -> Schema:
         """The compiled schema; look at `faults` before using it."""
-        for name, body in self._section("entities").items():
-            self._entities[name] = self._entity(name, body)
-        if context := self._section("context"):
+        for name, body in self._file.entities.items():
+            self._entities[name] = self._entity(name, body or WrittenEntity())
+        if context := self._file.context:
             fields = {name: self._field(name, body, ("context", name), "context") for name, body in context.items()}
             self._entities["context"] = Entity("context", (), fields)
         shows: dict[str, dict[str, list[Observation]]] = {}
-        for tool, bodies in self._section("observations").items():
+        for tool, bodies in self._file.observations.items():
             if tool not in self._tools:
                 self._fault(f"`{tool}` is not a tool", "observations", tool, hint="add it to tools.yaml")
-            for index, body in enumerate(cast(list[Any], bodies) if isinstance(bodies, list) else [bodies]):
-                if body is None:
-                    continue
+            for index, body in enumerate(_listed(bodies)):
                 observation = self._observation(body, ("observations", tool, index))
                 if observation is not None:
                     shows.setdefault(tool, {}).setdefault(observation.entity.name, []).append(observation)
@@ -126,72 +135,69 @@ class SchemaReader:
             {tool: {kind: tuple(found) for kind, found in kinds.items()} for tool, kinds in shows.items()},
             {tool.name: tuple(self._changes(tool)) for tool in writes},
             {tool.name: tuple(self._effects(tool)) for tool in writes},
-            stored={name: tuple(self._stored(name, body)) for name, body in self._section("world").items()},
+            stored={name: tuple(self._stored(name, body)) for name, body in self._file.world.items()},
         )
 
-    def _stored(self, name: str, bodies: Any) -> Iterator[Stored]:
+    def _stored(self, name: str, bodies: WrittenStored | list[WrittenStored] | None) -> Iterator[Stored]:
         """Where things of one kind stand in a database."""
-        for index, body in enumerate(cast(list[Any], bodies) if isinstance(bodies, list) else [bodies]):
+        for index, body in enumerate(_listed(bodies)):
             at = ("world", name, index)
-            record = cast(dict[str, Any], body or {})
-            if record.get("of") is not None and record.get("each") is None:
+            if body.of is not None and body.each is None:
                 self._fault("`of` holds things: say with `each` where they stand in it", *at)
-            for part in ("of", "each"):
-                self._each(record.get(part), at)
-            mapped = {key: value for key, value in record.items() if key not in ("table", "of", "each")}
-            observation = self._observation({**mapped, "as": name}, at)
+            for part in (body.of, body.each):
+                self._each(part, at)
+            shown = WrittenObservation(name, key=body.key, fields=body.fields, only=body.only, when=body.when)
+            observation = self._observation(shown, at)
             if observation is not None:
-                table, of, each = (str(record.get(part) or "") for part in ("table", "of", "each"))
-                yield Stored(observation, table, of, each or ("$[*]" if table else ""))
+                table, each = str(body.table), str(body.each or "")
+                yield Stored(observation, table, str(body.of or ""), each or ("$[*]" if table else ""))
 
-    def _entity(self, name: str, body: Any) -> Entity:
+    def _entity(self, name: str, body: WrittenEntity) -> Entity:
         at = ("entities", name)
-        record = cast(dict[str, Any], body or {})
-        key = _names(record.get("key", []))
-        raw: Any = record.get("fields") or {}
-        origin: Any = record.get("origin", "system")
+        key = _names(body.key)
+        origin: Any = body.origin
         if origin not in ("system", "conversation"):
             self._fault(f"origin `{origin}` is neither system nor conversation", *at)
-        fields = {field: self._field(field, spec, (*at, "fields", field), origin) for field, spec in raw.items()}
+        fields = {
+            field: self._field(field, spec, (*at, "fields", field), origin) for field, spec in body.fields.items()
+        }
         for part in key:
             fields.setdefault(part, Field(part))
-        complete = bool(record.get("complete", False))
-        if complete and origin != "conversation":
+        if body.complete and origin != "conversation":
             hint = "a tool may know of others; give it `origin: conversation` if only conversations make such things"
             self._fault(f"`{name}` cannot be complete", *at, hint=hint)
-        read = self._lookup(record.get("read"), key, (*at, "read"))
-        return Entity(name, key, fields, read, record.get("fresh_for"), origin, complete)
+        read = self._lookup(body.read, key, (*at, "read"))
+        return Entity(name, key, fields, read, body.fresh_for, origin, body.complete)
 
-    def _lookup(self, body: Any, key: tuple[str, ...], at: tuple[str | int, ...]) -> ReadTool | None:
+    def _lookup(self, body: Scalar | WrittenRead | None, key: tuple[str, ...], at: Place) -> ReadTool | None:
         if body is None:
             return None
-        if isinstance(body, str):
-            body = {"tool": body, "arguments": {part: part for part in key}}
-        tool, arguments = body.get("tool"), body.get("arguments", {})
+        if not isinstance(body, WrittenRead):
+            body = WrittenRead(body, {part: part for part in key})
+        tool, arguments = str(body.tool), {name: str(part) for name, part in body.arguments.items()}
         if tool not in self._tools:
             self._fault(f"`{tool}` is not a tool", *at)
         elif unknown := sorted(set(arguments) - set(self._tools[tool].parameters)):
             self._fault(f"`{tool}` has no argument `{unknown[0]}`", *at)
-        for part in sorted(set(map(str, arguments.values())) - set(key)):
+        for part in sorted(set(arguments.values()) - set(key)):
             self._fault(f"`{part}` is not a key", *at, hint="arguments are named, then the key field each takes")
-        return ReadTool(str(tool), dict(arguments))
+        return ReadTool(tool, arguments)
 
-    def _field(self, name: str, body: Any, at: tuple[str | int, ...], origin: Any) -> Field:
+    def _field(self, name: str, body: FieldBody, at: Place, origin: Any) -> Field:
         if isinstance(body, list):
-            words = cast(list[Any], body)
-            if len(words) == 1 and words[0] in _TYPES:
-                self._fault(f"a list is the words of an enumeration, and `{words[0]}` is a type", *at)
-            body = {"values": words}
-        record = cast(dict[str, Any], body if isinstance(body, dict) else {} if body is None else {"type": body})
-        type_ = record.get("type", "enum" if "values" in record else "string")
+            if len(body) == 1 and body[0] in _TYPES:
+                self._fault(f"a list is the words of an enumeration, and `{body[0]}` is a type", *at)
+            body = WrittenField(values=body)
+        record = body if isinstance(body, WrittenField) else WrittenField(type=body)
+        type_ = record.type if record.type is not None else "string" if record.values is None else "enum"
         if type_ not in _TYPES:
             self._fault(f"`{type_}` is not a type", *at, hint=f"types are {', '.join(sorted(_TYPES))}")
             type_ = "string"
-        origin = record.get("origin", origin)
+        origin = record.origin or origin
         if origin not in get_args(Origin):
             self._fault(f"origin `{origin}` is none of {', '.join(get_args(Origin))}", *at)
             origin = "system"
-        sayings = tuple(_saying(s) for s in cast(list[dict[str, Any] | None], record.get("from", [])) if s is not None)
+        sayings = tuple(map(_saying, record.from_))
         for saying in sayings:
             if not saying.argument and not saying.says:
                 self._fault("`from` needs `argument` or `says`", *at)
@@ -202,64 +208,54 @@ class SchemaReader:
             elif saying.about and not any(saying.about in tool.parameters for tool in self._tools.values()):
                 self._fault(f"no tool has an argument `{saying.about}`", *at)
             self._pattern(saying.says, at, but_not=saying.but_not)
-        claims = tuple(
-            (value, tuple(str(phrase) for phrase in phrases))
-            for value, phrases in cast(dict[str, list[str] | None], record.get("claims") or {}).items()
-            if phrases is not None
-        )
         return Field(
             name,
             cast(FieldType, type_),
-            tuple(str(value) for value in record.get("values", ())),
+            tuple(map(str, record.values or ())),
             origin,
-            str(record.get("question", "")),
+            str(record.question),
             sayings,
-            claims,
-            record.get("default", UNDECLARED),
-            bool(record.get("private", False)),
+            tuple((value, tuple(map(str, said))) for value, said in record.claims.items() if said is not None),
+            record.default,
+            record.private,
         )
 
-    def _observation(self, body: Any, at: tuple[str | int, ...]) -> Observation | None:
-        record = cast(dict[str, Any], body)
-        if "as" not in record:
+    def _observation(self, body: WrittenObservation, at: Place) -> Observation | None:
+        if body.as_ is None:
             self._fault("an observation needs `as:` and the kind of thing it shows", *at)
             return None
-        entity = self._entities.get(str(record["as"]))
+        entity = self._entities.get(str(body.as_))
         if entity is None:
-            self._fault(f"`{record['as']}` is not an entity", *at)
+            self._fault(f"`{body.as_}` is not an entity", *at)
             return None
-        fields: dict[str, Getter] = {}
-        for name, path in cast(dict[str, Any], record.get("fields") or {}).items():
-            if name not in entity.fields:
-                self._fault(f"`{entity.name}` has no field `{name}`", *at)
-            fields[name] = self._value(path, at)
-        when = record.get("when")
+        for name in body.fields.keys() - entity.fields.keys():
+            self._fault(f"`{entity.name}` has no field `{name}`", *at)
         return Observation(
             entity,
-            self._each(record.get("each"), at),
-            self._key(entity, record.get("key"), at),
-            fields,
-            bool(record.get("only", False)),
-            self._when(when, at) if when else None,
-            self._pattern(record["text"], at) if "text" in record else None,
-            self._pattern(record["absent"], at) if "absent" in record else None,
+            self._each(body.each, at),
+            self._key(entity, body.key, at),
+            {name: self._value(path, at) for name, path in body.fields.items()},
+            body.only,
+            self._when(body.when, at) if body.when is not None else None,
+            self._pattern(body.text, at) if body.text is not None else None,
+            self._pattern(body.absent, at) if body.absent is not None else None,
         )
 
-    def _when(self, body: Any, at: tuple[str | int, ...]) -> Callable[[PathScope], bool] | None:
-        path = self._value(body.get("path", "$"), at)
-        if "is" in body:
-            wanted = body["is"]
-            return lambda scope: path(scope) == wanted
-        if "in" in body:
-            allowed = body["in"]
+    def _when(self, body: WrittenWhen, at: Place) -> Callable[[PathScope], bool] | None:
+        path = self._value(body.path, at)
+        if body.is_ is not UNSET:
+            return lambda scope: path(scope) == body.is_
+        if body.in_ is not None:
+            allowed = body.in_
             return lambda scope: path(scope) in allowed
         self._fault("`when` needs `is` or `in`", *at)
         return None
 
-    def _key(self, entity: Entity, body: Any, at: tuple[str | int, ...]) -> tuple[tuple[Getter, ...], ...]:
-        if isinstance(body, str):
-            body = {entity.key[0]: body} if entity.key else {}
-        given: dict[str, Any] = body or {}
+    def _key(self, entity: Entity, body: WrittenKey | None, at: Place) -> tuple[tuple[Getter, ...], ...]:
+        if isinstance(body, dict):
+            given = body
+        else:
+            given = {entity.key[0]: body} if entity.key and body is not None else {}
         for name in given.keys() - set(entity.key):
             self._fault(f"`{name}` is not a key of `{entity.name}`", *at)
         return tuple(
@@ -275,25 +271,23 @@ class SchemaReader:
             keyed = [e for e in self._entities.values() if e.key and set(e.key) <= set(tool.parameters)]
             return [Change(e.name, None, self._argument_key(e), None) for e in keyed]
         found: list[Change] = []
-        for body in tool.changes:
-            if body is None:
-                continue
-            record = _change_record(body)
-            entity = self._entities.get(str(record.get("as", "")))
+        for said in tool.changes:
+            body = said if isinstance(said, WrittenChange) else _change(str(said))
+            entity = self._entities.get(str(body.as_))
             if entity is None:
-                self._fault(f"`{body}` names no entity", *at)
+                self._fault(f"`{body.as_ if body is said else said}` names no entity", *at)
                 continue
-            fields = _names(record.get("fields", ["*"]))
+            fields = _names(body.fields)
             for name in sorted(set(fields) - {"*", "exists"} - set(entity.fields)):
                 self._fault(f"`{entity.name}` has no field `{name}`", *at)
-            if "key" in record:
-                key = self._key(entity, record["key"], at)
+            if body.key is not None:
+                key = self._key(entity, body.key, at)
             else:
                 key = self._argument_key(entity) if set(entity.key) <= set(tool.parameters) else None
-            each = self._each(record.get("each"), at)
-            misfit = compile_misfit(str(record["each"])) if each is not None else None
+            each = self._each(body.each, at)
+            misfit = compile_misfit(str(body.each)) if each is not None else None
             changed = None if "*" in fields else frozenset(fields)
-            by_result = "$result" in f"{record.get('each')} {record.get('key')}"
+            by_result = "$result" in f"{body.each} {body.key}"
             found.append(Change(entity.name, each, key, changed, misfit, by_result))
         return found
 
@@ -304,15 +298,13 @@ class SchemaReader:
         at = ("tools", tool.name, "effects")
         found: list[WorldChange] = []
         for body in tool.effects:
-            if body is None:
-                continue
-            entity = self._entities.get(str(body.get("as", "")))
+            entity = self._entities.get(str(body.as_))
             if entity is None:
-                self._fault(f"`{body.get('as')}` is not an entity", *at)
+                self._fault(f"`{body.as_}` is not an entity", *at)
                 continue
             changes: dict[str, tuple[str, Getter]] = {}
             computed: dict[str, Expression] = {}
-            for name, value in cast(dict[str, Any], body.get("set") or {}).items():
+            for name, value in body.set.items():
                 if name not in entity.fields:
                     self._fault(f"`{entity.name}` has no field `{name}`", *at)
                 if isinstance(value, dict) and "to" in value:
@@ -321,14 +313,13 @@ class SchemaReader:
                     continue
                 how, value = self._how(name, value, at)
                 changes[name] = (how, self._value(value, at))
-            key = self._key(entity, body.get("key"), at)
-            each = self._each(body.get("each"), at)
-            when = self._expression(body["when"], at) if body.get("when") is not None else None
-            is_deleted = bool(body.get("delete", False))
-            found.append(WorldChange(entity.name, each, key, changes, is_deleted, when, computed))
+            key = self._key(entity, body.key, at)
+            each = self._each(body.each, at)
+            when = self._expression(body.when, at) if body.when is not None else None
+            found.append(WorldChange(entity.name, each, key, changes, body.delete, when, computed))
         return found
 
-    def _expression(self, text: Any, at: tuple[str | int, ...]) -> Expression | None:
+    def _expression(self, text: Any, at: Place) -> Expression | None:
         if self._compile is None:
             self._fault("expressions are not read here", *at)
             return None
@@ -338,7 +329,7 @@ class SchemaReader:
             self.faults.append(error)
             return None
 
-    def _how(self, field: str, value: Any, at: tuple[str | int, ...]) -> tuple[str, Any]:
+    def _how(self, field: str, value: Any, at: Place) -> tuple[str, Any]:
         """How an effect moves a field, and by what."""
         if not isinstance(value, dict):
             return "is", value
@@ -356,7 +347,7 @@ class SchemaReader:
             self._fault(f"nothing says how `{field}` moves", *at, hint=hint)
         return how, record.get(how)
 
-    def _value(self, path: Any, at: tuple[str | int, ...]) -> Getter:
+    def _value(self, path: Any, at: Place) -> Getter:
         if not isinstance(path, str) or not path.startswith(("$", "=")):
             return lambda scope: path
         if path.startswith("$of") and at[:1] != ("world",):
@@ -367,7 +358,7 @@ class SchemaReader:
             self._fault(error.message, *at, hint=error.hint)
             return lambda scope: None
 
-    def _each(self, path: Any, at: tuple[str | int, ...]) -> Callable[[PathScope], Sequence[tuple[Any, Any]]] | None:
+    def _each(self, path: Any, at: Place) -> Callable[[PathScope], Sequence[tuple[Any, Any]]] | None:
         if path is None:
             return None
         try:
@@ -376,35 +367,41 @@ class SchemaReader:
             self._fault(error.message, *at, hint=error.hint)
             return None
 
-    def _pattern(self, text: Any, at: tuple[str | int, ...], *, but_not: str = "") -> Pattern | None:
+    def _pattern(self, text: Any, at: Place, *, but_not: str = "") -> Pattern | None:
         try:
             return compile_pattern(str(text), but_not)
         except PatternError as error:
             self.faults.append(PatternError(error.message, place=self._place(*at), hint=error.hint))
         return None
 
-    def _section(self, name: str) -> dict[str, Any]:
-        return cast(dict[str, Any], self._data.get(name) or {})
-
     def _fault(self, message: str, *at: str | int, hint: str = "") -> None:
         self.faults.append(SchemaError(message, place=self._place(*at), hint=hint))
 
     def _place(self, *at: str | int) -> str:
-        source, file = (self._tool_source, "tools.yaml") if at[:1] == ("tools",) else (self._source, "entities.yaml")
-        return source.place(*at) if source is not None else file
+        if at[:1] != ("tools",):
+            return self._source.place(*at)
+        return self._tool_source.place(*at) if self._tool_source is not None else "tools.yaml"
 
 
-def _names(value: Any) -> tuple[str, ...]:
-    return tuple(str(name) for name in cast(list[Any], value)) if isinstance(value, list) else (str(value),)
+Body = TypeVar("Body")
 
 
-def _change_record(body: Any) -> dict[str, Any]:
-    if isinstance(body, dict):
-        return cast(dict[str, Any], body)
-    name, _, field = str(body).partition(".")
-    return {"as": name, "fields": [field or "*"]}
+def _listed(bodies: Body | list[Body] | None) -> list[Body]:
+    """One or several, as a list."""
+    if isinstance(bodies, list):
+        return cast(list[Body], bodies)
+    return [] if bodies is None else [bodies]
 
 
-def _saying(record: Mapping[str, Any]) -> Saying:
-    argument, says, but_not, about = (str(record.get(name, "")) for name in ("argument", "says", "but_not", "about"))
-    return Saying(argument, says, record.get("value"), but_not, about)
+def _names(value: Scalar | list[Scalar]) -> tuple[str, ...]:
+    return tuple(map(str, _listed(value)))
+
+
+def _change(text: str) -> WrittenChange:
+    """`Order.state`, or `Order` for all of it."""
+    name, _, field = text.partition(".")
+    return WrittenChange(name, field or "*")
+
+
+def _saying(record: WrittenSaying) -> Saying:
+    return Saying(str(record.argument), str(record.says), record.value, str(record.but_not), str(record.about))

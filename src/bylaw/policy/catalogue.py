@@ -26,8 +26,10 @@ def with_catalogue(source: Located, path: Path, *, file: str) -> tuple[Located, 
         found = read_catalogue(path, file=file)
     except CatalogueError as error:
         return source, [error]
-    given = cast(dict[str, dict[str, Any] | None], source.data.get("tools") or {})
-    said = {name: body or {} for name, body in given.items()}
+    given: Any = source.data.get("tools") or {}
+    if not isinstance(given, dict) or not all(isinstance(each or {}, dict) for each in cast(Any, given).values()):
+        return source, []
+    said = {name: body or {} for name, body in cast(dict[str, dict[str, Any] | None], given).items()}
     faults: list[BylawError] = []
     for name, body in said.items():
         if name not in found and not body.get("parameters"):

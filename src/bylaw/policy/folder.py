@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.catalogue import with_catalogue
 from bylaw.policy.document import LONGEST, Document
-from bylaw.policy.shape import SHAPES, shaped
+from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.yaml import Located, YamlError, read_yaml_file
 
 READY = Path(__file__).parent.parent / "packs"
@@ -28,11 +28,44 @@ class ManifestError(BylawError):
     code = "BY405"
 
 
+class WrittenDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """A document that lies elsewhere."""
+
+    title: Scalar = "policy"
+    sha256: str = ""
+
+
+class Variant(Struct, frozen=True, forbid_unknown_fields=True):
+    """A pack that this one chooses among, and when it is chosen."""
+
+    name: Scalar = ""
+    when: dict[str, Any] = {}
+
+
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
+    """pack.yaml."""
+
+    format: Scalar | None = None
+    name: Scalar = ""
+    version: Scalar = "0"
+    title: Scalar = ""
+    description: Scalar = ""
+    now: Scalar | None = None
+    base: Scalar = ""
+    world: Scalar = ""
+    criterion: Scalar = "determined"
+    document: Scalar | WrittenDocument | None = None
+    variants: list[Variant] = []
+    about: dict[str, Scalar] = {}
+    shield: dict[str, Any] = {}
+
+
 class Folder(Struct):
-    """The files of a pack, base first; nothing in them is understood yet."""
+    """The files of a pack, base first; of them only the manifest is understood."""
 
     root: Path
-    manifest: Located
+    manifest: Manifest
+    manifest_source: Located
     parts: dict[str, Located]
     """`tools`, `entities`, `policies`, `rules`, `weights`: what the YAML files of that name say."""
     guards: dict[str, str] = field(default_factory=dict[str, str])
@@ -44,7 +77,7 @@ class Folder(Struct):
 
     def read_document(self, given: Path | None) -> Document | None:
         """The policy document: `given`, or the one the manifest names; None where it stays outside."""
-        named: Any = self.manifest.data.get("document")
+        named = self.manifest.document
         if given is not None:
             try:
                 if _is_too_long(given):
@@ -67,7 +100,7 @@ class Folder(Struct):
                 why = f"document `{named}` cannot be read: {(error.strerror or str(error)).lower()}"
             except UnicodeDecodeError:
                 why = f"document `{named}` is not UTF-8 text"
-        self.faults.append(ManifestError(why, place=self.manifest.place("document")))
+        self.faults.append(ManifestError(why, place=self.manifest_source.place("document")))
         return None
 
 
@@ -96,22 +129,22 @@ def ready_packs() -> list[str]:
 def read_folder(root: Path, *, cases: bool = True) -> Folder:
     """Read every file of the pack, its cases only where they are asked for; faults are kept, not raised."""
     faults: list[BylawError] = []
-    manifest = _yaml(root / "pack.yaml", faults, root) or Located("pack.yaml", {}, {})
+    source = _yaml(root / "pack.yaml", faults, root) or Located("pack.yaml", {}, {})
+    manifest, source, wrong = read_record(source, Manifest)
+    faults += wrong
     layers = [root]
-    base = manifest.data.get("base")
-    if base:
-        below = _folder(root / str(base))
+    if manifest.base:
+        below = _folder(root / str(manifest.base))
         if below is not None:
             layers.insert(0, below)
         else:
-            faults.append(ManifestError(f"base `{base}` is not a folder", place=manifest.place("base")))
-    variants: list[Any] = manifest.data.get("variants") or []
-    for index, variant in enumerate(variants):
-        if not variant or not variant.get("name"):
+            faults.append(ManifestError(f"base `{manifest.base}` is not a folder", place=source.place("base")))
+    for index, variant in enumerate(manifest.variants):
+        if not variant.name:
             hint = "name the folder beside pack.yaml that holds it"
-            faults.append(ManifestError("a variant needs a name", place=manifest.place("variants", index), hint=hint))
+            faults.append(ManifestError("a variant needs a name", place=source.place("variants", index), hint=hint))
     digest = hashlib.sha256()
-    folder = Folder(root, manifest, {})
+    folder = Folder(root, manifest, source, {})
     for layer in layers:
         for name, path in _files(layer, root, manifest):
             digest.update(f"{name}\0".encode() + _bytes(path) + b"\0")
@@ -136,9 +169,9 @@ def read_folder(root: Path, *, cases: bool = True) -> Folder:
     return folder
 
 
-def _files(layer: Path, root: Path, manifest: Located) -> list[tuple[str, Path]]:
+def _files(layer: Path, root: Path, manifest: Manifest) -> list[tuple[str, Path]]:
     names = ["pack.yaml", *(f"{part}.yaml" for part in _PARTS)]
-    document = manifest.data.get("document")
+    document = manifest.document
     if isinstance(document, str) and layer == root:
         names.append(document)
     found = [(name, layer / name) for name in names if _is_file(layer / name)]
@@ -183,16 +216,12 @@ def _yaml(path: Path, faults: list[BylawError], root: Path) -> Located | None:
             faults.append(ManifestError("no pack.yaml", place=str(path.parent)))
         return None
     try:
-        found = read_yaml_file(path, file=_name(path, root))
+        return read_yaml_file(path, file=_name(path, root))
     except YamlError as error:
         faults.append(error)
-        return None
     except OSError as error:
         faults.append(YamlError(f"cannot be read: {(error.strerror or str(error)).lower()}", place=_name(path, root)))
-        return None
-    fitted, wrong = shaped(found, SHAPES["cases" if path.parent.name == "cases" else path.stem])
-    faults.extend(wrong)
-    return fitted
+    return None
 
 
 def _name(path: Path, root: Path) -> str:

@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
+
+from bylaw.policy.reading import Scalar
 
 PolicyKind = Literal["guard", "rule", "conversation", "knowledge"]
 Severity = Literal["high", "medium", "low"]
@@ -44,3 +46,49 @@ class Policy(Struct, frozen=True):
     unenforced: Unenforced | None = None
     stale: bool = False
     """The cited sentence no longer stands in the document."""
+
+
+class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
+    """The tools that a policy binds, by what they do and take."""
+
+    effect: Scalar | None = None
+    with_: Scalar | list[Scalar] = field(name="with", default_factory=list[Scalar])
+    except_: Scalar | list[Scalar] = field(name="except", default_factory=list[Scalar])
+
+
+class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
+    """A cited sentence in policies.yaml: its words, or its place and digest; `at` has several of them."""
+
+    quote: Scalar | None = None
+    heading: Scalar = ""
+    line: int | None = None
+    sentence: int = 1
+    digest: str | None = None
+    at: dict[str, str] = {}
+
+
+class WrittenUnenforced(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who accepts that nothing enforces a policy, and why."""
+
+    accepted_by: Scalar = ""
+    reason: Scalar = ""
+
+
+class WrittenPolicy(Struct, frozen=True, forbid_unknown_fields=True):
+    """A policy in policies.yaml."""
+
+    id: Scalar = ""
+    kind: Scalar = "guard"
+    definition: Scalar = ""
+    description: Scalar = ""
+    scope: Scalar = ""
+    severity: Scalar = "medium"
+    tools: list[Scalar] | WrittenTools = field(default_factory=list[Scalar])
+    spans: list[Scalar | WrittenSpan] = []
+    unenforced: WrittenUnenforced | None = None
+
+
+class PoliciesFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """policies.yaml."""
+
+    policies: list[WrittenPolicy] = []

@@ -5,6 +5,8 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct, field
 
+from bylaw.policy.reading import Scalar
+
 Effect = Literal["read", "write", "none"]
 
 
@@ -12,6 +14,46 @@ class Misfit(Struct, frozen=True):
     """Stands for an argument that its tool does not declare so: a guard that reads it cannot answer."""
 
     why: str
+
+
+class WrittenChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a write makes stale, as `changes` of tools.yaml has it."""
+
+    as_: Scalar = field(name="as", default="")
+    fields: Scalar | list[Scalar] = "*"
+    key: Scalar | dict[str, Scalar] | None = None
+    each: Scalar | None = None
+
+
+class WrittenEffect(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a write moves a snapshot world, as `effects` of tools.yaml has it."""
+
+    as_: Scalar = field(name="as", default="")
+    key: Scalar | dict[str, Scalar] | None = None
+    each: Scalar | None = None
+    set: dict[str, Any] = {}
+    delete: bool = False
+    when: Scalar | None = None
+
+
+class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
+    """A tool in tools.yaml."""
+
+    effect: Scalar = ""
+    description: Scalar = ""
+    refused: Scalar = ""
+    returns: Scalar = ""
+    alters: Scalar = ""
+    parameters: dict[str, Any] = {}
+    changes: list[Scalar | WrittenChange] | None = None
+    effects: list[WrittenEffect] = []
+
+
+class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """tools.yaml."""
+
+    tools: dict[str, WrittenTool | None] = {}
+    from_: Scalar = field(name="from", default="")
 
 
 class Tool(Struct, frozen=True):
@@ -23,10 +65,9 @@ class Tool(Struct, frozen=True):
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     """Argument name -> JSON schema."""
     required: tuple[str, ...] = ()
-    changes: tuple[Any, ...] | None = None
-    """What a write makes stale, as the pack wrote it; None where it does not say."""
-    effects: tuple[Any, ...] = ()
-    """How a write moves a snapshot world, as the pack wrote it."""
+    changes: tuple[Scalar | WrittenChange, ...] | None = None
+    """What a write makes stale; None where the pack does not say."""
+    effects: tuple[WrittenEffect, ...] = ()
     refused: str = ""
     """Pattern of a text result that means the call was not accepted."""
 

@@ -5,7 +5,7 @@ as they went in (`007`, twenty digits), and duplicate keys, anchors and aliases 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -45,8 +45,33 @@ class Located:
         return self._places.get(at, self.file)
 
     def with_data(self, data: dict[str, Any]) -> "Located":
-        """The same file with what was understood of it."""
+        """The same file with other data."""
         return Located(self.file, data, self._places)
+
+    def under(self, name: str) -> "Located":
+        """A file that is a list, as one that has it under a name."""
+        return Located(self.file, {name: self.data[""]}, {(name, *at): line for at, line in self._places.items()})
+
+    def at(self, path: Place) -> Any:
+        """The value at `path`."""
+        value: Any = self.data
+        for part in path:
+            value = value[part]
+        return value
+
+    def without(self, path: Place, names: Sequence[str | int]) -> "Located":
+        """The same file without these keys of the mapping at `path`, or this item of the list, whose others move up."""
+        left: Any = self.at(path).copy()
+        for name in names:
+            del left[name]
+        places, depth = self._places, len(path)
+        if isinstance(index := names[0], int):
+            inside = [at for at in places if at[:depth] == path and len(at) > depth and int(at[depth]) >= index]
+            moved = {(*path, int(at[depth]) - 1, *at[depth + 1 :]): at for at in inside if at[depth] != index}
+            gone = frozenset(inside)
+            places = {at: line for at, line in places.items() if at not in gone}
+            places |= {now: self._places[before] for now, before in moved.items()}
+        return Located(self.file, replaced(self.data, path, left), places)
 
     def over(self, base: "Located") -> "Located":
         """This file laid over `base`: sections merge by name, lists of records by `id`."""
@@ -73,6 +98,15 @@ class Located:
                 moved = {at: at for at in self._places if at[:1] == (name,)}
             places.update({there: self._places[here] for here, there in moved.items()})
         return Located(self.file, data, places)
+
+
+def replaced(data: Any, path: Place, value: Any) -> Any:
+    """The data with another value at `path`."""
+    if not path:
+        return value
+    copy = data.copy()
+    copy[path[0]] = replaced(data[path[0]], path[1:], value)
+    return copy
 
 
 def _id(record: Any) -> str:

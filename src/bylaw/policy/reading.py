@@ -1,0 +1,161 @@
+"""Files of a pack as records: `msgspec` says what fits, and every value that does not is a fault with its place.
+
+What is at fault is left out, so that the rest is read and all faults are told together. Readers after this may rely on
+shapes and look at meaning only.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+import msgspec
+
+from bylaw.errors import BylawError
+from bylaw.policy.yaml import Located, Place, replaced
+
+Record = TypeVar("Record")
+
+Scalar = str | int | float | bool
+"""One value, whatever YAML took it for; its reader makes text of it."""
+
+_WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "int | float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
+MOST = 100
+"""So many values at fault are told of one file."""
+_PART = re.compile(r"\.(\w+)|\[(\d+)\]|\[(\.\.\.)\]")
+_EXPECTED = re.compile(r"Expected `(.*)`, got `(\w+)`")
+
+
+class ShapeError(BylawError):
+    """A value in a file of a pack is not of the shape that belongs there."""
+
+    code = "BY408"
+
+
+class Read(NamedTuple, Generic[Record]):
+    """What was understood of a file."""
+
+    record: Record
+    source: Located
+    """The file without what was at fault."""
+    faults: list[BylawError]
+
+
+def read_record(source: Located, kind: type[Record]) -> Read[Record]:
+    """The file as a record, all of whose fields have defaults."""
+    faults: list[BylawError] = []
+    for _ in range(MOST):
+        try:
+            return Read(msgspec.convert(source.data, kind), source, faults)
+        except msgspec.ValidationError as error:
+            at, names, found = _found(source, kind, str(error))
+            faults += found[: MOST - len(faults)]
+            source = source.without(at, names)
+    faults.append(ShapeError("more of this does not fit than can be listed", place=source.file))
+    return Read(kind(), source, faults)
+
+
+def _found(source: Located, kind: type[Any], message: str) -> tuple[Place, Sequence[str | int], list[BylawError]]:
+    """What does not fit, as a place and what of it, and what to say of that: nothing, where it was only left empty."""
+    expected = _EXPECTED.match(message)
+    at = _place(source, kind, message)
+    if expected is None:
+        # Keys that are not known. They are looked for: a name may hold anything, and so may the message.
+        at, names = next(found for each in (at, ()) if (found := (each, _unknown(source, kind, each)))[1])
+        hint = f"known: {', '.join(sorted(_known(kind, at)))}"
+        told = [
+            ShapeError(
+                f"{f'`{name}`' if name else 'a list'} means nothing here", place=source.place(*at, name), hint=hint
+            )
+            for name in names[:MOST]
+        ]
+        return at, names, list(told)
+    wanted = [part for part in expected[1].split(" | ") if part != "null"]
+    if expected[2] == "null" and isinstance(at[-1], str):
+        return at[:-1], at[-1:], []
+    value = source.at(at)
+    said = "empty" if value is None else _kind_of(value)
+    hint = "put it in quotes" if wanted == ["str"] and not isinstance(value, dict | list) else ""
+    fault = ShapeError(f"{_name(at)} must be {_words(wanted)}, not {said}", place=source.place(*at), hint=hint)
+    return at[:-1], at[-1:], [fault]
+
+
+def _unknown(source: Located, kind: type[Any], at: Place) -> list[str]:
+    known = _known(kind, at)
+    return [name for name, _ in _items(source, at) if known and name not in known]
+
+
+def _items(source: Located, at: Place) -> list[tuple[str, Any]]:
+    """The mapping at a place; empty where there is none, since a key may be spelt so that it passes for a place."""
+    try:
+        here: Any = source.at(at)
+    except (KeyError, IndexError, TypeError):
+        return []
+    return list(cast(dict[str, Any], here).items()) if isinstance(here, dict) else []
+
+
+def _place(source: Located, kind: type[Any], message: str) -> Place:
+    """The place that a message of msgspec names, with the keys of mappings, which it leaves out."""
+    at: Place = ()
+    _, stands_there, path = message.rpartition(" - at `$")
+    for name, index, key in _PART.findall(path) if stands_there else ():
+        at = (*at, _first_key(source, kind, message, at) if key else name or int(index))
+    return at
+
+
+def _first_key(source: Located, kind: type[Any], message: str, at: Place) -> str:
+    """The key that a fault is at: the last of the fewest keys of the mapping that still give the message."""
+    keys = _items(source, at)
+    low, high = 0, len(keys) - 1
+    while low < high:
+        middle = (low + high) // 2
+        try:
+            msgspec.convert(replaced(source.data, at, dict(keys[: middle + 1])), kind)
+            fits = True
+        except msgspec.ValidationError as error:
+            fits = str(error) != message
+        low, high = (middle + 1, high) if fits else (low, middle)
+    return keys[low][0] if keys else ""
+
+
+def _known(kind: type[Any], at: Place) -> list[str]:
+    """The names that may stand at a place; none where the names are free."""
+    from msgspec import inspect
+
+    kinds: list[Any] = [inspect.type_info(kind)]
+    for part in (*at, None):
+        kinds = [each for one in kinds for each in (one.types if isinstance(one, inspect.UnionType) else (one,))]
+        inside: list[Any] = []
+        for each in kinds:
+            if isinstance(each, inspect.StructType):
+                if part is None:
+                    return [field.encode_name for field in each.fields]
+                inside += [field.type for field in each.fields if field.encode_name == part]
+            elif isinstance(each, inspect.DictType):
+                inside.append(each.value_type)
+            elif isinstance(each, inspect.ListType):
+                inside.append(each.item_type)
+        kinds = inside
+    return []
+
+
+def _words(parts: list[str]) -> str:
+    scalars = [part for part in parts if part not in ("array", "object")]
+    one = _WORDS.get(" | ".join(scalars), "one value")
+    return " or ".join(([one] if scalars else []) + [_WORDS[part] for part in parts if part in ("array", "object")])
+
+
+def _kind_of(value: Any) -> str:
+    return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else f"`{value}`"
+
+
+def _name(at: Place) -> str:
+    names = [part for part in at if isinstance(part, str)]
+    name = f"`{names[-1]}`" if names else "this"
+    return f"item {at[-1] + 1} of {name}" if at and isinstance(at[-1], int) else name
