@@ -87,15 +87,23 @@ class Consents:
             return found
         # One yes may cover several told actions, which are done one after the other.
         for place in range(len(exchanges) - 2, -1, -1):
-            earlier = self._weigh(call, matters, exchanges, place)
+            earlier = self._weigh(call, matters, exchanges, place, only_yes=True)
             if earlier.reason == "held":
                 break
             if earlier.value is True:
                 return earlier
         return found
 
-    def _weigh(self, call: CallRecord, matters: list[Detail], exchanges: list[Exchange], place: int) -> Consent:
-        """What one exchange says of the call."""
+    def _weigh(
+        self,
+        call: CallRecord,
+        matters: list[Detail],
+        exchanges: list[Exchange],
+        place: int,
+        *,
+        only_yes: bool = False,
+    ) -> Consent:
+        """What one exchange says of the call; with `only_yes` no more than whether it holds it back or agrees to it."""
         exchange = exchanges[place]
         said = answer("\n".join(each.text for each in exchange.answer))
         put = proposal("\n".join(each.text for each in exchange.proposal))
@@ -117,6 +125,8 @@ class Consents:
         if not names_deed or not _agrees(said, put, hearing, matters, asks_for_it, leave):
             why: Reason = "requested" if asks_for_it else "unanswered" if names_deed and put.leave else "none"
             return Consent(False, why, exchange.proposed_at, exchange.answered_at)
+        if only_yes and (said.stance in ("mixed", "asks") or not _names_object(call, matters, hearing.proposal)):
+            return Consent(False, "none", exchange.proposed_at, exchange.answered_at)
         found = tuple(lacks(hearing, matters))
         if not _names_object(call, matters, hearing.proposal):
             before = exchanges[place - 1] if place else None

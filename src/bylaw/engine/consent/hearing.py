@@ -29,7 +29,7 @@ class Hearing:
         refusals: Iterable[str],
         means: Collection[str] = (),
     ) -> None:
-        self.earlier = [each for other in earlier for each in (*other.proposal, *other.answer)]
+        self._earlier = earlier
         self.proposal = exchange.proposal
         self.answer = exchange.answer
         self.records = records
@@ -41,6 +41,11 @@ class Hearing:
         self._means = means
         self._called: dict[str, Called] = {}
         self._unchanged: set[tuple[str, str]] | None = None
+
+    @cached_property
+    def earlier(self) -> list[Utterance]:
+        """What was said before the exchange."""
+        return [each for other in self._earlier for each in (*other.proposal, *other.answer)]
 
     @cached_property
     def now(self) -> list[Utterance]:
