@@ -83,7 +83,8 @@ BUGS: tuple[Bug, ...] = (
     Bug("a failed look shows what it holds", "facts/observation.py",
         "    if not accepted:\n        return []\n", ""),
     Bug("the newest words of the user do not count", "facts/source.py",
-        "in reversed(self._ledger.said) if sayings", "in self._ledger.said if sayings"),
+        "for place in reversed(self._ledger.stating([pattern for _, pattern in sayings])) if sayings",
+        "for place in self._ledger.stating([pattern for _, pattern in sayings]) if sayings"),
     Bug("an argument named like a user fact is not read", "facts/source.py",
         "value = self._at.call.arguments.get(saying.argument) if saying.argument else None", "value = None"),
     # What is true.
@@ -162,7 +163,8 @@ BUGS: tuple[Bug, ...] = (
         "            value = self.ask(spec, key, fact)\n        elif value.__class__ not in NOT_KNOWN:\n"
         "            return value\n"),
     Bug("what a denial only tells is a read", "guard/run.py",
-        "self.hushed, self.is_noting = fallback, False", "self.hushed = fallback"),
+        "self.hushed, self.is_noting, self.is_open = fallback, False, True",
+        "self.hushed, self.is_open = fallback, True"),
     Bug("what was seen is taken for true", "engine/settlement.py",
         "                agreed = is_equal(seen, true)\n", "                agreed = is_known(seen)\n"),
     Bug("a member that may say yes is taken for a no", "guard/run.py",
