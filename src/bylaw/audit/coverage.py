@@ -11,7 +11,7 @@ from bylaw.facts.evidence import EvidenceCount, LookupEvidence, added_up
 from bylaw.trace.event import Event
 
 
-class Coverage(Struct):
+class LogCoverage(Struct):
     """Counts over the conversations that were read."""
 
     unknown_tools: Counter[str] = field(default_factory=Counter[str])
@@ -39,7 +39,7 @@ class Coverage(Struct):
         """Count a conversation whose agent was given other sentences for these policies."""
         self.changed.setdefault(policies, Counter())[agent] += 1
 
-    def __iadd__(self, other: "Coverage") -> "Coverage":
+    def __iadd__(self, other: "LogCoverage") -> "LogCoverage":
         self.unknown_tools.update(other.unknown_tools)
         self.unmapped.update(other.unmapped)
         self.worlds.update(other.worlds)

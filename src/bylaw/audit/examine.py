@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.coverage import Coverage
+from bylaw.audit.coverage import LogCoverage
 from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule_line, writable
 from bylaw.audit.redaction import Cover, Redaction
 from bylaw.audit.request import Request
@@ -45,7 +45,7 @@ class Examiner:
         self._tasks = tasks
         guards = [(name, guard) for pack in shelf.packs for name, guard in pack.guards.items()]
         self.tally = Tally(factless=frozenset(name for name, guard in guards if not guard.facts))
-        self.coverage = Coverage(evidence={pack.name: EvidenceCount(pack.schema) for pack in shelf.packs})
+        self.coverage = LogCoverage(evidence={pack.name: EvidenceCount(pack.schema) for pack in shelf.packs})
         self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
         self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
         self._unmapped = {pack.digest: UnmappedFields(pack, self._redactions.get(pack.digest)) for pack in shelf.packs}

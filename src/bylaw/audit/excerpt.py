@@ -14,7 +14,7 @@ _NAMED = 5
 """How many of several that are meant are named."""
 
 
-class Head(Struct):
+class LineHead(Struct):
     """Which line it is."""
 
     trajectory: str
@@ -22,10 +22,10 @@ class Head(Struct):
     finding: str = ""
 
 
-_heads = msgspec.json.Decoder(Head)
+_heads = msgspec.json.Decoder(LineHead)
 
 
-def find(out: Path, wanted: str) -> tuple[str, int | None]:
+def find_conversation(out: Path, wanted: str) -> tuple[str, int | None]:
     """The conversation that is meant, and the step where a finding is; `UsageError` where it is none or several."""
     conversations: set[str] = set()
     findings: dict[str, tuple[str, int]] = {}
@@ -48,7 +48,7 @@ def find(out: Path, wanted: str) -> tuple[str, int | None]:
     raise UsageError(f"`{wanted}` begins several ids", place=str(out), hint=f"{', '.join(found[:_NAMED])}{more}")
 
 
-def lines_of(out: Path, trajectory: str) -> dict[int, dict[str, Any]]:
+def explainable_lines(out: Path, trajectory: str) -> dict[int, dict[str, Any]]:
     """What can be explained of a conversation, by step: its judged calls, and the steps that only broke a rule."""
     found: dict[int, dict[str, Any]] = {line["step"]: line for line in _records(out / "calls.jsonl", trajectory)}
     calls = {*found}
@@ -60,7 +60,7 @@ def lines_of(out: Path, trajectory: str) -> dict[int, dict[str, Any]]:
     return dict(sorted(found.items()))
 
 
-def events_of(out: Path, trajectory: str) -> list[dict[str, Any]]:
+def kept_events(out: Path, trajectory: str) -> list[dict[str, Any]]:
     """The events of a conversation that the audit kept; none where it kept nothing of it."""
     for kept in _records(out / "conversations.jsonl", trajectory):
         events: list[dict[str, Any]] = kept["events"]
@@ -68,7 +68,7 @@ def events_of(out: Path, trajectory: str) -> list[dict[str, Any]]:
     return []
 
 
-def _every_head(out: Path) -> Iterator[Head]:
+def _every_head(out: Path) -> Iterator[LineHead]:
     if not (out / "calls.jsonl").is_file():
         raise UsageError("no calls.jsonl here", place=str(out), hint="give the folder an audit wrote")
     for name in ("calls.jsonl", "findings.jsonl"):

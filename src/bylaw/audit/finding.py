@@ -82,7 +82,7 @@ class Gate(Struct, frozen=True):
         return finding.counts(self.verdicts, self.severity)
 
 
-class Judged(Struct):
+class PolicyWord(Struct):
     """One policy's word in a line of `calls.jsonl`."""
 
     id: str
@@ -102,7 +102,7 @@ class CallLine(Struct):
     executed: bool | None
     strict: str
     determined: str
-    policies: list[Judged]
+    policies: list[PolicyWord]
     finding: str = ""
     because: str = ""
 

@@ -10,7 +10,7 @@ from bylaw.audit.line import finding_id, named, writable
 from bylaw.trace import Identities
 
 
-class Lines:
+class LineFiles:
     """`calls.jsonl`, `conversations.jsonl` and `findings.jsonl` in a folder, open for writing."""
 
     def __init__(self, folder: Path) -> None:

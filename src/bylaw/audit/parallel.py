@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bylaw.audit.coverage import Coverage
+from bylaw.audit.coverage import LogCoverage
 from bylaw.audit.examine import Examined, Examiner, open_examiner
 from bylaw.audit.request import Request
 from bylaw.audit.tally import Tally
@@ -73,7 +73,7 @@ def _deaf_to_interrupts() -> Generator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _examine_part(request: Request, number: int, jobs: int, target: Path) -> tuple[Tally, Coverage]:
+def _examine_part(request: Request, number: int, jobs: int, target: Path) -> tuple[Tally, LogCoverage]:
     examiner = open_examiner(request)
     with target.open("wb") as out:
         for file in range(len(request.files)):

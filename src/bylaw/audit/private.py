@@ -161,7 +161,7 @@ Found = tuple[str, Any, str, bool]
 """Which field, its value, the name it stands under, and whether it stands somewhere else than under its name."""
 
 
-class Witness:
+class WatchedWorld:
     """A world that remembers which records with private fields were read from it."""
 
     def __init__(self, world: World, private: Private) -> None:
@@ -169,9 +169,9 @@ class Witness:
         self._private = private
         self.read: dict[tuple[str, Key], Record] = {}
 
-    def fork(self) -> "Witness":
+    def fork(self) -> "WatchedWorld":
         """The same world for a new conversation."""
-        return Witness(self._world.fork(), self._private)
+        return WatchedWorld(self._world.fork(), self._private)
 
     def record(self, entity: str, key: Key) -> Record | NoValue:
         """One thing as of now."""

@@ -10,7 +10,7 @@ from typing import Any, cast
 from msgspec import Raw
 
 from bylaw.audit.line import encode
-from bylaw.audit.private import Private, Witness, collect
+from bylaw.audit.private import Private, WatchedWorld, collect
 from bylaw.audit.scrub import SAYS_LITTLE, Scrub, leaves
 from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict
@@ -123,13 +123,13 @@ class Redaction:
 
     def watch(self, world: World | None) -> World | None:
         """The world, its reads remembered where they may tell something private."""
-        return Witness(world, self.private) if world is not None and self.private else world
+        return WatchedWorld(world, self.private) if world is not None and self.private else world
 
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
         """What hides in one conversation. `world` is the one that was read, as `watch` gave it."""
         if not self.private:
             return Cover(self, None)
-        found = collect(self.private, events, world.read if isinstance(world, Witness) else {})
+        found = collect(self.private, events, world.read if isinstance(world, WatchedWorld) else {})
         for verdict in verdicts:
             for policy in verdict.policies:
                 for missing in policy.missing:

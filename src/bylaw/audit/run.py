@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.audit.examine import Examiner, open_examiner
-from bylaw.audit.lines import Lines
+from bylaw.audit.lines import LineFiles
 from bylaw.audit.output import spare_earlier, written_aside
 from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request
@@ -60,7 +60,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
             from bylaw.audit.parallel import examine_in_parts
 
             parts = examine_in_parts(request, examiner, aside)
-        with Lines(aside) as lines, _rarely_collecting():
+        with LineFiles(aside) as lines, _rarely_collecting():
             for number, part in enumerate(parts):
                 if isinstance(part, RecordError):
                     skipped.append(part)

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.audit.audited import events_in_logs
-from bylaw.audit.excerpt import events_of, find, lines_of
+from bylaw.audit.excerpt import explainable_lines, find_conversation, kept_events
 from bylaw.audit.finding import SEVERITIES, lacked, read_criterion
 from bylaw.cli.console import open_console
 from bylaw.cli.findings import print_about, print_findings
@@ -52,9 +52,9 @@ def explain_command(out: Path, name: str | None, step: int | None) -> None:
     if name is None:
         print_findings(out, console)
         return
-    trajectory, at = find(out, name)
+    trajectory, at = find_conversation(out, name)
     step = at if step is None else step
-    lines = lines_of(out, trajectory)
+    lines = explainable_lines(out, trajectory)
     criterion = read_criterion(out)
     if step is None and len(lines) > 1:
         _list(all_visible(lines), out, criterion, console)
@@ -64,7 +64,7 @@ def explain_command(out: Path, name: str | None, step: int | None) -> None:
         known = ", ".join(map(str, lines))
         raise UsageError(f"no write call at step {step} of `{trajectory}`", hint=f"what can be explained is at {known}")
     policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
-    events = events_of(out, trajectory) or events_in_logs(out, trajectory)
+    events = kept_events(out, trajectory) or events_in_logs(out, trajectory)
     explain(all_visible(line), all_visible(policies), all_visible(events), console, criterion=criterion)
     console.print()
     print_about(out, console)

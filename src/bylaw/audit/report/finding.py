@@ -44,7 +44,7 @@ class PolicyGlance(Struct):
     missing: list[MissingGlance] = []
 
 
-class Head(Struct):
+class CallGlance(Struct):
     """What a first look needs of a call."""
 
     strict: str = ""
@@ -53,7 +53,7 @@ class Head(Struct):
     policies: list[PolicyGlance] = []
 
 
-_heads = msgspec.json.Decoder(Head)
+_heads = msgspec.json.Decoder(CallGlance)
 Place = tuple[str, int]
 """A file of the folder, and where in it a line starts."""
 
@@ -127,7 +127,7 @@ def flagged(verdict: str) -> bool:
     return verdict not in ("", "compliant")
 
 
-def _head(line: bytes) -> Head | None:
+def _head(line: bytes) -> CallGlance | None:
     try:
         return _heads.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -137,7 +137,9 @@ def _head(line: bytes) -> Head | None:
     if not call:
         return None
     policies = [_judged(record(policy)) for policy in entries(call.get("policies"))]
-    return Head(text(call.get("strict")), text(call.get("determined")), call.get("executed") is not False, policies)
+    return CallGlance(
+        text(call.get("strict")), text(call.get("determined")), call.get("executed") is not False, policies
+    )
 
 
 def _judged(policy: Record) -> PolicyGlance:
@@ -150,7 +152,7 @@ def _judged(policy: Record) -> PolicyGlance:
     )
 
 
-def _rank(head: Head, criterion: Criterion) -> tuple[int, ...]:
+def _rank(head: CallGlance, criterion: Criterion) -> tuple[int, ...]:
     """Small comes first: what was done and is wrong before what is not settled, the gravest policy, the verdict."""
     verdict: str = getattr(head, criterion)
     guilty = [policy for policy in head.policies if getattr(policy, criterion) == verdict]
