@@ -33,8 +33,8 @@ recorded, and beside the pack written by hand, on simulated conversations.
 
 Where the two packs differ, most of it is this:
 
-- Clause 5.2 speaks of "a telehealth visit". The compiled policy binds specialist visits too, the one written by hand does
-  not; where the caller said nothing of the state, the compiled pack is inconclusive.
+- Clause 5.2 speaks of "a telehealth visit". The compiled policy binds specialist visits too, the one written by hand
+  does not; where the caller said nothing of the state, the compiled pack is inconclusive.
 - What a write changes beside the obvious (a new email address is unconfirmed, a new tier makes a paused membership
   active, the day of the last fill is today) stands in no tool's description, so the compiled pack does not know it.
 - After a booking the compiled pack takes it as shown that the slot exists and is taken, so that with hindsight it
