@@ -39,8 +39,8 @@ def test_the_sentences_of_a_long_document_are_found_in_linear_time() -> None:
         assert found[-1].line == sentences
         return time.process_time() - start
 
-    # Counting lines anew for each sentence took a hundred times as long for ten times as many.
-    assert taken(40_000) < 60 * max(taken(4_000), 0.01)
+    # Looking at all the rest for each sentence, a document ten times as long took seventy times as long.
+    assert min(taken(40_000) for _ in range(3)) < 40 * max(taken(4_000), 0.02)
 
 
 def test_check_lists_so_many_sentences_and_counts_the_rest(tmp_path: Path) -> None:

@@ -135,12 +135,12 @@ def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     first = start
     for match in _END.finditer(text, start, end):
         last = match.end()
-        following = text[last:end].lstrip()
-        if not following or _ABBREVIATION.search(text[first : match.start() + 1]):
+        following = next((at for at in range(last, end) if not text[at].isspace()), end)
+        if following == end or _ABBREVIATION.search(text[first : match.start() + 1]):
             continue
-        if not (following[0].isupper() or following[0].isdigit() or following[0] in "\"'(*_["):
+        if not (text[following].isupper() or text[following].isdigit() or text[following] in "\"'(*_["):
             continue
         yield first, last
-        first = end - len(following)
+        first = following
     if first < end:
         yield first, end
