@@ -225,9 +225,9 @@ def test_weighing_moves_nothing() -> None:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ('{id: x, formula: "ALWAYS ONCE rude", physical: true}', "speaks of other acts"),
-        ('{id: x, formula: "FOR EACH account: rude", physical: true}', "speaks of other acts"),
-        ('{id: x, formula: "rude", physical: true, policy: none}', "no policy"),
+        ('{id: x, formula: "ALWAYS ONCE rude", physical: true}', "looks at other acts"),
+        ('{id: x, formula: "FOR EACH account: rude", physical: true}', "looks at other acts"),
+        ('{id: x, formula: "rude", physical: true, policy: none}', "does not exist"),
         ('{id: x, policy: care, formula: "rude", weight: 1.0e999}', "too large"),
         ('{id: x, policy: care, formula: "rude"}\n  - {id: x, policy: care, formula: "rude"}', "two rules"),
     ],

@@ -62,7 +62,7 @@ def test_every_kind_of_catalogue_gives_the_same_parameters(tmp_path: Path, catal
         ({"tools.yaml": SAID, "tools.json": "[{}]"}, "BY410 tools.json: tool 1 has no name"),
         (
             {"tools.yaml": SAID, "tools.json": '{"ship": 3}'},
-            "BY410 tools.json: the parameters of `ship` are no JSON schema",
+            "BY410 tools.json: the parameters of `ship` are not a JSON schema",
         ),
         (
             {"tools.yaml": SAID.replace("  refund: {effect: write}\n", ""), "tools.json": json.dumps(SCHEMAS)},

@@ -34,13 +34,13 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "a base that is nowhere": (edited("pack.yaml", "now:", "base: ../none\nnow:"), "BY405 pack.yaml:6: base `../none`"),
     "a slip in the manifest": (
         edited("pack.yaml", "title:", "titel:"),
-        "BY408 pack.yaml:4: `titel` means nothing here; known: about, base, criterion",
+        "BY408 pack.yaml:4: `titel` is not known here; known: about, base, criterion",
     ),
-    "a manifest that is a list": ({"pack.yaml": "- format: 1\n"}, "BY408 pack.yaml:1: a list means nothing here"),
+    "a manifest that is a list": ({"pack.yaml": "- format: 1\n"}, "BY408 pack.yaml:1: a list is not known here"),
     # tools.yaml
     "an unknown effect": (
         edited("tools.yaml", "  ship:\n    effect: write", "  ship:\n    effect: delete"),
-        "BY406 tools.yaml:9: effect of `ship` is none of read, write, none",
+        "BY406 tools.yaml:9: effect of `ship` must be read, write or none",
     ),
     "tools as a list": ({"tools.yaml": "tools: [ship]\n"}, "BY408 tools.yaml:1: `tools` must be a mapping, not a list"),
     "a tool that is a word": (
@@ -49,7 +49,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a slip in a tool": (
         edited("tools.yaml", TOOL, "    chnages: []\n"),
-        "BY408 tools.yaml:11: `chnages` means nothing here",
+        "BY408 tools.yaml:11: `chnages` is not known here",
     ),
     "parameters as a list": (
         edited("tools.yaml", '{order_id: string, note: "string?"}', "[order_id]"),
@@ -104,11 +104,11 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a slip in a field": (
         edited("entities.yaml", FIELD, "      paid: {typ: boolean}\n"),
-        "BY408 entities.yaml:6: `typ` means nothing here",
+        "BY408 entities.yaml:6: `typ` is not known here",
     ),
     "an unknown origin": (
         edited("entities.yaml", FIELD, "      paid: {type: boolean, origin: oracle}\n"),
-        "BY404 entities.yaml:6: origin `oracle` is none of system, user, context",
+        "BY404 entities.yaml:6: origin `oracle` is not one of system, user, context",
     ),
     "a way to nothing": (
         edited("entities.yaml", FIELD, "      paid: {type: boolean, origin: user, from: [{value: true}]}\n"),
@@ -130,7 +130,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         edited(
             "entities.yaml", FIELD, "      paid: {type: boolean, origin: user, from: [{argument: a, but_not: b}]}\n"
         ),
-        "BY404 entities.yaml:6: `but_not` means nothing without `says`",
+        "BY404 entities.yaml:6: `but_not` needs `says` beside it",
     ),
     "claims as a list": (
         edited("entities.yaml", FIELD, "      paid: {type: boolean, claims: [paid it]}\n"),
@@ -182,7 +182,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a section of its own": (
         {"entities.yaml": FILES["entities.yaml"] + "things: {}\n"},
-        "BY408 entities.yaml:16: `things` means nothing here",
+        "BY408 entities.yaml:16: `things` is not known here",
     ),
     # policies.yaml
     "a policy without an id": (
@@ -191,15 +191,15 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a policy that stands twice": (
         edited("policies.yaml", "- id: no-gifts", "- id: only-paid"),
-        "BY406 policies.yaml:8: policy `only-paid` stands twice",
+        "BY406 policies.yaml:8: policy `only-paid` is listed twice",
     ),
     "an unknown kind": (
         edited("policies.yaml", "kind: conversation", "kind: talk"),
-        "BY406 policies.yaml:14: kind `talk` of `say-it` is none of guard, rule",
+        "BY406 policies.yaml:14: kind `talk` of `say-it` is not one of guard, rule",
     ),
     "an unknown severity": (
         edited("policies.yaml", "severity: high", "severity: fatal"),
-        "BY406 policies.yaml:7: severity `fatal` of `only-paid`",
+        "BY406 policies.yaml:7: severity of `only-paid` must be high, medium or low, not `fatal`",
     ),
     "a policy for no tool": (
         edited("policies.yaml", "tools: [ship]", "tools: [send]"),
@@ -223,11 +223,11 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "accepted by nobody": (
         edited("policies.yaml", SPAN, SPAN + "    unenforced: {reason: later}\n"),
-        "BY406 policies.yaml:2: `only-paid` is accepted as unenforced by nobody",
+        "BY406 policies.yaml:2: nobody is named who accepts that `only-paid` is not enforced",
     ),
     "a slip in a policy": (
         edited("policies.yaml", "severity: high", "sevrity: high"),
-        "BY408 policies.yaml:7: `sevrity` means nothing here",
+        "BY408 policies.yaml:7: `sevrity` is not known here",
     ),
     # guards
     "a guard outside the language": (
@@ -262,7 +262,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a rule over nothing": (
         {"rules.yaml": "predicates: {}\nrules:\n  - {id: say-it, formula: ALWAYS shipped}\n"},
-        "BY303 rules.yaml:3: rule `say-it` speaks of `shipped`, which is no predicate",
+        "BY303 rules.yaml:3: rule `say-it` uses `shipped`, which is not a predicate",
     ),
     "a weight that is no number": (
         {"rules.yaml": "predicates: {shipped: {tool: ship}}\nrules:\n  - {id: say-it, formula: x, weight: much}\n"},
@@ -275,7 +275,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a slip in a case": (
         edited("cases/shop.yaml", CASE, CASE.replace("facts", "fact")),
-        "BY408 cases/shop.yaml:4: `fact` means",
+        "BY408 cases/shop.yaml:4: `fact` is not known",
     ),
     "facts that are a word": (
         edited("cases/shop.yaml", CASE, "  facts: paid\n"),

@@ -67,8 +67,8 @@ def test_keys_are_text() -> None:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("a: 1\nb: 2\na: 3\n", "a.yaml:3: `a` stands twice"),
-        ("a:\n  b: 1\n  b: 2\n", "a.yaml:3: `b` stands twice"),
+        ("a: 1\nb: 2\na: 3\n", "a.yaml:3: `a` is given twice"),
+        ("a:\n  b: 1\n  b: 2\n", "a.yaml:3: `b` is given twice"),
         ("a: &x 1\nb: *x\n", "a.yaml:2: aliases (`*name`) are not read here; write it out"),
         ("? [a, b]\n: 1\n", "a.yaml:1: a key must be a plain word"),
         ("a:\n\tb: 1\n", "a.yaml:2: found character that cannot start any token"),

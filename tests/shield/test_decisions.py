@@ -177,7 +177,7 @@ def test_a_caller_may_keep_the_history_itself() -> None:
 
 @pytest.mark.parametrize("wrong", [{"posture": "Enforce"}, {"on_error": "allow"}, {"tools": {"refund": "off"}}])
 def test_a_posture_that_is_none_lets_nothing_through(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="is none of"):
+    with pytest.raises(ValueError, match="is not one of"):
         Postures(**wrong)
 
 

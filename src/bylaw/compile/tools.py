@@ -70,7 +70,7 @@ def read_tools(given: Sequence[str]) -> dict[str, Card]:
         found = _from_file(path) if path.exists() or path.suffix in (".json", ".yaml", ".yml") else _from_python(each)
         for card in found:
             if card.name in cards:
-                raise UsageError(f"tool `{card.name}` stands twice", place=each)
+                raise UsageError(f"tool `{card.name}` is listed twice", place=each)
             cards[card.name] = card
     return cards
 

@@ -241,7 +241,7 @@ def _postures(folder: Folder, policies: Mapping[str, Policy], schema: Schema) ->
         return Postures(), [ManifestError(f"`shield`: {error}", place=place, hint=hint)]
     unknown = [f"policy `{name}`" for name in postures.policies if name not in policies]
     unknown += [f"tool `{name}`" for name in postures.tools if name not in schema.tools]
-    return postures, [ManifestError(f"`shield` speaks of the unknown {each}", place=place) for each in unknown]
+    return postures, [ManifestError(f"`shield` names {each}, which is not known", place=place) for each in unknown]
 
 
 def _manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:

@@ -240,13 +240,13 @@ class RulesReader:
         description = str(body.description)
         if len(ways) != 1:
             hint = f"give one of {', '.join(WAYS)}"
-            self._fault(f"predicate `{name}` has {len(ways)} ways to a value", *at, hint=hint)
+            self._fault(f"predicate `{name}` says in {len(ways)} ways how it gets its value", *at, hint=hint)
             return Predicate(name, description, "")
         way = ways[0]
         beside = _BESIDE.get(way, ())
         for key in sorted(given - {way, *beside}):
             hint = f"known beside `{way}`: {', '.join(sorted(('description', *beside)))}"
-            self._fault(f"`{key}` means nothing here", *at, key, hint=hint)
+            self._fault(f"`{key}` is not known here", *at, key, hint=hint)
         value: Any = getattr(body, way)
         match way:
             case "tool":
@@ -267,7 +267,7 @@ class RulesReader:
             case "turn":
                 find = TURNS.get(str(value))
                 if find is None:
-                    self._fault(f"`{value}` is nothing a turn can be", *at, hint=f"known: {', '.join(TURNS)}")
+                    self._fault(f"`turn` cannot be `{value}`", *at, hint=f"known: {', '.join(TURNS)}")
                 return Predicate(name, description, way, find)
             case "pattern" | "said" | "returned":
                 find = self._search(way, value, str(body.but_not or ""), at)
@@ -275,7 +275,7 @@ class RulesReader:
             case "consented":
                 if value not in get_args(Basis):
                     hint = f"known: {', '.join(get_args(Basis))}"
-                    self._fault(f"`{value}` is nothing that consent can rest on", *at, hint=hint)
+                    self._fault(f"`consented` cannot be `{value}`", *at, hint=hint)
                 basis: Basis = "requested" if value == "requested" else "told"
                 return Predicate(name, description, way, witness=lambda ledger: ConsentWitness(ledger, basis))
             case "code":
@@ -341,7 +341,7 @@ class RulesReader:
             return None
         physical = body.physical
         if policy not in self._policies and not (physical and body.policy is None):
-            self._fault(f"rule `{name}` comes from no policy `{policy}`", "rules", index)
+            self._fault(f"rule `{name}` names a policy `{policy}` that does not exist", "rules", index)
         try:
             weight = float(body.weight)
             rule = read_rule(name, str(body.formula), policy=policy, weight=weight, hard=body.hard, physical=physical)
@@ -352,13 +352,13 @@ class RulesReader:
             self._fault(f"the weight of rule `{name}` is too large", "rules", index, hint="make the rule hard")
         if physical and (rule.for_each or propositional_atoms(_at_once(rule.formula)) is None):
             hint = "knowledge holds at each act by itself: leave out operators over time and FOR EACH"
-            self._fault(f"physical rule `{name}` speaks of other acts", "rules", index, hint=hint)
+            self._fault(f"physical rule `{name}` looks at other acts", "rules", index, hint=hint)
         elif physical and len(atoms(rule.formula)) > MOST_KNOWN:
             hint = "split it into smaller rules"
             self._fault(f"physical rule `{name}` has more than {MOST_KNOWN} predicates", "rules", index, hint=hint)
         for atom in atoms(rule.formula):
             if atom not in predicates:
-                self._fault(f"rule `{name}` speaks of `{atom}`, which is no predicate", "rules", index)
+                self._fault(f"rule `{name}` uses `{atom}`, which is not a predicate", "rules", index)
         return rule
 
     def _fault(self, message: str, *at: str | int, hint: str = "") -> None:

@@ -37,7 +37,7 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
         effect: Any = record.effect
         if effect not in get_args(Effect):
             place = source.place("tools", name, "effect")
-            faults.append(StatementError(f"effect of `{name}` is none of read, write, none", place=place))
+            faults.append(StatementError(f"effect of `{name}` must be read, write or none", place=place))
             effect = "write"
         parameters, required = _parameters(record.parameters)
         refused = str(record.refused)
@@ -92,7 +92,7 @@ class PolicyReader:
                 continue
             policy = self._policy(str(body.id), body, index)
             if policy.id in policies:
-                self._fault(f"policy `{policy.id}` stands twice", index)
+                self._fault(f"policy `{policy.id}` is listed twice", index)
             policies[policy.id] = policy
             self.places[policy.id] = self._source.place("policies", index)
         return policies
@@ -101,10 +101,10 @@ class PolicyReader:
         kind: Any = body.kind
         severity: Any = body.severity
         if kind not in get_args(PolicyKind):
-            self._fault(f"kind `{kind}` of `{name}` is none of {', '.join(get_args(PolicyKind))}", index, "kind")
+            self._fault(f"kind `{kind}` of `{name}` is not one of {', '.join(get_args(PolicyKind))}", index, "kind")
             kind = "knowledge"
         if severity not in get_args(Severity):
-            self._fault(f"severity `{severity}` of `{name}` is none of high, medium, low", index, "severity")
+            self._fault(f"severity of `{name}` must be high, medium or low, not `{severity}`", index, "severity")
             severity = "medium"
         tools = self._bound(body.tools, name, index)
         if kind == "guard" and not tools:
@@ -129,7 +129,7 @@ class PolicyReader:
         accepted = body.unenforced
         unenforced = Unenforced(str(accepted.accepted_by), str(accepted.reason)) if accepted is not None else None
         if unenforced and not unenforced.accepted_by:
-            self._fault(f"`{name}` is accepted as unenforced by nobody", index, hint="add `accepted_by`")
+            self._fault(f"nobody is named who accepts that `{name}` is not enforced", index, hint="add `accepted_by`")
         said = (str(body.definition), tools, str(body.description))
         return Policy(name, kind, *said, tuple(citations), severity, unenforced, stale)
 
@@ -141,7 +141,7 @@ class PolicyReader:
             return tools
         taken, left = _names(given.with_), _names(given.except_)
         if given.effect is not None and given.effect not in get_args(Effect):
-            self._fault(f"effect `{given.effect}` is none of read, write, none", index, "tools")
+            self._fault(f"the effect must be read, write or none, not `{given.effect}`", index, "tools")
         self._must_be_tools(left, name, index)
         found = tuple(
             tool.name

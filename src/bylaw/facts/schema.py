@@ -195,16 +195,16 @@ class SchemaReader:
             type_ = "string"
         origin = record.origin or origin
         if origin not in get_args(Origin):
-            self._fault(f"origin `{origin}` is none of {', '.join(get_args(Origin))}", *at)
+            self._fault(f"origin `{origin}` is not one of {', '.join(get_args(Origin))}", *at)
             origin = "system"
         sayings = tuple(map(_saying, record.from_))
         for saying in sayings:
             if not saying.argument and not saying.says:
                 self._fault("`from` needs `argument` or `says`", *at)
             if saying.but_not and not saying.says:
-                self._fault("`but_not` means nothing without `says`", *at)
+                self._fault("`but_not` needs `says` beside it", *at)
             if saying.about and not saying.says:
-                self._fault("`about` means nothing without `says`", *at)
+                self._fault("`about` needs `says` beside it", *at)
             elif saying.about and not any(saying.about in tool.parameters for tool in self._tools.values()):
                 self._fault(f"no tool has an argument `{saying.about}`", *at)
             self._pattern(saying.says, at, but_not=saying.but_not)

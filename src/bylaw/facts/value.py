@@ -38,7 +38,7 @@ def coerce(field: Field, raw: Any) -> Any:
         word = raw if isinstance(raw, str) else _text(raw)
         if word in field.values or not field.values:
             return word
-        raise ValueError(f"`{word}` is none of {', '.join(field.values)}")
+        raise ValueError(f"`{word}` is not one of {', '.join(field.values)}")
     return _READ[field.type](raw)
 
 

@@ -126,7 +126,7 @@ class Reading(Scope):
         for keyword in node.keywords:
             if keyword.arg not in entity.key or keyword.arg in parts:
                 return self.fault(
-                    node, f"`{keyword.arg}` is no key of `{entity.name}`", self.meant(str(keyword.arg), entity.key)
+                    node, f"`{keyword.arg}` is not a key of `{entity.name}`", self.meant(str(keyword.arg), entity.key)
                 )
             parts[keyword.arg] = keyword.value
         missing = [name for name in entity.key if name not in parts]

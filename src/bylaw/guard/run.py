@@ -151,7 +151,7 @@ class Run(BuiltIns):
                 if isinstance(part, Unknown):
                     is_known = False
                 elif part is None or isinstance(part, (list, dict, tuple)):
-                    fail(f"{name_of(part)} is no key of {entity}")
+                    fail(f"{name_of(part)} is not a key of {entity}")
         if is_text:
             return parts
         if is_known:

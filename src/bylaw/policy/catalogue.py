@@ -96,7 +96,7 @@ def _one(body: Any, file: str, what: str) -> tuple[str, dict[str, Any]]:
         properties: Any = cast(dict[str, Any], schema).get("properties", {}) if isinstance(schema, dict) else None
         if not isinstance(properties, dict):
             hint = "an object with `properties`"
-            raise CatalogueError(f"the parameters of `{name}` are no JSON schema", place=file, hint=hint)
+            raise CatalogueError(f"the parameters of `{name}` are not a JSON schema", place=file, hint=hint)
         required: Any = cast(dict[str, Any], schema).get("required") or []
         made["parameters"] = {"type": "object", "properties": properties, "required": required}
     if isinstance(record.get("description"), str):

@@ -22,7 +22,7 @@ class ApprovalTerms(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """A word that is none of ours must never let a call through."""
         if self.default not in ("reject", "ask"):
-            raise ValueError(f"default `{self.default}` is none of reject, ask")
+            raise ValueError(f"default must be reject or ask, not `{self.default}`")
         if not self.timeout > 0:
             raise ValueError(f"timeout `{self.timeout}` is not a number of seconds")
 
@@ -44,13 +44,13 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
         """A word that is none of ours must never let a call through."""
         given = {self.posture, *self.tools.values(), *self.policies.values()}
         if wrong := given - set(get_args(Posture)):
-            raise ValueError(f"`{wrong.pop()}` is none of {', '.join(get_args(Posture))}")
+            raise ValueError(f"`{wrong.pop()}` is not one of {', '.join(get_args(Posture))}")
         if self.on_error not in get_args(OnError):
-            raise ValueError(f"on_error `{self.on_error}` is none of {', '.join(get_args(OnError))}")
+            raise ValueError(f"on_error `{self.on_error}` is not one of {', '.join(get_args(OnError))}")
         if self.resolve not in ("agent", "live"):
-            raise ValueError(f"resolve `{self.resolve}` is none of agent, live")
+            raise ValueError(f"resolve must be agent or live, not `{self.resolve}`")
         if self.on_read_error not in ("deny", "ask", "allow"):
-            raise ValueError(f"on_read_error `{self.on_read_error}` is none of deny, ask, allow")
+            raise ValueError(f"on_read_error must be deny, ask or allow, not `{self.on_read_error}`")
 
     def of(self, tool: str, policy: str = "") -> Posture:
         """The posture towards a call of `tool` under `policy`."""

@@ -71,7 +71,7 @@ def _found(source: Located, kind: type[Any], message: str) -> tuple[Place, Seque
         hint = f"known: {', '.join(sorted(_known(kind, at)))}"
         told = [
             ShapeError(
-                f"{f'`{name}`' if name else 'a list'} means nothing here", place=source.place(*at, name), hint=hint
+                f"{f'`{name}`' if name else 'a list'} is not known here", place=source.place(*at, name), hint=hint
             )
             for name in names[:MOST]
         ]

@@ -107,8 +107,10 @@ def _misfit(schema: Any, value: Any, is_required: bool) -> str:
         nullable = not is_required or "null" in listed or kinds is None
         return "" if nullable or (isinstance(words, list) and None in words) else "is null"
     if isinstance(words, list) and value not in words:
-        return "is none of its declared words"
+        return "is not one of its declared words"
     shapes = [_SHAPES[kind] for kind in listed if isinstance(kind, str) and kind in _SHAPES]
     if not shapes or len(shapes) < len([kind for kind in listed if kind != "null"]):
         return ""
-    return "" if any(isinstance(value, shape) for shape in shapes) else f"is no {' or '.join(map(str, listed))}"
+    return (
+        "" if any(isinstance(value, shape) for shape in shapes) else f"is not of type {' or '.join(map(str, listed))}"
+    )

@@ -182,7 +182,7 @@ class _Builder:
                 self._fail("a key must be a plain word", event)
             key = str(event.value)
             if key in built:
-                self._fail(f"`{key}` stands twice", event)
+                self._fail(f"`{key}` is given twice", event)
             self.places[(*path, key)] = line
             built[key] = self._value(next(self._events), (*path, key))
         return built

@@ -150,7 +150,7 @@ class Service:
         async def listed(tenant: str, _: bytes) -> Approvals:
             status: Any = request.query_params.get("status") or None
             if status is not None and status not in _STATUSES:
-                raise BadRequest(f"`{status}` is none of {', '.join(sorted(_STATUSES))}")
+                raise BadRequest(f"`{status}` is not one of {', '.join(sorted(_STATUSES))}")
             return Approvals(await self.desk.approvals(tenant, status))
 
         return await self._endpoint("/v1/approvals", listed)(request)

@@ -24,7 +24,7 @@ def hash_of(key: str) -> str:
 def key_line(tenant: str, key: str) -> str:
     """The line of a file of keys."""
     if not tenant or tenant.split() != [tenant]:
-        raise UsageError(f"`{tenant}` is no name of a tenant", hint="one word")
+        raise UsageError(f"`{tenant}` is not a name for a tenant", hint="one word")
     return f"{tenant} {hash_of(key)}"
 
 

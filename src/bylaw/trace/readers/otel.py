@@ -328,7 +328,7 @@ def _moment(nanoseconds: str | int) -> float:
     """A time of OTLP as seconds; 0 where there is none."""
     count = int(nanoseconds)
     if not 0 <= count < 1 << 64:
-        raise Malformed("its time is no time: OTLP counts nanoseconds in 64 bits")
+        raise Malformed("its time cannot be read: OTLP counts nanoseconds in 64 bits")
     moment = count / 1e9
     return moment if moment <= LATEST else 0.0
 
