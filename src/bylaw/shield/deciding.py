@@ -125,7 +125,10 @@ class Decider:
             is_sure = len(evidence.completions) == 1 and evidence.completions[0].paths == 1
             because = denials[0] if is_sure else ""
             look_ups, _, _ = self._look_ups(self._open_facts(judgement, evidence), judgement, ledger)
-            told = (because, policy.citations, (), tuple(look_ups))
+            # An answer of the user may tell which denial it is, such as the amount that would be right.
+            open_facts = _unique(fact for each in evidence.completions for fact in each.asked) if not is_sure else []
+            questions = [self._question(fact, "user") for fact in open_facts if fact.entity != "context"]
+            told = (because, policy.citations, (), tuple(look_ups), tuple(questions))
             return Ground(policy.id, "guard", "deny", posture, *told)
         if "failed" in outcomes:
             why = next(each.because for each in evidence.completions if each.outcome == "failed")

@@ -68,7 +68,8 @@ def _why(pack: Pack, ground: Ground) -> str:
     if ground.kind == "rule":
         return rule
     if ground.answer == "deny":
-        return f"{ground.because}. {rule}" if ground.because else f"whatever a look-up may show. {rule}"
+        unknown = "whatever the user may answer" if ground.questions else "whatever a look-up may show"
+        return f"{ground.because or unknown}. {rule}"
     if ground.missing:
         return f"nothing you have looked up shows {', '.join(ground.missing)}. {rule}".strip()
     return rule or ground.because

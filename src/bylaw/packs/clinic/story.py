@@ -32,27 +32,45 @@ def write_logs(path: Path, *told: dict[str, Any]) -> None:
     path.write_bytes(gzip.compress(first, mtime=0) + LOGS.read_bytes())
 
 
+def before_the_change(record: dict[str, Any]) -> tuple[list[dict[str, Any]], str, dict[str, Any]]:
+    """The messages of a told conversation up to the change, and the call that makes it."""
+    messages: list[dict[str, Any]] = record["messages"]
+    for place, message in enumerate(messages):
+        for asked in message.get("tool_calls", ()):
+            if asked["function"]["name"] == "cancel_appointment":
+                return messages[:place], "cancel_appointment", msgspec.json.decode(asked["function"]["arguments"])
+    raise AssertionError("the story has no change")
+
+
+def carry_out(desk: Desk, tool: str, arguments: dict[str, Any], id: str) -> list[dict[str, Any]]:
+    """Really call a tool: the agent's message and the answer."""
+    answer = desk.call(tool, dict(arguments))
+    function = {"name": tool, "arguments": msgspec.json.encode(arguments).decode()}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [{"id": id, "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": id, "content": msgspec.json.encode(answer).decode()},
+    ]
+
+
+def open_desk() -> Desk:
+    """The clinic's tools over an untouched database."""
+    return Desk(build())
+
+
 def tell(patient: str, appointment: str, *, name: str, owed: str = "0.00") -> dict[str, Any]:
     """The conversation as an OpenAI chat record; every tool is really called, and the outcome really checked.
 
     The caller says "I'm Gold", and the agent takes their word for it: it never reads the membership. The outcome is
     good where the fee that was charged is the one that is `owed`.
     """
-    desk = Desk(build())
+    desk = open_desk()
     messages: list[dict[str, Any]] = []
 
     def say(role: str, text: str) -> None:
         messages.append({"role": role, "content": text})
 
-    def call(tool: str, **arguments: str) -> Any:
-        answer = desk.call(tool, dict(arguments))
-        id = f"call_{len(messages)}"
-        function = {"name": tool, "arguments": msgspec.json.encode(arguments).decode()}
-        messages.append(
-            {"role": "assistant", "content": None, "tool_calls": [{"id": id, "type": "function", "function": function}]}
-        )
-        messages.append({"role": "tool", "tool_call_id": id, "content": msgspec.json.encode(answer).decode()})
-        return answer
+    def call(tool: str, **arguments: str) -> None:
+        messages.extend(carry_out(desk, tool, arguments, f"call_{len(messages)}"))
 
     say(
         "user",

@@ -73,11 +73,15 @@ class Play:
                 self.refuse(want)
                 continue
             if self.rng.random() < self.agent.confirms:
-                self.talk.agent(pick(self.rng, dialogue.CONFIRM, do=dialogue.do(chosen)))
-                self.talk.user(pick(self.rng, dialogue.YES))
+                self.confirm(chosen)
             if self.agent.name != "careful":
                 chosen = self.drop_reason(chosen)
             self.write([chosen])
+
+    def confirm(self, want: Want) -> None:
+        """Tell the caller what is about to be done, and hear a yes."""
+        self.talk.agent(pick(self.rng, dialogue.CONFIRM, do=dialogue.do(want)))
+        self.talk.user(pick(self.rng, dialogue.YES))
 
     def further(self, want: Want) -> str:
         """A further request in words."""
@@ -201,13 +205,7 @@ class Play:
 
     def write(self, wants: list[Want]) -> None:
         """Make the changes in one turn; once more where the system failed; then say how it went."""
-        calls: list[Read] = [(want.tool, want.arguments) for want in wants]
-        if self.agent.name in ("hasty", "over-eager") and self.rng.random() < 0.05:
-            calls[0] = mistyped(self.rng, calls[0])
-        if len(calls) == 1 and self.rng.random() < self.agent.rushes / 2:
-            extra: Read = ("get_patient", {"patient_id": self.task.patient_id})
-            calls.insert(self.rng.randrange(2), extra)
-        text = pick(self.rng, dialogue.CHECKING) if self.rng.random() < 0.3 else ""
+        calls, text = self.turn_of(wants)
         answers = self.talk.act(calls, text, forgets=self.forgets)
         if any(refused(answer) for answer in answers) and self.rng.random() < 0.6:
             again: list[Read] = [(want.tool, want.arguments) for want in wants]
@@ -215,6 +213,16 @@ class Play:
             answers = self.talk.act(failed or again[:1], forgets=self.forgets)
         bad = any(refused(answer) for answer in answers)
         self.talk.agent(pick(self.rng, dialogue.FAILED if bad else dialogue.DONE))
+
+    def turn_of(self, wants: list[Want]) -> tuple[list[Read], str]:
+        """The calls of one turn as this kind of agent sends them, slips of the pen included, and what it says."""
+        calls: list[Read] = [(want.tool, want.arguments) for want in wants]
+        if self.agent.name in ("hasty", "over-eager") and self.rng.random() < 0.05:
+            calls[0] = mistyped(self.rng, calls[0])
+        if len(calls) == 1 and self.rng.random() < self.agent.rushes / 2:
+            extra: Read = ("get_patient", {"patient_id": self.task.patient_id})
+            calls.insert(self.rng.randrange(2), extra)
+        return calls, pick(self.rng, dialogue.CHECKING) if self.rng.random() < 0.3 else ""
 
 
 def mistyped(rng: random.Random, call: Read) -> Read:
