@@ -19,6 +19,7 @@ from bylaw.audit.run import audit, read_calls
 from bylaw.cli.console import open_console
 from bylaw.cli.tables import agents_table
 from bylaw.packs.clinic import story
+from bylaw.shield import Shield
 
 
 @click.command("demo")
@@ -54,6 +55,11 @@ def demo_command(out: Path) -> None:
     title = "4  Five simulated agents, 300 conversations and the two above"
     console.print(Rule(Text(title, style="bold"), align="left", style="dim"))
     console.print(agents_table(found.summary))
+    title = "5  The same calls with a shield before them, and an agent that heeds it"
+    console.print(Rule(Text(title, style="bold"), align="left", style="dim"))
+    shield = Shield("clinic")
+    for record in (honest, liar):
+        _shielded(record, shield, console)
     _next(report, console)
 
 
@@ -67,8 +73,7 @@ def _conversation(record: dict[str, Any], console: Console) -> None:
             console.print(_labelled(who, Text(message["content"])))
         for call in message.get("tool_calls", ()):
             arguments: dict[str, Any] = json.loads(call["function"]["arguments"])
-            shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
-            console.print(_labelled("call", Text(f"{call['function']['name']}({shown})", style="cyan")))
+            console.print(_labelled("call", Text(_call(call["function"]["name"], arguments), style="cyan")))
     passed = "passes" if record["outcome"] else "fails"
     console.print(f"\nOutcome check on the database: {passed}. The caller is Gold, so $0.00 was right.\n", markup=False)
 
@@ -98,10 +103,8 @@ def _near_miss(
             Text("the user's word  ", style="bold").append(Text(f'"{said.split(". ")[-1]}"', style="not bold"))
         )
         lookup = missing["lookup"]
-        arguments = ", ".join(f"{name}={value}" for name, value in lookup["args"].items())
-        console.print(
-            Text("would have told  ", style="bold").append(Text(f"{lookup['tool']}({arguments})", style="cyan"))
-        )
+        told = Text(_call(lookup["tool"], lookup["args"]), style="cyan")
+        console.print(Text("would have told  ", style="bold").append(told))
     console.print("\nRight only by luck: nothing the agent had seen allowed this call.\n", markup=False)
 
 
@@ -119,8 +122,30 @@ def _violation(line: dict[str, Any], record: dict[str, Any], console: Console) -
     console.print("The agent did exactly the same. No outcome check on run 1 hints at it.\n", markup=False)
 
 
+def _shielded(record: dict[str, Any], shield: Shield, console: Console) -> None:
+    """The call of the story again, decided before it runs; the agent makes the look-ups it is told to make."""
+    messages, tool, arguments = story.before_the_change(record)
+    asked = f"{tool}(patient_id={arguments['patient_id']}, ...)"
+    first = shield.decide(messages, tool, arguments)
+    desk = story.open_desk()
+    console.print(_labelled("call", Text(asked, style="cyan")))
+    look_ups = {_call(each.tool, each.arguments): each for each in first.look_ups}
+    console.print(_labelled("shield", Text(f"{first.answer}: {', '.join(look_ups)}", style="bold yellow")))
+    for shown, look_up in look_ups.items():
+        made = story.carry_out(desk, look_up.tool, look_up.arguments, shown)
+        messages = [*messages, *made]
+        console.print(_labelled("call", Text(shown, style="cyan")))
+        console.print(Padding(Text(f"-> {_short(made[-1]['content'], 66)}", style="dim"), (0, 0, 0, 8)))
+    last = shield.decide(messages, tool, arguments)
+    why = "; ".join(ground.because for ground in last.grounds if ground.answer != "allow")
+    style = "bold green" if last.allowed else "bold red"
+    console.print(_labelled("call", Text(asked, style="cyan")))
+    console.print(_labelled("shield", Text(f"{last.answer}{': ' if why else ''}{why}", style=style)))
+    console.print()
+
+
 def _next(report: Path, console: Console) -> None:
-    console.print(Rule(Text("5  Look, then try your own logs", style="bold"), align="left", style="dim"))
+    console.print(Rule(Text("6  Look, then try your own logs", style="bold"), align="left", style="dim"))
     console.print(Text(f"The drawing of that call, and every finding:  {report}", style="bold"))
     for command in (
         "bylaw scan LOGS                         what they tell without a pack",
@@ -134,6 +159,10 @@ def _excerpt(text: str) -> str:
     """The end of a long clause, where the exceptions are."""
     sentences = text.split(". ")
     return text if len(text) < 320 else "... " + ". ".join(sentences[-4:])
+
+
+def _call(tool: str, arguments: dict[str, Any]) -> str:
+    return f"{tool}({', '.join(f'{name}={value}' for name, value in arguments.items())})"
 
 
 def _short(text: str, room: int) -> str:
