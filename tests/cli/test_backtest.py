@@ -47,8 +47,8 @@ def test_every_change_is_listed_by_policy_with_its_conversation(tmp_path: Path) 
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == (
         "shop 0 -> shop 2\n"
-        "2 conversations, 2 calls: 2 would be decided otherwise, 1 of them no longer run,\n"
-        "0 now do.\n"
+        "2 conversations, 2 calls: 2 would be decided otherwise; 1 would no longer run, 0\n"
+        "now would.\n"
         "\n"
         "returned-first\n"
         "  2 calls in 2 conversations\n"
@@ -58,9 +58,30 @@ def test_every_change_is_listed_by_policy_with_its_conversation(tmp_path: Path) 
         "          hasty @1 refund\n"
     )
     found = json.loads(bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "--json", "logs").stdout)
-    assert found["changed"][0]["new"] == {"decision": "deny", "verdict": "violation", "because": "no refunds any more"}
+    said = {"decision": "deny", "verdict": "violation", "because": "no refunds any more", "stops": True}
+    assert found["changed"][0]["new"] == said
     same = bylaw(tmp_path, "backtest", "--old", "old", "--new", "old", "logs").stdout
     assert "No policy says anything else of any call." in same
+
+
+def test_what_a_firmer_posture_would_stop_is_listed_though_no_decision_changes(tmp_path: Path) -> None:
+    write(tmp_path, "old", FILES | {"pack.yaml": FILES["pack.yaml"] + "shield: {posture: shadow}\n"})
+    write(tmp_path, "new", FILES)
+    lines = [json.dumps(chat("careful", looks=True)), json.dumps(chat("hasty", looks=False))]
+    (tmp_path / "chats.jsonl").write_text("\n".join(lines) + "\n")
+    ran = bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "chats.jsonl")
+    assert ran.stdout == (
+        "shop 0 -> shop 0\n"
+        "2 conversations, 2 calls: 0 would be decided otherwise; 1 would no longer run, 0\n"
+        "now would.\n"
+        "\n"
+        "returned-first\n"
+        "  1 calls in 1 conversations\n"
+        "       1  look_up now stops the call\n"
+        "          hasty @1 refund\n"
+    )
+    back = bylaw(tmp_path, "backtest", "--old", "new", "--new", "old", "chats.jsonl").stdout
+    assert "look_up no longer stops the call" in back
 
 
 def test_a_changed_verdict_is_what_the_audits_of_both_versions_say() -> None:

@@ -56,7 +56,7 @@ def _print(found: Backtest, console: Console, show: int) -> None:
     console.print(Text(f"{found.old} -> {found.new}", style="bold"), soft_wrap=True)
     console.print(
         f"{found.conversations:,} conversations, {found.calls:,} calls: {found.changed_calls:,} would be decided"
-        f" otherwise, {found.now_stopped:,} of them no longer run, {found.now_allowed:,} now do.",
+        f" otherwise; {found.now_stopped:,} would no longer run, {found.now_allowed:,} now would.",
         markup=False,
     )
     if not found.changed:
@@ -87,6 +87,8 @@ def _kind(changed: Changed) -> str:
         words.append(f"decision {_word(old.decision)} -> {_word(new.decision)}")
     if old.verdict != new.verdict:
         words.append(f"verdict {_word(old.verdict)} -> {_word(new.verdict)}")
+    if old.decision == new.decision and old.stops != new.stops:
+        words.append(f"{_word(new.decision)} {'now' if new.stops else 'no longer'} stops the call")
     return "; ".join(words)
 
 

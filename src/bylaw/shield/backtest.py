@@ -18,6 +18,8 @@ class Said(Struct, frozen=True):
     decision: Answer | None
     verdict: Verdict | None
     because: str = ""
+    stops: bool = False
+    """Its posture makes the decision stop the call."""
 
 
 class Changed(Struct, frozen=True):
@@ -79,7 +81,7 @@ def _changes(conversation: str, step: int, old: Replayed | None, new: Replayed |
     assert either is not None
     for policy in dict.fromkeys(ground.policy for each in (old, new) if each is not None for ground in each.grounds):
         was, is_now = _said(old, policy), _said(new, policy)
-        if (was.decision, was.verdict) != (is_now.decision, is_now.verdict):
+        if (was.decision, was.verdict, was.stops) != (is_now.decision, is_now.verdict, is_now.stops):
             found.append(Changed(policy, conversation, step, either.tool, was, is_now))
     return found
 
@@ -87,5 +89,6 @@ def _changes(conversation: str, step: int, old: Replayed | None, new: Replayed |
 def _said(replayed: Replayed | None, policy: str) -> Said:
     if replayed is None:
         return Said(None, None)
-    because = next((ground.because for ground in replayed.grounds if ground.policy == policy), "")
-    return Said(*replayed.says(policy), because)
+    mine = [ground for ground in replayed.grounds if ground.policy == policy]
+    stops = any(ground.answer != "allow" and ground.posture == "enforce" for ground in mine)
+    return Said(*replayed.says(policy), mine[0].because if mine else "", stops)
