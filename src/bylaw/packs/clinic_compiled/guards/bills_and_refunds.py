@@ -1,0 +1,50 @@
+def own_invoice_only(call, facts):
+    if facts.Invoice(call.invoice_id).patient_id != call.patient_id:
+        return deny("the invoice was issued to another patient")
+    return permit()
+
+
+def refund_paid_invoice(call, facts):
+    status = facts.Invoice(call.invoice_id).status
+    if status != "paid":
+        return deny(f"the invoice is {status}")
+    return permit()
+
+
+def refund_within_payment(call, facts):
+    invoice = facts.Invoice(call.invoice_id)
+    left = invoice.paid - invoice.refunded
+    if money(call.amount) > left:
+        return deny(f"only {left} of the payment is left")
+    return permit()
+
+
+def refund_limit_by_tier(call, facts):
+    amount = money(call.amount)
+    if amount <= money("50.00"):
+        return permit()
+    tier = facts.Membership(facts.Patient(call.patient_id).membership_id).tier
+    limit = {"gold": money("200.00"), "silver": money("100.00"), "standard": money("50.00")}[tier]
+    if amount > limit:
+        return deny(f"more than {limit}, the limit of a {tier} member")
+    return permit()
+
+
+def refund_invoice_age(call, facts):
+    invoice = facts.Invoice(call.invoice_id)
+    if date(now()) - invoice.issued_on <= days(60):
+        return permit()
+    if not invoice.disputed:
+        return deny(f"issued on {invoice.issued_on}, more than 60 days ago, and not disputed")
+    return permit()
+
+
+def waiving_by_amount(call, facts):
+    amount = facts.Invoice(call.invoice_id).amount
+    if amount <= money("40.00"):
+        return permit()
+    if amount > money("250.00"):
+        return deny("invoices above 250.00 are not waived")
+    if not facts.Patient(call.patient_id).hardship:
+        return deny("above 40.00 and no hardship is recorded")
+    return permit()

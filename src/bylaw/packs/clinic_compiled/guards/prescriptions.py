@@ -1,0 +1,37 @@
+def own_prescription_only(call, facts):
+    if facts.Prescription(call.prescription_id).patient_id != call.patient_id:
+        return deny("the prescription was written for another patient")
+    return permit()
+
+
+def prescription_active_unexpired(call, facts):
+    prescription = facts.Prescription(call.prescription_id)
+    if prescription.status != "active":
+        return deny(f"the prescription is {prescription.status}")
+    if date(now()) > prescription.expires_on:
+        return deny(f"the prescription expired on {prescription.expires_on}")
+    return permit()
+
+
+def refills_left(call, facts):
+    if facts.Prescription(call.prescription_id).refills_left < 1:
+        return deny("no refills are left")
+    return permit()
+
+
+def refill_interval(call, facts):
+    prescription = facts.Prescription(call.prescription_id)
+    wait = days(28) if prescription.controlled else days(21)
+    if date(now()) - prescription.last_filled_on < wait:
+        return deny(f"last filled on {prescription.last_filled_on}, too soon for a refill")
+    return permit()
+
+
+def controlled_prescriber_licence(call, facts):
+    prescription = facts.Prescription(call.prescription_id)
+    if not prescription.controlled:
+        return permit()
+    licence = facts.Clinician(prescription.prescriber_id).licence
+    if licence != "active":
+        return deny(f"the prescriber's licence is {licence}")
+    return permit()

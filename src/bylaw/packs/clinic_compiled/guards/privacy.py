@@ -1,0 +1,41 @@
+def records_to_patient_or_proxy(call, facts):
+    if call.person_id == call.patient_id:
+        return permit()
+    proxy = facts.Proxy(call.patient_id, call.person_id)
+    if proxy.valid_until < date(now()):
+        return deny(f"the proxy listing ended on {proxy.valid_until}")
+    if call.part not in proxy.scopes:
+        return deny(f"the proxy listing does not cover {call.part}")
+    return permit()
+
+
+def identity_checked_privacy(call, facts):
+    if not facts.Patient(call.patient_id).identity_checked:
+        return deny("the patient's identity has not been checked")
+    return permit()
+
+
+def records_by_email(call, facts):
+    if call.delivery != "email":
+        return permit()
+    if not facts.Patient(call.patient_id).contact_confirmed:
+        return deny("the patient's contact details are not confirmed")
+    return permit()
+
+
+def psychiatric_notes_consent(call, facts):
+    if call.part != "psychiatric_notes":
+        return permit()
+    status = facts.Consent(call.patient_id, "psychiatric_release").status
+    if status != "given":
+        return deny(f"the consent to psychiatric release is {status}")
+    return permit()
+
+
+def proxy_change_consent(call, facts):
+    if len(call.scopes) == 0:
+        return permit()
+    status = facts.Consent(call.patient_id, "data_sharing").status
+    if status != "given":
+        return deny(f"the data sharing consent is {status}")
+    return permit()

@@ -1,0 +1,31 @@
+def referral_for_patient(call, facts):
+    if facts.Referral(call.referral_id).patient_id != call.patient_id:
+        return deny("the referral was written for another patient")
+    return permit()
+
+
+def referral_active_unexpired(call, facts):
+    referral = facts.Referral(call.referral_id)
+    if referral.status != "active":
+        return deny(f"the referral is {referral.status}")
+    if date(now()) > referral.expires_on:
+        return deny(f"the referral expired on {referral.expires_on}")
+    return permit()
+
+
+def referral_specialty_match(call, facts):
+    specialty = facts.Clinician(facts.Slot(call.slot_id).clinician_id).specialty
+    if specialty == "physiotherapy":
+        return permit()
+    if facts.Referral(call.referral_id).specialty != specialty:
+        return deny(f"the referral is not for {specialty}")
+    return permit()
+
+
+def psychiatric_care_consent(call, facts):
+    if facts.Clinician(facts.Slot(call.slot_id).clinician_id).specialty != "psychiatry":
+        return permit()
+    status = facts.Consent(call.patient_id, "psychiatric_care").status
+    if status != "given":
+        return deny(f"the psychiatric care consent is {status}")
+    return permit()
