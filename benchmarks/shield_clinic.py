@@ -39,7 +39,23 @@ Five kinds of agent handle the same tasks for the same callers, without a shield
 the shield tells them; a scripted person answers what it asks a person. Success is the state of the database at the end.
 Violations and near-misses (criterion `determined`) are what the clinic's simulator says of each change that ran: it
 states every policy a second time and imports nothing of the engine. Whether the caller had said yes (`no yes`) and
-whether several changes ran in one turn (`at once`) is known to the script that plays the conversation.
+whether several changes ran in one turn (`at once`) is known to the script that plays the conversation. `stuck` counts
+wishes that were given up although nothing denied them. The columns from `deny` on count what the shield said of calls,
+in the shadow too: `manner` are denials for a missing yes or for the shape of a turn alone.
+
+Under `enforce` agents decline nothing of their own accord but leave that to the shield (a careful one declines as it
+always does). Under `advise` the call has run when the agent reads the advice; it can only look up for the next one.
+"""
+LEFT = """
+## What is left
+
+Under `enforce` some changes ran without the yes that the script looks for. They are let through by how consent is read,
+not by a guard. In some the caller had agreed to another amount, which the refusal put right to $0.00, and that need not
+be told again. In the others a yes to one change of a thing ("move appointment A0469", "change the listing of N354") was
+taken for another change of it that the caller had asked for in the same breath (cancel it, release records to them).
+
+No policy of the clinic asks a person as long as the tools answer. `--glitch 0.1` lets a tenth of
+all calls fail; that was not measured for this page.
 """
 
 
@@ -209,7 +225,7 @@ def main() -> int:
             print(f"  {agent}: {note}")
     if given.page is not None:
         command = f"    uv run python benchmarks/shield_clinic.py --count {given.count} --seeds {given.seeds}"
-        given.page.write_text(f"{PAGE}\n{command}\n\n```\n{text}\n```\n", encoding="utf-8")
+        given.page.write_text(f"{PAGE}\n{command}\n\n```\n{text}\n```\n{LEFT if wrong else ''}", encoding="utf-8")
     return 1 if wrong else 0
 
 
