@@ -58,8 +58,8 @@ def share_prefix(model: PreTrainedModel) -> None:
 def _attention(
     module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, *, plan: Plan, **others: Any
 ) -> tuple[torch.Tensor, None]:
-    parts = (states[0].transpose(0, 1) for states in (query, key, value))
-    return attend(*parts, plan, others["scaling"])[None], None
+    query, key, value = (states[0].transpose(0, 1) for states in (query, key, value))
+    return attend(query, key, value, plan, others["scaling"])[None], None
 
 
 class Pack:
