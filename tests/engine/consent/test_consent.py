@@ -8,6 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bylaw import Conversation, load_pack
 from bylaw.engine.consent import Consents
 from bylaw.facts.ledger import Ledger
 from bylaw.trace.event import Call, Event
@@ -31,6 +32,18 @@ def test_a_case_is_as_wanted(case: dict[str, Any]) -> None:
     found = ask(events, last_call(events), case.get("basis", "told"))
     assert WORDS[found.value] == case["want"], found
     assert found.reason == case.get("because", found.reason)
+
+
+@pytest.mark.parametrize(("told", "open_rules"), [("move A0469 to S0011", 1), ("cancel A0469 with no fee", 0)])
+def test_a_yes_to_another_deed_than_the_user_asked_for_leaves_it_open(told: str, open_rules: int) -> None:
+    conversation = Conversation(load_pack("clinic"))
+    conversation.user("I'm P121 and ill. Please cancel A0469.")
+    conversation.agent(f"I will {told}. Is that all right?")
+    conversation.user("Yes, please.")
+    arguments = {"patient_id": "P121", "appointment_id": "A0469", "late_fee": "0.00", "reason": "illness"}
+    judged = conversation.call("cancel_appointment", arguments)
+    assert not judged.rules
+    assert len(judged.open_rules) == open_rules
 
 
 ORDERS = ("R-1001", "R-1002", "R-1003")

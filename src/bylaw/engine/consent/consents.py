@@ -15,7 +15,7 @@ from msgspec import Struct
 from bylaw.engine.consent.detail import Detail, details
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Grade, Lack
-from bylaw.engine.consent.proposal import Proposal, asks_leave, deeds, objects, proposal
+from bylaw.engine.consent.proposal import Proposal, any_deed, asks_leave, deeds, objects, proposal
 from bylaw.engine.consent.records import Records
 from bylaw.engine.consent.talk import Exchange, Talk, Utterance
 from bylaw.engine.consent.told import chooses, lacks
@@ -115,12 +115,8 @@ class Consents:
         means = {str(detail.value) for detail in matters if detail.kind == "means"}
         hearing = Hearing(exchanges[:place], exchange, self._records, call.start, refusals, means)
         things = _things(call, matters)
-        names_deed = (
-            deed.search(put.text)
-            or any(thing in put.text for thing in things)
-            or self._is_understood(call, matters, exchanges, place)
-            or put.is_foreign
-        )
+        told_deed = deed.search(put.text) or any(thing in put.text for thing in things) or put.is_foreign
+        names_deed = told_deed or self._is_understood(call, matters, exchanges, place)
         leave = asks_leave(put, deed, things)
         if not names_deed or not _agrees(said, put, hearing, matters, asks_for_it, leave):
             why: Reason = "requested" if asks_for_it else "unanswered" if names_deed and put.leave else "none"
@@ -133,6 +129,9 @@ class Consents:
             is_topic = before is not None and _names_object(call, matters, (*before.proposal, *before.answer))
             grade: Grade = "unclear" if is_topic else "missing"
             found = (*found, Lack(call.call.tool, grade, "not_named"))
+        if not told_deed and any_deed().search(put.text):
+            # The user had asked for it, and the agent spoke of doing something else.
+            found = (*found, Lack(call.call.tool, "unclear", "another_told"))
         is_unsure = said.stance in ("mixed", "asks") or bool(found) or _is_aside(said, deed, things, matters)
         spent = self._spent_by(call, matters, exchange.answered_at, is_in_doubt=is_unsure)
         if spent is not None:

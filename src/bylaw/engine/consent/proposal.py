@@ -167,7 +167,7 @@ def asks_leave(put: Proposal, deed: re.Pattern[str], things: Sequence[str]) -> b
         or _ANYTHING.search(part)
         or deed.search(part)
         or any(thing in part for thing in things)
-        or not _any_deed().search(part)
+        or not any_deed().search(part)
         for part in put.leave
     )
 
@@ -197,7 +197,7 @@ def deeds(tool: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=1)
-def _any_deed() -> re.Pattern[str]:
+def any_deed() -> re.Pattern[str]:
     """Matches a word for anything that tools do."""
     return _forms({stem for family in _FAMILIES for stem in family})
 
