@@ -96,7 +96,7 @@ def test_a_pack_with_faults_lists_them_all(shop: Shop) -> None:
     )
     ran = audit(shop, shop.logs(record(*WRONG)), "--fail-on", "violation")
     assert ran.returncode == 2
-    assert "BY406 policies.yaml:7: severity `fatal` of `only-paid`" in ran.stderr
+    assert "BY406 policies.yaml:7: severity of `only-paid` must be" in ran.stderr
     assert "BY406 policies.yaml:10: `repay` of policy `no-gifts` is not a tool" in ran.stderr
     assert ran.stderr.endswith("bylaw: pack `shop` has 2 faults\n")
 

@@ -164,4 +164,4 @@ def test_arguments_that_take_few_words_are_said_to_be_left_out_for_that() -> Non
 
 
 def test_a_step_is_said_to_be_no_index_into_the_logs_messages() -> None:
-    assert "system messages do not, so a step is no index into" in " ".join(shown(sample()).split())
+    assert "system messages do not, so a step is not an index into" in " ".join(shown(sample()).split())

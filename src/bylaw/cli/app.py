@@ -21,7 +21,7 @@ COMMANDS = {
     "scan": "Show what logs tell without a pack, a model or a database.",
     "compile": "Compile a policy document and a catalogue of tools into a pack.",
     "init": "Start a pack from logs and a policy document.",
-    "proxy": "Decide on the tool calls of any MCP client before they run.",
+    "proxy": "Stand between an MCP client and an MCP server, and decide on every tool call.",
     "serve": "Answer over HTTP whether an agent may make a call.",
     "backtest": "Show what a change of a policy would have done to recorded calls.",
     "log": "The decision log: verify, export, answer what waits.",
