@@ -1,4 +1,5 @@
 """The routes of the service: decisions, events, approvals, AuthZEN, health, metrics, and what describes them."""
+# pyright: basic, reportMissingImports=false
 
 import time
 from collections.abc import Awaitable, Callable, Mapping

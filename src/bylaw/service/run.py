@@ -1,4 +1,5 @@
 """Runs the service: at loopback for anyone on the machine, elsewhere only for those who have a key."""
+# pyright: basic, reportMissingImports=false
 
 import ipaddress
 from collections.abc import Mapping

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
-Tensor = torch.Tensor
 FLASH = True
 """On a GPU use its flash kernels; otherwise, and on a CPU, plain products, stretch by stretch."""
 
