@@ -39,6 +39,8 @@ class Records:
         self._bearing: dict[int, dict[str, list[Entry]]] = {}
         """By the step of a result, the records in it by each text they hold."""
         self._entries: dict[tuple[str, int], list[Entry]] = {}
+        self._named: dict[str, tuple[int, dict[str, int]]] = {}
+        """By a field's name, how many events were read for it, and the step at which each of its values first stood."""
 
     def entries(self, value: str, before: int) -> list[Entry]:
         """The records that bear `value` as a field or are listed under it, the newest first."""
@@ -71,17 +73,24 @@ class Records:
 
     def values(self, name: str, before: int) -> list[str]:
         """Every value, folded, that a field or an argument of this name had."""
-        quoted = f'"{name}"'
-        found: dict[str, None] = {}
-        for step, text in self._shown(before):
-            if quoted in text:
-                for entry in self._records(step):
-                    found.update((fold(str(part)), None) for part in _plain(entry.fields.get(name)))
-        for step in range(min(before, len(self._events))):
-            event = self._events[step]
-            if isinstance(event, Call) and not event.fault:
-                found.update((fold(str(part)), None) for key, part in scalars(event.arguments) if key == name)
-        return list(found)
+        read, found = self._named.get(name, (0, {}))
+        until = min(before, len(self._events))
+        if read < until:
+            quoted = f'"{name}"'
+            for step, text in self._shown(before):
+                if step >= read and quoted in text:
+                    for entry in self._records(step):
+                        for part in _plain(entry.fields.get(name)):
+                            found.setdefault(fold(str(part)), step)
+            for step in range(read, until):
+                event = self._events[step]
+                if isinstance(event, Call) and not event.fault:
+                    for key, part in scalars(event.arguments):
+                        if key == name:
+                            value = fold(str(part))
+                            found[value] = min(step, found.get(value, step))
+            self._named[name] = until, found
+        return [value for value, step in found.items() if step < before]
 
     def _shown(self, before: int) -> list[tuple[int, str]]:
         for step in range(self._seen, min(before, len(self._events))):
