@@ -94,6 +94,14 @@ Yes, you can use the same card.
 Yes, my reason is a change of plans.
 """
 DOES_NOT = """
+Absolutely not.
+Of course not
+Certainly not!
+OK, forget it.
+Sure, keep it as it is.
+ok stop
+Fine, then don't.
+Yes? why
 No
 No thanks
 No, thank you.
@@ -153,6 +161,7 @@ Maybe.
 Perhaps later.
 """
 BOTH = """
+Yes, leave it as it is
 Yes to the bag. No, not the upgrade.
 Okay. What does it cost?
 Yes, go ahead. I don't want to go ahead if there is no refund.

@@ -89,6 +89,7 @@ def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
+        ("UPDATE entries SET body = '9' WHERE number = 3", "entry 3 was altered"),
         ("UPDATE entries SET body = CAST('9' AS BLOB) WHERE number = 3", "entry 3 was altered"),
         ("UPDATE entries SET position = 7 WHERE number = 3", "entry 3 was altered"),
         ("UPDATE entries SET time = 1 WHERE number = 3", "entry 3 does not follow"),

@@ -61,6 +61,15 @@ _NO = re.compile(
     r"(?:nope|nah|non|nein|no(?!\s+\w)|no(?=\s+(?:i|we|you|it|it's|that|that's|this|thanks?|please|don't|do|not|there|"
     r"wait|actually|sorry|but|let|let's|can|just|way|the|my)\b))\b"
 )
+_REFUSES = _any(
+    r"\b(?:absolutely|definitely|certainly|of course|surely|obviously|please|better|preferably|i think|i'd say) not\b",
+    r"\b(?:no way|hell no|by no means|under no circumstances)\b",
+    r"\b(?:forget|scrap|drop|abort) (?:it|that|this|about it)\b|\bstop\b(?= (?:it|that|this|there|please|now)\b|\W*$)",
+    r"\b(?:leave|keep) (?:it|that|this|them|everything|things)(?: just| exactly)? "
+    r"(?:as (?:it |they |that |things )?(?:is|are|was|were)|alone|unchanged|be)\b",
+    r"\b(?:don'?t|do not)\W*$",
+)
+"""Says no without the word, or after one that sounds like a yes: "absolutely not", "ok, forget it"."""
 _NOT = r"\b(?:don'?t|do not|not|never|stop|won'?t|can'?t|cannot|wouldn'?t|isn'?t|aren'?t|shouldn'?t)\b[^,.;-]{0,24}?"
 _UNDONE = re.compile(
     _NOT + r"\b(?:proceed|go ahead|do (?:it|that|this)|confirm|agree|accept|approve|work for me|correct|right|ok|okay|"
@@ -131,6 +140,8 @@ _BIDS = re.compile(
     r"(?:go ahead|proceed|do (?:it|that|this|so)|process)\b"
 )
 """A question that asks for the thing to be done."""
+_BARE = re.compile(r"\W*(?:yes|yeah|yep|ok|okay|sure|really)\W*\?\W*")
+"""Only echoes a yes, to ask what was meant."""
 _OPENS = re.compile(r"\W*(?:yes|yeah|yep|oui|ok|okay|sure)\b")
 _DENIES = re.compile(r"\b(?:no|not|never|nor|neither|without|hardly|cannot|\w+n't)\b(?! (?:only|just|sure|to mention))")
 _CLAUSE = re.compile(r"[,;:]|\b(?:but|and|so|because|since)\b")
@@ -200,6 +211,8 @@ def _stance(sentence: str) -> Stance:
         return "held"
     if _CONDITION.search(bare):
         return "if" if agrees or weak else "other"
+    if _REFUSES.search(bare):
+        return "mixed" if _YES.search(_REFUSES.sub(" ", bare)) else "no"
     if _NO.search(bare):
         return "mixed" if _YES.search(_NO.sub("", bare)) else "no"
     if _UNDONE.search(bare) and not _WITHOUT.search(bare):
@@ -209,6 +222,8 @@ def _stance(sentence: str) -> Stance:
     is_question = sentence.endswith("?")
     if is_question and _ASKS.search(bare):
         return "yes" if _BIDS.search(bare) else "asks"
+    if is_question and _BARE.fullmatch(bare):
+        return "asks"
     if agrees:
         return "mixed" if is_question and " but " in bare else "yes"
     return "weak" if weak else "asks" if is_question else "other"

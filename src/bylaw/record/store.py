@@ -303,8 +303,13 @@ class _Batch:
 def entry_of(row: Sequence[Any]) -> Entry:
     """A row of the database as a record; PostgreSQL gives memoryviews for bytes."""
     tenant, number, time, kind, conversation, position, name, body, salt, digest, link = row
-    told = (None if body is None else bytes(body), None if salt is None else bytes(salt))
-    return Entry(tenant, number, time, kind, conversation, position, name, *told, bytes(digest), bytes(link))
+    told = (None if body is None else _bytes(body), None if salt is None else _bytes(salt))
+    return Entry(tenant, number, time, kind, conversation, position, name, *told, _bytes(digest), _bytes(link))
+
+
+def _bytes(value: Any) -> bytes:
+    """A column's bytes; what somebody wrote there as text is taken as it is, so that `verify` can tell of it."""
+    return value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)
 
 
 def open_store(where: str) -> Store:

@@ -15,7 +15,8 @@ from msgspec import Struct
 from bylaw.engine.consent.detail import Detail, details
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Grade, Lack
-from bylaw.engine.consent.proposal import Proposal, any_deed, asks_leave, deeds, objects, proposal
+from bylaw.engine.consent.naming import alike
+from bylaw.engine.consent.proposal import Proposal, any_deed, asks_leave, deeds, objects, offers_another, proposal
 from bylaw.engine.consent.records import Records
 from bylaw.engine.consent.talk import Exchange, Talk, Utterance
 from bylaw.engine.consent.told import chooses, lacks
@@ -129,9 +130,10 @@ class Consents:
             is_topic = before is not None and _names_object(call, matters, (*before.proposal, *before.answer))
             grade: Grade = "unclear" if is_topic else "missing"
             found = (*found, Lack(call.call.tool, grade, "not_named"))
-        if not told_deed and any_deed().search(put.text):
-            # The user had asked for it, and the agent spoke of doing something else.
+        if (not told_deed and any_deed().search(put.text)) or offers_another(put.text, call.call.tool):
+            # The user had asked for it, or the thing was named, and the agent spoke of doing something else.
             found = (*found, Lack(call.call.tool, "unclear", "another_told"))
+        found = (*found, *_redirected(hearing, matters))
         is_unsure = said.stance in ("mixed", "asks") or bool(found) or _is_aside(said, deed, things, matters)
         spent = self._spent_by(call, matters, exchange.answered_at, is_in_doubt=is_unsure)
         if spent is not None:
@@ -224,6 +226,21 @@ def _is_put(exchange: Exchange) -> bool:
     """Whether the agent put anything to the user at all."""
     put = proposal("\n".join(each.text for each in exchange.proposal))
     return bool(put.leave) or put.offers
+
+
+_ELSEWHERE = re.compile(
+    r"\b(?:the other (?:one|order|booking|reservation|appointment|trip|item)|a different one|another one)\b"
+)
+
+
+def _redirected(hearing: Hearing, matters: list[Detail]) -> Iterator[Lack]:
+    """What the answer names another of than the call does: "yes, cancel R-2 instead", "yes, the other one"."""
+    for detail in matters:
+        shape = alike(fold(str(detail.value))) if detail.is_target and not detail.is_person else None
+        if shape is None or any(each.says(detail.value) for each in hearing.answer):
+            continue
+        if any(shape.search(each.folded) or _ELSEWHERE.search(each.folded) for each in hearing.answer):
+            yield Lack(detail.name, "unclear", "another_told")
 
 
 def _is_aside(said: Answer, deed: re.Pattern[str], things: Sequence[str], matters: list[Detail]) -> bool:

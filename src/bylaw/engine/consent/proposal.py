@@ -196,6 +196,34 @@ def deeds(tool: str) -> re.Pattern[str]:
     return _forms(stems)
 
 
+_OFFERS_TO = re.compile(
+    r"\b(?:i(?:'ll| will| can| could| would|'d|(?:'m| am) (?:going|about) to)|shall i|should i|let me|"
+    r"(?:want|like) me to)\s+(?:now |then |also |please |just |go ahead and )*(\w+)",
+    re.IGNORECASE,
+)
+_FILLERS = frozenset(
+    """confirm make place apply start run submit put execute issue mark check look find get show verify""".split()  # noqa: SIM905
+)
+"""Verbs that may stand before any deed."""
+
+
+_VAGUE = frozenset(
+    """update modify change set record edit adjust add create put post write save apply issue make submit process mark
+    place run execute""".split()  # noqa: SIM905
+)
+"""Verbs of tools that do what may be told by many a verb: a withdrawal is recorded."""
+
+
+def offers_another(text: str, tool: str) -> bool:
+    """Whether the agent says that it will do something, and nothing it says so of is what the tool does."""
+    verb = words_of(tool)[:1]
+    if VERBS.get("".join(verb)) != "write" or verb[0] in _VAGUE:
+        return False
+    offered = [found[1].lower() for found in _OFFERS_TO.finditer(text)]
+    known = any(each in VERBS and each not in _FILLERS for each in offered)
+    return known and deeds(verb[0]).search(text) is None
+
+
 @lru_cache(maxsize=1)
 def any_deed() -> re.Pattern[str]:
     """Matches a word for anything that tools do."""
