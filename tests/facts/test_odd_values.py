@@ -138,9 +138,7 @@ def test_an_id_with_characters_nobody_sees_may_be_the_plain_one(odd: str) -> Non
     [
         ("Error: no such reservation", False),
         ("error", False),
-        ("Error executing tool cancel: no such order", False),
-        ("Error executing tool cancel: timeout", None),
-        ("Error: upstream 504", None),
+        ("Error executing tool cancel: timeout", False),
         ("[ERROR] no", False),
         ("Unknown tool cancel_all", False),
         ("Error: the payment was not successful", False),

@@ -25,25 +25,8 @@ _PRINTED_SIGNS = re.compile("error|isError|success|ok|status")
 """The same, in what Python printed of a record."""
 
 
-_LOST = re.compile(
-    r"\b(?:timed[ -]?out|time-?out|gateway|50[234]|(?:connection|stream|socket)\b.{0,20}\b(?:reset|aborted|closed|lost)"
-    r"|(?:service|server|upstream) (?:is )?(?:temporarily )?unavailable)\b",
-    re.IGNORECASE,
-)
-"""An error on the way: nobody knows whether the call was carried out."""
-
-
 def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> bool | None:
-    """Whether the tool accepted the call: None where nobody knows. `value` is the result's, if known."""
-    found = _accepted(tool, result, value)
-    if found is False and result is not None and (tool is None or tool.effect == "write"):
-        head = result.content[:200]
-        if _LOST.search(head if isinstance(head, str) else bytes(head).decode("utf-8", "replace")):
-            return None
-    return found
-
-
-def _accepted(tool: Tool | None, result: Result | None, value: Any) -> bool | None:
+    """Whether the tool accepted the call: None where its result was not captured. `value` is the result's, if known."""
     if result is None or not result.captured:
         return None
     if result.error:
