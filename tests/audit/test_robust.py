@@ -9,6 +9,7 @@ import pytest
 from bylaw.audit import examine
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
+from bylaw.audit.unmapped import UnmappedFields
 from bylaw.engine.session import Session
 from bylaw.facts.evidence import EvidenceCount
 from bylaw.trace.event import Result
@@ -220,7 +221,6 @@ def test_results_are_decoded_only_where_a_guard_asks_for_what_they_may_show(
         decoded.append(str(self.content))
         return plain(self)
 
-    # Names of fields are looked at without decoding any value.
     filler = [record(user("hi"))] * 30
     other = call("list_shelves", {}, {"shelves": [1, 2, 3]})
     tools = shop.pack / "tools.yaml"
@@ -229,8 +229,9 @@ def test_results_are_decoded_only_where_a_guard_asks_for_what_they_may_show(
     asking = record(look("PAID", paid=True), other, look("OPEN", paid=False), ship("PAID"), look("PAID", paid=True))
     logs = shop.logs(*filler, silent, silent, asking)
     monkeypatch.setattr(Result, "value", counting)
-    # That looks at every result, once: how many could be read is what it counts.
+    # These look at every result: how many could be read, and what no observation maps, is what they count.
     monkeypatch.setattr(EvidenceCount, "add", lambda *_: None)
+    monkeypatch.setattr(UnmappedFields, "of", lambda *_: ())
     shop.audit(logs, world=False, mode="none")
     assert len(decoded) <= 3
     assert not any("shelves" in content for content in decoded)

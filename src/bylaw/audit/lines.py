@@ -9,6 +9,9 @@ from bylaw.audit.examine import Examined
 from bylaw.audit.line import finding_id, named, writable
 from bylaw.trace import Identities
 
+BUFFER = 1 << 20
+"""Bytes written at once: most conversations are longer than the usual buffer."""
+
 
 class LineFiles:
     """`calls.jsonl`, `conversations.jsonl` and `findings.jsonl` in a folder, open for writing."""
@@ -16,7 +19,7 @@ class LineFiles:
     def __init__(self, folder: Path) -> None:
         self._stack = ExitStack()
         self._calls, self._conversations, self._findings = (
-            self._stack.enter_context((folder / f"{name}.jsonl").open("wb"))
+            self._stack.enter_context((folder / f"{name}.jsonl").open("wb", BUFFER))
             for name in ("calls", "conversations", "findings")
         )
         self.read = Identities()

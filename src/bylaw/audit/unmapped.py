@@ -1,10 +1,7 @@
 """Fields of results that no observation maps: what a pack's author may have overlooked."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
-
-import msgspec
-from msgspec import Raw
+from typing import Any, cast
 
 from bylaw.audit.redaction import Redaction
 from bylaw.engine.pack import Pack
@@ -29,7 +26,7 @@ class UnmappedFields:
             call = events[result.call] if isinstance(result, Result) and result.call is not None else None
             if not isinstance(result, Result) or not isinstance(call, Call) or call.tool not in self._pack.schema.tools:
                 continue
-            names = tuple(_names_in(result.content))
+            names = tuple(_names_in(result.value())) if result.captured else ()
             unmapped = self._known.get((call.tool, names))
             if unmapped is None:
                 mapped = self._mapped_by(call.tool)
@@ -51,16 +48,7 @@ class UnmappedFields:
         return mapped
 
 
-_rows = msgspec.json.Decoder(dict[str, Raw] | list[Raw])
-_row = msgspec.json.Decoder(dict[str, Raw])
-
-
-def _names_in(content: str | Raw) -> Iterable[str]:
-    """The field names of a result's record, or of the first of its records; none of their values is decoded."""
-    try:
-        rows = _rows.decode(content)
-        if isinstance(rows, list):
-            return _row.decode(cast(list[Raw], rows)[0]) if rows else ()
-        return rows
-    except (msgspec.DecodeError, RecursionError):
-        return ()
+def _names_in(value: Any) -> Iterable[str]:
+    """The field names of a record, or of the first of several."""
+    rows = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return cast("dict[str, Any]", rows[0]) if rows and isinstance(rows[0], dict) else ()

@@ -35,10 +35,11 @@ class Asking:
         """The call that is being looked at, and what its guards said where they were asked."""
         self.evidence: tuple[PolicyEvidence, ...] = ()
 
-    def observe(self, step: int, event: Event) -> None:
-        """Let the witnesses take in an event."""
+    def observe_all(self, step: int, events: Sequence[Event]) -> None:
+        """Let the witnesses take in the next events."""
         for witness in self._witnesses.values():
-            witness.observe(step, event)
+            for place, event in enumerate(events, step):
+                witness.observe(place, event)
 
     def ask(self, predicate: Predicate, act: Act) -> bool | None:
         """The value of a predicate at an act; None where nobody can say."""

@@ -104,7 +104,6 @@ class ReadyRules:
         self.knowledge = {rule.name: table_of(rule.formula) for rule in rules.knowledge}
         self.weighed = named.union(*(table.atoms for table in self.knowledge.values()))
         """The predicates that a circuit of all rules asks for."""
-        self.asks_facts = any(_asks(rules.predicates[name]) for name in self.weighed)
         several = {name for name in named if rules.predicates[name].find in _SEVERAL}
         self.shaped = frozenset(rule for rule, names in self.names.items() if several.intersection(names))
         """The rules that ask how many calls a turn makes."""
@@ -165,13 +164,11 @@ class Conduct:
         other.acts = None
         return other
 
-    def observe(self, step: int, event: Event) -> list[Said]:
-        """Take in the next event; what the rules say of the acts it settles, its own last, where they say anything."""
-        said: list[Said] = []
+    def observe(self, step: int, event: Event, said: list[Said]) -> None:
+        """Take in the next event; `said` gets what the rules say of the acts it settles, its own last."""
         act = self._arrive(step, event, said)
         if act is not None:
             self._step(act, said)
-        return said
 
     def _arrive(self, step: int, event: Event, said: list[Said]) -> Act | None:
         """The act of the event, where it is one that can be stepped now; acts that it settles are stepped before."""
@@ -264,6 +261,8 @@ class Conduct:
             self.acts.append((act, every))
         true = ready.bits(act)
         unknown, lost = ready.untold, 0
+        if not self._families and monitors.passes(true, unknown):
+            return
         while unknown and (needed := monitors.needs(true, unknown | lost) & unknown):
             bit, predicate = next(each for each in ready.asked if each[0] & needed)
             unknown ^= bit

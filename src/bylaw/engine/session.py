@@ -18,6 +18,7 @@ from bylaw.engine.conduct import Conduct, RuleFinding, Said
 from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
 from bylaw.engine.pack import Pack
+from bylaw.engine.rules import Predicate
 from bylaw.engine.settlement import CallVerdict, settle_call
 from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.facts.source import HindsightFacts, SeenFacts, WorldFacts
@@ -33,7 +34,6 @@ Mode = Literal["snapshot", "hindsight", "none"]
 class Ahead(Struct, frozen=True):
     """What the rules come to if a judged call is made."""
 
-    step: int
     call: Call
     conduct: Conduct
     said: list[Said]
@@ -61,13 +61,18 @@ class Session:
         self._judged: list[Judgement] = []
         self._step = 0
         self._asking = Asking(pack, self.ledger, self._context, answer)
-        self._conduct = Conduct(pack.ready_rules, self._asking.ask, self._asking.tell) if pack.book.rules else None
+        self._conduct = Conduct(pack.ready_rules, self._ask, self._asking.tell) if pack.book.rules else None
         self._ahead: Ahead | None = None
         """Where the rules go if the call that was judged last is made."""
         self.faults: list[Fault] = []
         """What went wrong in our own code, each at the call it made inconclusive."""
         self._said: list[Said] = []
         """What the rules said of acts so far, where they said anything."""
+        self._coming: Sequence[Event] = ()
+        """The events that are being observed: how many of them the ledger has, and at which the rules are."""
+        self._taken = self._at = 0
+        self._made: CallRecord | None = None
+        """The record of the next event that the ledger takes in, where it is a call that was looked at before."""
 
     def observe(self, event: Event) -> None:
         """Take in the next event of the conversation."""
@@ -75,28 +80,21 @@ class Session:
 
     def observe_all(self, events: Sequence[Event]) -> None:
         """Take in the next events; of them only the first can have been judged."""
-        step, judged = self._step, None
-        if self._judged and events:
-            last = self._judged[-1].made
-            judged = last if last.step == step and last.call is events[0] else None
-        if self._conduct is None:
-            self.ledger.observe_all(step, events, judged)
-        elif not self.pack.ready_rules.asks_facts:
-            for place, event in enumerate(events, step):
-                self._follow(self._conduct, place, event)
-            self.ledger.observe_all(step, events, judged)
+        if not events:
+            return
+        step, ahead = self._step, self._ahead
+        last = self._judged[-1].made if self._judged else None
+        self._coming, self._taken = events, 0
+        self._made = last if last is not None and last.step == step and last.call is events[0] else None
+        if ahead is not None and ahead.call is events[0]:
+            self._conduct = ahead.conduct
+            self._said += ahead.said
+            self._follow(events, 1)
         else:
-            for place, event in enumerate(events, step):
-                made = judged
-                if isinstance(event, Call):
-                    made = self._asking.record = judged or self._record(event, place)
-                    self._asking.evidence = ()
-                self._follow(self._conduct, place, event)
-                self.ledger.observe(place, event, made)
-                self._asking.observe(place, event)
-                judged = None
+            self._follow(events, 0)
+        self._take_in(len(events))
         self._step = step + len(events)
-        self._ahead = None
+        self._coming, self._ahead, self._made = (), None, None
 
     def refuse(self, call: Call) -> None:
         """The call about to be made was refused before it ran: it was attempted, and is never done."""
@@ -129,13 +127,33 @@ class Session:
         conduct.finish()
         return conduct.acts
 
-    def _follow(self, conduct: Conduct, step: int, event: Event) -> None:
-        ahead = self._ahead
-        if ahead is not None and ahead.step == step and ahead.call is event:
-            self._conduct, said = ahead.conduct, ahead.said
-        else:
-            said = conduct.observe(step, event)
-        self._said += said
+    def _follow(self, events: Sequence[Event], start: int) -> None:
+        """Let the rules follow the coming events; the ledger comes after them, or when they ask for facts."""
+        conduct = self._conduct
+        if conduct is not None:
+            for place in range(start, len(events)):
+                self._at = place
+                conduct.observe(self._step + place, events[place], self._said)
+
+    def _take_in(self, until: int) -> None:
+        """The coming events before a place among them, taken in by ledger and witnesses."""
+        start = self._taken
+        if start < until:
+            events = self._coming if until - start == len(self._coming) else self._coming[start:until]
+            self._taken = until
+            self.ledger.observe_all(self._step + start, events, self._made)
+            self._asking.observe_all(self._step + start, events)
+            self._made = None
+
+    def _ask(self, predicate: Predicate, act: Act) -> bool | None:
+        if self._coming:
+            self._take_in(self._at)
+            call = self._coming[self._at]
+            if isinstance(call, Call):
+                made = self._made = self._made or self._record(call, self._step + self._at)
+                if self._asking.record is not made:
+                    self._asking.record, self._asking.evidence = made, ()
+        return self._asking.ask(predicate, act)
 
     def _record(self, call: Call, step: int) -> CallRecord:
         start = self.ledger.turn_start if call.turn == self.ledger.turn else step
@@ -192,7 +210,8 @@ class Session:
         for call in (*others, made.call):
             record = made if call is made.call else self._record(call, made.step)
             self._asking.record, self._asking.evidence = record, judgement.evidence if record is made else ()
-            said = conduct.observe(made.step, call)
+            said = []
+            conduct.observe(made.step, call, said)
         shaped = self.pack.ready_rules.shaped
         known = {finding.rule.name for finding in judgement.rules}
         broken = said[-1].broken if said else ()
@@ -208,8 +227,9 @@ class Session:
         # A call that was refused later is judged as what was asked for; what it comes to is another matter.
         call = replace(made.call, refused=False) if made.call.refused else made.call
         conduct = self._conduct.fork()
-        said = conduct.observe(made.step, call)
-        self._ahead = Ahead(made.step, call, conduct, said)
+        said: list[Said] = []
+        conduct.observe(made.step, call, said)
+        self._ahead = Ahead(call, conduct, said)
         last = said[-1] if said and said[-1].step == made.step else None
         return (last.broken, last.open) if last is not None else ((), ())
 

@@ -74,6 +74,8 @@ class EvidenceCount:
     def __init__(self, schema: Schema | None = None) -> None:
         self._schema = schema
         self._graded: dict[str, Counter[Grade]] = {}
+        tools = [tool for tool in schema.tools.values() if tool.effect == "read"] if schema is not None else []
+        self._lookups = {tool.name: (tool, self._observations(tool.name)) for tool in tools}
 
     def __getstate__(self) -> dict[str, Any]:
         # What another process counted is only added up: its schema stays there.
@@ -85,16 +87,12 @@ class EvidenceCount:
             if not isinstance(result, Result) or result.call is None:
                 continue
             call = events[result.call]
-            if isinstance(call, Call) and call.by == "agent" and self._is_lookup(call.tool):
+            if isinstance(call, Call) and call.by == "agent" and (self._schema is None or call.tool in self._lookups):
                 self._graded.setdefault(call.tool, Counter())[self.grade(call, result)] += 1
 
     def grade(self, call: Call, result: Result) -> Grade:
         """What could be made of one result."""
-        schema = self._schema
-        if schema is None:
-            return grade(call, result)
-        observations = [each for found in schema.shows.get(call.tool, {}).values() for each in found]
-        return grade(call, result, schema.tools.get(call.tool), observations or None)
+        return grade(call, result, *self._lookups.get(call.tool, (None, None)))
 
     def update(self, other: "EvidenceCount") -> None:
         """Add what another counted."""
@@ -106,11 +104,9 @@ class EvidenceCount:
         listed = [_evidence(tool, graded, self._maps(tool)) for tool, graded in self._graded.items()]
         return tuple(sorted(listed, key=lambda each: (-each.results, each.tool)))
 
-    def _is_lookup(self, tool: str) -> bool:
-        if self._schema is None:
-            return True
-        declared = self._schema.tools.get(tool)
-        return declared is not None and declared.effect == "read"
+    def _observations(self, tool: str) -> list[Observation] | None:
+        shows = self._schema.shows.get(tool, {}) if self._schema is not None else {}
+        return [each for found in shows.values() for each in found] or None
 
     def _maps(self, tool: str) -> bool:
         return self._schema is not None and bool(self._schema.shows.get(tool))
@@ -142,8 +138,13 @@ def _tells(sighting: Sighting) -> bool:
     if not sighting.exists:
         return True
     entity = sighting.observation.entity
-    fields = [name for name in entity.fields if name not in entity.key]
-    return not fields or any(sighting.show(name) is not NOTHING for name in fields)
+    is_more = False
+    for name in entity.fields:
+        if name not in entity.key:
+            if sighting.show(name) is not NOTHING:
+                return True
+            is_more = True
+    return not is_more
 
 
 def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str | None:

@@ -62,37 +62,32 @@ class Sighting(Struct, frozen=True, gc=False):
 
 def sightings(
     observation: Observation, args: Mapping[str, Any], value: Any, text: str | None, accepted: bool | None
-) -> list[Sighting]:
+) -> Iterator[Sighting]:
     """What a call's result shows. `text` is its content where that is text or an error, else None."""
     if text is not None and observation.absent is not None and (match := observation.absent.search(text)):
         scope = PathScope(match.groupdict(), value, args)
         key = _key(observation, scope)
-        return [] if key is None else [Sighting(key, observation, scope, exists=False)]
-    if observation.text is not None:
+        if key is not None:
+            yield Sighting(key, observation, scope, exists=False)
+    elif observation.text is not None:
         match = observation.text.search(text) if text is not None else None
-        return _shown(observation, [PathScope(match.groupdict(), value, args)]) if match else []
-    if not accepted:
-        return []
-    whole = PathScope(value, value, args)
-    if observation.each is None:
-        return _shown(observation, [whole])
-    return _shown(observation, [PathScope(item, value, args, name) for item, name in observation.each(whole)])
+        if match and (shown := thing_at(observation, PathScope(match.groupdict(), value, args))) is not None:
+            yield shown
+    elif accepted:
+        whole = PathScope(value, value, args)
+        each = observation.each
+        for scope in (whole,) if each is None else [PathScope(item, value, args, name) for item, name in each(whole)]:
+            shown = thing_at(observation, scope)
+            if shown is not None:
+                yield shown
 
 
 def thing_at(observation: Observation, scope: PathScope) -> Sighting | None:
     """The thing that one item shows; None where it shows none."""
-    return next(iter(_shown(observation, [scope])), None)
-
-
-def _shown(observation: Observation, scopes: Sequence[PathScope]) -> list[Sighting]:
-    found: list[Sighting] = []
-    for scope in scopes:
-        if observation.when is not None and not observation.when(scope):
-            continue
-        key = _key(observation, scope)
-        if key is not None:
-            found.append(Sighting(key, observation, scope))
-    return found
+    if observation.when is not None and not observation.when(scope):
+        return None
+    key = _key(observation, scope)
+    return None if key is None else Sighting(key, observation, scope)
 
 
 def _key(observation: Observation, scope: PathScope) -> Key | None:
@@ -117,7 +112,7 @@ def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], val
     text = value if isinstance(value, str) else None
     if any(observation.when is not None for observation in observations):
         return None if text is None else "not_readable"
-    if any(sightings(observation, args, value, text, True) for observation in observations):
+    if any(any(True for _ in sightings(each, args, value, text, True)) for each in observations):
         return None
     if text is not None:
         return "not_readable" if text.strip() else None

@@ -63,9 +63,11 @@ _JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
 
 
 def _is_one_record(line: bytes) -> bool:
-    """Whether a line is, as nearly all are, one record and nothing else; said without decoding it."""
+    """Whether a line is, as nearly all are, one record and nothing else, damaged or not."""
     if line[:1] == b"[" and not _is_talk(line):
         return False
+    if line[:1] == b"{" and _is_json(line):
+        return True
     return line.rstrip()[-1:] in (b"}", b"]") and not any(joint in line for joint in _JOINTS)
 
 

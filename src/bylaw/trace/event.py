@@ -48,8 +48,8 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     """Whether it was refused before it ran, by a shield or a person: attempted, never done."""
 
 
-class Result(Struct, frozen=True, tag="result", gc=False):
-    """What a tool returned. `content` is kept as it came and decoded only when asked for."""
+class Result(Struct, frozen=True, tag="result", dict=True):
+    """What a tool returned. `content` is kept as it came, and decoded when first asked for."""
 
     call: int | None
     """Step of the call this answers; None for a result that answers no call in the trajectory."""
@@ -64,14 +64,14 @@ class Result(Struct, frozen=True, tag="result", gc=False):
     time: float | None = None
 
     def value(self) -> Any:
-        """The content as data: decoded where it is JSON or what Python printed, else the text itself."""
-        content = self.content
-        if isinstance(content, Raw):
-            try:
-                return _unwrapped(msgspec.json.decode(content))
-            except (UnicodeDecodeError, RecursionError):
-                return bytes(content).decode("utf-8", "replace")
-        return decode_text(content)
+        """The content as data: decoded where it is JSON or what Python printed, else the text itself.
+
+        Everybody who asks is given the same, so nobody may change it.
+        """
+        kept = cast("dict[str, Any]", self.__dict__)
+        if "data" not in kept:
+            kept["data"] = _data(self.content)
+        return kept["data"]
 
     def is_json(self) -> bool:
         """Whether the content is JSON by its first marks; what Python printed, and prose, can be searched as text."""
@@ -86,6 +86,15 @@ _PART = {"type", "text", "annotations", "meta", "_meta"}
 
 
 _NOTE = "\n\n[bylaw] "
+
+
+def _data(content: str | Raw) -> Any:
+    if isinstance(content, str):
+        return decode_text(content)
+    try:
+        return _unwrapped(msgspec.json.decode(content))
+    except (UnicodeDecodeError, RecursionError):
+        return bytes(content).decode("utf-8", "replace")
 
 
 def with_note(text: str, note: str) -> str:

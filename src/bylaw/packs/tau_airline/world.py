@@ -122,7 +122,7 @@ class AirlineWorld:
             # The log knows better, e.g. where its database differs from ours: take the record it shows.
             shown = result.value()
             if isinstance(shown, dict) and "reservation_id" in shown:
-                self.reservations[shown["reservation_id"]] = shown
+                self.reservations[shown["reservation_id"]] = dict(shown)
 
 
 class AirlineWorlds:
