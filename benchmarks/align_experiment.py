@@ -2,9 +2,10 @@
 
     python benchmarks/align_experiment.py --data DATA --base MODEL --work WORK --logs LOGS --seconds 1200
 
-An arm that has a result in LOGS is not run again, and none is begun that could not end in time. LOGS gets, for each
-arm, the metrics of its training, a line per test task, and a summary; `benchmarks/align_page.py` makes the page of
-results from them.
+Several of these may run side by side on one GPU, as lanes: each takes the first arm that can begin and that no other
+has taken. An arm that has a result in LOGS is not run again, and none is begun that could not end in time. LOGS gets,
+for each arm, the metrics of its training, a line per test task, and a summary; `benchmarks/align_page.py` makes the
+page of results from them.
 """
 
 import argparse
@@ -15,19 +16,20 @@ import pickle
 import shutil
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from functools import cache
 from itertools import islice
+from math import exp
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from bylaw.align.dataset import SHAPES, conversation_row
 from bylaw.align.evaluation import evaluate, score
 from bylaw.align.gold import gold
-from bylaw.align.knowledge import examine, prompt, questions
+from bylaw.align.knowledge import EMPTY, Form, examine, prompt, questions
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import pack_named
 from bylaw.align.rollout import play
@@ -51,37 +53,52 @@ class Arm(msgspec.Struct, frozen=True):
     reward: str = "full"
     policies: tuple[str, ...] = ("none",)
     """With the policy in the prompt, without it, or both."""
+    override: bool = False
+    steps: int | None = None
+
+    @property
+    def needs(self) -> list[str]:
+        """What must be in the work folder before this can begin."""
+        found = [] if self.start == "base" else [f"{self.start}/run.json"]
+        return [*found, "chosen.json"] if self.data == "chosen" else found
 
 
-def arms(passes: int, rounds: float) -> list[Arm]:
+CHOOSE = Arm("choose", start="stage2-1", data="rl", policies=())
+"""Not a model: the turns of stage 3 are chosen, by the answers of the first stage 2."""
+
+
+def arms(passes: int, steps: int) -> list[Arm]:
     """Every arm, in order. `answers` takes as many steps as stages 1 and 2 together."""
-    found = [Arm("base", policies=("context", "none"))]
 
-    def of(seed: int) -> list[Arm]:
-        places = ("context", "none") if seed == 1 else ("context",)
+    def supervised(seed: int) -> list[Arm]:
+        first = seed == 1
+        places = ("context", "none") if first else ("context",)
         return [
-            Arm(f"answers-{seed}", 1, data="answers", epochs=2 * passes, seed=seed),
-            Arm(f"stage1-{seed}", 1, data="stage1", epochs=passes, seed=seed, policies=places),
-            Arm(f"stage2-{seed}", 2, f"stage1-{seed}", "stage2", passes, seed),
-            Arm(f"stage3-{seed}", 3, f"stage2-{seed}", "rl", rounds, seed),
+            Arm(f"stage1-{seed}", 1, data="stage1", epochs=passes, seed=seed, policies=places, override=first),
+            Arm(f"stage2-{seed}", 2, f"stage1-{seed}", "stage2", passes, seed, override=first),
         ]
 
-    found += of(1)
-    found.append(Arm("stage3-compliance-1", 3, "stage2-1", "rl", rounds, 1, "tf+pr+hp+lp+vc"))
-    found += [
-        Arm(f"stage3-{reward.replace('+', '_')}-1", 3, "stage2-1", "rl", rounds, 1, reward)
-        for reward in ("tf", "tf+pr", "tf+pr+hp")
-    ]
-    found += [*of(2), *of(3)]
+    def reinforced(name: str, seed: int = 1, reward: str = "full", start: str = "") -> Arm:
+        start = start or f"stage2-{seed}"
+        return Arm(name, 3, start, "chosen", 1, seed, reward, override=name == "stage3-1", steps=steps)
+
+    one, two, three = supervised(1), supervised(2), supervised(3)
+    found = [one[0], two[0], one[1], two[1], CHOOSE, reinforced("stage3-1"), reinforced("stage3-2", 2)]
+    found += [*three, reinforced("stage3-3", 3)]
+    found.append(reinforced("stage3-compliance-1", reward="tf+pr+hp+lp+vc"))
+    found += [Arm(f"answers-{seed}", 1, data="answers", epochs=2 * passes, seed=seed) for seed in (2, 3)]
+    found.append(Arm("base", policies=()))
+    found += [reinforced(f"stage3-{one.replace('+', '_')}-1", reward=one) for one in ("tf", "tf+pr", "tf+pr+hp")]
     found += [
         Arm("stage2_alone-1", 2, "base", "stage2", passes, 1),
         Arm("stage2_unfiltered-1", 2, "stage1-1", "unfiltered", passes, 1),
-        Arm("stage3_unfiltered-1", 3, "stage2_unfiltered-1", "rl", rounds, 1),
+        reinforced("stage3_unfiltered-1", start="stage2_unfiltered-1"),
+        Arm("answers-1", 1, data="answers", epochs=2 * passes, seed=1),
     ]
     return found
 
 
-GUESS = {"answers": 190.0, "stage1": 160.0, "stage2": 260.0, "stage3": 280.0}
+GUESS = {"answers": 250.0, "stage1": 200.0, "stage2": 260.0, "stage3": 130.0, "choose": 60.0}
 """Seconds an arm takes, until one of its kind has been run."""
 
 
@@ -102,6 +119,9 @@ class Experiment:
         self.overrides: list[tuple[Any, tuple[str, str]]] = override_tasks(options.overrides)[: options.tasks]
         self.player: Any = None
         self.learn = options.learn
+        self.lane, self.share = options.lane, options.share
+        self.pool_size, self.chosen = options.tried, options.chosen
+        self.reinforced: dict[str, Any] = json.loads(options.reinforced)
         self.logs.mkdir(parents=True, exist_ok=True)
 
     def left(self) -> float:
@@ -110,9 +130,9 @@ class Experiment:
         return (float(said.read_text()) if said.exists() else self.seconds) - (time.monotonic() - BEGAN)
 
     def log(self, **values: Any) -> None:
-        line = {"at": round(time.monotonic() - BEGAN, 1), **values}
+        line = {"at": round(time.monotonic() - BEGAN, 1), "lane": self.lane, **values}
         print(json.dumps(line), flush=True)
-        with (self.logs / "log.jsonl").open("a", encoding="utf-8") as file:
+        with (self.logs / f"log-{self.lane}.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
     def guarded(self, name: str, work: Callable[..., None], *given: Any) -> bool:
@@ -131,10 +151,11 @@ class Experiment:
         """Use the GPU's flash kernels only where they are right."""
         import torch
 
-        from bylaw.align.training import attention
+        from bylaw.align.training import attention, layers
 
         if not torch.cuda.is_available():
             return
+        torch.cuda.set_per_process_memory_fraction(self.share)
         attention.FLASH = False
         from align_kernels import packed
 
@@ -144,7 +165,9 @@ class Experiment:
             attention.FLASH = False
             raise
         attention.FLASH = max(found.values()) < 0.05
-        self.log(kernels=found, flash=attention.FLASH)
+        eager = self.work / "eager"
+        layers.COMPILED = not eager.exists()
+        self.log(kernels=found, flash=attention.FLASH, compiled=layers.COMPILED)
 
     def overfit(self) -> None:
         """The whole loop in small: ten training conversations learned by heart must be played right."""
@@ -169,6 +192,9 @@ class Experiment:
         """Train and evaluate one arm."""
         began = time.monotonic()
         summary: dict[str, Any] = {"arm": msgspec.to_builtins(arm)}
+        if arm.name == CHOOSE.name:
+            self.choose(arm)
+            return
         folder = self.work / arm.name if arm.stage else self.base
         if arm.stage and not (folder / "run.json").exists():
             summary["training"] = self.train(arm, folder)
@@ -179,11 +205,34 @@ class Experiment:
         for policy in arm.policies:
             summary[policy] = self.evaluate(arm, policy)
         summary["knowledge"] = self.knowledge(arm)
-        if arm.seed == 1:
+        if arm.override:
             summary["override"] = self.override(arm)
         summary["seconds"] = round(time.monotonic() - began, 1)
         (self.logs / f"{arm.name}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
         self.log(arm=arm.name, seconds=summary["seconds"])
+
+    def choose(self, arm: Arm) -> None:
+        """Try turns of the pool with a model, and keep those that its answers disagree on."""
+        from bylaw.align.training.choice import disagreeing, tried
+
+        began = time.monotonic()
+        self.load(self.work / arm.start)
+        rows = self.rows["rl"][: self.pool_size]
+        rewards = tried(rows, self.player.dialect, self.player.generator, scorer("full", pool=self.pool), seed=arm.seed)
+        kept = disagreeing(rewards, self.chosen)
+        found = {
+            "by": arm.start,
+            "turns": len(rows),
+            "disagreed_on": len(disagreeing(rewards, len(rows))),
+            "chosen": kept,
+            "seconds": round(time.monotonic() - began, 1),
+            "rewards": [[round(value, 3) for value in values] for values in rewards],
+        }
+        (self.logs / "choose.json").write_text(json.dumps(found) + "\n", encoding="utf-8")
+        (self.work / "chosen.part").write_text(json.dumps(kept), encoding="utf-8")
+        (self.work / "chosen.part").rename(self.work / "chosen.json")
+        mean = sum(map(sum, rewards)) / sum(map(len, rewards))
+        self.log(arm=arm.name, mean=mean, **{name: found[name] for name in ("turns", "disagreed_on", "seconds")})
 
     def prepare(self) -> None:
         """Read and tokenise every supervised set once, for all arms that learn from it."""
@@ -231,7 +280,12 @@ class Experiment:
         if self.player is None:
             self.load(start)
         changes = {"epochs": arm.epochs, "at_once": at_once}
-        run = self.settings(folder, start, arm.stage, changes, arm.seed)
+        if arm.stage == 3:
+            changes |= self.reinforced
+        if arm.data == "chosen" and "chosen" not in self.rows:
+            kept = json.loads((self.work / "chosen.json").read_text(encoding="utf-8"))
+            self.rows["chosen"] = [self.rows["rl"][place] for place in kept]
+        run = self.settings(folder, start, arm.stage, changes, arm.seed, arm.steps)
         reward = scorer(arm.reward, pool=self.pool) if arm.stage == 3 else None
         (folder / "metrics.jsonl").unlink(missing_ok=True)
         done = train(run, self.rows[arm.data], reward, self.player.generator if arm.stage == 3 else None)
@@ -239,7 +293,9 @@ class Experiment:
         self.clean()
         return done
 
-    def settings(self, folder: Path, start: Path, stage: Any, changes: dict[str, Any], seed: int = 1) -> Any:
+    def settings(
+        self, folder: Path, start: Path, stage: Any, changes: dict[str, Any], seed: int = 1, steps: Any = None
+    ) -> Any:
         from bylaw.align.training.run import Run
 
         return Run(
@@ -249,6 +305,7 @@ class Experiment:
             preset=self.preset,
             seed=seed,
             changes=changes,
+            steps=steps,
             save_every=None,
             tensorboard=False,
             resume=False,
@@ -279,12 +336,7 @@ class Experiment:
         """pass@1 and the words it took, on the test tasks."""
         began = time.monotonic()
         self.player.generator.forget()
-        turns: list[tuple[float, int]] = []
-
-        def watch(_: int, live: int) -> None:
-            turns.append((round(time.monotonic() - began, 1), live))
-
-        outcomes = play(self.tasks, self.player, policy=policy, watch=watch)  # pyright: ignore[reportArgumentType]
+        outcomes = play(self.tasks, self.player, policy=policy)  # pyright: ignore[reportArgumentType]
         played = time.monotonic() - began
         scores = list(self.pool.map(score, self.tasks, outcomes, chunksize=16))
         found: dict[str, Any] = msgspec.to_builtins(evaluate(self.tasks, scores))
@@ -296,7 +348,6 @@ class Experiment:
             for outcome in outcomes[:6]:
                 file.write(msgspec.json.encode(outcome) + b"\n")
         self.log(arm=arm.name, policy=policy, passed=found["passed"], words=found["words"], played=found["seconds"])
-        self.log(arm=arm.name, policy=policy, turns=turns, scored=round(time.monotonic() - began - played, 1))
         return found
 
     def hallucination(self, outcomes: Sequence[Any]) -> dict[str, float]:
@@ -312,12 +363,26 @@ class Experiment:
         }
 
     def knowledge(self, arm: Arm) -> dict[str, Any]:
-        """The yes/no questions, without the policy in the prompt."""
+        """The yes/no questions, without the policy in the prompt: in two forms, at once and after a thought."""
+        began = time.monotonic()
         asked = questions("clinic")[: self.asked]
-        prompts = [prompt("clinic", question, "none") for question in asked]
-        leaning = [yes - no for yes, no in self.player.chances(prompts, ["Yes", "No"])]
-        found: dict[str, Any] = msgspec.to_builtins(examine(asked, leaning))
-        self.log(arm=arm.name, knowledge=found["accuracy"], balanced=found["balanced"], yes=found["yes_rate"])
+        texts = [*(question.text for question in asked), *EMPTY]
+        found: dict[str, Any] = {}
+        for form in get_args(Form):
+            prompts = [prompt("clinic", text, "none", form) for text in texts]
+            thoughts = self.player.recalled(prompts)
+            for name, after in ((form, None), (f"{form}, recalled", thoughts)):
+                pairs = self.player.chances(prompts, ["Yes", "No"], after)
+                leaning = [yes - no for yes, no in pairs]
+                known = examine(asked, leaning[: len(asked)], leaning[len(asked) :])
+                said = {key: value for key, value in msgspec.to_builtins(known).items() if key != "by_policy"}
+                said["mass"] = sum(exp(yes) + exp(no) for yes, no in pairs[: len(asked)]) / len(asked)
+                found[name] = said
+            found[f"{form}, recalled"]["examples"] = [
+                {"question": text, "thought": thought} for text, thought in zip(texts[:3], thoughts[:3], strict=True)
+            ]
+        shown = {name: [said["accuracy"], said["balanced"], said["calibrated"]] for name, said in found.items()}
+        self.log(arm=arm.name, knowledge=shown, seconds=round(time.monotonic() - began, 1))
         return found
 
     def override(self, arm: Arm) -> dict[str, Any] | None:
@@ -368,7 +433,12 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=1e9)
     options.add_argument("--preset", default="small")
     options.add_argument("--passes", type=int, default=2, help="over the conversations, in each of stages 1 and 2")
-    options.add_argument("--rounds", type=float, default=3, help="over the turns, in stage 3")
+    options.add_argument("--steps", type=int, default=20, help="of stage 3")
+    options.add_argument("--tried", type=int, default=2048, help="turns that are tried, to choose those of stage 3")
+    options.add_argument("--chosen", type=int, default=900, help="turns of stage 3, at most")
+    options.add_argument("--reinforced", default="{}", help="settings of stage 3 to change, as JSON")
+    options.add_argument("--share", type=float, default=1.0, help="of the GPU's memory that this lane may take")
+    options.add_argument("--lane", default="a", help="the name of this one of several that run side by side")
     options.add_argument("--first", action="store_true", help="learn ten conversations by heart and play their tasks")
     options.add_argument("--learn", type=int, default=40, help="passes over the ten conversations of --first")
     options.add_argument("--rows", type=int)
@@ -393,23 +463,43 @@ def main() -> None:
         experiment.guarded("kernels", experiment.kernels)
         if given.first:
             experiment.guarded("overfit", experiment.overfit)
-        for arm in arms(given.passes, given.rounds):
-            if given.only and arm.name not in given.only.split(","):
-                continue
-            if (experiment.logs / f"{arm.name}.json").exists():
-                continue
-            if arm.start != "base" and not (experiment.work / arm.start / "run.json").exists():
-                experiment.log(arm=arm.name, skipped=f"no {arm.start}")
-                continue
-            kind = arm.name.split("-")[0]
-            left = experiment.left()
+        kinds = {arm.name: arm.name.split("-")[0].split("_")[0] for arm in arms(given.passes, given.steps)}
+        only = given.only.split(",") if given.only else list(kinds)
+        for arm in queue(experiment, [arm for arm in arms(given.passes, given.steps) if arm.name in only]):
+            kind, left = kinds[arm.name], experiment.left()
             if left < took.get(kind, 30):
                 experiment.log(arm=arm.name, skipped=f"{left:.0f} s left")
                 continue
             began = time.monotonic()
             if experiment.guarded(arm.name, experiment.run, arm):
                 took[kind] = time.monotonic() - began
+            else:
+                (experiment.work / f"{arm.name}.failed").touch()
         experiment.log(ended=True)
+
+
+def queue(experiment: Experiment, wanted: Sequence[Arm]) -> Iterator[Arm]:
+    """Arms that no lane has taken, the first that can begin each time; waits where all wait for others."""
+    claims = experiment.work / "claims"
+    claims.mkdir(parents=True, exist_ok=True)
+    open_arms = list(wanted)
+    while open_arms:
+        open_arms = [arm for arm in open_arms if not (claims / arm.name).exists()]
+        for arm in open_arms:
+            needed = [experiment.work / name for name in arm.needs]
+            if all(path.exists() for path in needed):
+                try:
+                    (claims / arm.name).touch(exist_ok=False)
+                except FileExistsError:
+                    break
+                yield arm
+                break
+        else:
+            hopeless = [arm for arm in open_arms if (experiment.work / f"{arm.start}.failed").exists()]
+            open_arms = [arm for arm in open_arms if arm not in hopeless]
+            if experiment.left() < 0:
+                return
+            time.sleep(0.3)
 
 
 def _warm(_: int) -> None:

@@ -66,7 +66,7 @@ def test_knowing_all_scores_all_and_always_the_same_scores_half() -> None:
 
 
 def test_agents_are_asked_by_log_probability_or_by_word() -> None:
-    asked = [prompt("clinic", question, "none") for question in questions()[:4]]
+    asked = [prompt("clinic", question.text, "none") for question in questions()[:4]]
 
     class Weigher:
         def answer(self, episodes: object) -> list[str]:
@@ -84,5 +84,5 @@ def test_agents_are_asked_by_log_probability_or_by_word() -> None:
 
 def test_the_policy_stands_in_the_prompt_where_it_should() -> None:
     question = questions()[0]
-    assert "Harbour Street Clinic: handbook" in prompt("clinic", question, "context")[0]["content"]
-    assert "handbook for the front desk" not in prompt("clinic", question, "none")[0]["content"]
+    assert "Harbour Street Clinic: handbook" in prompt("clinic", question.text, "context")[0]["content"]
+    assert "handbook for the front desk" not in prompt("clinic", question.text, "none")[0]["content"]

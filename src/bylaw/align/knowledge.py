@@ -10,13 +10,14 @@ from datetime import timedelta
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from statistics import mean
+from typing import Any, Literal, cast
 
 import yaml
 from msgspec import Struct
 
 from bylaw.align.episode import ChatMessage
-from bylaw.align.prompt import PolicyPlace, pack_named
+from bylaw.align.prompt import PolicyPlace, pack_named, system_message
 from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
 from bylaw.facts.entity import UNSEEN, Entity, Field, Key, NoValue
@@ -39,6 +40,7 @@ ARGUMENTS = {
     "valid_until": "2026-01-01",
 }
 """What a call has beside what a question tells."""
+Form = Literal["plain", "desk"]
 Judge = Callable[[Sequence[list[ChatMessage]]], list[float]]
 """For each conversation the log-probability of `Yes` less that of `No` as the next word."""
 
@@ -61,6 +63,8 @@ class Known(Struct, frozen=True):
     balanced: float
     """At the threshold that is the median over all questions: what it knows, whatever its leaning to yes or no."""
     by_policy: dict[str, float]
+    calibrated: float | None = None
+    """At the threshold that questions without content give, where these were asked."""
 
 
 class _Facts:
@@ -170,17 +174,24 @@ def _put(form: str, words: Mapping[str, Any], says: Mapping[str, Mapping[Any, st
     return form[0].upper() + form[1:]
 
 
-def prompt(pack: str, question: Question, policy: PolicyPlace) -> list[ChatMessage]:
-    """A question as a model gets it."""
+EMPTY = ("N/A", "Is it?", "Something. Is that so?")
+"""Questions without content: what a model leans to at these is no knowledge."""
+
+
+def prompt(pack: str, question: str, policy: PolicyPlace, form: Form = "plain") -> list[ChatMessage]:
+    """A question as a model gets it: by itself, or as a caller's words in the agent's own work."""
     held = pack_named(pack)
+    if form == "desk":
+        words = f"{question} Answer with Yes or No."
+        return [{"role": "system", "content": system_message(pack, policy)}, {"role": "user", "content": words}]
     about = f"You know the handbook of {held.title}. Answer with Yes or No."
     if policy == "context" and held.document is not None:
         about += f"\n\n{held.document.text}"
-    return [{"role": "system", "content": about}, {"role": "user", "content": question.text}]
+    return [{"role": "system", "content": about}, {"role": "user", "content": question}]
 
 
-def examine(asked: Sequence[Question], leaning: Sequence[float]) -> Known:
-    """How a model did, from how much it leans to yes at each question."""
+def examine(asked: Sequence[Question], leaning: Sequence[float], empty: Sequence[float] = ()) -> Known:
+    """How a model did, from how much it leans to yes at each question, and at those without content."""
     right = [(value > 0) == question.answer for question, value in zip(asked, leaning, strict=True)]
     middle = sorted(leaning)[len(leaning) // 2]
     settled = [(value >= middle) == question.answer for question, value in zip(asked, leaning, strict=True)]
@@ -193,4 +204,9 @@ def examine(asked: Sequence[Question], leaning: Sequence[float]) -> Known:
         sum(value > 0 for value in leaning) / len(leaning),
         sum(settled) / len(settled),
         {policy: sum(values) / len(values) for policy, values in sorted(by_policy.items())},
+        _at(asked, leaning, mean(empty)) if empty else None,
     )
+
+
+def _at(asked: Sequence[Question], leaning: Sequence[float], threshold: float) -> float:
+    return sum((value > threshold) == one.answer for one, value in zip(asked, leaning, strict=True)) / len(asked)

@@ -28,7 +28,7 @@ def perform(
 def know(agent: Agent, pack: str, policy: PolicyPlace, *, limit: int | None = None) -> tuple[list[Line], Known]:
     """What an agent knows, question by question and as a whole."""
     asked = questions(pack)[:limit]
-    found = leanings(agent, [prompt(pack, question, policy) for question in asked])
+    found = leanings(agent, [prompt(pack, question.text, policy) for question in asked])
     lines = [
         {"policy": question.policy, "text": question.text, "answer": question.answer, "leaning": leaning}
         for question, leaning in zip(asked, found, strict=True)

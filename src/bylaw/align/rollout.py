@@ -1,7 +1,7 @@
-"""Playing tasks with an agent: many episodes side by side, a turn of all of them at a time."""
+"""Playing tasks with an agent: many episodes side by side, a turn of all of them at a time or each at its own pace."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bylaw.align.episode import ChatMessage, Episode, Outcome
 from bylaw.align.prompt import PolicyPlace
@@ -10,6 +10,8 @@ from bylaw.align.scene import Task
 Generate = Callable[[Sequence[list[ChatMessage]]], list[str]]
 """A model: for each conversation, what it writes next."""
 SIDE_BY_SIDE = 500
+Watch = Callable[[int, int], None]
+"""Hears the turn, or how often the agent was looked at, and how many episodes are still on."""
 
 
 class Agent(Protocol):
@@ -17,6 +19,15 @@ class Agent(Protocol):
 
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
         """The next output in each episode."""
+        ...
+
+
+@runtime_checkable
+class Steady(Protocol):
+    """An agent that plays episodes to their ends by itself, none waiting for another."""
+
+    def converse(self, episodes: Sequence[Episode], watch: Watch | None = None) -> None:
+        """Play on until every episode is done."""
         ...
 
 
@@ -38,15 +49,17 @@ def play(
     policy: PolicyPlace,
     overrides: Sequence[tuple[str, str]] | None = None,
     side_by_side: int = SIDE_BY_SIDE,
-    watch: Callable[[int, int], None] | None = None,
+    watch: Watch | None = None,
 ) -> list[Outcome]:
-    """How each task went, in order. `watch` hears the turn and how many episodes are still on."""
+    """How each task went, in order."""
     outcomes: list[Outcome] = []
     for start in range(0, len(tasks), side_by_side):
         batch = [
             Episode(task, policy=policy, override=overrides[start + place] if overrides else None)
             for place, task in enumerate(tasks[start : start + side_by_side])
         ]
+        if isinstance(agent, Steady):
+            agent.converse(batch, watch)
         turn = 0
         while live := [episode for episode in batch if not episode.done]:
             turn += 1

@@ -54,6 +54,47 @@ def test_conversations_that_grow_and_end_get_the_answers_the_model_gives(kind):
             talks[place] = talks[place] + answer + [rng.randrange(2, 60) for _ in range(rng.randrange(1, 300))]
 
 
+@pytest.mark.parametrize("kind", ["Qwen2", "Qwen3"])
+def test_conversations_at_their_own_pace_get_the_answers_the_model_gives(kind):
+    rng = random.Random(1)
+    model = model_of(kind)
+    generator = Generator(model, ends=[1], slots=160, room=900)
+    opening = [rng.randrange(2, 60) for _ in range(40)]
+    talks = [opening + [rng.randrange(2, 60) for _ in range(rng.randrange(1, 30))] for _ in range(150)]
+    firsts = list(talks)
+    turns = [rng.choice((1, 1, 1, 4)) for _ in talks]
+    heard, sizes = [], []
+
+    def reply(place, answer):
+        heard.append((talks[place], answer))
+        turns[place] -= 1
+        if not turns[place]:
+            return None
+        # One conversation outgrows its room: it gets an empty answer.
+        more = 1000 if place == 149 else rng.randrange(1, 90)
+        talks[place] = talks[place] + answer + [rng.randrange(2, 60) for _ in range(more)]
+        return talks[place]
+
+    turns[149] = 2
+    expected = sum(turns)
+    generator.converse(firsts, reply, longest=21, watch=sizes.append)
+    assert len(heard) == expected
+    assert sizes[-1] == 0
+    for prompt, answer in heard:
+        assert answer == ([] if len(prompt) > 900 else slowly(model, prompt, 21))
+
+
+def test_like_prompts_are_read_once():
+    model = model_of("Qwen2")
+    generator = Generator(model, ends=[1], slots=9, room=100)
+    prompts = [[5] * 10 + [7, 8, 9], [5] * 10 + [11, 12, 13, 14], [5] * 10 + [3]]
+    read = []
+    plain = generator._read
+    generator._read = lambda own, **others: (read.append(len(own)), plain(own, **others))
+    assert generator.generate(prompts * 3, longest=6) == [slowly(model, prompt, 6) for prompt in prompts] * 3
+    assert read == [3]
+
+
 def test_a_prompt_that_was_rewritten_is_read_anew():
     model = model_of("Qwen2")
     generator = Generator(model, ends=[1], slots=4, room=200)

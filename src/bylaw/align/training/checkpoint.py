@@ -1,7 +1,8 @@
 """A checkpoint on disk as an agent that plays tasks."""
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,47 @@ class Checkpoint:
         names = [id(episode) for episode in episodes]
         return [self.dialect.text(ids) for ids in self.generator.generate(prompts, longest=self.longest, names=names)]
 
+    def converse(self, episodes: Sequence[Episode], watch: Callable[[int, int], None] | None = None) -> None:
+        """Play episodes to their ends, each at its own pace."""
+        looks = count()
+
+        def reply(place: int, ids: list[int]) -> list[int] | None:
+            episode = episodes[place]
+            episode.step(self.dialect.text(ids))
+            return None if episode.done else self.dialect.prompt(episode.messages)
+
+        def look(live: int) -> None:
+            if watch is not None:
+                watch(next(looks), live)
+
+        prompts = [self.dialect.prompt(episode.messages) for episode in episodes]
+        self.generator.converse(prompts, reply, longest=self.longest, watch=look)
+
+    def recalled(self, conversations: Sequence[Sequence[Mapping[str, Any]]], *, longest: int = 128) -> list[str]:
+        """What it thinks before its next output, closed where it did not close it itself."""
+        opened = self.dialect.tokenizer("<think>", add_special_tokens=False)["input_ids"]
+        prompts = [[*self.dialect.prompt(messages), *opened] for messages in conversations]
+        found: list[str] = []
+        for start in range(0, len(prompts), self.generator.slots):
+            part = self.generator.generate(prompts[start : start + self.generator.slots], longest=longest)
+            found += [f"<think>{self.dialect.text(ids).partition('</think>')[0]}</think>\n" for ids in part]
+        return found
+
     def chances(
-        self, conversations: Sequence[Sequence[Mapping[str, Any]]], choices: Sequence[str]
+        self,
+        conversations: Sequence[Sequence[Mapping[str, Any]]],
+        choices: Sequence[str],
+        after: Sequence[str] | None = None,
     ) -> list[list[float]]:
-        """The log-probability that the next output begins with each of `choices`, which differ in their first token."""
+        """The log-probability that the next output begins with each of `choices`, which differ in their first token.
+
+        `after`: what of the output stands already, for each conversation.
+        """
         tokens = [self.dialect.tokenizer(choice, add_special_tokens=False)["input_ids"][0] for choice in choices]
         prompts = [self.dialect.prompt(messages) for messages in conversations]
+        if after is not None:
+            written = (self.dialect.tokenizer(text, add_special_tokens=False)["input_ids"] for text in after)
+            prompts = [prompt + more for prompt, more in zip(prompts, written, strict=True)]
         return self.generator.chances(prompts, tokens).tolist()
 
 

@@ -6,7 +6,7 @@ Works with models built like Llama, Qwen2 or Qwen3, on a CPU too (without graphs
 """
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -14,10 +14,18 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import PreTrainedModel
 
+from bylaw.align.training import layers
+
 WIDTH = 512
 """Room for a conversation's own tokens grows in steps of this many, so that few graphs are recorded."""
 CHUNK = 32768
 """At most this many tokens are read at once."""
+BLOCK = 16
+"""Conversations that go on each at its own pace are looked at after this many steps."""
+LEAST = 64
+"""Fewer slots than this are not worth a smaller step."""
+Reply = Callable[[int, list[int]], Sequence[int] | None]
+"""Hears a conversation's place among the prompts, and its answer; says its next prompt, or None at its end."""
 
 
 class Generator:
@@ -41,6 +49,7 @@ class Generator:
         self.shared_heads: int = config.num_key_value_heads
         self.size: int = getattr(config, "head_dim", None) or config.hidden_size // self.heads
         self.layers: list[Any] = list(self.model.base_model.layers)
+        self.is_plain = all(layers.is_plain(layer) for layer in self.layers)
         self.slots, self.room = slots, room
         shape = (len(self.layers), slots, self.shared_heads, room, self.size)
         self.keys = torch.zeros(shape, device=self.device, dtype=model.dtype)
@@ -104,7 +113,7 @@ class Generator:
         fitting = {slot: tokens for slot, tokens in own.items() if len(tokens) + longest < self.room}
         written: dict[int, list[int]] = {}
         if fitting:
-            self._read(fitting)
+            self._read_alike(fitting)
             written = self._write(fitting, longest, temperature, seed)
         return [written.get(self.slot_of[name], []) for name in names]
 
@@ -124,6 +133,71 @@ class Generator:
                 held[:, places, :, :span] = held[:, sources, :, :span]
         self.kept = {place: self.kept[slot] for slot, place in old.items() if slot in self.kept}
         self.slot_of = {name: place for place, name in enumerate(names)}
+
+    @torch.no_grad()
+    def converse(
+        self,
+        prompts: Sequence[Sequence[int]],
+        reply: Reply,
+        *,
+        longest: int,
+        watch: Callable[[int], None] | None = None,
+    ) -> None:
+        """Go on with conversations side by side, greedily and each at its own pace, until `reply` ends them all.
+
+        A conversation that has got its answer goes on while others are still being answered, so nobody waits for the
+        longest answer. `watch` hears now and then how many conversations are on.
+        """
+        if len(prompts) > self.slots:
+            raise ValueError(f"there is room for {self.slots} conversations, not for {len(prompts)}")
+        if not prompts:
+            return
+        self._open(prompts)
+        self._seat(range(len(prompts)))
+        shared = len(self.opening)
+        said = {name: list(prompt[shared:]) for name, prompt in enumerate(prompts)}
+        """Of every conversation that is on, its own tokens, those of the answer in the making included."""
+        waiting, begun = set(said), dict.fromkeys(said, 0)
+        floor: _Floor | None = None
+        while said:
+            if floor is None or 2 * len(said) <= len(floor.tokens) > LEAST:
+                for name in said:
+                    if name not in waiting:
+                        self.kept[self.slot_of[name]] = said[name][:-1]
+                self._seat(list(said))
+                floor = _Floor(self, longest, self._count(max(self.slot_of[name] for name in said) + 1))
+                floor.join({self.slot_of[name]: (said[name], begun[name]) for name in said if name not in waiting})
+            fitting = {name for name in waiting if len(said[name]) + longest < self.room}
+            ready = {self.slot_of[name]: said[name] for name in fitting}
+            self._read(ready)
+            floor.join({slot: (tokens, len(tokens)) for slot, tokens in ready.items()})
+            begun |= {name: len(said[name]) for name in fitting}
+            finished = [(name, []) for name in waiting if name not in fitting]
+            live = [name for name in said if name not in waiting or name in fitting]
+            if live:
+                reach = max(len(said[name]) for name in live)
+                written, over = floor.steps(reach)
+                for name in live:
+                    slot = self.slot_of[name]
+                    said[name] += [token for token in written[slot] if token >= 0]
+                    if over[slot]:
+                        # The last token written has not been read.
+                        self.kept[slot] = said[name][:-1]
+                        finished.append((name, said[name][begun[name] :]))
+            waiting = set()
+            for name, answer in finished:
+                further = reply(name, answer)
+                if further is None:
+                    del said[name]
+                else:
+                    said[name] = list(further[shared:])
+                    waiting.add(name)
+            if watch is not None:
+                watch(len(said))
+
+    def _count(self, rows: int) -> int:
+        """How many slots a step computes so that `rows` are among them: with graphs one of few numbers."""
+        return min(self.slots, 1 << max(6, (rows - 1).bit_length())) if self.graphs else rows
 
     @torch.no_grad()
     def chances(self, prompts: Sequence[Sequence[int]], choices: Sequence[int]) -> torch.Tensor:
@@ -167,6 +241,21 @@ class Generator:
         place[0].copy_(keys)
         place[1].copy_(values)
         self.opening_keys, self.opening_values = place
+
+    def _read_alike(self, own: dict[int, list[int]]) -> None:
+        """`_read`, where several slots may hold the same tokens: these are read once."""
+        first: dict[tuple[int, ...], int] = {}
+        for slot, tokens in own.items():
+            first.setdefault(tuple(tokens), slot)
+        self._read({slot: own[slot] for slot in first.values()})
+        copies = [slot for slot, tokens in own.items() if first[tuple(tokens)] != slot]
+        if not copies:
+            return
+        sources = [first[tuple(own[slot])] for slot in copies]
+        span = max(len(self.kept[slot]) for slot in sources)
+        for held in (self.keys, self.values):
+            held[:, copies, :, :span] = held[:, sources, :, :span]
+        self.kept |= {slot: self.kept[source] for slot, source in zip(copies, sources, strict=True)}
 
     def _read(self, own: dict[int, list[int]], *, whole: bool = False) -> None:
         """Bring every slot's keys and values up to all but the last of its tokens (to all of them, if `whole`)."""
@@ -246,6 +335,11 @@ class Generator:
 
     def _project(self, layer: Any, hidden: torch.Tensor, turns: tuple[torch.Tensor, torch.Tensor]) -> Any:
         """Queries, keys and values of some tokens: (rows, heads, tokens, size)."""
+        if self.is_plain:
+            rows, width = hidden.shape[:2]
+            cos, sin = (each.reshape(rows * width, -1) for each in turns)
+            found = layers.before(layer, hidden.reshape(rows * width, -1), cos, sin, self.size)
+            return [each.view(rows, width, -1, self.size).transpose(1, 2) for each in found]
         attention = layer.self_attn
         normal = layer.input_layernorm(hidden)
         shape = (*normal.shape[:2], -1, self.size)
@@ -256,6 +350,9 @@ class Generator:
         return _turn(query.transpose(1, 2), *turns), _turn(key.transpose(1, 2), *turns), value
 
     def _finish(self, layer: Any, hidden: torch.Tensor, mixed: torch.Tensor) -> torch.Tensor:
+        if self.is_plain:
+            flat = (each.reshape(-1, each.shape[-1]) for each in (hidden, mixed))
+            return layers.after(layer, *flat).view(hidden.shape)
         hidden = hidden + layer.self_attn.o_proj(mixed)
         return hidden + layer.mlp(layer.post_attention_layernorm(hidden))
 
@@ -288,9 +385,7 @@ class Generator:
         return self._logits(hidden[:, 0])
 
     def _write(self, own: dict[int, list[int]], longest: int, temperature: float, seed: int) -> dict[int, list[int]]:
-        count = max(own) + 1
-        if self.graphs:
-            count = min(self.slots, 1 << max(6, (count - 1).bit_length()))
+        count = self._count(max(own) + 1)
         tokens = torch.zeros(count, dtype=torch.long, device=self.device)
         places = torch.zeros(count, dtype=torch.long, device=self.device)
         over = torch.ones(count, dtype=torch.bool, device=self.device)
@@ -331,6 +426,44 @@ class Generator:
         recording.places.copy_(places)
         recording.graph.replay()
         return recording.logits
+
+
+class _Floor:
+    """The slots of conversations that are being answered, each at its own pace."""
+
+    def __init__(self, generator: Generator, longest: int, count: int) -> None:
+        self.generator, self.longest = generator, longest
+        device = generator.device
+        self.tokens = torch.zeros(count, dtype=torch.long, device=device)
+        # Slots that take no part write where no answer ever reaches.
+        self.places = torch.full_like(self.tokens, generator.room - 1)
+        self.left = torch.zeros_like(self.tokens)
+        self.over = torch.ones(count, dtype=torch.bool, device=device)
+
+    def join(self, own: Mapping[int, tuple[Sequence[int], int]]) -> None:
+        """Slots take part, by slot with their tokens and where in these the answer begins."""
+        if not own:
+            return
+        slots = torch.tensor(list(own), device=self.tokens.device)
+        given = [(tokens[-1], len(tokens) - 1, self.longest - (len(tokens) - begun)) for tokens, begun in own.values()]
+        self.tokens[slots], self.places[slots], self.left[slots] = torch.tensor(given, device=slots.device).unbind(1)
+        self.over[slots] = False
+
+    def steps(self, reach: int) -> tuple[list[list[int]], list[bool]]:
+        """Some steps: what every slot wrote (-1 for nothing), and whether its answer is at its end."""
+        written: list[torch.Tensor] = []
+        generator = self.generator
+        span = min(generator.room, -(-(reach + BLOCK) // WIDTH) * WIDTH)
+        step = generator._replay if generator.graphs else generator._step
+        for _ in range(BLOCK):
+            following = step(self.tokens, self.places, span).argmax(-1)
+            written.append(torch.where(self.over, -1, following))
+            self.left = torch.where(self.over, self.left, self.left - 1)
+            self.tokens = torch.where(self.over, self.tokens, following)
+            self.places = torch.where(self.over, self.places, self.places + 1)
+            self.over = self.over | torch.isin(following, generator.ends) | (self.left <= 0)
+        found = torch.cat([torch.stack(written, 1), self.over[:, None].long()], 1).tolist()
+        return [row[:-1] for row in found], [bool(row[-1]) for row in found]
 
 
 class _Recording:

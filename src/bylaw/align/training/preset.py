@@ -46,6 +46,9 @@ class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
     generations: int = 4
     iterations: int = 1
     temperature: float = 1.0
+    scale: Literal["group", "batch", "none"] = "group"
+    """What an answer's reward, less its prompt's mean, is divided by: the spread among the prompt's answers, as in the
+    paper, or in the whole batch; `group` makes a small difference count as much as a large one."""
     warmup: float = 0.05
     gradient_norm: float = 1.0
 

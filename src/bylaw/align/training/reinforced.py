@@ -143,7 +143,7 @@ def trainer(
         temperature=settings.temperature,
         max_completion_length=settings.longest_answer,
         loss_type="grpo",
-        scale_rewards="group",
+        scale_rewards=settings.scale,
         remove_unused_columns=False,
     )
     return Trainer(

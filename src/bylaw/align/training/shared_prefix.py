@@ -14,6 +14,7 @@ import torch
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutputWithPast
 
+from bylaw.align.training import layers
 from bylaw.align.training.attention import Plan, Reading, attend, stretches
 
 NAME = "bylaw_shared_prefix"
@@ -44,6 +45,8 @@ def share_prefix(model: PreTrainedModel) -> None:
             )
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         pack = Pack(input_ids.cpu(), mask.bool().cpu(), input_ids.device)
+        if all(layers.is_plain(layer) for layer in backbone.layers):
+            return BaseModelOutputWithPast(last_hidden_state=_states(backbone, pack)[pack.back])
         usual = backbone.config._attn_implementation
         backbone.config._attn_implementation = NAME
         try:
@@ -53,6 +56,19 @@ def share_prefix(model: PreTrainedModel) -> None:
         return BaseModelOutputWithPast(last_hidden_state=found.last_hidden_state[0][pack.back])
 
     backbone.forward = forward
+
+
+def _states(backbone: Any, pack: "Pack") -> torch.Tensor:
+    """The last states of a pack's tokens, with the layers' own work in fused kernels."""
+    hidden = backbone.embed_tokens(pack.ids)
+    cos, sin = (each[0] for each in backbone.rotary_emb(hidden, pack.places))
+    hidden = hidden[0]
+    for layer in backbone.layers:
+        size, scale = layer.self_attn.head_dim, layer.self_attn.scaling
+        query, key, value = layers.before(layer, hidden, cos, sin, size)
+        mixed = attend(query, key, value, pack.plan, scale)
+        hidden = layers.after(layer, hidden, mixed.reshape(len(hidden), -1))
+    return backbone.norm(hidden)
 
 
 def _attention(
