@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bylaw.rule.formula import Formula
 from bylaw.rule.lines import evaluate
 from bylaw.rule.program import program
-from bylaw.rule.semantics import Step, holds
 from tests.rule.temporal.formulas import every_formula, every_step, random_formula, random_trace
+from tests.rule.temporal.meaning import Step, holds
 
 
 def main() -> int:

@@ -1,15 +1,12 @@
-"""A rule's automaton as a picture: one circle per state, coloured by its verdict.
+"""A rule's automaton as a picture: one circle per state, coloured by its verdict, and below it what each edge means.
 
-A few states stand in columns from left to right; more of them stand on a ring, and where there are many edges their
-conditions are listed below and numbered in the picture.
+States stand in columns by how many acts they are from the start.
 """
 
 from collections.abc import Sequence
 from html import escape
-from math import cos, hypot, pi, sin
+from math import hypot
 from textwrap import wrap
-
-from msgspec import Struct
 
 from bylaw.rule.automaton import VERDICTS, StateVerdict, Table, automaton
 from bylaw.rule.formula import And, Constant, Formula, Not, Or, show
@@ -24,18 +21,12 @@ COLOURS: dict[StateVerdict, tuple[str, str]] = {
 }
 """Fill and line."""
 RADIUS = 26
-COLUMN = 300
-ROW = 190
-LABEL_LIMIT = 9
-"""With more edges than these, conditions are listed below."""
+COLUMN = 220
+ROW = 150
 STATE_LIMIT = 40
 """A picture with more states than these helps nobody."""
 
-
-class _Edge(Struct, frozen=True):
-    source: int
-    target: int
-    label: tuple[str, ...]
+Place = tuple[int, int]
 
 
 def draw_automaton(rule: Rule) -> str:
@@ -43,25 +34,21 @@ def draw_automaton(rule: Rule) -> str:
     own = alphabet(rule.formula)
     table = automaton(own).plain
     if not isinstance(table, Table) or table.states > STATE_LIMIT:
-        return _page(rule, 760, 40, ['<text x="24" y="84" class="note">too many states to draw</text>'])
-    edges = _edges(own, table)
-    places = _columns(table) if table.states <= 3 else _ring(table.states)
-    width = max(760, max(x for x, _ in places) + 190)
-    height = max(y for _, y in places) + 110
+        return _page(rule, 760, 120, ['<text x="24" y="104" class="note">too many states to draw</text>'])
+    places = _places(table)
+    width = max(760, max(x for x, _ in places) + 110)
+    height = max(y for _, y in places) + 100
     body = _legend(height)
-    if len(edges) > LABEL_LIMIT:
-        listed = [f"{number}  {' '.join(edge.label)}" for number, edge in enumerate(edges, 1)]
-        body += [
-            f'<text x="24" y="{height + 40 + 18 * row}" class="note">{escape(line)}</text>'
-            for row, line in enumerate(listed)
-        ]
-        height += 18 * len(listed) + 10
-        edges = [_Edge(edge.source, edge.target, (str(number),)) for number, edge in enumerate(edges, 1)]
-    middle = (sum(x for x, _ in places) / len(places), sum(y for _, y in places) / len(places))
-    body += [_edge(edge, places, middle) for edge in edges]
+    for number, ((source, target), letters) in enumerate(_edges(table).items(), 1):
+        condition = condition_of(letters, own)
+        meaning = "any act" if condition == Constant(True) else show(condition)
+        body.append(_edge(places[source], places[target], str(number)))
+        body.append(f'<text x="24" y="{height + 22 + 18 * number}" class="note">{number}  {escape(meaning)}</text>')
+    height += 18 * len(_edges(table)) + 40
     body += [_state(table, number, place) for number, place in enumerate(places)]
-    body.append(_arrow_in(places[0]))
-    return _page(rule, width, height + 40, body)
+    x, y = places[0]
+    body.append(f'<path d="M {x - 72} {y} L {x - RADIUS - 4} {y}" class="edge" marker-end="url(#tip)"/>')
+    return _page(rule, width, height, body)
 
 
 def condition_of(letters: Sequence[int], own: Alphabet) -> Formula:
@@ -95,21 +82,16 @@ def _cube(letter: int, mask: int, leaves: Sequence[Formula]) -> Formula:
     return Constant(True) if found is None else found
 
 
-def _edges(own: Alphabet, table: Table) -> list[_Edge]:
-    letters: dict[tuple[int, int], list[int]] = {}
-    for state in range(table.states):
-        for column, letter in enumerate(table.letters):
-            target = table.after[state * len(table.letters) + column]
-            letters.setdefault((state, target), []).append(letter)
-    found: list[_Edge] = []
-    for (source, target), given in letters.items():
-        condition = condition_of(given, own)
-        text = "any act" if condition == Constant(True) else show(condition)
-        found.append(_Edge(source, target, tuple(wrap(text, 26))))
+def _edges(table: Table) -> dict[tuple[int, int], list[int]]:
+    """From which state to which, with the letters that lead there."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for place, target in enumerate(table.after):
+        state, column = divmod(place, len(table.letters))
+        found.setdefault((state, target), []).append(table.letters[column])
     return found
 
 
-def _columns(table: Table) -> list[tuple[int, int]]:
+def _places(table: Table) -> list[Place]:
     """A column per distance from the start, a row per state of it."""
     columns = [0] + [-1] * (table.states - 1)
     order = [0]
@@ -119,24 +101,9 @@ def _columns(table: Table) -> list[tuple[int, int]]:
             if columns[target] < 0:
                 columns[target] = columns[state] + 1
                 order.append(target)
-    rows: dict[int, int] = {}
-    tallest = max(columns.count(column) for column in columns)
-    places: dict[int, tuple[int, int]] = {}
-    for state in order:
-        column = columns[state]
-        row = rows.get(column, 0)
-        rows[column] = row + 1
-        middle = (tallest - columns.count(column)) * ROW // 2
-        # Every other column is a little lower, so that an edge that skips one does not run through it.
-        places[state] = (110 + column * COLUMN, 200 + middle + row * ROW + 36 * (column % 2))
-    return [places[state] for state in range(table.states)]
-
-
-def _ring(count: int) -> list[tuple[int, int]]:
-    """The start at the left, the others clockwise."""
-    radius = max(170, 48 * count)
-    angles = [pi + 2 * pi * number / count for number in range(count)]
-    return [(round(130 + radius * (1 + cos(angle))), round(190 + radius * (1 + sin(angle)))) for angle in angles]
+    rows = [columns[:state].count(column) for state, column in enumerate(columns)]
+    # Every other column is a little lower, so that an edge that skips one does not run through it.
+    return [(110 + c * COLUMN, 180 + row * ROW + 50 * (c % 2)) for c, row in zip(columns, rows, strict=True)]
 
 
 def _verdict(table: Table, state: int) -> StateVerdict:
@@ -145,7 +112,7 @@ def _verdict(table: Table, state: int) -> StateVerdict:
     return VERDICTS[(0 if permanent else 1) if table.accepting[state] else (3 if permanent else 2)]
 
 
-def _state(table: Table, number: int, place: tuple[int, int]) -> str:
+def _state(table: Table, number: int, place: Place) -> str:
     x, y = place
     # Nothing has been asked before the first act, so the start has a verdict only where acts lead back to it.
     fill, line = COLOURS[_verdict(table, number)] if number or 0 in table.after else ("#ffffff", "#444444")
@@ -156,59 +123,29 @@ def _state(table: Table, number: int, place: tuple[int, int]) -> str:
     )
 
 
-def _edge(edge: _Edge, places: Sequence[tuple[int, int]], centre: tuple[float, float]) -> str:
-    x1, y1 = places[edge.source]
-    x2, y2 = places[edge.target]
-    if edge.source == edge.target:
-        return _loop(x1, y1, edge.label, centre if len(places) > 3 else (x1, y1 + 1))
-    length = hypot(x2 - x1, y2 - y1)
-    across, along = (x2 - x1) / length, (y2 - y1) / length
-    bend = 34
-    middle_x, middle_y = (x1 + x2) / 2 + along * bend, (y1 + y2) / 2 - across * bend
-    start = _towards(x1, y1, middle_x, middle_y, RADIUS)
-    end = _towards(x2, y2, middle_x, middle_y, RADIUS + 3)
-    path = f"M {start[0]:.1f} {start[1]:.1f} Q {middle_x:.1f} {middle_y:.1f} {end[0]:.1f} {end[1]:.1f}"
-    label_x = (start[0] + 2 * middle_x + end[0]) / 4
-    label_y = (start[1] + 2 * middle_y + end[1]) / 4
-    return _curve(path) + _label(label_x, label_y - 7 * (len(edge.label) - 1), edge.label)
-
-
-def _loop(x: float, y: float, label: Sequence[str], centre: tuple[float, float]) -> str:
-    """From a state to itself, away from the centre."""
-    out_x, out_y = x - centre[0], y - centre[1]
-    length = hypot(out_x, out_y)
-    out_x, out_y = out_x / length, out_y / length
-    side_x, side_y = -out_y, out_x
-
-    def at(out: float, side: float) -> str:
-        return f"{x + out * out_x + side * side_x:.1f} {y + out * out_y + side * side_y:.1f}"
-
-    path = f"M {at(22, -14)} C {at(84, -46)}, {at(84, 46)}, {at(24, 15)}"
-    far = 80 if len(label) == 1 else 74 + 7 * len(label)
-    top = y + far * out_y - 7.5 * (len(label) - 1)
-    return _curve(path) + _label(x + far * out_x, top, label)
-
-
-def _towards(x: float, y: float, to_x: float, to_y: float, by: float) -> tuple[float, float]:
-    length = hypot(to_x - x, to_y - y)
-    return x + (to_x - x) / length * by, y + (to_y - y) / length * by
-
-
-def _curve(path: str) -> str:
-    return f'<path d="{path}" class="edge" marker-end="url(#tip)"/>'
-
-
-def _label(x: float, y: float, lines: Sequence[str]) -> str:
-    spans = "".join(
-        f'<tspan x="{x:.1f}" dy="{0 if first else 15}">{escape(line)}</tspan>'
-        for line, first in zip(lines, [True] + [False] * len(lines), strict=False)
+def _edge(source: Place, target: Place, label: str) -> str:
+    """A bent arrow with its number; from a state to itself, a loop above it."""
+    (x1, y1), (x2, y2) = source, target
+    if source == target:
+        path, at = (
+            f"M {x1 - 14} {y1 - 22} C {x1 - 46} {y1 - 84}, {x1 + 46} {y1 - 84}, {x1 + 15} {y1 - 24}",
+            (x1, y1 - 76),
+        )
+    else:
+        length = hypot(x2 - x1, y2 - y1)
+        middle = (x1 + x2) / 2 + (y2 - y1) / length * 40, (y1 + y2) / 2 - (x2 - x1) / length * 40
+        start, end = _towards(source, middle, RADIUS), _towards(target, middle, RADIUS + 3)
+        path = f"M {start[0]:.1f} {start[1]:.1f} Q {middle[0]:.1f} {middle[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
+        at = (start[0] + 2 * middle[0] + end[0]) / 4, (start[1] + 2 * middle[1] + end[1]) / 4
+    return (
+        f'<path d="{path}" class="edge" marker-end="url(#tip)"/>'
+        f'<text x="{at[0]:.1f}" y="{at[1] + 4:.1f}" class="label">{label}</text>'
     )
-    return f'<text x="{x:.1f}" y="{y + 4:.1f}" class="label">{spans}</text>'
 
 
-def _arrow_in(place: tuple[int, int]) -> str:
-    x, y = place
-    return f'<path d="M {x - 72} {y} L {x - RADIUS - 4} {y}" class="edge" marker-end="url(#tip)"/>'
+def _towards(place: Place, other: tuple[float, float], by: float) -> tuple[float, float]:
+    away = by / hypot(other[0] - place[0], other[1] - place[1])
+    return place[0] + (other[0] - place[0]) * away, place[1] + (other[1] - place[1]) * away
 
 
 def _legend(top: int) -> list[str]:

@@ -1,6 +1,6 @@
 """`bylaw rules eval`: formulas and traces in, one JSON line each; values and verdicts out, one line for every line."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO
 
 import msgspec
@@ -12,7 +12,7 @@ from bylaw.rule.monitor import Walk
 from bylaw.rule.parser import parse
 from bylaw.rule.program import program
 from bylaw.rule.progression import TooLargeError
-from bylaw.rule.sweep import sweep
+from bylaw.rule.semantics import values_of
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -36,7 +36,6 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 _decoder = msgspec.json.Decoder(Question)
-_encode = msgspec.json.Encoder().encode
 
 
 def evaluate(formula: Formula, trace: Sequence[Mapping[str, bool | None]]) -> Answer:
@@ -50,38 +49,35 @@ def evaluate(formula: Formula, trace: Sequence[Mapping[str, bool | None]]) -> An
             walk.move(step)
         _, report = walk.look(trace[-1])
     except TooLargeError:
-        return Answer(sweep(formula, trace)[0], None)
+        return Answer(values_of(formula, trace)[0], None)
     return Answer(report.holds, report.verdict)
 
 
-def evaluate_line(line: bytes) -> Answer | Failure:
-    """The answer to one line of JSON."""
-    if not line.strip():
-        return Failure("not a question: the line is empty")
-    try:
-        question = _decoder.decode(line)
-        return evaluate(parse(question.formula), question.trace)
-    except BylawError as error:
-        return Failure(str(error))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Failure(f"not a question: {error}")
-    except RecursionError:
-        return Failure("not a question: nested too deep")
-
-
-def lines_of(stdin: BinaryIO) -> Iterator[bytes]:
-    """Each line of JSON, without the byte order mark that some editors put before the first."""
+def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], msgspec.Struct]) -> int:
+    """Answer every line of JSON with one; the exit status, 3 where some line could not be answered."""
+    status = 0
     for number, line in enumerate(stdin):
-        yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
+        reply: msgspec.Struct
+        try:
+            # Some editors put a byte order mark before the first line.
+            given = line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
+            reply = answer(given) if given.strip() else Failure("the line is empty")
+        except (msgspec.MsgspecError, UnicodeDecodeError, BylawError) as error:
+            reply = Failure(str(error))
+        except RecursionError:
+            reply = Failure("the line is nested too deep")
+        if isinstance(reply, Failure):
+            status = 3
+        stdout.write(msgspec.json.encode(reply) + b"\n")
+        stdout.flush()
+    return status
 
 
 def eval_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
-    """Answer every line; the exit status, 3 where one failed."""
-    status = 0
-    for line in lines_of(stdin):
-        answer = evaluate_line(line)
-        if isinstance(answer, Failure):
-            status = 3
-        stdout.write(_encode(answer) + b"\n")
-        stdout.flush()
-    return status
+    """What `bylaw rules eval` does."""
+
+    def answer(line: bytes) -> Answer:
+        question = _decoder.decode(line)
+        return evaluate(parse(question.formula), question.trace)
+
+    return answer_lines(stdin, stdout, answer)

@@ -5,11 +5,11 @@ from typing import BinaryIO
 
 import msgspec
 
-from bylaw.errors import BylawError, FormulaError
+from bylaw.errors import FormulaError
 from bylaw.rule.circuit import WIDTH_CAP, Answer, Circuit
 from bylaw.rule.formula import is_propositional
 from bylaw.rule.inference import Inference
-from bylaw.rule.lines import lines_of
+from bylaw.rule.lines import answer_lines
 from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule
 
@@ -46,12 +46,6 @@ class Reply(msgspec.Struct, frozen=True):
     interval: tuple[float, float]
     veto: tuple[str, ...]
     conflict: tuple[str, ...]
-
-
-class Fault(msgspec.Struct, frozen=True):
-    """The output line for an input line that makes no sense."""
-
-    error: str
 
 
 def margin_of(question: Question) -> Reply:
@@ -91,19 +85,6 @@ def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: i
 
 
 def margin_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
-    """Answers every line of `stdin` with one line; gives exit status 0, or 3 where some line was at fault."""
+    """What `bylaw rules margin` does."""
     decoder = msgspec.json.Decoder(Question)
-    status = 0
-    for line in lines_of(stdin):
-        answer: Reply | Fault
-        try:
-            answer = margin_of(decoder.decode(line)) if line.strip() else Fault("the line is empty")
-        except (msgspec.MsgspecError, UnicodeDecodeError, BylawError) as error:
-            answer = Fault(f"{error}")
-        except RecursionError:
-            answer = Fault("the line is nested too deep")
-        if isinstance(answer, Fault):
-            status = 3
-        stdout.write(msgspec.json.encode(answer) + b"\n")
-        stdout.flush()
-    return status
+    return answer_lines(stdin, stdout, lambda line: margin_of(decoder.decode(line)))

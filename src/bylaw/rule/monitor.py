@@ -106,10 +106,6 @@ class Monitor:
         self._walk.states, report = self._walk.look(values)
         return report
 
-    def would_break(self, values: Values) -> bool | None:
-        """Whether an act with these values would break the rule for good; the monitor does not move."""
-        return self._walk.look(values)[1].broke
-
     def is_decided(self, values: Values) -> bool:
         """Whether what is unknown at such an act changes neither what it breaks nor where the rule goes from there."""
         states, report = self._walk.look(values)
@@ -129,10 +125,6 @@ class Monitor:
         other._walk = Walk(self._program, self._program.pair.rearming)
         other._walk.states = self._walk.states
         return other
-
-    def place(self, states: Iterable[int]) -> None:
-        """Put the monitor into these states of its automaton."""
-        self._walk.states = tuple(states)
 
     def table(self, act: ActValues) -> Table:
         """What the rule would say of an act, over an action and what is not known."""
@@ -161,11 +153,6 @@ class Family:
         other.rule, other._others = self.rule, self._others.fork()
         other._monitors = {binding: monitor.fork() for binding, monitor in self._monitors.items()}
         return other
-
-    @property
-    def bindings(self) -> tuple[Hashable, ...]:
-        """The bindings met so far."""
-        return tuple(self._monitors)
 
     def monitor(self, binding: Hashable) -> Monitor:
         """The monitor of one binding, made now if this is the first that is heard of it."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from bylaw.rule.automaton import BROKEN, VERDICTS, StateVerdict
-from bylaw.rule.monitor import Monitor, MonitorReport, Values
+from bylaw.rule.automaton import BROKEN
+from bylaw.rule.monitor import Monitor, Values
 from bylaw.rule.program import program
 from bylaw.rule.rule import Rule
 from bylaw.rule.rulebook import FLAG, Rulebook, Step, rulebook
@@ -26,18 +26,14 @@ class MonitorSet:
         self._slow = {place: Monitor(self.rules[place]) for place in self._book.slow}
         self._sets: dict[int, frozenset[int]] = {}
         """The states of rules that may be in more than one; their byte means nothing."""
-        self._reports: dict[int, MonitorReport] = {}
-        """What rules said of the last act, where their byte does not tell."""
-        self._last: int | None = None
 
     def fork(self) -> "MonitorSet":
         """Another set with the same past."""
         other = MonitorSet.__new__(MonitorSet)
         other._book, other.rules, other.predicates = self._book, self.rules, self.predicates
-        other._states, other._last = self._states, self._last
+        other._states = self._states
         other._slow = {place: monitor.fork() for place, monitor in self._slow.items()} if self._slow else {}
         other._sets = self._sets.copy() if self._sets else {}
-        other._reports = self._reports
         return other
 
     def needs(self, values: int, unknown: int) -> int:
@@ -76,22 +72,10 @@ class MonitorSet:
         """Read one act: the bits of the true predicates, and of those known (all, unless said)."""
         book = self._book
         before = self._states
-        self._last = read = book.read(before, values)
-        self._states, step = book.after(read)
-        if known & book.everything == book.everything and not (self._sets or self._slow or self._reports):
+        self._states, step = book.after(book.read(before, values))
+        if known & book.everything == book.everything and not (self._sets or self._slow):
             return step
         return self._unsure_step(values, known, before, step)
-
-    def verdicts(self) -> list[StateVerdict | None]:
-        """What each rule said of the last act; None before the first, and where completions disagree."""
-        found: list[StateVerdict | None] = [None] * len(self.rules)
-        if self._last is not None:
-            places = self._last.to_bytes(len(self._book.tables), "little")
-            for place, table, at in zip(self._book.quick, self._book.verdicts, places, strict=True):
-                found[place] = VERDICTS[table[at]]
-        for place, report in self._reports.items():
-            found[place] = report.verdict
-        return found
 
     def tables(self, act: ActValues) -> dict[str, Table]:
         """By rule name, what it would say of an act (see `Monitor.table`)."""
@@ -124,15 +108,6 @@ class MonitorSet:
                 (broken if broke else open).append(place)
         return tuple(sorted(broken)), tuple(sorted(open))
 
-    def finish(self) -> list[MonitorReport]:
-        """The end of the episode, by rule."""
-        found = {place: monitor.finish() for place, monitor in self._slow.items()}
-        for at, place in enumerate(self._book.quick):
-            monitor = Monitor(self.rules[place])
-            monitor.place(state >> len(self._book.names[at]) for state in self._possible(at))
-            found[place] = monitor.finish()
-        return [found[place] for place in range(len(self.rules))]
-
     def _possible(self, at: int) -> frozenset[int]:
         return self._sets.get(at) or frozenset([self._states >> 8 * at & FLAG - 1])
 
@@ -144,21 +119,20 @@ class MonitorSet:
         for number, touched in enumerate(book.touched):
             if unknown >> number & 1:
                 affected.update(touched)
-        self._reports = {}
+        reports: dict[int, bool | None] = {}
         for at in affected:
             states = self._sets.pop(at, None) or (before >> 8 * at & FLAG - 1,)
-            self._reports[book.quick[at]] = self._move(at, states, values, unknown)
+            reports[book.quick[at]] = self._move(at, states, values, unknown)
         for place, monitor in self._slow.items():
-            self._reports[place] = monitor.step(
-                {name: bool(values & bit) for name, bit in book.bits.items() if known & bit}
-            )
-        broken = [place for place in quick.broken if place not in self._reports]
-        broken += [place for place, report in self._reports.items() if report.broke]
-        unsure = [place for place, report in self._reports.items() if report.broke is None]
+            seen = {name: bool(values & bit) for name, bit in book.bits.items() if known & bit}
+            reports[place] = monitor.step(seen).broke
+        broken = [place for place in quick.broken if place not in reports]
+        broken += [place for place, broke in reports.items() if broke]
+        unsure = [place for place, broke in reports.items() if broke is None]
         return Step(others=tuple(broken), unsure=tuple(sorted(unsure)))
 
-    def _move(self, at: int, states: Iterable[int], values: int, unknown: int) -> MonitorReport:
-        """Move one rule from each of its states by each completion of its predicates."""
+    def _move(self, at: int, states: Iterable[int], values: int, unknown: int) -> bool | None:
+        """Move one rule from each of its states by each completion of its predicates; whether that breaks it."""
         book = self._book
         words = [0]
         for place, name in enumerate(book.names[at]):
@@ -167,17 +141,9 @@ class MonitorSet:
             elif values & book.bits[name]:
                 words = [word | 1 << place for word in words]
         places = [state + word for state in states for word in words]
-        marks = {book.verdicts[at][place] for place in places}
+        broke = {book.verdicts[at][place] == BROKEN for place in places}
         after = frozenset(book.tables[at][place] & FLAG - 1 for place in places)
         if len(after) > 1:
             self._sets[at] = after
         self._states = self._states & ~(255 << 8 * at) | min(after) << 8 * at
-        return MonitorReport(
-            _agreed({mark == BROKEN for mark in marks}),
-            VERDICTS[min(marks)] if len(marks) == 1 else None,
-            _agreed({mark < 2 for mark in marks}),
-        )
-
-
-def _agreed(values: set[bool]) -> bool | None:
-    return values.pop() if len(values) == 1 else None
+        return broke.pop() if len(broke) == 1 else None

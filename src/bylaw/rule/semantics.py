@@ -1,7 +1,11 @@
-"""What a rule means. Slow on purpose: `automaton` and `monitor` are tested against this, so it must be obvious."""
+"""What a formula means: its value at every step of a whole trace, operator by operator.
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+For formulas too large to follow step by step; the work is the formula's size times the trace's length. Unknown values
+are carried through in three-valued logic: a value that is given is certain, but an unknown one may be settled after
+all (`a OR NOT a`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 
 from bylaw.rule.formula import (
     Always,
@@ -25,66 +29,82 @@ from bylaw.rule.formula import (
     Yesterday,
 )
 
-Step = Mapping[str, bool]
+Value = bool | None
 
 
-def holds(formula: Formula, steps: Sequence[Step], now: int = 0) -> bool:
-    """Whether `formula` holds at step `now` of a whole, finite trace."""
+def values_of(formula: Formula, steps: Sequence[Mapping[str, Value]]) -> list[Value]:
+    """The value of `formula` at every step."""
     match formula:
         case Constant(value):
-            return value
+            return [value] * len(steps)
         case Atom(name):
-            return steps[now][name]
+            return [step.get(name) for step in steps]
         case Not(operand):
-            return not holds(operand, steps, now)
+            return list(map(_not, values_of(operand, steps)))
         case And(left, right):
-            return holds(left, steps, now) and holds(right, steps, now)
+            return list(map(_and, values_of(left, steps), values_of(right, steps)))
         case Or(left, right):
-            return holds(left, steps, now) or holds(right, steps, now)
-        case Xor(left, right):
-            return holds(left, steps, now) != holds(right, steps, now)
+            return list(map(_or, values_of(left, steps), values_of(right, steps)))
         case Implies(left, right):
-            return not holds(left, steps, now) or holds(right, steps, now)
+            return list(map(_or, map(_not, values_of(left, steps)), values_of(right, steps)))
+        case Xor(left, right):
+            pairs = zip(values_of(left, steps), values_of(right, steps), strict=True)
+            return [None if one is None or other is None else one != other for one, other in pairs]
         case Next(operand):
-            return now + 1 < len(steps) and holds(operand, steps, now + 1)
+            return [*values_of(operand, steps)[1:], False]
         case WeakNext(operand):
-            return now + 1 == len(steps) or holds(operand, steps, now + 1)
-        case Always(operand):
-            return all(holds(operand, steps, later) for later in range(now, len(steps)))
-        case Eventually(operand):
-            return any(holds(operand, steps, later) for later in range(now, len(steps)))
-        case Until(kept, goal):
-            return any(
-                holds(goal, steps, then) and all(holds(kept, steps, before) for before in range(now, then))
-                for then in range(now, len(steps))
-            )
-        case Release(freed, kept):
-            return all(
-                holds(kept, steps, then) or any(holds(freed, steps, before) for before in range(now, then))
-                for then in range(now, len(steps))
-            )
-        case WeakUntil(kept, goal):
-            return holds(Until(kept, goal), steps, now) or holds(Always(kept), steps, now)
+            return [*values_of(operand, steps)[1:], True]
         case Yesterday(operand):
-            return now > 0 and holds(operand, steps, now - 1)
-        case Once(operand):
-            return any(holds(operand, steps, then) for then in range(now + 1))
+            return [False, *values_of(operand, steps)[:-1]]
+        case Always(operand):
+            return _carried(values_of(operand, steps)[::-1], True, _and)[::-1]
         case Historically(operand):
-            return all(holds(operand, steps, then) for then in range(now + 1))
+            return _carried(values_of(operand, steps), True, _and)
+        case Eventually(operand):
+            return _carried(values_of(operand, steps)[::-1], False, _or)[::-1]
+        case Once(operand):
+            return _carried(values_of(operand, steps), False, _or)
+        case Until(kept, goal):
+            return _until(values_of(kept, steps)[::-1], values_of(goal, steps)[::-1], False)[::-1]
+        case WeakUntil(kept, goal):
+            return _until(values_of(kept, steps)[::-1], values_of(goal, steps)[::-1], True)[::-1]
         case Since(kept, start):
-            return any(
-                holds(start, steps, then) and all(holds(kept, steps, later) for later in range(then + 1, now + 1))
-                for then in range(now + 1)
-            )
+            return _until(values_of(kept, steps), values_of(start, steps), False)
+        case Release(freed, kept):
+            # The dual of UNTIL: NOT (NOT freed UNTIL NOT kept).
+            waits, goals = map(_not, values_of(freed, steps)[::-1]), map(_not, values_of(kept, steps)[::-1])
+            return list(map(_not, _until(list(waits), list(goals), False)))[::-1]
 
 
-def completions(steps: Sequence[Mapping[str, bool | None]], names: Iterable[str]) -> list[list[dict[str, bool]]]:
-    """Every whole trace that a trace with unknown (absent or None) values may stand for."""
-    wanted = tuple(names)
-    choices = [(False, True) if step.get(name) is None else (bool(step[name]),) for step in steps for name in wanted]
-    return [
-        [dict(zip(wanted, values[at : at + len(wanted)], strict=True)) for at in range(0, len(values), len(wanted))]
-        if wanted
-        else [{} for _ in steps]
-        for values in product(*choices)
-    ]
+def _carried(values: Sequence[Value], first: bool, join: Callable[[Value, Value], Value]) -> list[Value]:
+    found: list[Value] = []
+    so_far: Value = first
+    for value in values:
+        so_far = join(so_far, value)
+        found.append(so_far)
+    return found
+
+
+def _until(kept: Sequence[Value], goal: Sequence[Value], first: bool) -> list[Value]:
+    found: list[Value] = []
+    so_far: Value = first
+    for waits, met in zip(kept, goal, strict=True):
+        so_far = _or(met, _and(waits, so_far))
+        found.append(so_far)
+    return found
+
+
+def _not(value: Value) -> Value:
+    return None if value is None else not value
+
+
+def _and(one: Value, other: Value) -> Value:
+    if one is False or other is False:
+        return False
+    return None if one is None or other is None else True
+
+
+def _or(one: Value, other: Value) -> Value:
+    if one is True or other is True:
+        return True
+    return None if one is None or other is None else False

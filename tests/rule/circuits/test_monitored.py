@@ -31,7 +31,7 @@ def rules(hard=()):
 def margin(own, monitors, taken, left) -> float:
     """tanh(z / 2), z being what each soft rule gains by the action."""
     z = sum(
-        rule.weight * (int(not monitor.would_break(taken)) - int(not monitor.would_break(left)))
+        rule.weight * (int(not monitor.fork().step(taken).broke) - int(not monitor.fork().step(left).broke))
         for rule, monitor in zip(own, monitors, strict=True)
         if not rule.hard
     )
@@ -49,7 +49,9 @@ def test_a_margin_is_that_of_the_same_act_with_only_the_action_changed():
             taken, left = {**values, "pay": True}, {**values, "pay": False}
             found = inference.assess(taken, tables=watched.tables(ActValues("the call", taken, {"pay": False})))
             assert found.margin == pytest.approx(margin(own, each, taken, left), abs=1e-12)
-            broken = [(m.rule.name, m.would_break(left)) for m in each if m.rule.hard and m.would_break(taken)]
+            broken = [
+                (m.rule.name, m.fork().step(left).broke) for m in each if m.rule.hard and m.fork().step(taken).broke
+            ]
             assert set(found.veto) == {name for name, both in broken if not both}
             assert set(found.conflict) == {name for name, both in broken if both}
             watched.step(*watched.mask(values))

@@ -14,9 +14,9 @@ from bylaw.rule.lines import evaluate
 from bylaw.rule.monitor import Monitor
 from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule
-from bylaw.rule.semantics import Step, completions, holds
 
 from .formulas import every_formula, every_trace, random_formula, random_trace, with_unknowns
+from .meaning import Step, completions, holds
 
 
 def verdict_by_extension(
@@ -131,10 +131,10 @@ def test_monitors_with_unknown_predicates_say_what_every_completion_says() -> No
         runs: list[list[object]] = []
         for steps in completions(acts, "ab"):
             monitor = Monitor(rule)
-            runs.append([(monitor.would_break(step), monitor.step(step)) for step in steps] + [monitor.finish()])
+            runs.append([(monitor.fork().step(step).broke, monitor.step(step)) for step in steps] + [monitor.finish()])
         monitor = Monitor(rule)
         for place, act in enumerate(acts):
-            peeked, report = monitor.would_break(act), monitor.step(act)
+            peeked, report = monitor.fork().step(act).broke, monitor.step(act)
             seen = [run[place] for run in runs]
             assert peeked == report.broke == _same({each[1].broke for each in seen})
             assert report.verdict == _same({each[1].verdict for each in seen})

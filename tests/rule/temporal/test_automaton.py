@@ -10,9 +10,9 @@ from bylaw.rule.formula import Atom, Next, Once
 from bylaw.rule.letters import alphabet, letter_of, possible_letters
 from bylaw.rule.parser import parse
 from bylaw.rule.program import program
-from bylaw.rule.semantics import completions
 
 from .formulas import every_step, random_formula
+from .meaning import completions
 
 
 def table(text: str) -> Table:

@@ -8,9 +8,9 @@ from bylaw.rule.letters import alphabet, letter_of
 from bylaw.rule.lint import LintFinding, is_hopeless, lint
 from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule, read_rule
-from bylaw.rule.semantics import holds
 
 from .formulas import every_trace, random_formula
+from .meaning import holds
 
 
 def found(

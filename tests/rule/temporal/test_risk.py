@@ -7,9 +7,9 @@ import pytest
 from bylaw.errors import FormulaError
 from bylaw.rule.risk import Chain, learn_chain, risk
 from bylaw.rule.rule import Rule, read_rule
-from bylaw.rule.semantics import holds
 
 from .formulas import random_formula, random_trace
+from .meaning import holds
 from .storm import has_storm, prism_program, risk_by_storm
 
 

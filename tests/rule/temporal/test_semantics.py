@@ -2,10 +2,10 @@
 
 import random
 
-from bylaw.rule.semantics import completions, holds
-from bylaw.rule.sweep import sweep
+from bylaw.rule.semantics import values_of
 
 from .formulas import random_formula
+from .meaning import completions, holds
 
 
 def test_the_sweep_gives_every_step_the_value_the_formula_has_there() -> None:
@@ -13,7 +13,7 @@ def test_the_sweep_gives_every_step_the_value_the_formula_has_there() -> None:
     for _ in range(1500):
         formula = random_formula(source, source.randint(1, 10))
         trace = [{name: source.random() < 0.5 for name in "abc"} for _ in range(source.randint(1, 5))]
-        assert sweep(formula, trace) == [holds(formula, trace, now) for now in range(len(trace))], formula
+        assert values_of(formula, trace) == [holds(formula, trace, now) for now in range(len(trace))], formula
 
 
 def test_a_value_given_in_spite_of_unknowns_is_the_value_of_every_completion() -> None:
@@ -22,7 +22,7 @@ def test_a_value_given_in_spite_of_unknowns_is_the_value_of_every_completion() -
     for _ in range(600):
         formula = random_formula(source, source.randint(1, 8))
         trace = [{name: source.choice((True, False, None)) for name in "abc"} for _ in range(2)]
-        found = sweep(formula, trace)[0]
+        found = values_of(formula, trace)[0]
         if found is not None:
             given += 1
             assert {holds(formula, whole) for whole in completions(trace, "abc")} == {found}, formula
