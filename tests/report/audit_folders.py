@@ -401,7 +401,7 @@ def summarise(lines: list[Record], conversations: dict[str, Record], trajectorie
         "by_reason": dict(reasons),
         "by_rule": {"confirm-before-change": {"broken": 3, "trajectories": 2, "agents": {"hasty-2": 2}}},
         "outcome_from": {"reward": sum(trajectories.values())},
-        "skipped": ["logs.jsonl:17: not JSON"],
+        "skipped": [{"place": "logs.jsonl:17", "why": "not JSON"}],
         "worlds": {"kind": "hindsight"},
     }
 
@@ -579,7 +579,7 @@ def hostile(out: Path) -> Path:
         }
     summary = summarise(lines, held, Counter({nasty: 4}))
     summary["pack"] = {"name": nasty, "version": nasty, "digest": nasty}
-    summary["skipped"] = [nasty] * 3
+    summary["skipped"] = [{"place": nasty, "why": nasty}] * 3
     write(out, lines, held, Counter({nasty: 4}), summary)
     (out / "policies.json").write_text(
         json.dumps(

@@ -203,62 +203,37 @@ def test_details_hold_every_fact_a_finding_names(clinic: Path) -> None:
                 ]
 
 
-def test_missing_keys_and_files_leave_gaps_not_faults(tmp_path: Path) -> None:
-    out = audit_folders.clinic(tmp_path / "clinic", conversations=30)
-    (out / "policies.json").unlink()
-    (out / "conversations.jsonl").unlink()
-    (out / "findings.jsonl").unlink()
-    (out / "summary.json").write_text('{"agents": [{}, 3], "by_tool": [], "by_policy": {"p": null}, "skipped": "x"}')
-    bare = '{"trajectory": "t", "determined": "near_miss"}\n{"determined": "violation", "policies": [{}, 1]}\n'
-    (out / "calls.jsonl").write_text(bare + "not json\n[1]\n\n")
-    report = write_report(out)
-    held = data(report)
-    assert len(held["findings"]) == 2
-    assert held["unreadable"] == 2
+def test_conversations_and_policies_that_were_not_kept_leave_gaps(tmp_path: Path) -> None:
+    out = audit_folders.clinic(tmp_path / "clinic", conversations=30, always_bad=True)
+    for name in ("policies.json", "conversations.jsonl", "findings.jsonl"):
+        (out / name).unlink()
+    held = data(write_report(out))
+    assert len(held["findings"]) == 30
     assert held["opening"]["conversation"] is None
 
 
-def test_oddly_typed_fields_leave_gaps_not_faults(tmp_path: Path) -> None:
-    odd: list[Any] = [None, 7, "x", [], {}, [[]], {"a": {"b": [1]}}, float("nan"), True]
-    line = {"trajectory": "t", "agent": 1, "step": 2, "strict": "near_miss", "determined": "near_miss", "finding": "f"}
-    lines = [
-        line
-        | {
-            "policies": [
-                {
-                    "id": value,
-                    "strict": "near_miss",
-                    "determined": "near_miss",
-                    "missing": [{"key": value, "lookup": value, "claimed_at": value, "reason": value}],
-                    "seen": value,
-                    "asks": [value],
-                }
-            ]
-        }
-        for value in odd
-    ]
-    tmp_path.joinpath("calls.jsonl").write_text(
-        "".join(json.dumps(entry | {"finding": str(at)}) + "\n" for at, entry in enumerate(lines))
-    )
-    tmp_path.joinpath("conversations.jsonl").write_text(
-        "".join(json.dumps({"trajectory": "t", "events": value, "outcome": value}) + "\n" for value in odd)
-    )
-    keys = ("agents", "by_tool", "by_lookup", "by_policy", "by_reason", "pack", "skipped", "worlds", "outcome_from")
-    tmp_path.joinpath("summary.json").write_text(json.dumps(dict(zip(keys, odd, strict=True))))
-    assert len(data(write_report(tmp_path))["findings"]) == len(odd)
+@pytest.mark.parametrize("line", ["not json", "[1]", "[" * 100_000])
+def test_a_damaged_folder_is_told_with_the_file_and_what_to_do(tmp_path: Path, line: str) -> None:
+    out = audit_folders.clinic(tmp_path / "clinic", conversations=5)
+    with (out / "calls.jsonl").open("a") as lines:
+        lines.write(line + "\n")
+    with pytest.raises(UsageError, match=r"calls\.jsonl") as told:
+        write_report(out)
+    assert told.value.hint == "audit again"
 
 
 def test_deeply_nested_arguments_are_not_a_fault(tmp_path: Path) -> None:
     out = audit_folders.clinic(tmp_path / "clinic", conversations=5, always_bad=True)
-    deep = "[" * 900 + "]" * 900
-    deeper = "[" * 100_000 + "]" * 100_000
     for name in ("calls.jsonl", "conversations.jsonl"):
         lines = (out / name).read_text().splitlines()
-        lines[0] = lines[0][:-1] + f', "extra": {deep}}}'
-        lines[1] = lines[1][:-1] + f', "extra": {deeper}}}'
+        lines[0] = lines[0][:-1] + f', "extra": {"[" * 900 + "]" * 900}}}'
         (out / name).write_text("\n".join(lines) + "\n")
-    held = data(write_report(out))
-    assert len(held["findings"]) + held["unreadable"] >= 5
+    held = json.loads((out / "conversations.jsonl").read_text().splitlines()[1])
+    call = next(event for event in held["events"] if event["type"] == "call")
+    call["arguments"]["deep"] = json.loads("[" * 900 + "]" * 900)
+    with (out / "conversations.jsonl").open("a") as lines:
+        lines.write(json.dumps(held | {"trajectory": "deep"}) + "\n")
+    assert len(data(write_report(out))["findings"]) == 5
 
 
 def test_folder_without_an_audit_is_the_users_to_fix(tmp_path: Path) -> None:
@@ -286,7 +261,6 @@ def test_real_audit_is_told_whole(audited: Path) -> None:
     held = data(audited)
     assert flagged
     assert flagged <= {row[0] for row in held["findings"]}
-    assert held["unreadable"] == 0
     assert held["opening"]["finding"]["verdict"] == "near_miss"
     assert "claimed" in {
         fact["reason"] for p in held["opening"]["finding"]["policies"] for fact in p.get("missing", ())
@@ -300,12 +274,13 @@ def test_real_audit_is_told_whole(audited: Path) -> None:
 
 
 def test_a_violation_is_listed_by_what_was_wrong_not_by_what_else_was_not_looked_up() -> None:
-    lacks = {"entity": "Account", "key": ["7"], "field": "status", "reason": "never_seen"}
+    lacks = (audit_folders.missing("Account", "7", "status", "get_account", "never_seen"),)
     policies = [
-        {"id": "active", "strict": "near_miss", "determined": "near_miss", "because": "not seen", "missing": [lacks]},
-        {"id": "seats", "strict": "violation", "determined": "violation", "because": "20 users", "missing": []},
+        audit_folders.judged("active", "near_miss", lacks=lacks, because="not seen"),
+        audit_folders.judged("seats", "violation", because="20 users"),
     ]
-    call = {"trajectory": "t", "step": 1, "strict": "violation", "determined": "violation", "policies": policies}
+    call = {"trajectory": "t", "agent": "a", "step": 1, "tool": "add", "executed": True, "policies": policies}
+    call |= {"strict": "violation", "determined": "violation"}
     words = Words()
     assert words.list[row(details(call, "determined"), words)[10]] == "20 users"
 

@@ -6,10 +6,7 @@ import zlib
 from collections.abc import Container, Iterator
 from typing import Any
 
-import msgspec
-from msgspec import Struct
-
-from bylaw.audit.report.folder import Folder, Record, decode, entries, record, spelled, text, whole_number
+from bylaw.audit.report.folder import Folder, Record, cut, whole_text
 
 TEXT = 20_000
 """The most characters of one message or result; `bylaw explain` shows the rest."""
@@ -20,28 +17,16 @@ CONVERSATION = 1_000_000
 BLOCK = 400_000
 """About how many characters are compressed together: what is unpacked when a finding is opened."""
 
+TOLD = ("trajectory", "agent", "file", "position", "outcome")
 RULES = 40
 """The most broken process rules that are marked in one conversation."""
-
-
-class _Head(Struct):
-    trajectory: str = ""
-
-
-_heads = msgspec.json.Decoder(_Head)
 
 
 def conversation_places(folder: Folder, wanted: set[str]) -> dict[str, int]:
     """Where each wanted conversation starts."""
     places: dict[str, int] = {}
-    for place, line in folder.places("conversations.jsonl"):
-        try:
-            name = _heads.decode(line).trajectory
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            conversation = record(decode(line))
-            folder.unreadable += not conversation
-            name = text(conversation.get("trajectory"), 1000)
-        if name in wanted:
+    for place, told in folder.places("conversations.jsonl"):
+        if (name := cut(told["trajectory"])) in wanted:
             places.setdefault(name, place)
     return places
 
@@ -49,30 +34,19 @@ def conversation_places(folder: Folder, wanted: set[str]) -> dict[str, int]:
 def broken_rules(folder: Folder, wanted: Container[str]) -> dict[str, list[Record]]:
     """The process rules that wanted conversations broke, each with its step; a few of each conversation."""
     broken: dict[str, list[Record]] = {}
-    for _, line in folder.places("findings.jsonl"):
-        found = record(decode(line))
-        name = text(found.get("trajectory"), 1000)
+    for _, found in folder.places("findings.jsonl"):
+        name = cut(found["trajectory"])
         if name in wanted and len(kept := broken.setdefault(name, [])) < RULES:
-            kept.append({"step": whole_number(found.get("step")), "rule": text(found.get("rule"))})
+            kept.append({"step": found["step"], "rule": found["rule"]})
     return broken
 
 
 def bounded(conversation: Record, steps: set[int]) -> Record | None:
     """A conversation with every text cut to size, or None where even that is too long; `steps` are told in full."""
     for brief in (TEXT, BRIEF):
-        events = [
-            _event(record(event), TEXT if step in steps else brief)
-            for step, event in enumerate(entries(conversation.get("events")))
-        ]
+        events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
         if sum(map(_size, events)) <= CONVERSATION:
-            return {
-                "trajectory": text(conversation.get("trajectory"), 1000),
-                "agent": text(conversation.get("agent")),
-                "file": text(conversation.get("file")),
-                "position": whole_number(conversation.get("position")),
-                "outcome": _outcome(record(conversation.get("outcome"))),
-                "events": events,
-            }
+            return cut({name: conversation[name] for name in TOLD}) | {"events": events}
     return None
 
 
@@ -82,35 +56,17 @@ def _size(event: Record) -> int:
     return 60 + len(said if isinstance(said, str) else said[0])
 
 
-def _outcome(outcome: Record) -> Record | None:
-    return {"good": bool(outcome["good"]), "source": text(outcome.get("source"))} if "good" in outcome else None
-
-
 def _event(event: Record, limit: int) -> Record:
-    kind = event.get("type")
-    if kind == "call":
-        arguments = {text(k): _cut(v, limit) for k, v in list(record(event.get("arguments")).items())[:100]}
-        # As pairs: a name like `__proto__` is then nothing special to the page.
-        return {
-            "type": "call",
-            "tool": text(event.get("tool")),
-            "arguments": list(arguments.items()),
-            "by": text(event.get("by"), 40),
-        }
-    if kind == "result":
-        error = event.get("error") is True
-        return {
-            "type": "result",
-            "call": whole_number(event.get("call")),
-            "text": _cut(event.get("text"), limit),
-            "error": error,
-        }
-    return {"type": "message", "by": text(event.get("by"), 40), "text": _cut(event.get("text"), limit)}
+    if event["type"] != "call":
+        return event | {"text": _shortened(event["text"], limit)}
+    # As pairs: a name like `__proto__` is then nothing special to the page.
+    arguments = [[cut(name, 300), _shortened(value, limit)] for name, value in event["arguments"].items()]
+    return {"type": "call", "tool": cut(event["tool"], 300), "arguments": arguments[:100], "by": event["by"]}
 
 
-def _cut(value: Any, limit: int) -> str | list[Any]:
+def _shortened(value: Any, limit: int) -> str | list[Any]:
     """A text, or where it was too long what is left of it and how long it was."""
-    whole = spelled(value)
+    whole = whole_text(value)
     return whole if len(whole) <= limit else [whole[:limit], len(whole)]
 
 

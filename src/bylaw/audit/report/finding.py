@@ -5,17 +5,15 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from bylaw.audit.finding import lacked
-from bylaw.audit.report.folder import Folder, Record, decode, entries, record, text, whole_number
+from bylaw.audit.finding import SEVERITIES, lacked
+from bylaw.audit.report.folder import Folder, Record, cut, spelled
 from bylaw.engine.pack import Criterion
+from bylaw.engine.verdict import WORST_FIRST
 from bylaw.engine.wording import host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
 
-VERDICTS = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
 REASONS = ("claimed", "stale", "pending", "never_seen")
-SEVERITIES = ("high", "medium", "low")
 BROKEN = "broken"
 """Stands for a verdict where a rule was broken: a rule of the conversation knows no near-misses."""
 WRONG = ("violation", "near_miss")
@@ -28,32 +26,6 @@ CANDIDATES = 60
 """How many findings of one rank compete for the opening drawing."""
 
 
-class MissingGlance(Struct):
-    """What a first look needs of a missing fact."""
-
-    reason: str | None = None
-    decisive: bool | None = None
-
-
-class PolicyGlance(Struct):
-    """What a first look needs of one policy's judgement."""
-
-    strict: str = ""
-    determined: str = ""
-    severity: str | None = None
-    missing: list[MissingGlance] = []
-
-
-class CallGlance(Struct):
-    """What a first look needs of a call."""
-
-    strict: str = ""
-    determined: str = ""
-    executed: bool | None = None
-    policies: list[PolicyGlance] = []
-
-
-_heads = msgspec.json.Decoder(CallGlance)
 Place = tuple[str, int]
 """A file of the folder, and where in it a line starts."""
 
@@ -75,30 +47,23 @@ def index(folder: Folder, severities: Mapping[str, str], criterion: Criterion, *
     shelves: dict[tuple[int, ...], list[Place]] = {}
     refused = Counter[str]()
     total = calls = 0
-    for place, line in folder.places(CALLS):
-        head = _head(line)
-        if head is None:
-            folder.unreadable += 1
-            continue
+    for place, call in folder.places(CALLS):
         calls += 1
-        verdict: str = getattr(head, criterion)
+        verdict: str = call[criterion]
         if not flagged(verdict):
             continue
         total += 1
-        if head.executed is False:
+        if call["executed"] is False:
             refused[verdict] += 1
-        shelf = shelves.setdefault(_rank(head, criterion), [])
+        shelf = shelves.setdefault(_rank(call, criterion), [])
         if len(shelf) < listed:
             shelf.append((CALLS, place))
-    for place, line in folder.places(RULES):
-        broken = record(decode(line))
-        folder.unreadable += not broken
-        if broken:
-            total += 1
-            severity = severities.get(text(broken.get("policy")), "")
-            shelf = shelves.setdefault((0, 0, _position(SEVERITIES, severity), len(WRONG), 0), [])
-            if len(shelf) < listed:
-                shelf.append((RULES, place))
+    for place, broken in folder.places(RULES):
+        total += 1
+        severity = _position(SEVERITIES, severities.get(broken["policy"], ""))
+        shelf = shelves.setdefault((0, 0, severity, len(WRONG), 0), [])
+        if len(shelf) < listed:
+            shelf.append((RULES, place))
     ordered = [place for rank in sorted(shelves) for place in shelves[rank]]
     some = [place for rank in sorted(shelves) for place in shelves[rank][:CANDIDATES]]
     return Index(places=ordered[:listed], candidates=some, total=total, calls=calls, refused=refused)
@@ -117,7 +82,7 @@ def place_of(folder: Folder, finding: str) -> Place | None:
     """Where the finding with this id stands."""
     for file in (CALLS, RULES):
         for place, line in folder.places(file):
-            if finding.encode() in line and record(decode(line)).get("finding") == finding:
+            if line.get("finding") == finding:
                 return file, place
     return None
 
@@ -127,40 +92,15 @@ def flagged(verdict: str) -> bool:
     return verdict not in ("", "compliant")
 
 
-def _head(line: bytes) -> CallGlance | None:
-    try:
-        return _heads.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    # Odd, but perhaps only in a field that does not matter here.
-    call = record(decode(line))
-    if not call:
-        return None
-    policies = [_judged(record(policy)) for policy in entries(call.get("policies"))]
-    return CallGlance(
-        text(call.get("strict")), text(call.get("determined")), call.get("executed") is not False, policies
-    )
-
-
-def _judged(policy: Record) -> PolicyGlance:
-    facts = [record(fact) for fact in entries(policy.get("missing"))]
-    return PolicyGlance(
-        strict=text(policy.get("strict")),
-        determined=text(policy.get("determined")),
-        severity=text(policy.get("severity")),
-        missing=[MissingGlance(reason=text(fact.get("reason")), decisive=bool(fact.get("decisive"))) for fact in facts],
-    )
-
-
-def _rank(head: CallGlance, criterion: Criterion) -> tuple[int, ...]:
+def _rank(call: Record, criterion: Criterion) -> tuple[int, ...]:
     """Small comes first: what was done and is wrong before what is not settled, the gravest policy, the verdict."""
-    verdict: str = getattr(head, criterion)
-    guilty = [policy for policy in head.policies if getattr(policy, criterion) == verdict]
+    verdict: str = call[criterion]
+    guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     claimed = any(
-        fact.reason == "claimed" and fact.decisive is not False for policy in guilty for fact in policy.missing
+        fact["reason"] == "claimed" and fact["decisive"] is not False for policy in guilty for fact in policy["missing"]
     )
-    severity = min((_position(SEVERITIES, policy.severity or "") for policy in guilty), default=len(SEVERITIES))
-    return (head.executed is False, verdict not in WRONG, severity, _position(VERDICTS, verdict), not claimed)
+    severity = min((_position(SEVERITIES, policy["severity"]) for policy in guilty), default=len(SEVERITIES))
+    return (call["executed"] is False, verdict not in WRONG, severity, _position(WORST_FIRST, verdict), not claimed)
 
 
 def _position(words: tuple[str, ...], word: str) -> int:
@@ -169,94 +109,56 @@ def _position(words: tuple[str, ...], word: str) -> int:
 
 def details(call: Record, criterion: Criterion) -> Record:
     """What the page shows of one finding when it is opened; every text is bounded."""
-    return {
-        "finding": text(call.get("finding")) or f"{text(call.get('trajectory'))}:{call.get('step')}",
-        "trajectory": text(call.get("trajectory"), 1000),
-        "agent": text(call.get("agent")),
-        "step": whole_number(call.get("step")),
-        "tool": text(call.get("tool")),
-        "executed": call.get("executed") if isinstance(call.get("executed"), bool) else None,
-        "verdict": text(call.get(criterion), 40),
-        "because": text(call.get("because"), 2000),
-        "policies": [_policy(record(policy), criterion) for policy in entries(call.get("policies"))[:60]],
-    }
+    told = {name: call[name] for name in ("trajectory", "agent", "step", "tool", "executed")}
+    # A call that could not be judged is no finding with an id of its own.
+    told["finding"] = call.get("finding") or f"{call['trajectory']}:{call['step']}"
+    policies = [_policy(policy, criterion) for policy in call["policies"][:60]]
+    return cut(told | {"verdict": call[criterion], "because": call.get("because", ""), "policies": policies})
 
 
 def rule_details(broken: Record, stated: Mapping[str, Record]) -> Record:
     """The same of a broken rule."""
-    policy = text(broken.get("policy"))
-    meant = {name: text(said) for name, said in record(record(stated.get(policy)).get("predicates")).items()}
-    why = text(rule_words_for_reader(broken, meant), 2000)
-    judged = {"id": policy, "verdict": BROKEN, "because": why}
-    return {
-        "finding": text(broken.get("finding")) or f"{text(broken.get('trajectory'))}:{broken.get('step')}:{policy}",
-        "trajectory": text(broken.get("trajectory"), 1000),
-        "agent": text(broken.get("agent")),
-        "step": whole_number(broken.get("step")),
-        "tool": text(broken.get("rule")) or policy,
-        "executed": None,
-        "verdict": BROKEN,
-        "because": why,
-        "policies": [
-            judged
-            | {"severity": text(record(stated.get(policy)).get("severity"), 40), "evidence": "", "world": ""}
-            | {"depends_on_user": False, "missing": [], "spare": 0, "seen": [], "asks": [], "host": []}
-        ],
-    }
+    policy = stated.get(broken["policy"], {})
+    why = rule_words_for_reader(broken, policy.get("predicates", {}))
+    nothing: Record = {"evidence": "", "world": "", "depends_on_user": False, "missing": [], "spare": 0}
+    judged = {"id": broken["policy"], "verdict": BROKEN, "because": why, "severity": policy.get("severity", "")}
+    return cut(
+        {name: broken[name] for name in ("finding", "trajectory", "agent", "step")}
+        | {"tool": broken["rule"], "executed": None, "verdict": BROKEN, "because": why}
+        | {"policies": [judged | nothing | {"seen": [], "asks": [], "host": []}]}
+    )
 
 
 def _policy(policy: Record, criterion: Criterion) -> Record:
-    kept: Record = {"id": text(policy.get("id")), "verdict": text(policy.get(criterion), 40)}
-    if not flagged(kept["verdict"]):
-        return kept
-    every = [record(fact) for fact in entries(policy.get("missing"))]
-    lacking = lacked(every, criterion)
-    asks = [record(ask) for ask in entries(policy.get("asks"))[:20]]
-    asked = [text(ask.get("fact")) for ask in asks]
-    return kept | {
-        "because": text(policy_words_for_reader(policy), 2000),
-        "is_lacking": record(policy.get("reason")).get("kind") == "missing",
-        "severity": text(policy.get("severity"), 40),
-        "evidence": text(policy.get("evidence"), 40),
-        "world": text(policy.get("world"), 40),
-        "depends_on_user": bool(policy.get("depends_on_user")) and not (asked and all(map(is_hosts, asked))),
+    told: Record = {"id": policy["id"], "verdict": policy[criterion]}
+    if not flagged(told["verdict"]):
+        return told
+    lacking = lacked(policy["missing"], criterion)
+    asks: list[Record] = policy["asks"][:20]
+    asked: list[str] = [ask["fact"] for ask in asks]
+    return told | {
+        "because": policy_words_for_reader(policy),
+        "is_lacking": policy.get("reason", {}).get("kind") == "missing",
+        **{name: policy[name] for name in ("severity", "evidence", "world")},
+        "depends_on_user": policy.get("depends_on_user", False) and not (asked and all(map(is_hosts, asked))),
         "missing": [_missing(fact) for fact in lacking[:40]],
-        "spare": len(every) - len(lacking),
-        "seen": [_seen(record(fact)) for fact in entries(policy.get("seen"))[:40]],
-        "asks": [
-            {"fact": fact, "question": text(ask.get("question"), 1000)}
-            for fact, ask in zip(asked, asks, strict=True)
-            if not is_hosts(fact)
-        ],
+        "spare": len(policy["missing"]) - len(lacking),
+        "seen": [_fact(fact) for fact in policy["seen"][:40]],
+        "asks": [ask for ask in asks if not is_hosts(ask["fact"])],
         "host": [host_words(fact) for fact in asked if is_hosts(fact)],
     }
 
 
 def _fact(fact: Record) -> Record:
-    key = fact.get("key")
-    parts: list[Any] = entries(key) if isinstance(key, list) else [] if key is None else [key]
-    return {
-        "entity": text(fact.get("entity")),
-        "key": [text(part) for part in parts[:8]],
-        "field": text(fact.get("field")),
-    }
+    """A fact with the parts of its key, and its value where it may be told, as texts."""
+    told = fact | {"key": [spelled(part) for part in fact["key"] or ()]}
+    return told | {"value": spelled(fact["value"])} if "value" in fact else told
 
 
 def _missing(fact: Record) -> Record:
-    lookup = record(fact.get("lookup"))
-    arguments = lookup.get("args", lookup.get("arguments"))
-    return _fact(fact) | {
-        "reason": text(fact.get("reason"), 40),
-        "claimed_at": whole_number(fact.get("claimed_at")),
-        "claim": text(fact.get("claim"), 500),
-        "stale_by": whole_number(fact.get("stale_by")),
-        "lookup": {"tool": text(lookup.get("tool")), "args": {text(k): text(v) for k, v in record(arguments).items()}},
-    }
-
-
-def _seen(fact: Record) -> Record:
-    kept = _fact(fact) | {"shown_at": whole_number(fact.get("shown_at"))}
-    return kept | {"value": text(fact["value"])} if "value" in fact else kept
+    lookup: Record = fact["lookup"] or {"tool": "", "args": {}}
+    arguments = {name: spelled(value) for name, value in lookup["args"].items()}
+    return _fact(fact) | {"lookup": {"tool": lookup["tool"], "args": arguments}}
 
 
 class Words:
@@ -277,7 +179,7 @@ class Words:
 def row(finding: Record, words: Words) -> list[Any]:
     """A finding in the page's list: what it is sorted, filtered and searched by."""
     judged = [policy for policy in finding["policies"] if flagged(policy["verdict"])]
-    gravest = sorted(judged, key=lambda policy: _position(VERDICTS, policy["verdict"]))
+    gravest = sorted(judged, key=lambda policy: _position(WORST_FIRST, policy["verdict"]))
     facts = sorted(
         (fact for policy in judged for fact in policy["missing"]), key=lambda fact: _position(REASONS, fact["reason"])
     )
@@ -294,7 +196,7 @@ def row(finding: Record, words: Words) -> list[Any]:
         words.of(_gravest_severity(judged)),
         [words.of(policy["id"]) for policy in judged],
         [list(map(words.of, fact)) for fact in distinct],
-        words.of(text(next((entry["because"] for entry in (*gravest, finding) if entry["because"]), ""))),
+        words.of(cut(next((entry["because"] for entry in (*gravest, finding) if entry["because"]), ""), 300)),
     ]
 
 

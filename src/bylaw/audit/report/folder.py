@@ -1,4 +1,4 @@
-"""An audit's output folder, read line by line and forgivingly: what is missing or malformed is left out and counted."""
+"""An audit's output folder, read line by line."""
 
 import json
 from collections.abc import Iterator
@@ -13,12 +13,11 @@ Record = dict[str, Any]
 
 
 class Folder:
-    """The files of one audit. `unreadable` counts the lines that were not records."""
+    """The files of one audit."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.unreadable = 0
-        if not any((path / name).is_file() for name in ("summary.json", "calls.jsonl")):
+        if not all((path / name).is_file() for name in ("summary.json", "calls.jsonl")):
             raise UsageError(
                 f"`{path}` is not an audit's output folder",
                 hint=f"make one with `bylaw audit LOGS --pack PACK --out {path}`",
@@ -27,18 +26,17 @@ class Folder:
     def document(self, name: str) -> Record:
         """A whole JSON file as a record; empty where there is none."""
         file = self.path / name
-        return record(decode(file.read_bytes())) if file.is_file() else {}
+        return decode(file.read_bytes(), file) if file.is_file() else {}
 
-    def places(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """The lines of a file, each with its offset."""
+    def places(self, name: str) -> Iterator[tuple[int, Record]]:
+        """The records of a file of lines, each with its offset."""
         file = self.path / name
         if not file.is_file():
             return
         with file.open("rb") as lines:
             place = 0
             for line in lines:
-                if not line.isspace():
-                    yield place, line
+                yield place, decode(line, file)
                 place += len(line)
 
     def at(self, name: str, places: Iterator[int]) -> Iterator[Record]:
@@ -49,39 +47,36 @@ class Folder:
         with file.open("rb") as lines:
             for place in places:
                 lines.seek(place)
-                yield record(decode(lines.readline()))
+                yield decode(lines.readline(), file)
 
 
-def decode(data: bytes) -> Any:
-    """JSON as data, or None where it is none; lone surrogates and bytes that are not UTF-8 survive."""
+def decode(data: bytes, file: Path) -> Record:
+    """A record that an audit wrote; lone surrogates and bytes that are not UTF-8 survive."""
     try:
-        return msgspec.json.decode(data)
+        found: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    try:
-        return json.loads(data.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
+        try:
+            found = json.loads(data.decode("utf-8", "replace"))
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"a line of it does not read: {error}", place=str(file), hint="audit again") from None
+    if not isinstance(found, dict):
+        raise UsageError("a line of it is not a record", place=str(file), hint="audit again")
+    return cast(Record, found)
 
 
-def record(value: Any) -> Record:
-    """`value` if it is an object, else an empty one."""
-    return cast(Record, value) if isinstance(value, dict) else {}
+def cut(data: Any, limit: int = 2000) -> Any:
+    """Data with every text in it, names included, cut to `limit` characters."""
+    if isinstance(data, str):
+        return data if len(data) <= limit else data[: limit - 1] + "…"
+    if isinstance(data, list):
+        return [cut(item, limit) for item in cast(list[Any], data)]
+    if isinstance(data, dict):
+        return {cut(name, limit): cut(item, limit) for name, item in cast(Record, data).items()}
+    return data
 
 
-def entries(value: Any) -> list[Any]:
-    """`value` if it is a list, else an empty one."""
-    return cast(list[Any], value) if isinstance(value, list) else []
-
-
-def text(value: Any, limit: int = 300) -> str:
-    """`value` as a string of at most `limit` characters."""
-    whole = spelled(value)
-    return whole if len(whole) <= limit else whole[: limit - 1] + "…"
-
-
-def spelled(value: Any) -> str:
-    """`value` as a string: itself, nothing for None, else its JSON."""
+def whole_text(value: Any) -> str:
+    """A value as text: a text itself, nothing for None, else its JSON."""
     if isinstance(value, str):
         return value
     try:
@@ -90,6 +85,6 @@ def spelled(value: Any) -> str:
         return "(too deeply nested to show)"
 
 
-def whole_number(value: Any) -> int | None:
-    """`value` if it is a step or a count."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def spelled(value: Any, limit: int = 300) -> str:
+    """The same in at most `limit` characters."""
+    return cut(whole_text(value), limit)

@@ -1,164 +1,84 @@
 """What the page shows of a whole audit: the summary and the policies, with every list and text bounded."""
 
-import math
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
 from bylaw.audit.finding import SEVERITIES
-from bylaw.audit.report.folder import Record, entries, record, text, whole_number
-from bylaw.engine.pack import Criterion
+from bylaw.audit.report.folder import Record, cut, spelled
+from bylaw.engine.pack import CRITERIA, Criterion
 
 ROWS = 400
 """The most rows of one chart or table."""
 SKIPPED = 200
 """The most skipped records that are named; the rest is counted."""
-RATES = ("violation_rate", "near_miss_rate", "near_miss_rate_of_writing")
+_LISTED = ("worlds", "unknown_tools", "unmapped_fields", "stale_policies", "changed_policy")
 
 
 def overview(summary: Record, criterion: Criterion) -> Record:
     """The numbers of `summary.json` that the page draws."""
-    skipped = entries(summary.get("skipped"))
-
-    def rows(value: Any, shape: Any) -> list[Record]:
-        return [
-            {"name": text(name)} | shape(record(entry), criterion) for name, entry in list(record(value).items())[:ROWS]
-        ]
-
+    shown: Record = cut(summary)
+    period: Record = shown.get("period") or {}
     return {
-        "pack": {key: text(record(summary.get("pack")).get(key)) for key in ("name", "version", "digest", "title")},
+        "pack": shown["pack"],
         "criterion": criterion,
-        "date": text(summary.get("date"), 40),
-        "files": [text(name) for name in entries(summary.get("files"))[:ROWS]],
-        "period": [text(record(summary.get("period")).get(end), 40) for end in ("from", "to")],
-        "evidence": [_evidence(record(lookup)) for lookup in entries(summary.get("evidence"))[:ROWS]],
-        "agents": [_agent(record(agent), criterion) for agent in entries(summary.get("agents"))[:ROWS]],
-        "by_tool": rows(summary.get("by_tool"), _tool),
-        "by_lookup": rows(summary.get("by_lookup"), _lookup),
-        "by_policy": rows(summary.get("by_policy"), _policy),
-        "by_rule": rows(summary.get("by_rule"), _rule),
-        "by_reason": _counts(summary.get("by_reason")),
-        "outcome_from": _words(summary.get("outcome_from")),
-        "world": text(summary.get("world"), 40),
-        "worlds": _notes(summary.get("worlds")),
-        "citations": text(summary.get("citations"), 40),
-        "unguarded_tools": [text(name) for name in entries(summary.get("unguarded_tools"))[:ROWS]],
-        "unknown_tools": _notes(summary.get("unknown_tools")),
-        "unmapped_fields": _notes(summary.get("unmapped_fields")),
-        "stale_policies": _notes(summary.get("stale_policies")),
-        "changed_policy": _notes(summary.get("changed_policy")),
-        "skipped": [text(_reason(entry), 500) for entry in skipped[:SKIPPED]],
-        "skipped_count": max(len(skipped), whole_number(summary.get("skipped_count")) or 0),
+        **{name: shown.get(name, "") for name in ("date", "world", "citations")},
+        **{name: shown.get(name, [])[:ROWS] for name in ("files", "evidence", "unguarded_tools")},
+        "period": [period.get(end, "") for end in ("from", "to")],
+        "agents": [_agent(agent, criterion) for agent in shown["agents"][:ROWS]],
+        **{name: _rows(shown.get(name, {}), criterion) for name in ("by_tool", "by_lookup", "by_policy", "by_rule")},
+        "by_reason": _pairs(shown.get("by_reason", {})),
+        "outcome_from": _words(shown.get("outcome_from", {})),
+        **{name: _notes(shown.get(name, [])) for name in _LISTED},
+        "skipped": [f"{each['place']}: {each['why']}" for each in shown.get("skipped", [])[:SKIPPED]],
+        "skipped_count": len(shown.get("skipped", [])),
     }
 
 
 def policies(document: Record) -> list[Record]:
     """The policies by id, with the sentences they cite."""
-    kept: list[Record] = []
-    for name, entry in list(document.items())[:2000]:
-        policy = record(entry)
-        kept.append(
-            {
-                "id": text(name),
-                "definition": text(policy.get("definition"), 2000),
-                "severity": text(policy.get("severity"), 40),
-                "kind": text(policy.get("kind"), 40),
-                "unenforced": text(policy.get("unenforced"), 400),
-                "citations": [
-                    {
-                        "document": text(cite.get("document")),
-                        "heading": text(cite.get("heading")),
-                        "line": text(cite.get("line"), 40),
-                        "text": text(cite.get("text"), 2000),
-                    }
-                    for cite in map(record, entries(policy.get("citations"))[:8])
-                ],
-            }
-        )
-    return kept
+    told: Record = cut(document)
+    return [
+        {"id": name, "unenforced": "", **policy, "citations": policy["citations"][:8]}
+        for name, policy in islice(told.items(), 2000)
+    ]
 
 
 def _agent(agent: Record, criterion: Criterion) -> Record:
-    rates = record(agent.get(criterion))
-    return {
-        "agent": text(agent.get("agent")),
-        "trajectories": whole_number(agent.get("trajectories")),
-        "with_write_calls": whole_number(agent.get("with_write_calls")),
-        "outcome_known": whole_number(agent.get("outcome_known")),
-        "failure_rate": _rate(agent.get("failure_rate")),
-        "rule_rate": _rate(agent.get("rule_rate")),
-        "rule_rates": _rates(agent.get("rule_rates")),
-        "violation_rates": _rates(agent.get("violation_rates")),
-        **{name: _rate(rates.get(name)) for name in RATES},
-    }
+    """An agent's rates, those by severity as a list with the gravest first."""
+    shown = {name: value for name, value in agent.items() if name not in CRITERIA} | agent[criterion]
+    by_severity: dict[str, Record] = {name: agent.get(name, {}) for name in ("rule_rates", "violation_rates")}
+    return shown | {name: [rates.get(each) for each in SEVERITIES] for name, rates in by_severity.items()}
 
 
-def _rates(value: Any) -> list[Record | None]:
-    """Rates by severity, the gravest first."""
-    return [_rate(record(value).get(severity)) for severity in SEVERITIES]
+def _rows(table: Record, criterion: Criterion) -> list[Record]:
+    """A table by name as rows, its counts by verdict or by agent as pairs."""
+    rows: list[Record] = []
+    for name, entry in islice(table.items(), ROWS):
+        row: Record = {"name": name} | {key: each for key, each in entry.items() if not isinstance(each, dict | list)}
+        if "agents" in entry:
+            row["agents"] = _pairs(entry["agents"])
+        if isinstance(found := entry.get(criterion), dict):
+            row["verdicts"] = _pairs(cast(Record, found))
+        rows.append(row | {"lacked": found})
+    return rows
 
 
-def _evidence(lookup: Record) -> Record:
-    counted = {name: _number(lookup.get(name)) for name in ("results", "captured", "readable", "shown")}
-    return {
-        "tool": text(lookup.get("tool")),
-        "cures": [text(cure) for cure in entries(lookup.get("cures"))[:5]],
-    } | counted
-
-
-def _rate(value: Any) -> Record | None:
-    rate = record(value)
-    if not rate:
-        return None
-    return {key: _number(rate.get(key)) for key in ("value", "low", "high", "count", "of")}
-
-
-def _number(value: Any) -> int | float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return round(value, 6)
-
-
-def _tool(entry: Record, criterion: Criterion) -> Record:
-    counted = {name: _number(entry.get(name)) for name in ("calls", "executed")}
-    return counted | {"verdicts": _counts(entry.get(criterion))}
-
-
-def _lookup(entry: Record, criterion: Criterion) -> Record:
-    return {"lacked": _number(entry.get(criterion)), "agents": _counts(entry.get("agents"))}
-
-
-def _policy(entry: Record, criterion: Criterion) -> Record:
-    counted = {name: _number(entry.get(name)) for name in ("applied", "could_deny")}
-    return counted | {"verdicts": _counts(entry.get(criterion))}
-
-
-def _rule(entry: Record, criterion: Criterion) -> Record:
-    counted = {key: _number(entry.get(key)) for key in ("broken", "trajectories")}
-    return {"severity": text(entry.get("severity"), 40), "agents": _counts(entry.get("agents")), **counted}
-
-
-def _counts(value: Any) -> list[list[Any]]:
+def _pairs(counts: Record) -> list[list[Any]]:
     """Pairs, not an object: a name like `__proto__` is then nothing special to the page."""
-    return [[text(name), _number(count) or 0] for name, count in list(record(value).items())[:ROWS]]
+    return [[name, count] for name, count in islice(counts.items(), ROWS)]
 
 
 def _notes(value: Any) -> list[str]:
     """A structure as one line for each of its entries."""
     if isinstance(value, dict):
-        return [f"{text(name)}: {_words(entry)}" for name, entry in list(record(value).items())[:ROWS]]
-    return [_words(entry) for entry in entries(value)[:ROWS]]
+        return [f"{name}: {_words(entry)}" for name, entry in islice(cast(Record, value).items(), ROWS)]
+    return [_words(entry) for entry in value[:ROWS]]
 
 
 def _words(value: Any) -> str:
     """A small structure in one line."""
     if isinstance(value, dict):
-        return text(", ".join(f"{text(name)}: {_words(entry)}" for name, entry in record(value).items()), 2000)
+        return cut(", ".join(f"{name}: {_words(entry)}" for name, entry in cast(Record, value).items()))
     if isinstance(value, list):
-        return text(", ".join(_words(entry) for entry in entries(value)), 2000)
-    return text(value, 2000)
-
-
-def _reason(entry: Any) -> Any:
-    fault = record(entry)
-    if "place" in fault and ("why" in fault or "message" in fault):
-        return f"{text(fault['place'])}: {text(fault.get('why', fault.get('message')))}"
-    return entry
+        return cut(", ".join(_words(entry) for entry in cast(list[Any], value)))
+    return spelled(value, 2000)

@@ -18,7 +18,7 @@ import msgspec
 
 from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
 from bylaw.audit.report.finding import Words, index, kept, opening_kind, place_of, row, telling
-from bylaw.audit.report.folder import Folder, Record, record, text
+from bylaw.audit.report.folder import Folder, Record
 from bylaw.audit.report.overview import overview, policies
 from bylaw.engine.pack import Criterion
 from bylaw.errors import UsageError
@@ -38,7 +38,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
     document = folder.document("policies.json")
     summary = folder.document("summary.json")
     criterion: Criterion = "strict" if summary.get("criterion") == "strict" else "determined"
-    severities = {name: text(record(policy).get("severity")) for name, policy in document.items()}
+    severities: dict[str, str] = {name: policy["severity"] for name, policy in document.items()}
     found = index(folder, severities, criterion)
     if opening:
         place = place_of(folder, opening)
@@ -74,7 +74,6 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
         "refused": list(found.refused.items()),
         "conversations": len(steps),
         "kept": len(places),
-        "unreadable": folder.unreadable,
     }
     rough = target.with_name(target.name + ".part")
     with rough.open("w", encoding="utf-8", newline="\n") as page:
@@ -86,7 +85,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
 
 def _steps(finding: Record) -> Iterator[int]:
     """The steps that a finding speaks of."""
-    yield finding["step"] or 0
+    yield finding["step"]
     for policy in finding["policies"]:
         for fact in (*policy.get("missing", ()), *policy.get("seen", ())):
             yield from (fact[at] for at in ("claimed_at", "shown_at", "stale_by") if fact.get(at) is not None)
@@ -139,7 +138,7 @@ def _opening(folder: Folder, ranked: list[Record], places: dict[str, int], state
 def _is_drawn_whole(finding: Record, conversation: Record) -> bool:
     """Whether the call is there to be drawn, and some fact that it needed."""
     has_facts = any(policy.get("missing") or policy.get("seen") for policy in finding["policies"])
-    return has_facts and finding["step"] is not None and finding["step"] < len(conversation["events"])
+    return has_facts and finding["step"] < len(conversation["events"])
 
 
 def _draws_well(finding: Record, conversation: Record, sentences: dict[str, str]) -> tuple[bool, ...]:

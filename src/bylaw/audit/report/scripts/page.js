@@ -74,8 +74,7 @@ function drawLimits() {
     listed("Policies whose sentences changed since the pack was written.", overview.stale_policies),
     listed("Agents that were given other policy sentences.", overview.changed_policy),
     overview.citations && overview.citations !== "text" ? item("The policy\u2019s own words.", "The document was not given, so policies are cited by heading and line.") : null,
-    overview.skipped_count ? item("Records that could not be read.", `${number(overview.skipped_count)} skipped, and never counted as compliant.`) : item("Records that could not be read.", "None."),
-    data.unreadable ? item("Lines of the audit\u2019s own output that could not be read.", number(data.unreadable)) : null));
+    overview.skipped_count ? item("Records that could not be read.", `${number(overview.skipped_count)} skipped, and never counted as compliant.`) : item("Records that could not be read.", "None.")));
   if (overview.skipped.length) section.append(make("details", {class: "as-table"}, make("summary", {}, "Skipped records"), make("ol", {}, overview.skipped.map((entry) => make("li", {}, said(entry, 500)))),
     overview.skipped_count > overview.skipped.length ? make("p", {class: "note"}, `and ${number(overview.skipped_count - overview.skipped.length)} more in summary.json`) : ""));
 }
