@@ -1,8 +1,10 @@
 """Trajectories out of a file, whatever format it is in."""
 
+import importlib
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from bylaw.errors import RecordError
 from bylaw.trace.format import Format, Look, look
@@ -11,6 +13,23 @@ from bylaw.trace.trajectory import Trajectory
 
 BY_RECORD = frozenset(("openai", "tau1", "tau2"))
 """Formats in which one record is one conversation: what is not wanted of them is not decoded."""
+READERS: dict[Format, str] = {
+    "openai": "openai",
+    "tau1": "tau",
+    "tau2": "tau",
+    "agentdojo": "agentdojo",
+    "langchain": "frameworks",
+    "pydantic-ai": "frameworks",
+    "adk": "frameworks",
+    "llama-index": "frameworks",
+    "claude": "frameworks",
+    "claude-code": "transcripts",
+    "otlp": "otel",
+    "langfuse": "langfuse",
+    "langsmith": "langsmith",
+    "inspect": "inspect",
+}
+"""The module in `readers` whose `read` reads each format."""
 
 
 def read(
@@ -35,48 +54,5 @@ def sniff(path: str | PathLike[str]) -> Format:
 
 def _open(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     """Each reader is imported when a file needs it: a start-up pays for one format."""
-    match found.format:
-        case "openai":
-            from bylaw.trace.readers import openai
-
-            return openai.read_single(source) if found.single else openai.read(source, found.layout)
-        case "tau1":
-            from bylaw.trace.readers import tau
-
-            return tau.read_tau1(source, found.layout)
-        case "tau2":
-            from bylaw.trace.readers import tau
-
-            return tau.read_tau2(source, found.layout)
-        case "agentdojo":
-            from bylaw.trace.readers import agentdojo
-
-            return agentdojo.read(source, found.layout)
-        case "langchain":
-            from bylaw.trace.readers import langchain
-
-            return langchain.read(source, found.layout, single=found.single)
-        case "otlp":
-            from bylaw.trace.readers import otel
-
-            return otel.read(source, found.layout)
-        case "langfuse":
-            from bylaw.trace.readers import langfuse
-
-            return langfuse.read(source, found.layout)
-        case "langsmith":
-            from bylaw.trace.readers import langsmith
-
-            return langsmith.read(source, found.layout)
-        case "pydantic-ai" | "adk" | "llama-index" | "claude":
-            from bylaw.trace.readers import frameworks
-
-            return frameworks.read(source, found.layout, found.format, single=found.single)
-        case "claude-code":
-            from bylaw.trace.readers import transcripts
-
-            return transcripts.read(source, found.layout)
-        case "inspect":
-            from bylaw.trace.readers import inspect
-
-            return inspect.read(source)
+    reader: Any = importlib.import_module(f"bylaw.trace.readers.{READERS[found.format]}")
+    return reader.read(source, found)

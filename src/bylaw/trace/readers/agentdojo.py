@@ -7,8 +7,10 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, Record, decode, records
+from bylaw.trace.document import Malformed, Record, decode, records
+from bylaw.trace.format import Look
 from bylaw.trace.readers.chat import Id, text_id
+from bylaw.trace.readers.record import read_each, trajectory_of
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 from bylaw.trace.transcript import Transcript, plain_text
@@ -49,16 +51,9 @@ class Run(Struct, gc=False):
 _RUN = msgspec.json.Decoder(Run)
 
 
-def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
+def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     """The runs of a file."""
-    for record in records(source, layout):
-        if isinstance(record, RecordError):
-            yield record
-            continue
-        try:
-            yield _run(source, record)
-        except Malformed as error:
-            yield record.fault(source, str(error))
+    return read_each(source, records(source, found.layout), lambda record: _run(source, record))
 
 
 def _run(source: Source, record: Record) -> Trajectory:
@@ -66,15 +61,13 @@ def _run(source: Source, record: Record) -> Trajectory:
     transcript = Transcript()
     _follow(run.messages, transcript)
     attacked = run.attack_type not in (None, "none")
-    return Trajectory(
-        id=f"{source.name}#{record.index}",
-        events=transcript.events,
-        agent=source.agent or run.pipeline_name or source.agent_by_name,
+    return trajectory_of(
+        source,
+        record,
+        transcript,
+        FORMAT,
+        agent=run.pipeline_name or "",
         outcome=None if run.utility is None else TaskOutcome(run.utility, "utility"),
-        instructions="\n\n".join(transcript.instructions),
-        file=source.name,
-        position=record.position,
-        format=FORMAT,
         details={
             "suite": run.suite_name,
             "user_task": run.user_task_id,

@@ -1,4 +1,4 @@
-"""Conversations as agent libraries serialise them: Pydantic AI, Google ADK, LlamaIndex, Claude Agent SDK."""
+"""Conversations as agent libraries serialise them: LangChain, Pydantic AI, Google ADK, LlamaIndex, Claude Agent SDK."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
@@ -7,11 +7,13 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, Record, decode, elements, objects, records
+from bylaw.trace.document import Malformed, Record, decode, tell
+from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, follow, text_id
+from bylaw.trace.readers.langchain import mixed_message
+from bylaw.trace.readers.record import conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.readers.recorded import message_of_parts
-from bylaw.trace.readers.spans import ODD, oddity
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript
@@ -20,13 +22,18 @@ Fields = dict[str, Any]
 
 
 class Talk(Struct):
-    """A conversation: its messages, or the events of an ADK session."""
+    """A conversation: its messages, the events of an ADK session, or the state of a LangGraph thread."""
 
     messages: list[Fields] | None = None
     events: list[Fields] | None = None
+    values: Fields | None = None
+    """A LangGraph state has the messages there, and its thread in `config` or `checkpoint`."""
+    config: Fields | None = None
+    checkpoint: Fields | None = None
     id: Id = None
     conversation_id: Id = None
     session_id: Id = None
+    thread_id: Id = None
     agent: str | None = None
     model: str | None = None
     metadata: Fields | None = None
@@ -36,49 +43,57 @@ _TALK = msgspec.json.Decoder(Talk)
 _MESSAGES = msgspec.json.Decoder(list[Fields])
 
 
-def read(source: Source, layout: Layout, format: str, *, single: bool = False) -> Iterator[Trajectory | RecordError]:
-    """The conversations of a file; `single` where the whole document is one list of messages."""
-    pieces = records(source, layout)
-    broken: list[RecordError] = []
-    if single:
-        parts = list(objects(source, elements(source, *source.document())))
-        broken = [part for part in parts if isinstance(part, RecordError)]
-        whole = b",".join(bytes(part.raw) for part in parts if isinstance(part, Record))
-        pieces = iter([Record(b"[" + whole + b"]", 0)])
-    for record in pieces:
-        if isinstance(record, RecordError):
-            yield record
-            continue
-        try:
-            yield _conversation(source, record, format)
-        except ODD as error:
-            yield record.fault(source, oddity(error))
-    yield from broken
+def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
+    """The conversations of a file."""
+    pieces = conversations_in(source, found.layout, single=found.single)
+    return read_each(source, pieces, lambda record: _conversation(source, record, found.format))
 
 
 def _conversation(source: Source, record: Record, format: str) -> Trajectory:
-    if bytes(record.raw).lstrip().startswith(b"["):
-        talk = Talk(decode(_MESSAGES, record.raw))
-    else:
-        talk = decode(_TALK, record.raw)
-    listed = talk.messages if talk.events is None or format != "adk" else talk.events
-    if listed is None:
-        raise Malformed("neither `messages` nor `events` in it")
+    talk = Talk(decode(_MESSAGES, record.raw)) if is_list(record) else decode(_TALK, record.raw)
+    listed = _listed(talk, format)
     transcript = Transcript()
     follow((message for each in _TOLD[format](listed) for message in each), transcript)
-    id = next((text_id(id) for id in (talk.id, talk.conversation_id, talk.session_id) if id is not None), "")
-    agent = talk.agent or (_author(listed) if format == "adk" else "")
-    model = agent_of_model(talk.model) if talk.model else ""
-    return Trajectory(
-        id=id or f"{source.name}#{record.index}",
-        events=transcript.events,
-        agent=source.agent or agent or model or source.agent_by_name,
-        instructions="\n\n".join(transcript.instructions),
-        file=source.name,
-        position=record.position,
-        format=format,
-        details=talk.metadata or {},
+    about = talk.metadata or {}
+    named = talk.agent or about.get("agent") or about.get("lc_agent_name") or about.get("agent_name")
+    if not isinstance(named, str):
+        named = _author(listed) if format == "adk" else ""
+    return trajectory_of(
+        source,
+        record,
+        transcript,
+        format,
+        id=next((text_id(id) for id in _ids(talk) if id is not None), ""),
+        agent=named or (agent_of_model(talk.model) if talk.model else ""),
+        details=about,
     )
+
+
+def _listed(talk: Talk, format: str) -> list[Fields]:
+    if talk.events is not None and format == "adk":
+        return talk.events
+    if talk.messages is not None:
+        return talk.messages
+    if talk.values is None:
+        raise Malformed("neither `messages`, `events` nor `values.messages` in it")
+    try:
+        return msgspec.convert(talk.values.get("messages"), list[Fields])
+    except msgspec.ValidationError as error:
+        raise Malformed(f"`values.messages`: {tell(error)}") from error
+
+
+def _ids(talk: Talk) -> Iterator[Any]:
+    """What may name the conversation; the last where LangGraph's checkpointer keeps it."""
+    yield from (talk.id, talk.conversation_id, talk.session_id, talk.thread_id)
+    settings = (talk.config or {}).get("configurable")
+    yield cast(Fields, settings).get("thread_id") if isinstance(settings, dict) else None
+    yield (talk.checkpoint or {}).get("thread_id")
+
+
+def langchain(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
+    """LangChain's messages, and plain ones that an application put among them."""
+    for message in messages:
+        yield [mixed_message(message)]
 
 
 def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
@@ -185,6 +200,7 @@ def _author(events: Iterable[Fields]) -> str:
 
 
 _TOLD: dict[str, Callable[[Iterable[Fields]], Iterator[list[ChatMessage]]]] = {
+    "langchain": langchain,
     "pydantic-ai": pydantic_ai,
     "adk": adk,
     "llama-index": llama_index,

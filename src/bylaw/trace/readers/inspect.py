@@ -12,8 +12,10 @@ from msgspec import Raw, Struct, field
 
 from bylaw.errors import FormatError, RecordError
 from bylaw.trace.document import Malformed, Record, decode, documents, find_value, not_json, salvage, tell
+from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
+from bylaw.trace.readers.record import read_each, trajectory_of
 from bylaw.trace.source import LONGEST_LINE, Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 from bylaw.trace.transcript import Transcript
@@ -56,19 +58,12 @@ _SAMPLE = msgspec.json.Decoder(Sample)
 _EVALUATION = msgspec.json.Decoder(Evaluation)
 
 
-def read(source: Source) -> Iterator[Trajectory | RecordError]:
+def read(source: Source, _: Look) -> Iterator[Trajectory | RecordError]:
     """The samples of a log."""
     with source.open() as stream:
         zipped = stream.read(4) == b"PK\x03\x04"
     evaluation, pieces = _members(source) if zipped else _document(source)
-    for record in pieces:
-        if isinstance(record, RecordError):
-            yield record
-            continue
-        try:
-            yield _sample(source, record, evaluation)
-        except Malformed as error:
-            yield record.fault(source, str(error))
+    return read_each(source, pieces, lambda record: _sample(source, record, evaluation))
 
 
 def _document(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError]]:
@@ -169,16 +164,14 @@ def _sample(source: Source, record: Record, evaluation: Evaluation) -> Trajector
     transcript = Transcript()
     follow(sample.messages, transcript)
     scores = {name: score.value for name, score in (sample.scores or {}).items()}
-    return Trajectory(
-        id=sample.uuid
-        or (f"{text_id(sample.id)}_epoch_{sample.epoch}" if sample.id is not None else f"{source.name}#{record.index}"),
-        events=transcript.events,
-        agent=source.agent or (agent_of_model(evaluation.model) if evaluation.model else source.agent_by_name),
+    return trajectory_of(
+        source,
+        record,
+        transcript,
+        FORMAT,
+        id=sample.uuid or (f"{text_id(sample.id)}_epoch_{sample.epoch}" if sample.id is not None else ""),
+        agent=agent_of_model(evaluation.model) if evaluation.model else "",
         outcome=_outcome(scores),
-        instructions="\n\n".join(transcript.instructions),
-        file=source.name,
-        position=record.position,
-        format=FORMAT,
         details={
             "task": evaluation.task,
             "sample": text_id(sample.id),

@@ -6,10 +6,12 @@ from typing import Any, cast
 import msgspec
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, decode, records
+from bylaw.trace.document import Malformed, Record, decode
+from bylaw.trace.format import Look
 from bylaw.trace.readers.otel import tool_arguments, tool_result
+from bylaw.trace.readers.record import ODD, oddity, take_each
 from bylaw.trace.readers.recorded import messages_in
-from bylaw.trace.readers.spans import ODD, Generation, ToolRun, oddity, weave
+from bylaw.trace.readers.spans import Generation, ToolRun, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import seconds
@@ -22,25 +24,22 @@ _LISTS = ("data", "batch", "observations", "traces")
 Row = dict[str, Any]
 
 
-def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
+def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     """The conversations of a file of observations. All are held: a session may go on to the last line."""
     observations: dict[str, Row] = {}
     traces: dict[str, Row] = {}
-    for record in records(source, layout):
-        if isinstance(record, RecordError):
-            yield record
-            continue
-        try:
-            given = decode(_OBJECT, record.raw)
-            rows = list(_rows(given, {}))
-            if not rows and not any(name in given for name in _LISTS):
-                raise Malformed("neither an observation nor a trace: another format in the same file?")
-            for kind, row in rows:
-                target = traces if kind == "trace" else observations
-                known = {key: each for key, each in row.items() if each is not None}
-                target.setdefault(str(row.get("id") or f"without an id {len(target)}"), {}).update(known)
-        except ODD as error:
-            yield record.fault(source, oddity(error))
+
+    def take(record: Record) -> None:
+        given = decode(_OBJECT, record.raw)
+        rows = list(_rows(given, {}))
+        if not rows and not any(name in given for name in _LISTS):
+            raise Malformed("neither an observation nor a trace: another format in the same file?")
+        for kind, row in rows:
+            target = traces if kind == "trace" else observations
+            known = {key: each for key, each in row.items() if each is not None}
+            target.setdefault(str(row.get("id") or f"without an id {len(target)}"), {}).update(known)
+
+    yield from take_each(source, found.layout, take)
     generations: list[Generation] = []
     tools: list[ToolRun] = []
     told: set[str] = set()

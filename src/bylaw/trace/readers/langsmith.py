@@ -6,10 +6,12 @@ from typing import Any, cast
 import msgspec
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, decode, records
+from bylaw.trace.document import Malformed, Record, decode
+from bylaw.trace.format import Look
 from bylaw.trace.readers.otel import tool_arguments, tool_result
+from bylaw.trace.readers.record import ODD, oddity, take_each
 from bylaw.trace.readers.recorded import messages_in
-from bylaw.trace.readers.spans import ODD, Generation, ToolRun, oddity, weave
+from bylaw.trace.readers.spans import Generation, ToolRun, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import seconds
@@ -26,24 +28,20 @@ _TELLING = (*_LISTS, "run_type", "trace_id", "dotted_order", "parent_run_id", "o
 Row = dict[str, Any]
 
 
-def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
+def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     """The conversations of a file of runs. All runs are held: a thread may go on to the last line."""
     runs: dict[str, Row] = {}
-    for record in records(source, layout):
-        if isinstance(record, RecordError):
-            yield record
-            continue
-        try:
-            given = decode(_OBJECT, record.raw)
-            rows = list(_rows(given))
-            if not any(name in row for row in (given, *rows) for name in _TELLING):
-                raise Malformed("neither a run nor a batch of them: another format in the same file?")
-            for row in rows:
-                runs.setdefault(str(row.get("id") or f"without an id {len(runs)}"), {}).update(
-                    {key: each for key, each in row.items() if each is not None}
-                )
-        except ODD as error:
-            yield record.fault(source, oddity(error))
+
+    def take(record: Record) -> None:
+        given = decode(_OBJECT, record.raw)
+        rows = list(_rows(given))
+        if not any(name in row for row in (given, *rows) for name in _TELLING):
+            raise Malformed("neither a run nor a batch of them: another format in the same file?")
+        for row in rows:
+            known = {key: each for key, each in row.items() if each is not None}
+            runs.setdefault(str(row.get("id") or f"without an id {len(runs)}"), {}).update(known)
+
+    yield from take_each(source, found.layout, take)
     generations: list[Generation] = []
     tools: list[ToolRun] = []
     for id, run in runs.items():

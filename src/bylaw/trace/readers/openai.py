@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, Record, decode, elements, objects, records
+from bylaw.trace.document import Record, decode
+from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import CONVERSATION, MESSAGES, Conversation, follow, text_id
+from bylaw.trace.readers.record import conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
@@ -15,34 +17,16 @@ from bylaw.trace.transcript import Transcript
 FORMAT = "openai"
 
 
-def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
+def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     """The conversations of a file."""
-    for record in source.wanted(records(source, layout)):
-        if isinstance(record, RecordError):
-            yield record
-            continue
-        try:
-            yield conversation(source, record)
-        except Malformed as error:
-            yield record.fault(source, str(error))
-
-
-def read_single(source: Source) -> Iterator[Trajectory | RecordError]:
-    """A document that is one conversation: a list of messages, perhaps cut short."""
-    data, why = source.document()
-    messages = list(objects(source, elements(source, data, why)))
-    whole = [message for message in messages if isinstance(message, Record)]
-    text = b"[" + b",".join(bytes(message.raw) for message in whole) + b"]"
-    try:
-        yield conversation(source, Record(text, 0))
-    except Malformed as error:
-        yield source.fault(0, str(error))
-    yield from (message for message in messages if isinstance(message, RecordError))
+    pieces = conversations_in(source, found.layout, single=found.single)
+    wanted = pieces if found.single else source.wanted(pieces)
+    return read_each(source, wanted, lambda record: conversation(source, record))
 
 
 def conversation(source: Source, record: Record) -> Trajectory:
     """The conversation that a record holds: an object with `messages`, or a list of messages."""
-    if memoryview(record.raw)[:1].tobytes() == b"[":
+    if is_list(record):
         talk = Conversation(decode(MESSAGES, record.raw))
     else:
         talk = decode(CONVERSATION, record.raw)
@@ -52,16 +36,14 @@ def conversation(source: Source, record: Record) -> Trajectory:
     follow(talk.messages, transcript)
     about = talk.metadata or {}
     ids = (text_id(id) for id in _ids(talk, about) if id is not None)
-    id = next((id for id in ids if id), f"{source.name}#{record.index}")
-    return Trajectory(
-        id=id,
-        events=transcript.events,
-        agent=source.agent or talk.agent or _model(talk, about) or source.agent_by_name,
+    return trajectory_of(
+        source,
+        record,
+        transcript,
+        FORMAT,
+        id=next((id for id in ids if id), ""),
+        agent=talk.agent or _model(talk, about),
         outcome=outcome_of(talk),
-        instructions="\n\n".join(transcript.instructions),
-        file=source.name,
-        position=record.position,
-        format=FORMAT,
         details={**about, **talk.details} if talk.details else about,
         context=_context(talk.context),
         tools=tool_definitions(talk.tools or talk.functions),

@@ -8,10 +8,12 @@ import msgspec
 from msgspec import Struct, field
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, decode, records
+from bylaw.trace.document import Malformed, decode
+from bylaw.trace.format import Look
 from bylaw.trace.readers.chat import ChatMessage
+from bylaw.trace.readers.record import ODD, oddity, take_each
 from bylaw.trace.readers.recorded import gemini_answer, messages_in
-from bylaw.trace.readers.spans import ODD, Generation, ToolRun, oddity, weave
+from bylaw.trace.readers.spans import Generation, ToolRun, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import LATEST, plain_text
@@ -102,18 +104,11 @@ class Known(Struct):
     events: list[tuple[str, Any]]
 
 
-def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
+def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     """The conversations of a file of spans. All spans are held: a conversation may go on to the last line."""
     known: dict[str, Known] = {}
     logged: dict[str, list[tuple[str, Any]]] = {}
-    for record in records(source, layout):
-        if isinstance(record, RecordError):
-            yield record
-            continue
-        try:
-            _gather(decode(_REQUEST, record.raw), known, logged)
-        except ODD as error:
-            yield record.fault(source, oddity(error))
+    yield from take_each(source, found.layout, lambda record: _gather(decode(_REQUEST, record.raw), known, logged))
     generations: list[Generation] = []
     runs: list[ToolRun] = []
     for id, span in known.items():

@@ -12,26 +12,15 @@ import msgspec
 from msgspec import Struct, field
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Malformed, tell
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, ToolCall, follow, name_and_arguments, object_of, text_id
+from bylaw.trace.readers.record import ODD, oddity
 from bylaw.trace.readers.recorded import Mark, call_mark, marks
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import NOT_CAPTURED, Transcript, read_content
-
-ODD = (
-    *(Malformed, msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError),
-    *(RecursionError, TypeError, ValueError),
-)
-"""What reading a span of an unforeseen shape ends in: it is reported, and the others are read."""
-
-
-def oddity(error: Exception) -> str:
-    """What is odd about a span."""
-    return str(error) if isinstance(error, Malformed) else f"not in a shape we know: {tell(error)}"
 
 
 class Generation(Struct):

@@ -19,10 +19,12 @@ from bylaw.trace.document import (
     records,
     salvage,
 )
+from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
 from bylaw.trace.readers.openai import is_full_reward
 from bylaw.trace.readers.react import is_react, told_as_calls
+from bylaw.trace.readers.record import read_each, trajectory_of
 from bylaw.trace.readers.ticks import Tick, messages_of
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
@@ -98,20 +100,20 @@ _INFO = msgspec.json.Decoder(Info)
 _SIMULATION = msgspec.json.Decoder(Simulation)
 
 
-def read_tau1(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
-    """The runs of a tau1 file; they have no ids of their own."""
-    agent = source.agent or source.agent_by_name
-    for record in source.wanted(records(source, layout)):
-        if isinstance(record, RecordError):
-            yield record
-            continue
-        try:
-            yield _tau1_run(source, record, agent)
-        except Malformed as error:
-            yield record.fault(source, str(error))
+def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
+    """The runs of a tau1 file, which have no ids of their own; or the simulations of a tau2 file.
+
+    Simulations may stand alone, too: one a line, a list, or a file each.
+    """
+    if found.format == "tau1":
+        pieces = source.wanted(records(source, found.layout))
+        yield from read_each(source, pieces, lambda record: _tau1_run(source, record))
+        return
+    for info, record in source.wanted(_pieces(source, found.layout)):
+        yield from read_each(source, (record,), lambda record, info=info: _simulation(source, record, info))
 
 
-def _tau1_run(source: Source, record: Record, agent: str) -> Trajectory:
+def _tau1_run(source: Source, record: Record) -> Trajectory:
     run = decode(_TAU1, record.raw)
     transcript = Transcript()
     if run.traj is None and run.messages is None:
@@ -120,29 +122,8 @@ def _tau1_run(source: Source, record: Record, agent: str) -> Trajectory:
     messages = run.traj or run.messages or ()
     follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
     outcome = None if run.reward is None else TaskOutcome(is_full_reward(run.reward), "reward")
-    return Trajectory(
-        id=f"{source.name}#{record.index}",
-        events=transcript.events,
-        agent=agent,
-        outcome=outcome,
-        instructions="\n\n".join(transcript.instructions),
-        file=source.name,
-        position=record.position,
-        format="tau1",
-        details={"task_id": text_id(run.task_id), "trial": run.trial, "reward": run.reward},
-    )
-
-
-def read_tau2(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
-    """The simulations of a tau2 file, or simulations that stand alone: one a line, a list, or a file each."""
-    for info, record in source.wanted(_pieces(source, layout)):
-        if isinstance(record, RecordError):
-            yield record
-            continue
-        try:
-            yield _simulation(source, record, info)
-        except Malformed as error:
-            yield record.fault(source, str(error))
+    details = {"task_id": text_id(run.task_id), "trial": run.trial, "reward": run.reward}
+    return trajectory_of(source, record, transcript, "tau1", outcome=outcome, details=details)
 
 
 Piece = tuple[Info, Record | RecordError]
@@ -231,15 +212,15 @@ def _simulation(source: Source, record: Record, info: Info) -> Trajectory:
         outcome = TaskOutcome(is_full_reward(reward_info.reward), "reward")
     model = info.agent_info.llm if info.agent_info else None
     definitions = environment.tool_defs
-    return Trajectory(
-        id=text_id(run.id) or f"{source.name}#{record.index}",
-        events=transcript.events,
-        agent=source.agent or (agent_of_model(model) if model else source.agent_by_name),
+    return trajectory_of(
+        source,
+        record,
+        transcript,
+        "tau2",
+        id=text_id(run.id),
+        agent=agent_of_model(model) if model else "",
         outcome=outcome,
-        instructions=environment.policy or "\n\n".join(transcript.instructions),
-        file=source.name,
-        position=record.position,
-        format="tau2",
+        instructions=environment.policy,
         details={
             "task_id": text_id(run.task_id),
             "trial": run.trial,

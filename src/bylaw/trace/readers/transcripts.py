@@ -6,9 +6,10 @@ from typing import Any, cast
 import msgspec
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Layout, Malformed, decode, records
+from bylaw.trace.document import Malformed, Record, decode
+from bylaw.trace.format import Look
 from bylaw.trace.readers.chat import ChatMessage, follow
-from bylaw.trace.readers.spans import ODD, oddity
+from bylaw.trace.readers.record import take_each, trajectory_of
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript
@@ -18,47 +19,36 @@ _LINE = msgspec.json.Decoder(dict[str, Any])
 _KINDS = {"user", "assistant", "system", "result", "summary", "stream_event"}
 
 
-def read(source: Source, layout: Layout) -> Iterator[Trajectory | RecordError]:
+def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     """The sessions of a file. All lines are held: a session may go on to the last."""
     sessions: dict[str, Transcript] = {}
-    first: dict[str, int] = {}
+    first: dict[str, Record] = {}
     seen: set[str] = set()
     said: dict[str, str] = {}
-    for record in records(source, layout):
-        if isinstance(record, RecordError):
-            yield record
-            continue
-        try:
-            line = decode(_LINE, record.raw)
-            session = str(line.get("sessionId") or line.get("session_id") or "")
-            message = _message(line)
-            if message is None:
-                continue
-            if (uuid := str(line.get("uuid") or "")) and uuid in seen:
-                continue
-            seen.add(uuid)
-            transcript = sessions.setdefault(session, Transcript())
-            first.setdefault(session, record.position)
-            turn = str(cast(dict[str, Any], line["message"]).get("id") or "")
-            # A turn is streamed block by block: lines of one message id are one turn.
-            goes_on = message.role == "assistant" and turn != "" and said.get(session) == turn
-            before = transcript.turn
-            follow([message], transcript)
-            if goes_on:
-                _join(transcript, before)
-            said[session] = turn if message.role == "assistant" else said.get(session, "")
-        except ODD as error:
-            yield record.fault(source, oddity(error))
+
+    def take(record: Record) -> None:
+        line = decode(_LINE, record.raw)
+        session = str(line.get("sessionId") or line.get("session_id") or "")
+        message = _message(line)
+        if message is None:
+            return
+        if (uuid := str(line.get("uuid") or "")) and uuid in seen:
+            return
+        seen.add(uuid)
+        transcript = sessions.setdefault(session, Transcript())
+        first.setdefault(session, record)
+        turn = str(cast(dict[str, Any], line["message"]).get("id") or "")
+        # A turn is streamed block by block: lines of one message id are one turn.
+        goes_on = message.role == "assistant" and turn != "" and said.get(session) == turn
+        before = transcript.turn
+        follow([message], transcript)
+        if goes_on:
+            _join(transcript, before)
+        said[session] = turn if message.role == "assistant" else said.get(session, "")
+
+    yield from take_each(source, found.layout, take)
     for session, transcript in sessions.items():
-        yield Trajectory(
-            id=session or f"{source.name}#{first[session]}",
-            events=transcript.events,
-            agent=source.agent or source.agent_by_name,
-            instructions="\n\n".join(transcript.instructions),
-            file=source.name,
-            position=first[session],
-            format=FORMAT,
-        )
+        yield trajectory_of(source, first[session], transcript, FORMAT, id=session)
 
 
 def _message(line: dict[str, Any]) -> ChatMessage | None:

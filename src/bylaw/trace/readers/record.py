@@ -1,0 +1,89 @@
+"""What readers do with the records of a file: make a conversation of each, or say what is wrong with it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from bylaw.errors import RecordError
+from bylaw.trace.document import Layout, Malformed, Record, elements, objects, records, tell
+from bylaw.trace.source import Source
+from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.transcript import Transcript
+
+ODD = (
+    *(Malformed, msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""What reading a record of an unforeseen shape ends in: it is reported, and the others are read."""
+
+
+def oddity(error: Exception) -> str:
+    """What is odd about a record."""
+    return str(error) if isinstance(error, Malformed) else f"not in a shape we know: {tell(error)}"
+
+
+def read_each(
+    source: Source, pieces: Iterable[Record | RecordError], conversation: Callable[[Record], Trajectory]
+) -> Iterator[Trajectory | RecordError]:
+    """The conversation that each record is, in order."""
+    for record in pieces:
+        if isinstance(record, RecordError):
+            yield record
+            continue
+        try:
+            yield conversation(record)
+        except ODD as error:
+            yield record.fault(source, oddity(error))
+
+
+def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) -> Iterator[RecordError]:
+    """Let every record be taken in, where conversations are put together of many; gives those that cannot be."""
+    for record in records(source, layout):
+        if isinstance(record, RecordError):
+            yield record
+            continue
+        try:
+            take(record)
+        except ODD as error:
+            yield record.fault(source, oddity(error))
+
+
+def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterator[Record | RecordError]:
+    """The records of a file; `single` where the whole document is one list of messages, perhaps cut short."""
+    if not single:
+        yield from records(source, layout)
+        return
+    parts = list(objects(source, elements(source, *source.document())))
+    whole = b",".join(bytes(part.raw) for part in parts if isinstance(part, Record))
+    yield Record(b"[" + whole + b"]", 0)
+    yield from (part for part in parts if isinstance(part, RecordError))
+
+
+def is_list(record: Record) -> bool:
+    """Whether a record is a bare list of messages."""
+    return bytes(memoryview(record.raw)[:64]).lstrip().startswith(b"[")
+
+
+def trajectory_of(
+    source: Source,
+    record: Record,
+    transcript: Transcript,
+    format: str,
+    *,
+    id: str = "",
+    agent: str = "",
+    instructions: str | None = None,
+    **more: Any,
+) -> Trajectory:
+    """The conversation that was read from a record; without an id or an agent of its own it goes by its file."""
+    return Trajectory(
+        id=id or f"{source.name}#{record.index}",
+        events=transcript.events,
+        agent=source.agent or agent or source.agent_by_name,
+        instructions=instructions or "\n\n".join(transcript.instructions),
+        file=source.name,
+        position=record.position,
+        format=format,
+        **more,
+    )
