@@ -31,7 +31,9 @@ COMMITS = {
     "logs, facts, consent and packs": """
         c3286f1 2827043 1560736 e444644 1ae0f63 df49e78 e7c136c 968454e 6e8d242 2156d10 909162b 35670db b8a156f 992c49c
         2b9c613 ca640c1 2d54ecb a4cac9d e7c7f1e a6d1d2c 6782a37 3bcb251 df4e830 a842530 5512c3c 03d1548 3342629 a820bb8
-        9ff1b88 6a095ae bf83639 5db563a 4bad24b e4b8917 6713b3d""",
+        9ff1b88 6a095ae bf83639 5db563a 4bad24b e4b8917 6713b3d
+        c6f31f4 aebafb7 5604200 7df5768 8026dc6 1204579 57d7990 b00cb5d 1d9ca3f 4f98578 579b4e8 0c5f7eb e88c794 5fd9e42
+        aeaffad""",
     "shield": "f12afcd e15e7e5 a2b37f3 bdcb2db 50fecc3 28a218e 48273e0 a2f7bd2 e8bf727 04cfbe8 f77c0aa",
     "compile": "3cdc772 e6a8e86 c50eec7 fc7b6f3",
     "align": "f00119c 4493e15 aa6bab2 9fa37aa 117a22a ad239db 183515f accbf02 d813378",
