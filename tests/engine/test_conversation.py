@@ -200,3 +200,11 @@ def test_a_database_may_be_asked_in_another_thread(clinic: Path) -> None:
     thread.start()
     thread.join()
     assert len(found) == 1
+
+
+def test_a_judgement_reads_in_one_line(shop: Pack) -> None:
+    assert repr(looked_up(shop).call("refund", {"order_id": "7"})) == "<judgement of refund at step 3: permit>"
+    unseen = Conversation(shop).call("refund", {"order_id": "7"})
+    assert repr(unseen) == f"<judgement of refund at step 0: undetermined ({next(iter(shop.guards))})>"
+    unknown = Conversation(shop).call("rename", {})
+    assert repr(unknown) == "<judgement of rename at step 0: failed (unknown tool `rename`)>"

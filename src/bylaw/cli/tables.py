@@ -2,7 +2,7 @@
 
 import json
 import shlex
-import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,24 +49,39 @@ def _finding(summary: dict[str, Any], out: Path) -> str:
 
 
 def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
-    """Rates per agent."""
-    table = _table()
-    table.add_column("agent", overflow="fold")
-    for name in ("all", "writing", "failed", "violation", "rule", "near-miss", "of writing"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in summary["agents"]:
-        rates = row[summary["criterion"]]
-        table.add_row(
-            Text("\n".join(textwrap.wrap(visible(row["agent"]), max(20, width - 66))) or "(unnamed)"),
-            f"{row['trajectories']:,}",
-            f"{row['with_write_calls']:,}",
-            _share(row["failure_rate"], interval=False),
-            _share(rates["violation_rate"]),
-            _share(row["rule_rate"], interval=False),
-            _share(rates["near_miss_rate"]),
-            _share(rates["near_miss_rate_of_writing"], interval=False),
-        )
-    return _titled(f"Per agent: conversations, and shares of them in % [95 % interval]{_paper(summary)}", table)
+    """Rates per agent; names that do not fit beside their numbers stand above them."""
+    heads = ("all", "writing", "failed", "violation", "rule", "near-miss", "of writing")
+    rows = [(visible(row["agent"]) or "(unnamed)", _rates(row, summary["criterion"])) for row in summary["agents"]]
+    numbers = [max(map(len, column)) for column in zip(heads, *(cells for _, cells in rows), strict=True)]
+    title = f"Per agent: conversations, and shares of them in % [95 % interval]{_paper(summary)}"
+    if max((len(name) for name, _ in rows), default=0) <= width - sum(numbers) - 2 * len(numbers) - 2:
+        table = _table()
+        table.add_column("agent")
+        for name in heads:
+            table.add_column(name, justify="right", no_wrap=True)
+        for name, cells in rows:
+            table.add_row(Text(name), *cells)
+        return _titled(title, table)
+
+    def line(cells: Sequence[str]) -> Text:
+        return Text("  ".join(["", *(cell.rjust(room) for cell, room in zip(cells, numbers, strict=True))]))
+
+    named = [part for name, cells in rows for part in (Text(f" {name}"), line(cells))]
+    rule = Text(f" {'─' * (sum(numbers) + 2 * len(numbers) - 1)}")
+    return Group(Text(title, style="bold"), Text(), line(heads), rule, *named, Text())
+
+
+def _rates(row: dict[str, Any], criterion: str) -> tuple[str, ...]:
+    rates = row[criterion]
+    return (
+        f"{row['trajectories']:,}",
+        f"{row['with_write_calls']:,}",
+        _share(row["failure_rate"], interval=False),
+        _share(rates["violation_rate"]),
+        _share(row["rule_rate"], interval=False),
+        _share(rates["near_miss_rate"]),
+        _share(rates["near_miss_rate_of_writing"], interval=False),
+    )
 
 
 def _tools(summary: dict[str, Any]) -> Group:

@@ -67,6 +67,13 @@ class Judgement(Struct, frozen=True):
             return "failed"
         return "undetermined" if self.open_rules or "undetermined" in said else "permit"
 
+    def __repr__(self) -> str:
+        speaking = [each.policy.id for each in self.evidence if each.outcome != "permit"]
+        speaking += [finding.rule.name for finding in (*self.rules, *self.open_rules)]
+        why = self.fault or ", ".join(speaking)
+        told = f" ({why})" if why else ""
+        return f"<judgement of {self.made.call.tool} at step {self.made.step}: {self.outcome}{told}>"
+
 
 def moment_of(call: Call) -> datetime | None:
     """When a call was made, where its log says so in a way that can be read."""
