@@ -4,8 +4,8 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
+from bylaw.compile.card import Card
 from bylaw.compile.pipeline import Source
-from bylaw.compile.tools import Card
 from bylaw.llm import Answer, Request
 from bylaw.policy.document import Document
 

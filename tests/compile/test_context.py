@@ -1,8 +1,13 @@
 """What a question shows: the things within reach of the tools it is about, and no others."""
 
+from datetime import datetime
+
+from bylaw.compile.bench import Bench
+from bylaw.compile.card import Card
 from bylaw.compile.context import told_things, told_tools
+from bylaw.compile.inputs import tried
 from bylaw.compile.things import Things
-from bylaw.compile.tools import Card
+from bylaw.policy.statement import Policy
 
 THINGS = Things(
     {
@@ -38,3 +43,37 @@ def test_what_only_users_say_is_marked() -> None:
 
 def test_tools_are_told_in_the_order_of_the_catalogue() -> None:
     assert told_tools(CARDS, ["drive", "refund"]).startswith("- refund(order_id: string): Pay back.")
+
+
+def test_records_inside_a_field_are_shown_and_generated() -> None:
+    flights = {
+        "type": "array",
+        "items": {"type": "object", "properties": {"number": {"type": "string"}, "price": {"type": "integer"}}},
+    }
+    cards = {
+        "get_trip": Card(
+            "get_trip",
+            "Read.",
+            {"trip_id": {"type": "string"}},
+            ("trip_id",),
+            "read",
+            output={"type": "object", "properties": {"flights": flights, "tags": {"type": "array"}}},
+        ),
+        "cancel": Card("cancel", "Cancel.", {"trip_id": {"type": "string"}}, ("trip_id",), "write"),
+    }
+    entities = {"Trip": {"key": "trip_id", "read": "get_trip", "fields": {"flights": "list", "tags": "list"}}}
+    things = Things(entities, {"get_trip": {"as": "Trip"}}, {"get_trip": {"effect": "read"}, "cancel": {}})
+    told = told_things(things, cards, ["cancel"], {})
+    assert told == "Trip[trip_id]: flights list [{number: string, price: integer}, ...]; tags list"
+    bench = Bench(cards, things, {}, "2025-01-15T10:00:00")
+    code = (
+        "def dear(call, facts):\n    if any(each.price > 100 for each in facts.Trip(call.trip_id).flights):\n"
+        '        return deny("dear")\n    return permit()\n'
+    )
+    policy = Policy("dear", "guard", "", ("cancel",))
+    guard, faults = bench.guard(policy, code)
+    assert guard is not None
+    assert not faults
+    now = datetime.fromisoformat(bench.now)
+    trials = tried("dear", [guard], [code], [bench.base.schema.tools["cancel"]], now, bench.inside)
+    assert {trial.outcomes[0] for trial in trials} == {"permit", "deny"}

@@ -7,7 +7,8 @@ from typing import Literal
 import pytest
 
 from bylaw.compile.pipeline import Source, compile_pack
-from bylaw.compile.tools import callable_card, read_tools, with_logs
+from bylaw.compile.python_tools import callable_card
+from bylaw.compile.tools import read_tools, with_logs
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.document import Document
 from bylaw.trace import Call, Result, Trajectory
@@ -54,6 +55,20 @@ def test_every_format_tells_the_same(tmp_path: Path, catalogue: object) -> None:
     assert card.signature == "ship(order_id: string, speed?: slow|fast)"
     assert card.description == "Send an order."
     assert card.effect is None
+
+
+def test_what_a_catalogue_says_beside_the_definition_is_kept(tmp_path: Path) -> None:
+    items = {"type": "array", "items": {"type": "object", "properties": {"sku": {"type": "string"}}}}
+    definition = {"name": "ship", "parameters": {"type": "object", "properties": {"items": items}}}
+    catalogue = [{"type": "function", "effect": "write", "returns": "text: sent\nor lost", "function": definition}]
+    (tmp_path / "tools.json").write_text(json.dumps(catalogue))
+    card = read_tools([str(tmp_path / "tools.json")])["ship"]
+    assert card.effect == "write"
+    assert card.signature == "ship(items?: list of {sku: string})"
+    events = (Call("ship", {"items": []}), Result(0, '{"state": "sent"}'))
+    made, _ = with_logs({"ship": card}, [Trajectory("one", events)])
+    assert made["ship"].results.splitlines() == ["returns: text: sent or lost", "results: {state: string}"]
+    assert made["ship"].output == {"type": "object", "properties": {"state": {"type": "string"}}}
 
 
 def test_a_python_function_is_a_tool() -> None:

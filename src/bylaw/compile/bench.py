@@ -6,9 +6,10 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from bylaw.compile.card import Card
 from bylaw.compile.identifier import function_name
+from bylaw.compile.inside import Schema, insides
 from bylaw.compile.things import Things, entities_file, tools_file
-from bylaw.compile.tools import Card
 from bylaw.engine.case import CaseResult, run_cases
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, PackError
@@ -43,6 +44,11 @@ class Bench:
     def base(self) -> Pack:
         """The pack without any policy; PackError where the things do not load."""
         return Pack.from_files(self._files)
+
+    @cached_property
+    def inside(self) -> dict[tuple[str, str], Schema]:
+        """What stands inside fields that are lists or objects."""
+        return insides(self.things, self.cards)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from bylaw.compile.card import Card, told_schema
+from bylaw.compile.inside import Schema, insides
 from bylaw.compile.things import Things
-from bylaw.compile.tools import Card
 
 
 def told_tools(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
@@ -17,9 +18,10 @@ def told_things(things: Things, cards: Mapping[str, Card], tools: Sequence[str],
     """The things that the tools' arguments lead to, directly or through records that point to others."""
     near = _near(things, cards, tools)
     bodies = {name: cast(dict[str, Any], body) for name, body in things.entities.items() if name in near}
-    lines = [_thing(name, body, _read_by(body, cards)) for name, body in bodies.items()]
+    inside = insides(things, cards)
+    lines = [_thing(name, body, _read_by(body, cards), inside) for name, body in bodies.items()]
     if request:
-        lines.append(_thing("Request", {"key": [], "fields": request}, {}) + "  (what only the user can say)")
+        lines.append(_thing("Request", {"key": [], "fields": request}, {}, {}) + "  (what only the user can say)")
     return "\n".join(lines) or "none"
 
 
@@ -60,11 +62,17 @@ def _read_by(body: Mapping[str, Any], cards: Mapping[str, Card]) -> Mapping[str,
     return cards[str(tool)].parameters if str(tool) in cards else {}
 
 
-def _thing(name: str, body: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+def _thing(
+    name: str, body: Mapping[str, Any], arguments: Mapping[str, Any], inside: Mapping[tuple[str, str], Schema]
+) -> str:
     fields = cast(dict[str, Any], body.get("fields") or {})
     words = {part: cast(dict[str, Any], arguments.get(part) or {}).get("enum") for part in keys_of(body)}
     key = ", ".join(f"{part}: {_kind(listed)}" if listed else part for part, listed in words.items())
-    return f"{name}[{key}]: {'; '.join(f'{field} {_kind(spec)}' for field, spec in fields.items())}"
+    kinds = {field: _kind(spec) for field, spec in fields.items()}
+    kinds |= {
+        field: f"{kinds[field]} {told_schema(inside[name, field])}" for field in fields if (name, field) in inside
+    }
+    return f"{name}[{key}]: {'; '.join(f'{field} {kind}' for field, kind in kinds.items())}"
 
 
 def _kind(spec: Any) -> str:

@@ -256,17 +256,20 @@ def _complaints(bench: Bench, policy: Policy, code: str, cases: Sequence[Case]) 
     guard, wrong = bench.guard(policy, code)
     if guard is None:
         return wrong
+    outcomes: set[str] = set()
     for result, case in zip(bench.run(policy, guard, cases) if cases else (), cases, strict=True):
         if isinstance(result, CaseResult) and result.passed:
+            outcomes.add(result.want)
             continue
         got = result.got if isinstance(result, CaseResult) else told(result)
         shown = {name: part for name, part in case.items() if name in ("call", "facts", "done", "now")}
         wrong.append(f"`{case.get('note', '')}`: {shown}: wanted {case.get('want')}, got {got}")
-    outcomes = {trial.outcomes[0] for trial in _trials(bench, policy, [(code, guard)])}
+    if not {"permit", "deny"} <= outcomes:
+        outcomes |= {trial.outcomes[0] for trial in _trials(bench, policy, [(code, guard)])}
     if "deny" not in outcomes:
-        wrong.append(f"it denies none of {WORLDS} generated calls, so it is no guard")
+        wrong.append(f"it denies no case and none of {WORLDS} generated calls, so it is no guard")
     if "permit" not in outcomes:
-        wrong.append(f"it permits none of {WORLDS} generated calls")
+        wrong.append(f"it permits no case and none of {WORLDS} generated calls")
     return wrong
 
 
@@ -275,7 +278,7 @@ def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -
     tools = [bench.base.schema.tools[tool] for tool in policy.tools]
     now = datetime.fromisoformat(bench.now)
     codes = [code for code, _ in guards]
-    return tried(policy.id, [guard for _, guard in guards], codes, tools, now) if guards else []
+    return tried(policy.id, [guard for _, guard in guards], codes, tools, now, bench.inside) if guards else []
 
 
 def _unlike(divided: Iterable[Trial]) -> list[Trial]:

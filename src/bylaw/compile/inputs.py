@@ -15,6 +15,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.compile.bench import Case
+from bylaw.compile.inside import Schema, holds_records
 from bylaw.facts.entity import ABSENT, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce, key_of
 from bylaw.guard import Guard, evaluate
@@ -23,6 +24,8 @@ from bylaw.policy.tool import Tool
 WORLDS = 400
 _ABSENT_SHARE = 0.03
 _IDS = ("X1", "X2")
+_LENGTHS = (0, 1, 1, 2, 2, 3)
+_LISTED_SHARE = 0.7
 _CENT = Decimal("0.01")
 
 
@@ -36,6 +39,8 @@ class Pool(Struct, frozen=True):
     words: tuple[str, ...]
     read_as: Mapping[str, str]
     """Arguments that guards read as money, days or times."""
+    inner_as: Mapping[str, str] = {}
+    """The same of names inside records."""
 
 
 def pool_of(codes: Iterable[str], now: datetime) -> Pool:
@@ -43,6 +48,7 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
     numbers, money, days, times = {0, 1, 2}, {Decimal(0)}, {now.date()}, {now}
     words: set[str] = set()
     read_as: dict[str, str] = {}
+    inner_as: dict[str, str] = {}
     for node in (node for code in codes for node in ast.walk(ast.parse(code))):
         match node:
             case ast.Constant(value=bool()):
@@ -67,6 +73,8 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
             case ast.Call(func=ast.Name(id=("money" | "date" | "time") as kind), args=[argument, *_]):
                 if name := _argument(argument):
                     read_as[name] = kind
+                elif name := _part(argument):
+                    inner_as[name] = kind
             case _:
                 pass
     return Pool(
@@ -76,6 +84,7 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
         tuple(time.isoformat() for time in sorted(times)),
         tuple(sorted(words)),
         read_as,
+        inner_as,
     )
 
 
@@ -89,12 +98,24 @@ def _argument(node: ast.expr) -> str:
             return ""
 
 
+def _part(node: ast.expr) -> str:
+    """The name of a part of a record that is read."""
+    match node:
+        case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+            return name
+        case ast.Call(func=ast.Name(id="get"), args=[_, ast.Constant(value=str(name)), *_]):
+            return name
+        case _:
+            return ""
+
+
 class World:
     """One made-up world; it notes what was read of it."""
 
-    def __init__(self, seed: str, pool: Pool) -> None:
+    def __init__(self, seed: str, pool: Pool, inside: Mapping[tuple[str, str], Schema]) -> None:
         self._seed = seed
         self._pool = pool
+        self._inside = inside
         self.read_so_far: dict[tuple[str, Key], dict[str, Any] | None] = {}
         self.done_so_far: list[dict[str, Any]] = []
 
@@ -109,7 +130,9 @@ class World:
         shown = self.read_so_far.setdefault(thing, {})
         if field.name == "exists":
             return True
-        raw = self._draw(field, self._random(*thing, field.name))
+        draw = self._random(*thing, field.name)
+        schema = self._inside.get((entity.name, field.name))
+        raw = self._draw(field, draw) if schema is None else self._made(field.name, schema, draw)
         if shown is not None:
             shown[field.name] = raw
         return coerce(field, raw)
@@ -138,6 +161,8 @@ class World:
         if words := schema.get("enum"):
             return draw.choice(cast(list[Any], words))
         match schema.get("type"):
+            case "array" | "object" if holds_records(schema):
+                return self._made(name, schema, draw)
             case "array":
                 items = cast(dict[str, Any], schema.get("items") or {}).get("enum") or [*self._pool.words, *_IDS]
                 return [word for word in cast(list[Any], items) if draw.random() < 0.4]
@@ -174,6 +199,29 @@ class World:
             case "string":
                 return draw.choice(_IDS if field.name.endswith("_id") else (*_IDS, *pool.words))
 
+    def _made(self, name: str, schema: Schema, draw: random.Random) -> Any:
+        """A value of a schema: records inside lists, tables and objects."""
+        if words := schema.get("enum"):
+            return draw.choice(cast(list[Any], words))
+        if isinstance(inner := schema.get("additionalProperties"), dict):
+            return {key: self._made(key, cast(Schema, inner), draw) for key in _IDS if draw.random() < _LISTED_SHARE}
+        if isinstance(parts := schema.get("properties"), dict):
+            return {key: self._made(key, part, draw) for key, part in cast(dict[str, Schema], parts).items()}
+        if schema.get("type") == "array":
+            return [self._made(name, schema.get("items") or {}, draw) for _ in range(draw.choice(_LENGTHS))]
+        pools: dict[str, Sequence[Any]] = {"money": self._pool.money, "date": self._pool.days, "time": self._pool.times}
+        kind = self._pool.inner_as.get(name) or {"date-time": "time", "datetime": "time"}.get(
+            str(schema.get("format")), str(schema.get("format"))
+        )
+        match schema.get("type"):
+            case "integer" | "number":
+                return draw.choice(self._pool.numbers)
+            case "boolean":
+                return draw.random() < 0.5
+            case _:
+                words = _IDS if name == "id" or name.endswith("_id") else (*_IDS, *self._pool.words)
+                return draw.choice(pools.get(kind, words))
+
     def _random(self, *of: Any) -> random.Random:
         return random.Random(f"{self._seed}/{of}")
 
@@ -194,13 +242,14 @@ def tried(
     codes: Sequence[str],
     tools: Sequence[Tool],
     now: datetime,
+    inside: Mapping[tuple[str, str], Schema],
 ) -> list[Trial]:
     """What guards of one policy say of generated calls, the same ones for each."""
     pool = pool_of(codes, now)
     trials: list[Trial] = []
     for number in range(WORLDS):
         tool = tools[number % len(tools)]
-        world = World(f"{policy}/{number}", pool)
+        world = World(f"{policy}/{number}", pool, inside)
         arguments = world.arguments(tool)
         found = [evaluate(guard, arguments, world, tool=tool.name, now=now) for guard in guards]
         outcomes = tuple(each[0].outcome if len(each) == 1 else "failed" for each in found)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field
 
 from bylaw.compile.bench import Bench
+from bylaw.compile.card import Card
 from bylaw.compile.check import Check
 from bylaw.compile.desk import Desk
 from bylaw.compile.extract import Draft, Extraction, cover, extract
@@ -16,7 +17,6 @@ from bylaw.compile.guards import write_guards
 from bylaw.compile.rules import write_rules
 from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, describe
-from bylaw.compile.tools import Card
 from bylaw.errors import BylawError, UsageError
 from bylaw.llm import Chat
 from bylaw.llm.recorded import Recorded

@@ -47,13 +47,38 @@ class Form:
             return f"{{NAME: {inner}, ...}}"
         if self.fields:
             parts = (
-                f"{name}: {form}" + ("" if form.values.count == self.seen else " (not always)")
+                f"{name}: {form.named(name)}" + ("" if form.values.count == self.seen else " (not always)")
                 for name, form in self.fields.items()
             )
             return "{" + ", ".join(parts) + "}"
         words = () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
+        return self._kind(words)
+
+    def named(self, name: str) -> str:
+        """Its form under a name: an id is no enumeration, however few of them were recorded."""
+        is_id = name == "id" or name.endswith(("_id", "Id"))
+        return str(self) if self.fields or self.items is not None or not is_id else self._kind(())
+
+    def _kind(self, words: tuple[str, ...]) -> str:
         kind = "|".join(words) if words else self.values.type
         return f"{kind} or null" if self.values.nullable else kind
+
+    def schema(self) -> dict[str, Any]:
+        """The same as a JSON schema."""
+        if self.items is not None:
+            return {"type": "array", "items": self.items.schema()}
+        if self._is_table:
+            inner = Form()
+            for form in self.fields.values():
+                inner.merge(form)
+            return {"type": "object", "additionalProperties": inner.schema()}
+        if self.fields:
+            return {"type": "object", "properties": {name: form.schema() for name, form in self.fields.items()}}
+        kind = self.values.type
+        if kind in ("date", "datetime", "money"):
+            return {"type": "string", "format": kind}
+        words = () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
+        return {"type": kind, "enum": list(words)} if words else {"type": kind}
 
     @property
     def _is_table(self) -> bool:
@@ -94,6 +119,10 @@ class Results:
             form = self._forms.setdefault(call.tool, Form())
             if form.values.count < _SAMPLES:
                 form.add(event.value())
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        """The form of a tool's results; empty where none was recorded."""
+        return self._forms[tool].schema() if tool in self._forms else {}
 
     def told(self, tool: str) -> str:
         """The form of a tool's results and its errors, in words; empty where none was recorded."""

@@ -6,10 +6,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from bylaw.compile.card import Card
 from bylaw.compile.desk import Desk
 from bylaw.compile.extract import Draft
 from bylaw.compile.prompt import render
-from bylaw.compile.tools import Card
 from bylaw.llm.chat import bare_json, schema_of
 from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.statement import PolicyKind, Severity

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from bylaw.compile.card import Card
 from bylaw.compile.desk import Desk
 from bylaw.compile.prompt import render
-from bylaw.compile.tools import Card
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, PackError
 from bylaw.facts.acceptance import accepted

@@ -5,9 +5,10 @@ Only what such a file knows is taken from it: names, descriptions, parameters. W
 
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from bylaw.errors import BylawError
+from bylaw.policy.tool import Effect
 from bylaw.policy.yaml import Located
 
 _LARGEST = 16_000_000
@@ -42,6 +43,8 @@ def with_catalogue(source: Located, path: Path, *, file: str) -> tuple[Located, 
             place = source.place("tools", name) if name in said else source.place("from")
             faults.append(CatalogueError(f"nothing says what `{name}` of {file} does", place=place, hint=hint))
             body["effect"] = "write"
+    for body in found.values():
+        body.pop("output", None)
     tools = {name: {**found.get(name, {}), **said.get(name, {})} for name in (*said, *found)}
     return source.with_data({**source.data, "tools": tools}), faults
 
@@ -107,8 +110,12 @@ def _one(body: Any, file: str, what: str) -> tuple[str, dict[str, Any]]:
         made["effect"] = "read"
     elif hints.get("destructiveHint") is True:
         made["effect"] = "write"
+    elif record.get("effect") in get_args(Effect):
+        made["effect"] = record["effect"]
     if isinstance(record.get("outputSchema"), dict):
         made["output"] = record["outputSchema"]
+    if isinstance(record.get("returns"), str):
+        made["returns"] = record["returns"]
     return name, made
 
 
