@@ -35,7 +35,14 @@ def test_a_compiled_pack_is_open_until_somebody_accepts_it(pack: Path) -> None:
 def test_a_pack_written_by_hand_needs_no_review() -> None:
     from bylaw.policy.folder import find_folder
 
-    assert set(standings(find_folder("clinic")).values()) == {"accepted"}
+    assert set(standings(find_folder("clinic")).values()) == {"unreviewed"}
+
+
+def test_a_pack_that_nobody_reviewed_is_never_called_accepted(tmp_path: Path) -> None:
+    done = bylaw(tmp_path, "review", "clinic")
+    assert "accepted" not in done.stdout
+    assert "nobody has reviewed this pack" in done.stdout
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,23 @@ def test_a_batch_writes_what_waits_stops_and_goes_on_with_the_answers(tmp_path: 
     assert [answer.text for answer in batch.ask(questions)] == ["eins", '{"open": true}']
 
 
+def test_an_answer_that_nobody_asked_for_is_told(tmp_path: Path) -> None:
+    batch, first, second = Batch(tmp_path), _question("one"), _question("two")
+    with pytest.raises(Pending):
+        batch.ask([first])
+    (tmp_path / "answers.jsonl").write_text(json.dumps({"custom_id": first.key[1:], "text": "eins"}))
+    with pytest.raises(Pending) as waits:
+        batch.ask([first])
+    assert f"nobody asked for `{first.key[1:]}` in answers.jsonl" in waits.value.message
+    (tmp_path / "more.jsonl").write_text(json.dumps({"custom_id": first.key, "text": "eins"}))
+    assert batch.ask([first])[0].text == "eins"
+    assert batch.unasked == [f"`{first.key[1:]}` in answers.jsonl"]
+    with pytest.raises(Pending) as waits:
+        batch.ask([second])
+    assert first.key not in "".join(waits.value.unasked), "asked for in an earlier round"
+    assert str(tmp_path) in waits.value.hint
+
+
 def test_the_same_requests_are_written_once(tmp_path: Path) -> None:
     for _ in range(3):
         with pytest.raises(Pending):

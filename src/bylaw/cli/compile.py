@@ -1,11 +1,19 @@
 """`bylaw compile`: from a policy document and a catalogue of tools to a pack that a person can sign."""
 
+import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from bylaw.errors import UsageError
+
+if TYPE_CHECKING:
+    from bylaw.compile.update import MadeOf
+    from bylaw.policy.folder import Folder
 
 _FILE = click.Path(path_type=Path)
 
@@ -15,7 +23,6 @@ _FILE = click.Path(path_type=Path)
     "--document",
     "documents",
     multiple=True,
-    required=True,
     type=_FILE,
     metavar="FILE",
     help="The policy document: Markdown, text, HTML, PDF or DOCX. May be given several times.",
@@ -28,6 +35,7 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--logs", multiple=True, type=_FILE, metavar="LOGS", help="Conversations that show what tools return.")
 @click.option("--out", type=_FILE, default="pack", metavar="DIR", help="Folder for the pack.")
+@click.option("--update", type=_FILE, metavar="PACK", help="Its document changed: redo what the change touches.")
 @click.option("--name", default="", metavar="NAME", help="The pack's name; else that of the folder.")
 @click.option("--now", default="", metavar="TIME", help="A fixed clock, where logs do not say when they happened.")
 @click.option("--llm", default="", metavar="MODEL", help="A model at OPENAI_BASE_URL, batch:DIR, or recorded.")
@@ -39,6 +47,7 @@ def compile_command(
     tools: tuple[str, ...],
     logs: tuple[Path, ...],
     out: Path,
+    update: Path | None,
     name: str,
     now: str,
     llm: str,
@@ -54,29 +63,83 @@ def compile_command(
     from bylaw.compile.reading import read_documents
     from bylaw.compile.report import told_lines
     from bylaw.compile.tools import read_tools, with_logs
-    from bylaw.llm.source import open_chat
+    from bylaw.compile.update import MadeOf, keep, read_made_of, read_work
+    from bylaw.llm.source import open_chat, unasked
+    from bylaw.policy.folder import read_folder
 
-    reading = read_documents(documents)
-    with open_logs(logs) as opened:
-        cards, trajectories = with_logs(read_tools(tools), opened.trajectories())
-    source = Source(reading.document, reading.title, cards, trajectories, now)
+    out = update or out
+    made_of = MadeOf(_relative(documents, out), _relative(tools, out), _relative(logs, out), name, now)
+    earlier = before = None
+    if update is not None:
+        made_of = _given_again(made_of, read_made_of(update))
+        earlier, before = read_work(update), read_folder(update)
+    elif not documents:
+        raise UsageError("no document is given", hint="--document FILE, or --update PACK for one compiled before")
+    elif (out / "pack.yaml").exists() and not dry_run and not (overwrite and (out / "compiled.yaml").exists()):
+        hint = "give another folder with --out, --overwrite for one that was compiled before, or --update"
+        raise UsageError("there is a pack already", place=str(out), hint=hint)
+    reading = read_documents([out / each for each in made_of.documents])
+    with open_logs([out / each for each in made_of.logs]) as opened:
+        listed = [str(out / each) if (out / each).exists() else each for each in made_of.tools]
+        cards, trajectories = with_logs(read_tools(listed), opened.trajectories())
+    source = Source(reading.document, reading.title, cards, trajectories, made_of.now, earlier)
     if dry_run:
         print("\n".join(forecast(source)))
         return 0
-    if (out / "pack.yaml").exists() and not (overwrite and (out / "compiled.yaml").exists()):
-        hint = "give another folder with --out, or --overwrite for one that was compiled before"
-        raise UsageError("there is a pack already", place=str(out), hint=hint)
     chat = open_chat(llm, kept=kept or out / "answers")
     work, desk = compile_pack(source, chat, progress=print)
-    made = assemble(source, work, name=name or _name(out), reading=reading)
+    _write(out, assemble(source, work, name=made_of.name or _name(out), reading=reading), before)
+    keep(out, made_of, work)
+    if before is not None:
+        _show_differences(out, before)
+    lines, is_whole = told_lines(source, work, len(desk.asked), out)
+    print("\n".join(lines))
+    for each in unasked(chat):
+        click.echo(f"an answer that nobody asked for: {each}", err=True)
+    return 0 if is_whole else 1
+
+
+def _write(out: Path, made: Mapping[str, str], before: "Folder | None") -> None:
+    """Write a pack; words of people that nothing enforces a policy stay where they still fit."""
+    from bylaw.compile.update import accepted_unenforced, with_words
+    from bylaw.engine.review import sides_of
+    from bylaw.policy.folder import read_folder
+
+    old = sides_of(before) if before is not None else {}
     for path in (old for folder in ("guards", "cases") for old in (out / folder).glob("*")):
         path.unlink()
+    if "rules.yaml" not in made:
+        (out / "rules.yaml").unlink(missing_ok=True)
     for path, text in made.items():
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         (out / path).write_text(text, encoding="utf-8")
-    lines, is_whole = told_lines(source, work, len(desk.asked), out)
-    print("\n".join(lines))
-    return 0 if is_whole else 1
+    if before is not None and (words := accepted_unenforced(before)):
+        text = with_words(made["policies.yaml"], words, old, sides_of(read_folder(out)))
+        (out / "policies.yaml").write_text(text, encoding="utf-8")
+
+
+def _show_differences(root: Path, before: "Folder") -> None:
+    from bylaw.compile.update import differences
+    from bylaw.policy.folder import read_folder
+
+    found = differences(root, before, read_folder(root))
+    told = {"new": "is new", "gone": "is gone", "sentences": "reads differently", "check": "has another check"}
+    for each in found:
+        what = told.get(each.change, "reads differently and has another check")
+        print(f"{each.policy} {what}" + ("; what was signed for it lapses" if each.was_signed else ""))
+        print("\n".join(f"    {line}" for line in each.lines))
+    print(f"policies that differ: {len(found)}")
+
+
+def _given_again(given: "MadeOf", before: "MadeOf") -> "MadeOf":
+    """What the last compile was made of, with what is given anew."""
+    parts = {part: value for part in given.__struct_fields__ if (value := getattr(given, part))}
+    return replace(before, **parts)
+
+
+def _relative(paths: tuple[Path | str, ...], out: Path) -> tuple[str, ...]:
+    """Paths as seen from the pack; what is no path, such as a Python module, as it is."""
+    return tuple(os.path.relpath(each, out) if Path(each).exists() else str(each) for each in paths)
 
 
 def _name(out: Path) -> str:

@@ -36,3 +36,5 @@ class Check(Struct, frozen=True):
     """How many of these two generations answered differently."""
     mutants: tuple[int, int] = (0, 0)
     """Mutants that its cases tell from it, and all."""
+    shown: str = ""
+    """Digest of all that questions about it showed: the same again, the check stands."""

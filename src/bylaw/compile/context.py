@@ -1,17 +1,44 @@
 """What a question about policies shows beside them: the tools they bind and the things within reach, and no more."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from bylaw.compile.card import Card, told_schema
-from bylaw.compile.inside import Schema, insides
+from bylaw.compile.inside import Schema, insides, names_in
 from bylaw.compile.things import Things
+
+_LONGEST = 24_000
+"""Letters of tools in one question."""
 
 
 def told_tools(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
     """The bound tools, one a line."""
     wanted = set(tools)
     return "\n".join(card.short for name, card in cards.items() if name in wanted)
+
+
+def told_catalogue(cards: Mapping[str, Card], policies: str) -> str:
+    """Every tool, one a line; of very many, those nearest to the policies' words, and the names of the others."""
+    lines = {name: card.short for name, card in cards.items()}
+    if sum(map(len, lines.values())) <= _LONGEST:
+        return "\n".join(lines.values())
+    wanted = _words(policies)
+    near = sorted(lines, key=lambda name: -len(wanted & _words(f"{name} {cards[name].description}")))
+    shown: set[str] = set()
+    size = 0
+    for name in near:
+        size += len(lines[name])
+        if size > _LONGEST:
+            break
+        shown.add(name)
+    others = ", ".join(name for name in lines if name not in shown)
+    return "\n".join([*(line for name, line in lines.items() if name in shown), f"- and, by name alone: {others}"])
+
+
+def _words(text: str) -> set[str]:
+    """Words without their endings, as far as that tells `bookings` from `booked` from `book` no more."""
+    return {word[:5] for word in re.findall(r"[a-z]{4,}", text.lower().replace("_", " "))}
 
 
 def told_things(things: Things, cards: Mapping[str, Card], tools: Sequence[str], request: Mapping[str, Any]) -> str:
@@ -32,7 +59,8 @@ def keys_of(body: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _near(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> set[str]:
-    names = {name for tool in tools for name in cards[tool].parameters}
+    inside = insides(things, cards)
+    names = {name for tool in tools for name in names_in({"properties": cards[tool].parameters})}
     near: set[str] = set()
     while True:
         found = {
@@ -42,7 +70,8 @@ def _near(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> se
             return near or set(things.entities)
         near |= found
         for name in found:
-            names |= cast(dict[str, Any], things.entities[name].get("fields") or {}).keys()
+            fields = cast(dict[str, Any], things.entities[name].get("fields") or {}).keys()
+            names |= fields | {inner for field in fields for inner in names_in(inside.get((name, field)))}
 
 
 def _is_reached(key: Sequence[str], names: set[str]) -> bool:

@@ -78,10 +78,10 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
     """The policies in sentences that none cites, and what is said of the others; None while an answer is missing."""
     found: list[Draft] = []
     dropped: list[str] = []
-    aside: dict[str, str] = {}
+    aside = dict(first.aside)
     missing = False
     for section in sections(document):
-        left = uncovered(document, section, first.drafts)
+        left = [each for each in uncovered(document, section, first.drafts) if each.digest not in first.aside]
         if not left:
             continue
         here = [draft for draft in first.drafts if _stands_in(draft, document, section)]

@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench, Case, read_cases, told
 from bylaw.compile.check import Check, Question
 from bylaw.compile.context import told_things, told_tools
 from bylaw.compile.desk import Desk
+from bylaw.compile.digest import digest_of
 from bylaw.compile.extract import Draft
 from bylaw.compile.identifier import function_name
 from bylaw.compile.inputs import WORLDS, Trial, tried
@@ -58,23 +60,46 @@ class Asking(Struct, frozen=True):
     things: str
     now: str
 
+    @property
+    def digest(self) -> str:
+        """What is the same as long as nothing that bears on the policy alone has changed."""
+        things = [line for line in self.things.splitlines() if not line.startswith("Request[")]
+        return digest_of(_bound(self.draft, self.policy.tools), self.tools, *things, self.now)
+
+    def is_settled(self, bench: Bench, earlier: Mapping[str, Check]) -> bool:
+        """Whether an earlier check was made of just this, and still loads."""
+        check = earlier.get(self.draft.id)
+        if check is None or check.shown != self.digest:
+            return False
+        return not check.code or bench.guard(self.policy, check.code)[0] is not None
+
 
 def write_guards(
-    desk: Desk, bench: Bench, drafts: Sequence[Draft], kinds: Mapping[str, Sorted], general: str
+    desk: Desk,
+    bench: Bench,
+    drafts: Sequence[Draft],
+    kinds: Mapping[str, Sorted],
+    general: str,
+    earlier: Mapping[str, Check],
 ) -> dict[str, Check] | None:
-    """A check for every policy of kind guard; None while an answer is missing."""
-    bound = [draft for draft in drafts if draft.id in kinds and kinds[draft.id].kind == "guard"]
-    checks: dict[str, Check] = {}
+    """A check for every policy of kind guard, asked for where none stands yet; None while an answer is missing."""
+    bound = [
+        _asking(bench, draft, kinds[draft.id].tools, general)
+        for draft in drafts
+        if draft.id in kinds and kinds[draft.id].kind == "guard"
+    ]
+    checks = {each.draft.id: earlier[each.draft.id] for each in bound if each.is_settled(bench, earlier)}
+    bound = [each for each in bound if each.draft.id not in checks]
     missing = False
     for start in range(0, len(bound), TOGETHER):
         group = bound[start : start + TOGETHER]
-        policies = [Policy(draft.id, "guard", draft.definition, kinds[draft.id].tools) for draft in group]
+        policies = [each.policy for each in group]
         tools = [tool for policy in policies for tool in policy.tools]
         shown = {
             "general": general,
             "tools": told_tools(bench.cards, tools),
             "things": told_things(bench.things, bench.cards, tools, bench.request),
-            "policies": "\n\n".join(_bound(draft, kinds[draft.id].tools) for draft in group),
+            "policies": "\n\n".join(_bound(each.draft, each.policy.tools) for each in group),
         }
         request = render("cases", {"now": bench.now, **shown}, max_tokens=8192)
         cases = desk.converse(request, lambda text, p=policies: _judged_cases(text, p, bench), rounds=_ROUNDS)
@@ -90,21 +115,19 @@ def write_guards(
         if cases is None or len(written) < len(codes):
             missing = True
             continue
-        for draft, policy in zip(group, policies, strict=True):
-            asking = Asking(
-                draft,
-                policy,
-                general,
-                told_tools(bench.cards, policy.tools),
-                told_things(bench.things, bench.cards, policy.tools, bench.request),
-                bench.now,
-            )
-            check = _settle(desk, bench, asking, cases.made.get(draft.id, []), written)
+        for asking in group:
+            check = _settle(desk, bench, asking, cases.made.get(asking.draft.id, []), written)
             if check is None:
                 missing = True
             else:
-                checks[draft.id] = check
+                checks[asking.draft.id] = replace(check, shown=asking.digest)
     return None if missing else checks
+
+
+def _asking(bench: Bench, draft: Draft, tools: Sequence[str], general: str) -> Asking:
+    policy = Policy(draft.id, "guard", draft.definition, tuple(tools))
+    things = told_things(bench.things, bench.cards, tools, bench.request)
+    return Asking(draft, policy, general, told_tools(bench.cards, tools), things, bench.now)
 
 
 def _settle(desk: Desk, bench: Bench, asking: Asking, cases: list[Case], written: Sequence[Written]) -> Check | None:

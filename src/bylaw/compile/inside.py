@@ -34,6 +34,17 @@ def holds_records(schema: Any) -> bool:
     return bool(record.get("properties")) or isinstance(record.get("additionalProperties"), dict)
 
 
+def names_in(schema: Any, depth: int = 0) -> Iterator[str]:
+    """Every name of a part, however deep it stands."""
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        return
+    record = cast(dict[str, Any], schema)
+    properties = cast(dict[str, Any], record.get("properties") or {})
+    yield from properties
+    for part in (*properties.values(), record.get("items"), record.get("additionalProperties")):
+        yield from names_in(part, depth + 1)
+
+
 def _shown_by(things: Things) -> dict[str, list[str]]:
     """The tools that show each entity, the one that reads it first."""
     found: dict[str, list[str]] = {}

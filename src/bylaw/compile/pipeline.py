@@ -14,6 +14,7 @@ from bylaw.compile.check import Check
 from bylaw.compile.desk import Desk
 from bylaw.compile.extract import Draft, Extraction, cover, extract
 from bylaw.compile.guards import write_guards
+from bylaw.compile.kept import still_standing, under_old_names
 from bylaw.compile.rules import write_rules
 from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, describe
@@ -42,6 +43,8 @@ class Source(Struct, frozen=True):
     trajectories: Sequence[Trajectory] = ()
     now: str = ""
     """A fixed clock; empty where calls bear their own time."""
+    earlier: "Work | None" = None
+    """What an earlier compile made: what the change of a document does not touch is taken from it."""
 
 
 class Work(Struct):
@@ -56,8 +59,12 @@ class Work(Struct):
     @property
     def drafts(self) -> tuple[Draft, ...]:
         """Every policy found."""
-        found = [each.drafts for each in (self.first, self.second) if each is not None]
-        return tuple(draft for drafts in found for draft in drafts)
+        return tuple(draft for each in self.extractions for draft in each.drafts)
+
+    @property
+    def extractions(self) -> tuple[Extraction, ...]:
+        """Both readings of the document, as far as they went."""
+        return tuple(each for each in (self.first, self.second) if each is not None)
 
     @property
     def request(self) -> dict[str, object]:
@@ -87,20 +94,28 @@ def run(desk: Desk, source: Source) -> Work:
     that nothing waits for what it does not need.
     """
     work = Work()
-    work.things = describe(desk, source.cards, source.trajectories)
+    known = source.earlier.things if source.earlier is not None else None
+    work.things = describe(desk, source.cards, source.trajectories, known)
     if work.things is not None and work.things.complaints:
         hint = "describe the tools more fully, or give logs of their results"
         message = f"what the tools read and change was not understood: {work.things.complaints[0]}"
         raise CompileError(message, hint=hint)
-    work.first = extract(desk, source.document, source.title)
+    work.first = (
+        extract(desk, source.document, source.title)
+        if source.earlier is None
+        else still_standing(source.earlier.extractions, source.document)
+    )
     if work.first is None:
         return work
     if not work.first.drafts:
         why = f": {work.first.dropped[0]}" if work.first.dropped else ""
         raise CompileError(f"no policy was found in the document{why}", hint="ask another model")
-    early = sort(desk, work.first.drafts, source.cards)
+    kinds = source.earlier.kinds if source.earlier is not None else {}
+    early = sort(desk, work.first.drafts, source.cards, kinds)
     work.second = cover(desk, source.document, source.title, work.first)
-    late = sort(desk, work.second.drafts, source.cards) if work.second is not None else None
+    if work.second is not None and source.earlier is not None:
+        work.second = under_old_names(work.second, work.first, source.earlier.drafts)
+    late = sort(desk, work.second.drafts, source.cards, {}) if work.second is not None else None
     for kinds, drafts in ((early, work.first.drafts), (late, work.second.drafts if work.second is not None else ())):
         if kinds is None:
             break
@@ -113,11 +128,21 @@ def run(desk: Desk, source: Source) -> Work:
 def _write(desk: Desk, source: Source, work: Work, things: Things, drafts: Sequence[Draft]) -> None:
     bench = Bench(source.cards, things, work.request, source.now or _CLOCK)
     general = _general(work)
+    earlier = _still_read_alike(source.earlier, work)
     for made in (
-        write_guards(desk, bench, drafts, work.kinds, general),
-        write_rules(desk, bench, drafts, work.kinds, general),
+        write_guards(desk, bench, drafts, work.kinds, general, earlier),
+        write_rules(desk, bench, drafts, work.kinds, general, earlier),
     ):
         work.checks |= made or {}
+
+
+def _still_read_alike(earlier: Work | None, work: Work) -> Mapping[str, Check]:
+    """The checks of an earlier compile; none where a way of reading the document, which all were shown, is gone."""
+    if earlier is None:
+        return {}
+    standing = set(work.drafts)
+    readings = {draft for draft in earlier.drafts if (kind := earlier.kinds.get(draft.id)) and kind.general}
+    return earlier.checks if readings <= standing else {}
 
 
 def _general(work: Work) -> str:

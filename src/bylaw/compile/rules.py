@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench, Case, read_cases, told
 from bylaw.compile.check import Check, Question
-from bylaw.compile.context import told_tools
+from bylaw.compile.context import told_catalogue, told_tools
 from bylaw.compile.desk import Desk, Outcome, sent_back
+from bylaw.compile.digest import digest_of
 from bylaw.compile.extract import Draft
 from bylaw.compile.prompt import render
 from bylaw.compile.referee import rule_on
@@ -41,20 +43,24 @@ class Written(Struct, frozen=True):
 
 
 def write_rules(
-    desk: Desk, bench: Bench, drafts: Sequence[Draft], kinds: Mapping[str, Sorted], general: str
+    desk: Desk,
+    bench: Bench,
+    drafts: Sequence[Draft],
+    kinds: Mapping[str, Sorted],
+    general: str,
+    earlier: Mapping[str, Check],
 ) -> dict[str, Check] | None:
-    """A check for every policy of kind rule; None while an answer is missing."""
+    """A check for every policy of kind rule, asked for where none stands yet; None while an answer is missing."""
     bound = [draft for draft in drafts if draft.id in kinds and kinds[draft.id].kind == "rule"]
-    checks: dict[str, Check] = {}
+    digests = {each.id: digest_of(told_policy(each), told_tools(bench.cards, bench.cards)) for each in bound}
+    checks = {name: earlier[name] for name in digests if name in earlier and earlier[name].shown == digests[name]}
+    bound = [draft for draft in bound if draft.id not in checks]
     missing = False
     for start in range(0, len(bound), _TOGETHER):
         group = bound[start : start + _TOGETHER]
         policies = [Policy(draft.id, "rule", draft.definition) for draft in group]
-        shown = {
-            "general": general,
-            "tools": told_tools(bench.cards, bench.cards),
-            "policies": "\n\n".join(told_policy(draft) for draft in group),
-        }
+        told_group = "\n\n".join(told_policy(draft) for draft in group)
+        shown = {"general": general, "tools": told_catalogue(bench.cards, told_group), "policies": told_group}
         cases = desk.converse(
             render("rule_cases", shown, max_tokens=6144),
             lambda text, p=policies: _judged_cases(text, p),
@@ -71,7 +77,7 @@ def write_rules(
             if check is None:
                 missing = True
             else:
-                checks[draft.id] = check
+                checks[draft.id] = replace(check, shown=digests[draft.id])
     return None if missing else checks
 
 

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.compile.card import Card
+from bylaw.compile.context import told_catalogue
 from bylaw.compile.desk import Desk
 from bylaw.compile.extract import Draft
 from bylaw.compile.prompt import render
@@ -53,18 +54,19 @@ class _Answer(Struct, frozen=True):
     policies: tuple[Sorted, ...]
 
 
-def sort(desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card]) -> dict[str, Sorted] | None:
-    """What was said of each policy, by id; None while an answer is missing."""
-    found: dict[str, Sorted] = {}
+def sort(
+    desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card], known: Mapping[str, Sorted]
+) -> dict[str, Sorted] | None:
+    """What was said of each policy, by id, asked for where it is not known; None while an answer is missing."""
+    found = {draft.id: known[draft.id] for draft in drafts if _still_fits(known.get(draft.id), cards)}
+    drafts = [draft for draft in drafts if draft.id not in found]
     missing = False
     for start in range(0, len(drafts), TOGETHER):
         group = drafts[start : start + TOGETHER]
+        policies = "\n\n".join(told(draft) for draft in group)
         request = render(
             "sort",
-            {
-                "tools": "\n".join(card.short for card in cards.values()),
-                "policies": "\n\n".join(told(draft) for draft in group),
-            },
+            {"tools": told_catalogue(cards, policies), "policies": policies},
             schema=schema_of(_Answer),
             max_tokens=8192,
         )
@@ -74,6 +76,10 @@ def sort(desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card]) -> dict
             continue
         found |= outcome.made
     return None if missing else found
+
+
+def _still_fits(sorted_as: Sorted | None, cards: Mapping[str, Card]) -> bool:
+    return sorted_as is not None and all(tool in cards for tool in sorted_as.tools)
 
 
 def told(draft: Draft) -> str:

@@ -4,23 +4,30 @@ The answer is YAML as a pack has it. The loader of packs reads it, and recorded 
 finds is sent back.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
 
 from bylaw.compile.card import Card
 from bylaw.compile.desk import Desk
+from bylaw.compile.digest import digest_of
 from bylaw.compile.prompt import render
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, PackError
 from bylaw.facts.acceptance import accepted
-from bylaw.facts.observation import unreadable
+from bylaw.facts.observation import Observation, sightings, unreadable
+from bylaw.facts.path import NOTHING
+from bylaw.facts.value import coerce
 from bylaw.llm.chat import bare_json
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.scan.written import dump
 from bylaw.trace import Call, Result, Trajectory
 
+LONGEST = 30_000
+"""Letters of tools in one question."""
+_ANSWER = 16_384
 _ROUNDS = 3
 _EMPTY_DOCUMENT = "# Policy\n\nNothing yet.\n"
 
@@ -33,17 +40,59 @@ class Things(Struct, frozen=True):
     tools: dict[str, dict[str, Any]]
     complaints: tuple[str, ...] = ()
     """What was still wrong when asking ended; the parts concerned are left out."""
+    shown: str = ""
+    """Digest of the tools as they were shown."""
 
 
-def describe(desk: Desk, cards: Mapping[str, Card], trajectories: Sequence[Trajectory]) -> Things | None:
-    """The data behind the tools; None while an answer is missing."""
-    told = "\n\n".join(card.whole for card in cards.values())
-    request = render("things", {"tools": told}, max_tokens=16_384)
-    outcome = desk.converse(request, lambda text: _judged(text, cards, trajectories), rounds=_ROUNDS)
-    if outcome is None:
-        return None
-    made = outcome.made
-    return Things(made.entities, made.observations, made.tools, outcome.complaints)
+def describe(
+    desk: Desk, cards: Mapping[str, Card], trajectories: Sequence[Trajectory], earlier: Things | None = None
+) -> Things | None:
+    """The data behind the tools, part by part where there are many; None while an answer is missing."""
+    shown = digest_of(*(card.whole for card in cards.values()))
+    if earlier is not None and earlier.shown == shown:
+        return earlier
+    made = Things({}, {}, {})
+    complaints: list[str] = []
+    known: dict[str, Card] = {}
+    for part in _parts(cards):
+        told = "\n\n".join(card.whole for card in part.values())
+        if known:
+            described = dump(_named_and_keyed(made.entities))
+            request = render("things_more", {"tools": told, "entities": described}, max_tokens=_ANSWER)
+        else:
+            request = render("things", {"tools": told}, max_tokens=_ANSWER)
+        known |= part
+        outcome = desk.converse(
+            request,
+            lambda text, part=part, known=dict(known), made=made: _judged(text, part, known, made, trajectories),
+            rounds=_ROUNDS,
+        )
+        if outcome is None:
+            return None
+        made = outcome.made
+        complaints += outcome.complaints
+    return Things(made.entities, made.observations, made.tools, tuple(complaints), shown)
+
+
+def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
+    """The tools in the order given, as many at once as one question holds."""
+    part: dict[str, Card] = {}
+    size = 0
+    for name, card in cards.items():
+        if part and size + len(card.whole) > LONGEST:
+            yield part
+            part, size = {}, 0
+        part[name] = card
+        size += len(card.whole)
+    yield part
+
+
+def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
+    """Entities as a later part needs them: key, read and the fields' types."""
+    return {
+        name: {part: body[part] for part in ("key", "read", "fields") if part in body}
+        for name, body in cast(Mapping[str, dict[str, Any]], entities).items()
+    }
 
 
 def tools_file(cards: Mapping[str, Card], things: Things) -> str:
@@ -83,27 +132,42 @@ def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
     }
 
 
-def _judged(text: str, cards: Mapping[str, Card], trajectories: Sequence[Trajectory]) -> tuple[Things, list[str]]:
-    nothing = Things({}, {}, {})
+def _judged(
+    text: str, part: Mapping[str, Card], known: Mapping[str, Card], before: Things, trajectories: Sequence[Trajectory]
+) -> tuple[Things, list[str]]:
+    """What an answer about the tools of one part adds to what earlier parts told, and what is wrong with it."""
     try:
         data = read_yaml(bare_json(text), file="answer").data
     except YamlError as error:
-        return nothing, [f"not YAML as asked for: {error}"]
-    complaints = [f"`{name}` is not a tool" for name in _section(data, "tools") if name not in cards]
-    complaints += [f"`tools` says nothing of `{name}`" for name in cards if name not in _section(data, "tools")]
+        return before, [f"not YAML as asked for: {error}"]
+    complaints = [f"`{name}` is not a tool" for name in _section(data, "tools") if name not in part]
+    complaints += [f"`tools` says nothing of `{name}`" for name in part if name not in _section(data, "tools")]
     observed = _section(data, "observations")
     things = Things(
-        _section(data, "entities"),
-        {name: body for name, body in observed.items() if name in cards},
-        {name: body or {} for name, body in _section(data, "tools").items() if name in cards},
+        _joined(before.entities, _section(data, "entities")),
+        {**before.observations, **{name: body for name, body in observed.items() if name in part}},
+        {**before.tools, **{name: body or {} for name, body in _section(data, "tools").items() if name in part}},
     )
     if "Request" in things.entities:
         complaints.append("`Request` is kept for what users say; leave it out")
     try:
-        pack = Pack.from_files(schema_files(cards, things))
+        pack = Pack.from_files(schema_files(known, things))
     except PackError as error:
         return things, complaints + [_told(fault) for fault in error.faults]
-    return things, complaints + _unread(pack, trajectories)
+    return things, complaints + _unread(pack, trajectories, part)
+
+
+def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Entities of earlier parts with what a later one adds to them; what was said before stays."""
+    joined = dict(before)
+    for name, body in more.items():
+        old = joined.get(name)
+        if isinstance(old, dict) and isinstance(body, dict):
+            fields = {**_section(cast(dict[str, Any], body), "fields"), **_section(cast(dict[str, Any], old), "fields")}
+            joined[name] = {**cast(dict[str, Any], body), **cast(dict[str, Any], old), "fields": fields}
+        else:
+            joined[name] = body
+    return joined
 
 
 def _section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -116,22 +180,20 @@ def _told(fault: BylawError) -> str:
     return f"{fault.message}; {fault.hint}" if fault.hint else fault.message
 
 
-def _unread(pack: Pack, trajectories: Sequence[Trajectory]) -> list[str]:
+def _unread(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]) -> list[str]:
     """Tools with observations that do not fit what was recorded, and reads that show nothing at all."""
-    wrong: dict[tuple[str, str], int] = {}
-    count: dict[str, int] = {}
-    for trajectory in trajectories:
-        for result in trajectory.events:
-            call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
-            if not isinstance(result, Result) or not isinstance(call, Call) or not result.captured:
-                continue
-            tool = pack.schema.tools.get(call.tool)
-            if tool is None or not accepted(tool, result):
-                continue
-            count[call.tool] = count.get(call.tool, 0) + 1
-            for kind, observations in pack.schema.shows.get(call.tool, {}).items():
-                if unreadable(observations, call.arguments, result.value()) is not None:
-                    wrong[call.tool, kind] = wrong.get((call.tool, kind), 0) + 1
+    wrong: Counter[tuple[str, str]] = Counter()
+    count: Counter[str] = Counter()
+    typed = _Typed()
+    for call, result in _accepted(pack, trajectories):
+        if call.tool not in part:
+            continue
+        count[call.tool] += 1
+        for kind, observations in pack.schema.shows.get(call.tool, {}).items():
+            if unreadable(observations, call.arguments, result.value()) is not None:
+                wrong[call.tool, kind] += 1
+            for observation in observations:
+                typed.add(observation, call, result)
     complaints = [
         f"`{tool}`: {number} of {count[tool]} recorded results show no `{kind}` by its observations; look at the"
         " paths and the key"
@@ -139,4 +201,46 @@ def _unread(pack: Pack, trajectories: Sequence[Trajectory]) -> list[str]:
         if number * 2 > count[tool]
     ]
     silent = [name for name in count if pack.schema.tools[name].effect == "read" and name not in pack.schema.shows]
+    complaints += typed.complaints()
     return complaints + [f"`{name}` reads, and `observations` says nothing of its results" for name in silent]
+
+
+def _accepted(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
+    """Every recorded call of a known tool with its result, where that was not a refusal."""
+    for trajectory in trajectories:
+        for result in trajectory.events:
+            call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
+            if not isinstance(result, Result) or not isinstance(call, Call) or not result.captured:
+                continue
+            tool = pack.schema.tools.get(call.tool)
+            if tool is not None and accepted(tool, result):
+                yield call, result
+
+
+class _Typed:
+    """Recorded values that are not of their declared type."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[tuple[str, str]] = Counter()
+        self._wrong: dict[tuple[str, str], Counter[str]] = {}
+
+    def add(self, observation: Observation, call: Call, result: Result) -> None:
+        value = result.value()
+        text = value if isinstance(value, str) else None
+        for sighting in sightings(observation, call.arguments, value, text, True):
+            for name, field in observation.entity.fields.items():
+                raw = sighting.show(name)
+                if raw is NOTHING:
+                    continue
+                self._seen[observation.entity.name, name] += 1
+                try:
+                    coerce(field, raw)
+                except ValueError as error:
+                    self._wrong.setdefault((observation.entity.name, name), Counter())[str(error)] += 1
+
+    def complaints(self) -> list[str]:
+        return [
+            f"`{kind}.{name}`: {sum(why.values())} of {self._seen[kind, name]} recorded values are not of its type:"
+            f" {why.most_common(1)[0][0]}; only a plain `string`, amount, number or date may be null"
+            for (kind, name), why in self._wrong.items()
+        ]

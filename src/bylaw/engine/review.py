@@ -24,7 +24,8 @@ COMPILED = "compiled.yaml"
 """A folder that holds this was compiled, and is unreviewed until somebody has accepted its policies."""
 
 Word = Literal["accepted", "rejected"]
-Standing = Literal["accepted", "rejected", "lapsed", "open"]
+Standing = Literal["accepted", "rejected", "lapsed", "open", "unreviewed"]
+"""`unreviewed`: its author's word is all there is, and all that is needed."""
 
 
 class ReviewError(BylawError):
@@ -59,11 +60,11 @@ def needs_review(root: Path) -> bool:
 
 
 def standings(root: Path) -> dict[str, Standing]:
-    """How each policy of a pack stands; everything is accepted where no review is needed."""
+    """How each policy of a pack stands; nothing is accepted where nobody reviews, and nothing needs to be."""
     folder = read_folder(root)
     now = sides_of(folder)
     if not needs_review(root):
-        return dict.fromkeys(now, "accepted")
+        return dict.fromkeys(now, "unreviewed")
     signed = read_signatures(root)
     return {name: _standing(signed.get(name), sides) for name, sides in now.items()}
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bylaw.llm.chat import Answer, Pending, Request
-from bylaw.llm.exchange import request_line
+from bylaw.llm.exchange import request_line, requested_keys
 from bylaw.llm.recorded import Recordings
 
 REQUESTS = "requests"
@@ -19,16 +19,25 @@ class Batch:
     def __init__(self, folder: Path, *, model: str = "batch") -> None:
         self._folder = folder
         self._model = model
+        self.unasked: list[str] = []
+        """Answers in the folder that no request ever asked for, each with its file, as of the last time."""
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """The answers; what is not answered yet is written down, and `Pending` says so."""
         answers = Recordings(self._folder)
+        self.unasked = self._unasked(answers, requests)
         found = {request.key: answers.find(request) for request in requests}
         waiting = {request.key: request for request in requests if found[request.key] is None}
         if waiting:
             place = self._write(waiting)
-            raise Pending(len(waiting), str(place))
+            raise Pending(len(waiting), str(place), str(self._folder), self.unasked)
         return [answer for request in requests if (answer := found[request.key]) is not None]
+
+    def _unasked(self, answers: Recordings, requests: Sequence[Request]) -> list[str]:
+        known = {request.key for request in requests}
+        for file in (self._folder / REQUESTS).glob("*.jsonl"):
+            known |= requested_keys(file)
+        return [f"`{key}` in {file.name}" for key, file in sorted(answers.places.items()) if key not in known]
 
     def _write(self, waiting: dict[str, Request]) -> Path:
         """Write the requests into a file of their own, named by what it holds: written again it is the same file."""

@@ -23,10 +23,16 @@ class ChatError(BylawError):
 class Pending(ChatError):
     """Requests were written down and wait for their answers; asked again once they are there, the work goes on."""
 
-    def __init__(self, count: int, place: str) -> None:
+    def __init__(self, count: int, place: str, folder: str, unasked: Sequence[str] = ()) -> None:
         self.count = count
-        hint = "put the answers beside them, then run the same command again"
-        super().__init__(f"{count} request{'s wait' if count != 1 else ' waits'} for an answer", place=place, hint=hint)
+        self.unasked = tuple(unasked)
+        """Answers whose `custom_id` no request has, each with its place."""
+        hint = f"write the answers to a file of their own, `{folder}/*.jsonl`, then run the same command again"
+        message = f"{count} request{'s wait' if count != 1 else ' waits'} for an answer"
+        if unasked:
+            more = f" and {len(unasked) - 3} more" if len(unasked) > 3 else ""
+            message += f"; nobody asked for {', '.join(unasked[:3])}{more}: is the `custom_id` right?"
+        super().__init__(message, place=place, hint=hint)
 
 
 class Message(Struct, frozen=True):

@@ -17,6 +17,12 @@ def request_line(request: Request, model: str) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 
+def requested_keys(file: Path) -> set[str]:
+    """The keys of a file of requests."""
+    lines = (msgspec.json.decode(line) for line in file.read_bytes().splitlines() if line.strip())
+    return {str(record["custom_id"]) for record in lines}
+
+
 def answer_line(request: Request, answer: Answer, model: str) -> bytes:
     """One line of a batch's output, as a recording keeps it."""
     finish = {"truncated": "length", "refused": "content_filter"}.get(answer.fault, "stop")

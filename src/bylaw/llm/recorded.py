@@ -14,9 +14,12 @@ class Recordings:
         self.folder = folder
         self._file = folder / file
         self._answers: dict[str, Answer] = {}
+        self.places: dict[str, Path] = {}
+        """The file that each answer was read from."""
         for each in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
             for key, answer in read_answers(each).items():
                 self._answers.setdefault(key, answer)
+                self.places.setdefault(key, each)
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -45,18 +48,18 @@ class Recorded:
 
     def __init__(self, recordings: Recordings, chat: Chat | None = None) -> None:
         self.recordings = recordings
-        self._chat = chat
+        self.behind = chat
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """The answers, each question asked once."""
         found = {request.key: self.recordings.find(request) for request in requests}
         missing = {request.key: request for request in requests if found[request.key] is None}
-        if missing and self._chat is None:
+        if missing and self.behind is None:
             first = next(iter(missing.values()))
             hint = "the prompts have changed since; ask a model with --llm"
             message = f"{len(missing)} of {len(found)} requests have no recorded answer, the first `{first.key}`"
             raise ChatError(message, place=str(self.recordings.folder), hint=hint)
-        if missing and self._chat is not None:
+        if missing and self.behind is not None:
             asked = list(missing.values())
-            found.update(zip(missing, self._chat.ask(asked), strict=True))
+            found.update(zip(missing, self.behind.ask(asked), strict=True))
         return [answer for request in requests if (answer := found[request.key]) is not None]

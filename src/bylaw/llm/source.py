@@ -29,3 +29,9 @@ def open_chat(said: str, *, kept: Path | None = None, progress: Progress | None 
         raise ChatError("no model is named", hint=hint)
     endpoint = Endpoint(Settings(model, stream=stream), recordings=recordings, progress=progress)
     return Recorded(recordings, endpoint) if recordings is not None else endpoint
+
+
+def unasked(chat: Chat) -> list[str]:
+    """Answers that lie in a batch's folder and that no request asked for."""
+    inner = chat.behind if isinstance(chat, Recorded) else chat
+    return inner.unasked if isinstance(inner, Batch) else []

@@ -1,0 +1,168 @@
+"""A pack whose document changed: what it was made of, what people have edited since, and what an update alters."""
+
+import ast
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.compile.check import Check
+from bylaw.compile.identifier import function_name
+from bylaw.compile.pipeline import Work
+from bylaw.engine.review import Sides, read_signatures, sides_of
+from bylaw.errors import UsageError
+from bylaw.policy.folder import Folder, read_folder
+from bylaw.policy.yaml import read_yaml_file
+from bylaw.scan.written import dump
+
+MADE_OF = "made-of.yaml"
+WORK = "work.json"
+Change = Literal["new", "gone", "sentences", "check", "both"]
+
+
+class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a pack was compiled from; paths are relative to its folder where they can be."""
+
+    documents: tuple[str, ...]
+    tools: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
+    name: str = ""
+    now: str = ""
+
+
+class Difference(Struct, frozen=True):
+    """What an update alters in one policy."""
+
+    policy: str
+    change: Change
+    was_signed: bool
+    """Whether somebody had accepted or rejected what has changed, so that this word lapses."""
+    lines: tuple[str, ...]
+    """Its definition, quotes and check, before and after."""
+
+
+def keep(root: Path, made_of: MadeOf, work: Work) -> None:
+    """Write down what an update needs."""
+    (root / MADE_OF).write_text(dump(msgspec.to_builtins(made_of)), encoding="utf-8")
+    (root / WORK).write_bytes(msgspec.json.format(msgspec.json.encode(work), indent=1) + b"\n")
+
+
+def read_made_of(root: Path) -> MadeOf:
+    """What the pack in a folder was compiled from."""
+    if not (root / MADE_OF).is_file():
+        hint = "compile it once more with --document and --tools"
+        raise UsageError(f"no `{MADE_OF}` tells what the pack was compiled from", place=str(root), hint=hint)
+    try:
+        return msgspec.convert(read_yaml_file(root / MADE_OF).data, MadeOf)
+    except msgspec.ValidationError as error:
+        raise UsageError(str(error), place=str(root / MADE_OF), hint="compile it once more") from None
+
+
+def read_work(root: Path) -> Work:
+    """What the last compile made of it, with what people have edited since."""
+    try:
+        work = msgspec.json.decode((root / WORK).read_bytes(), type=Work)
+    except (OSError, msgspec.DecodeError) as error:
+        raise UsageError(f"`{WORK}` cannot be read: {error}", place=str(root), hint="compile it once more") from None
+    return edited(work, read_folder(root))
+
+
+def edited(work: Work, folder: Folder) -> Work:
+    """The work with guards, rules and cases as they stand in the pack's folder now."""
+    functions = _functions(folder)
+    rules = folder.parts["rules"].data if "rules" in folder.parts else {}
+    cases = list(_listed(folder))
+    made: dict[str, Check] = {}
+    for name, check in work.checks.items():
+        code, own = functions.get(function_name(name)), _rules_of(name, rules)
+        if check.code and code is not None and ast.dump(ast.parse(code)) != ast.dump(ast.parse(check.code)):
+            check = replace(check, code=code)
+        if check.rules is not None and own["rules"] and own != check.rules:
+            check = replace(check, rules=own)
+        if not check.failed and (check.code or check.rules):
+            check = replace(
+                check, cases=tuple(case for case in cases if name in (case.get("policy"), case.get("rule")))
+            )
+        made[name] = check
+    return replace(work, checks=made)
+
+
+def accepted_unenforced(folder: Folder) -> dict[str, Any]:
+    """By policy the word of whoever accepted that nothing enforces it."""
+    policies = folder.parts["policies"].data.get("policies") if "policies" in folder.parts else None
+    bodies = [cast(dict[str, Any], each) for each in cast(list[Any], policies or []) if isinstance(each, dict)]
+    return {str(body["id"]): body["unenforced"] for body in bodies if body.get("unenforced")}
+
+
+def with_words(policies: str, words: Mapping[str, Any], before: Mapping[str, Sides], after: Mapping[str, Sides]) -> str:
+    """`policies.yaml` with such words where the policy reads as it did, and still has no check."""
+    lines: list[str] = []
+    for line in policies.split("\n"):
+        lines.append(line)
+        name = line.removeprefix("- id: ") if line.startswith("- id: ") else ""
+        if name in words and name in before and before[name].sentence == after[name].sentence:
+            lines.append(f"  unenforced: {msgspec.json.encode(words[name]).decode()}")
+    return "\n".join(lines)
+
+
+def differences(root: Path, before: Folder, after: Folder) -> list[Difference]:
+    """What has changed between two states of a pack, policy by policy, in the order of the document."""
+    old, new = sides_of(before), sides_of(after)
+    signed = read_signatures(root)
+    found: list[Difference] = []
+    for name in (*new, *(each for each in old if each not in new)):
+        change = _change(old.get(name), new.get(name))
+        if change is not None:
+            lines = difflib.unified_diff(_told(before, name), _told(after, name), lineterm="", n=1)
+            found.append(Difference(name, change, name in signed, tuple(lines)[2:]))
+    return found
+
+
+def _change(old: Sides | None, new: Sides | None) -> Change | None:
+    if old is None or new is None:
+        return "new" if old is None else "gone"
+    changed = (old.sentence != new.sentence, old.check != new.check)
+    names: dict[tuple[bool, bool], Change] = {(True, True): "both", (True, False): "sentences", (False, True): "check"}
+    return names.get(changed)
+
+
+def _told(folder: Folder, name: str) -> list[str]:
+    """A policy and its check, line by line."""
+    listed = cast(list[Any], folder.parts["policies"].data.get("policies") or [])
+    body = next((cast(dict[str, Any], each) for each in listed if each.get("id") == name), None)
+    if body is None:
+        return []
+    shown = {part: body[part] for part in ("definition", "kind", "tools", "spans") if part in body}
+    rules = folder.parts["rules"].data if "rules" in folder.parts else {}
+    check = _functions(folder).get(function_name(name)) or (
+        dump(own) if (own := _rules_of(name, rules))["rules"] else ""
+    )
+    return [*dump(shown).splitlines(), *check.splitlines()]
+
+
+def _functions(folder: Folder) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in folder.guards.values():
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = f"{ast.get_source_segment(text, node)}\n"
+    return found
+
+
+def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy's rules, and the predicates that they mention, as `rules.yaml` has them."""
+    own = [each for each in cast(list[Any], rules.get("rules") or []) if each.get("policy", each.get("id")) == name]
+    text = " ".join(str(each.get("formula")) for each in own)
+    words = set(text.replace("(", " ").replace(")", " ").split())
+    predicates = cast(dict[str, Any], rules.get("predicates") or {})
+    return {"predicates": {each: body for each, body in predicates.items() if each in words}, "rules": own}
+
+
+def _listed(folder: Folder) -> Iterator[dict[str, Any]]:
+    for source in folder.cases.values():
+        listed = cast(Sequence[Any], source.data.get("") or source.data.get("cases") or [])
+        yield from (cast(dict[str, Any], each) for each in listed if isinstance(each, dict))

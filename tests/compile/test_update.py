@@ -1,0 +1,137 @@
+"""A document that changed: only the change is asked about, and words of people lapse only where it reaches."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bylaw.compile.assemble import assemble
+from bylaw.compile.pipeline import Source, Work, compile_pack
+from bylaw.compile.update import MadeOf, differences, keep, read_work
+from bylaw.engine.review import standings
+from bylaw.llm import Answer, Request
+from bylaw.policy.document import Document
+from bylaw.policy.folder import read_folder
+from tests.command import bylaw
+from tests.compile.shop import CARDS, CASES, LIMIT, POLICY, Scripted, source
+
+OLD = "Gold customers are refunded up to $500.00 at once, everybody else up to $200.00."
+NEW = "Gold customers are refunded up to $600.00 at once, everybody else up to $200.00."
+ADDED = "Nothing is refunded on a Sunday."
+
+
+def _cover(text: str, name: str) -> str:
+    policy = {"id": name, "definition": f"It says: {text}", "scope": "refunds", "description": "", "quotes": [text]}
+    return json.dumps({"policies": [policy], "others": []})
+
+
+def compiled(root: Path, chat: Scripted, document: str = POLICY, earlier: Work | None = None) -> Work:
+    shop = Source(Document(document), "Shop", CARDS, earlier=earlier)
+    work, _ = compile_pack(shop, chat)
+    for name, text in assemble(shop, work, name="shop").items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    keep(root, MadeOf(("policy.md",)), work)
+    return work
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Path:
+    compiled(tmp_path / "shop", Scripted())
+    return tmp_path / "shop"
+
+
+class Silent(Scripted):
+    """Whoever must not be asked."""
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        raise AssertionError([request.name for request in requests])
+
+
+def test_nothing_changed_nothing_is_asked_and_no_byte_differs(pack: Path) -> None:
+    files = [path for path in pack.rglob("*.*") if path.name != "work.json"]
+    before = [path.read_bytes() for path in files]
+    compiled(pack, Silent(), earlier=read_work(pack))
+    assert [path.read_bytes() for path in files] == before
+
+
+def test_a_changed_sentence_asks_for_its_policy_alone_and_keeps_its_name(pack: Path) -> None:
+    bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--accept", "refund-window", "--by", "Ines")
+    before = read_folder(pack)
+    chat = Scripted(
+        cover=_cover(NEW, "gold-limit"),
+        sort=_sorted("refund-limit"),
+        guards=LIMIT.replace("500.00", "600.00"),
+        cases=_only("refund-limit", "600.0"),
+    )
+    compiled(pack, chat, POLICY.replace(OLD, NEW), read_work(pack))
+    assert sorted(request.name for asked in chat.rounds for request in asked) == [
+        "cases",
+        "cover",
+        "guards",
+        "guards",
+        "sort",
+    ]
+    assert "30 days" not in chat.asked("guards")[0].messages[1].content.split("The policies:")[1]
+    found = differences(pack, before, read_folder(pack))
+    assert [(each.policy, each.change, each.was_signed) for each in found] == [("refund-limit", "both", True)]
+    assert any("600.00" in line for line in found[0].lines)
+    assert standings(pack)["refund-limit"] == "lapsed"
+    assert standings(pack)["refund-window"] == "accepted"
+
+
+def test_a_new_sentence_is_a_new_policy_and_a_removed_one_is_gone(pack: Path) -> None:
+    before = read_folder(pack)
+    document = POLICY.replace(OLD, ADDED)
+    kinds = _sorted("no-sunday", "conversation")
+    compiled(pack, Scripted(cover=_cover(ADDED, "no-sunday"), sort=kinds), document, read_work(pack))
+    found = {each.policy: each.change for each in differences(pack, before, read_folder(pack))}
+    assert found == {"no-sunday": "new", "refund-limit": "gone"}
+
+
+def test_a_way_of_reading_that_changes_touches_every_guard(pack: Path) -> None:
+    document = POLICY.replace("is the day of the call", "is the day before the call")
+    text = '"Today" is the day before the call.'
+    chat = Scripted(cover=_cover(text, "today"), sort=_sorted("today", "knowledge"))
+    compiled(pack, chat, document, read_work(pack))
+    assert len(chat.asked("guards")) == 2
+
+
+def test_what_a_person_edited_stays(pack: Path) -> None:
+    path = pack / "guards/refunds.py"
+    path.write_text(path.read_text().replace("more than 30 days ago", "too late, says Ines"))
+    compiled(pack, Silent(), earlier=read_work(pack))
+    assert "too late, says Ines" in path.read_text()
+
+
+def test_the_command_updates_a_pack_from_what_it_was_made_of(tmp_path: Path) -> None:
+    from bylaw.llm.recorded import Recordings
+    from tests.compile.test_recordings import Keeping
+
+    (tmp_path / "policy.md").write_text(POLICY)
+    tools = [
+        {"name": card.name, "description": card.description, "effect": card.effect}
+        | {"parameters": {"type": "object", "properties": card.parameters, "required": list(card.required)}}
+        for card in CARDS.values()
+    ]
+    (tmp_path / "tools.json").write_text(json.dumps(tools))
+    compile_pack(source(), Keeping(Scripted(), Recordings(tmp_path / "shop" / "answers")))
+    given = ("--document", "policy.md", "--tools", "tools.json", "--llm", "recorded", "--out", "shop")
+    first = bylaw(tmp_path, "compile", *given)
+    assert first.returncode == 0, first.stderr
+    again = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
+    assert "policies that differ: 0" in again.stdout, again.stderr
+    (tmp_path / "policy.md").write_text(POLICY.replace(OLD, NEW))
+    asks = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "batch:questions")
+    assert "1 request waits for an answer" in asks.stderr
+
+
+def _sorted(name: str, kind: str = "guard") -> str:
+    body = {"kind": kind, "tools": ["refund"] if kind == "guard" else [], "general": kind == "knowledge", "why": "so"}
+    return json.dumps({"policies": [{"id": name, "severity": "medium", "user_facts": [], **body}]})
+
+
+def _only(policy: str, limit: str) -> str:
+    entries = CASES.replace("500.0", limit).strip().split("\n- ")
+    return "\n".join(f"- {entry.removeprefix('- ')}" for entry in entries if f"policy: {policy}" in entry)
