@@ -78,10 +78,9 @@ def compile_command(
     elif (out / "pack.yaml").exists() and not dry_run and not (overwrite and (out / "compiled.yaml").exists()):
         hint = "give another folder with --out, --overwrite for one that was compiled before, or --update"
         raise UsageError("there is a pack already", place=str(out), hint=hint)
-    reading = read_documents([out / each for each in made_of.documents])
-    with open_logs([out / each for each in made_of.logs]) as opened:
-        listed = [str(out / each) if (out / each).exists() else each for each in made_of.tools]
-        cards, trajectories = with_logs(read_tools(listed), opened.trajectories())
+    reading = read_documents([Path(each) for each in _seen(made_of.documents, out)])
+    with open_logs([Path(each) for each in _seen(made_of.logs, out)]) as opened:
+        cards, trajectories = with_logs(read_tools(_seen(made_of.tools, out)), opened.trajectories())
     source = Source(reading.document, reading.title, cards, trajectories, made_of.now, earlier)
     if dry_run:
         print("\n".join(forecast(source)))
@@ -140,6 +139,12 @@ def _given_again(given: "MadeOf", before: "MadeOf") -> "MadeOf":
 def _relative(paths: tuple[Path | str, ...], out: Path) -> tuple[str, ...]:
     """Paths as seen from the pack; what is no path, such as a Python module, as it is."""
     return tuple(os.path.relpath(each, out) if Path(each).exists() else str(each) for each in paths)
+
+
+def _seen(paths: tuple[str, ...], out: Path) -> list[str]:
+    """The same as seen from here."""
+    found = [os.path.normpath(out / each) for each in paths]
+    return [path if Path(path).exists() else each for path, each in zip(found, paths, strict=True)]
 
 
 def _name(out: Path) -> str:
