@@ -14,7 +14,7 @@ from msgspec import Struct
 from bylaw.record.entry import Draft
 
 if TYPE_CHECKING:
-    from bylaw.record.store import Cursor
+    from bylaw.record.database import Cursor
 
 Status = Literal["waiting", "approved", "rejected", "expired", "used"]
 

@@ -63,19 +63,15 @@ class Conflict(Struct, frozen=True):
     message: str
 
 
-def new_salt() -> bytes:
-    """Random bytes, so that nobody can guess what a removed entry said by trying."""
-    return secrets.token_bytes(SALT)
+def new_salts(count: int) -> bytes:
+    """Random bytes for so many entries, so that nobody can guess what a removed one said by trying."""
+    return secrets.token_bytes(SALT * count)
 
 
 def digest_of(draft: Draft, position: int, salt: bytes) -> bytes:
     """What stands in the chain for an entry."""
     parts = (salt, draft.conversation.encode(), str(position).encode(), draft.id.encode(), draft.body)
-    hashed = hashlib.sha256()
-    for part in parts:
-        hashed.update(len(part).to_bytes(8, "big"))
-        hashed.update(part)
-    return hashed.digest()
+    return hashlib.sha256(b"".join([each for part in parts for each in (len(part).to_bytes(8, "big"), part)])).digest()
 
 
 def link_of(before: bytes, tenant: str, number: int, time: float, kind: str, digest: bytes) -> bytes:

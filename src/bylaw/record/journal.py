@@ -9,6 +9,7 @@ import queue
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from types import TracebackType
 
 from bylaw.errors import BylawError
@@ -19,7 +20,9 @@ BATCH = 512
 """Drafts in one transaction at most."""
 
 Answers = list[Entry | Conflict]
-_Job = tuple[Sequence[Draft], "Future[Answers]"]
+_Future = Future[Answers] | asyncio.Future[Answers]
+_Job = tuple[Sequence[Draft], _Future]
+_Outcome = Answers | Exception
 
 
 class LogError(BylawError):
@@ -46,16 +49,21 @@ class Journal:
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
         """The same, for a coroutine."""
-        return await asyncio.wrap_future(self.submit(drafts))
+        future: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
+        self._submit(drafts, future)
+        return await future
 
     def submit(self, drafts: Sequence[Draft]) -> "Future[Answers]":
         """Hand drafts over; the future holds the answers once they are on disk."""
         future: Future[Answers] = Future()
+        self._submit(drafts, future)
+        return future
+
+    def _submit(self, drafts: Sequence[Draft], future: _Future) -> None:
         if self._closed:
             future.set_exception(LogError("the log is closed"))
         else:
             self._jobs.put((drafts, future))
-        return future
 
     def close(self) -> None:
         """Write what waits, then stop."""
@@ -74,15 +82,12 @@ class Journal:
         while (first := self._jobs.get()) is not None:
             jobs, last = self._gather(first)
             try:
-                answers = self.store.append_groups([drafts for drafts, _ in jobs])
+                outcomes: Sequence[_Outcome] = self.store.append_groups([drafts for drafts, _ in jobs])
                 self.commits += 1
             except Exception as error:
                 # Whatever the database said: nobody may be told that something was written.
-                for _, future in jobs:
-                    future.set_exception(LogError(f"`{self.store.name}` could not be written: {error}"))
-            else:
-                for (_, future), answer in zip(jobs, answers, strict=True):
-                    future.set_result(answer)
+                outcomes = [LogError(f"`{self.store.name}` could not be written: {error}") for _ in jobs]
+            _tell([future for _, future in jobs], outcomes)
             if last:
                 return
 
@@ -99,3 +104,27 @@ class Journal:
             jobs.append(job)
             size += len(job[0])
         return jobs, False
+
+
+def _tell(futures: Sequence[_Future], outcomes: Sequence[_Outcome]) -> None:
+    """Give each its outcome; an event loop is woken once for all that wait in it."""
+    loops: dict[asyncio.AbstractEventLoop, list[tuple[_Future, _Outcome]]] = {}
+    for future, outcome in zip(futures, outcomes, strict=True):
+        if isinstance(future, Future):
+            _settle([(future, outcome)])
+        else:
+            loops.setdefault(future.get_loop(), []).append((future, outcome))
+    for loop, waiting in loops.items():
+        # A loop that was closed meanwhile has nobody left who waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_settle, waiting)
+
+
+def _settle(waiting: Sequence[tuple[_Future, _Outcome]]) -> None:
+    for future, outcome in waiting:
+        if future.done():
+            continue
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from bylaw.errors import UsageError
-from bylaw.record.store import SCHEMA, Cursor
+from bylaw.record.database import SCHEMA, Cursor
 
 SETTINGS = {"synchronous_commit": "on"}
 """What makes a commit durable, beside the server's own `fsync`; benchmarks print both."""

@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from bylaw.errors import UsageError
-from bylaw.record.store import SCHEMA, Cursor
+from bylaw.record.database import SCHEMA, Cursor
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
 """What makes a commit durable; benchmarks print it."""

@@ -262,9 +262,8 @@ class Guarded:
                     attempt = await asyncio.to_thread(self._attempt_alone, asked, beside, first)
                 else:
                     attempt = self._attempt_alone(asked, beside, first)
-                future = self._log.journal.submit(attempt.drafts)
                 try:
-                    answers = await asyncio.wrap_future(future)
+                    answers = await self._log.append_async(attempt.drafts)
                 except BaseException:
                     self._forget()
                     raise
