@@ -39,7 +39,7 @@ def log(tmp_path: Path) -> Iterator[Log]:
 
 @pytest.fixture
 def app(log: Log) -> Any:
-    return Service(Desk(shop(), log), {}).app
+    return Service(Desk(shop(), log), {})
 
 
 def decide(app: Any, conversation: str = "c", **more: Any) -> Any:
@@ -126,7 +126,7 @@ def test_authzen_asks_the_same_question(app: Any) -> None:
 
 
 def test_another_worker_takes_a_conversation_over(log: Log) -> None:
-    one, two = Service(Desk(shop(), log), {}).app, Service(Desk(shop(), log, sessions=1), {}).app
+    one, two = Service(Desk(shop(), log), {}), Service(Desk(shop(), log, sessions=1), {})
     assert decide(one, **LOOK)["allowed"]
     assert decide(two, **REFUND, events=[RETURNED])["allowed"]
     decide(two, "other", **LOOK)
@@ -152,7 +152,7 @@ def test_a_key_never_sees_another_tenants_data(log: Log, tmp_path: Path) -> None
     (tmp_path / "keys").write_text(f"# who\n{key_line('ann', ann)}\n{key_line('bob', bob)}\n")
     keys = read_keys(tmp_path / "keys")
     assert ann not in (tmp_path / "keys").read_text()
-    app = Service(Desk(shop(), log), keys).app
+    app = Service(Desk(shop(), log), keys)
     seen = {"conversation": "c", **LOOK}
     for key in ("", "nonsense", hash_of(ann), ann + "x"):
         refused = post(app, "/v1/decide", seen, key=key)
@@ -173,7 +173,7 @@ def test_a_key_never_sees_another_tenants_data(log: Log, tmp_path: Path) -> None
 
 
 def test_health_metrics_and_sizes(log: Log) -> None:
-    app = Service(Desk(shop(), log), {}, largest=500).app
+    app = Service(Desk(shop(), log), {}, largest=500)
     decide(app, **REFUND)
     assert get(app, "/health").json["status"] == "ok"
     page = get(app, "/metrics").body.decode()
@@ -188,7 +188,7 @@ def test_health_metrics_and_sizes(log: Log) -> None:
 
 def test_where_the_log_cannot_be_written_nothing_is_decided(tmp_path: Path) -> None:
     log = Log(str(tmp_path / "decisions.db"))
-    app = Service(Desk(shop(), log), {}).app
+    app = Service(Desk(shop(), log), {})
     decide(app, **REFUND)
     log.close()
     answer = post(app, "/v1/decide", {"conversation": "c", **REFUND})
@@ -322,3 +322,37 @@ def test_malformed_requests_are_refused_and_allow_no_write(app: Any, log: Log) -
 def test_a_hundred_thousand_malformed_requests(app: Any, log: Log) -> None:
     fuzz(app, 2, 100_000)
     assert verify(log.journal.store, "default").faults == ()
+
+
+def test_a_request_that_is_sent_again_happens_once_and_is_answered_as_it_was(log: Log) -> None:
+    one, two = Service(Desk(shop(), log), {}), Service(Desk(shop(), log), {})
+    look = {"conversation": "c", **LOOK, "request": "r1"}
+    refund = {"conversation": "c", **REFUND, "events": [RETURNED], "request": "r2"}
+    told = [post(one, "/v1/decide", each) for each in (look, refund)]
+    before = len(log.conversation("default", "c"))
+    # By the same worker, by another that has never heard of it, and after later requests were taken.
+    for app in (one, two, one):
+        for request, answer in zip((look, refund), told, strict=True):
+            again = post(app, "/v1/decide", request)
+            assert (again.status, again.json) == (200, answer.json)
+    assert len(log.conversation("default", "c")) == before
+    events = {"conversation": "c", "events": [{"user": "Thanks."}], "request": "r3"}
+    assert [post(app, "/v1/events", events).status for app in (one, two, one)] == [200, 200, 200]
+    assert len(log.conversation("default", "c")) == before + 1
+    other = post(two, "/v1/decide", {"conversation": "c", **LOOK, "id": "z", "request": "r2"})
+    assert (other.status, "was another one" in other.json["error"]["message"]) == (422, True)
+    assert post(two, "/v1/decide", {**REFUND, "request": "r2"}).status == 400
+
+
+def test_two_workers_that_get_the_same_request_at_once_take_it_once(log: Log) -> None:
+    workers = [Service(Desk(shop(), log), {}) for _ in range(4)]
+    body = json.dumps({"conversation": "c", **REFUND, "request": "r"}).encode()
+
+    async def all_at_once() -> list[Any]:
+        return await asyncio.gather(*(ask(each, "POST", "/v1/decide", body) for each in workers))
+
+    answers = [answer.json["decisions"] for answer in asyncio.run(all_at_once())]
+    assert answers == [answers[0]] * 4
+    history = read_history(log.conversation("default", "c"))
+    assert history is not None
+    assert len(history.decisions) == 1

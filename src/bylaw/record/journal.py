@@ -7,6 +7,7 @@ service pays for one sync many times less often than once a decision, and an idl
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -18,6 +19,10 @@ from bylaw.record.store import Store
 
 BATCH = 512
 """Drafts in one transaction at most."""
+BUSY = 4
+"""Jobs in the last batch beyond which others are waited for."""
+GATHER = 0.004
+"""Seconds to wait for them: a batch costs as much as several decisions."""
 
 Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
@@ -79,7 +84,10 @@ class Journal:
         self.close()
 
     def _write(self) -> None:
+        jobs: list[_Job] = []
         while (first := self._jobs.get()) is not None:
+            if len(jobs) > BUSY:
+                time.sleep(GATHER)
             jobs, last = self._gather(first)
             try:
                 outcomes: Sequence[_Outcome] = self.store.append_groups([drafts for drafts, _ in jobs])

@@ -9,6 +9,7 @@ from bylaw.record.batch import Batch
 from bylaw.record.database import COLUMNS, Connection, entry_of
 from bylaw.record.entry import Conflict, Draft, Entry
 
+
 class Store:
     """A log in a database. One thread at a time is let in; `Journal` lets many share a transaction."""
 

@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from bylaw.errors import BylawError
 from bylaw.service.authzen import Evaluation, evaluated, request_of
@@ -39,6 +40,7 @@ LARGEST = 1 << 20
 T = TypeVar("T")
 Answer = Callable[[str, bytes], Awaitable[Any]]
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
+_CHALLENGE = {"WWW-Authenticate": "Bearer"}
 _STATUSES = {"waiting", "approved", "rejected", "expired", "used"}
 
 
@@ -48,7 +50,7 @@ class Service:
     def __init__(self, desk: Desk, keys: Mapping[str, str], *, largest: int = LARGEST) -> None:
         self.desk = desk
         self._keys = keys
-        self._largest = largest
+        self.largest = largest
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
         posts: dict[str, Answer] = {
             "/v1/decide": self._decide,
@@ -58,48 +60,42 @@ class Service:
             "/v1/approvals": self._answer,
             "/access/v1/evaluation": self._evaluate,
         }
-        routes = [Route(path, self._endpoint(path, answer), methods=["POST"]) for path, answer in posts.items()]
+        self._posts = {path: _Post(path, self, answer) for path, answer in posts.items()}
+        routes = [Route(path, post, methods=["POST"]) for path, post in self._posts.items()]
         routes += [
             Route("/v1/approvals", self._approvals, methods=["GET"]),
             Route("/health", self._health, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/openapi.json", self._openapi, methods=["GET"]),
         ]
-        self.app = Starlette(routes=routes, exception_handlers={404: _not_here, 405: _not_here})
+        self._rest = Starlette(routes=routes, exception_handlers={404: _not_here, 405: _not_here})
+        self.routes = routes
 
-    def _endpoint(self, path: str, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
-        async def endpoint(request: Request) -> Response:
-            status, content = await self._answered(request, answer)
-            self.desk.metrics.requests[path, status] += 1
-            headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-            return Response(_encode(content), status, headers, "application/json")
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request. Those that agents wait for go straight to their answer."""
+        if scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):
+            await post(scope, receive, send)
+        else:
+            await self._rest(scope, receive, send)
 
-        return endpoint
+    async def answered(self, path: str, header: str, body: bytes | None, answer: Answer) -> tuple[int, bytes]:
+        """The status and the body of an answer; a request without a body was too large."""
+        status, content = await self._answered(header, body, answer)
+        self.desk.metrics.requests[path, status] += 1
+        return status, _encode(content)
 
-    async def _answered(self, request: Request, answer: Answer) -> tuple[int, Any]:
-        tenant = tenant_of(request.headers.get("authorization", ""), self._keys)
+    async def _answered(self, header: str, body: bytes | None, answer: Answer) -> tuple[int, Any]:
+        tenant = tenant_of(header, self._keys)
         if tenant is None:
             return 401, Failure(Complaint("BY703", "no valid key: send `Authorization: Bearer KEY`"))
+        if body is None:
+            return 413, Failure(Complaint("BY703", f"the request is larger than {self.largest:,} bytes"))
         try:
-            body = await self._body(request)
-            if body is None:
-                return 413, Failure(Complaint("BY703", f"the request is larger than {self._largest:,} bytes"))
             return 200, await answer(tenant, body)
         except BylawError as error:
             return failure(error)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             return 400, Failure(Complaint("BY703", f"the request does not read: {error}"))
-
-    async def _body(self, request: Request) -> bytes | None:
-        """The body; None where it is too large, of which no more is read than that."""
-        parts: list[bytes] = []
-        size = 0
-        async for part in request.stream():
-            size += len(part)
-            if size > self._largest:
-                return None
-            parts.append(part)
-        return b"".join(parts)
 
     def _read(self, body: bytes, type: type[T]) -> T:
         decoder = self._decoders.get(type)
@@ -154,7 +150,9 @@ class Service:
                 raise BadRequest(f"`{status}` is not one of {', '.join(sorted(_STATUSES))}")
             return Approvals(await self.desk.approvals(tenant, status))
 
-        return await self._endpoint("/v1/approvals", listed)(request)
+        header = request.headers.get("authorization", "")
+        status, body = await self.answered("/v1/approvals", header, b"", listed)
+        return Response(body, status, _CHALLENGE if status == 401 else None, "application/json")
 
     async def _health(self, request: Request) -> Response:
         pack = self.desk.pack
@@ -171,6 +169,44 @@ class Service:
 
     async def _openapi(self, request: Request) -> Response:
         return Response(_encode(document()), media_type="application/json")
+
+
+class _Post:
+    """A page that a request is posted to, as an ASGI application: no more than is needed between bytes and bytes."""
+
+    def __init__(self, path: str, service: Service, answer: Answer) -> None:
+        self._path = path
+        self._service = service
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = await _body(receive, self._service.largest)
+        except ClientDisconnect:
+            return
+        header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        status, told = await self._service.answered(self._path, header.decode("latin-1"), body, self._answer)
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(told)).encode())]
+        if status == 401:
+            headers += [(name.lower().encode(), value.encode()) for name, value in _CHALLENGE.items()]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": told})
+
+
+async def _body(receive: Receive, largest: int) -> bytes | None:
+    """The body; None where it is too large, of which no more is read than that."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > largest:
+            return None
+        if not message.get("more_body"):
+            return b"".join(parts)
 
 
 async def _not_here(request: Request, error: Exception) -> Response:

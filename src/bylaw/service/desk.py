@@ -58,7 +58,7 @@ class Desk:
             session = self._session(tenant, request.conversation, request.context, request.agent)
             now = session.shield.clock()
             happenings = [event.happening(now) for event in request.events]
-            found = await session.take_async(happenings, calls)
+            found = await session.take_async(happenings, calls, name=request.request)
         self.metrics.events[tenant] += len(happenings)
         for decision in found:
             self.metrics.decisions[tenant, decision.answer, str(decision.allowed).lower()] += 1
@@ -71,7 +71,7 @@ class Desk:
         request.check()
         session = self._session(tenant, request.conversation, request.context, request.agent)
         now = session.shield.clock()
-        await session.take_async([event.happening(now) for event in request.events])
+        await session.take_async([event.happening(now) for event in request.events], name=request.request)
         self.metrics.events[tenant] += len(request.events)
         return EventsAnswer(session.id, len(request.events))
 

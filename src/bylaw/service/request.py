@@ -87,12 +87,15 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     context: dict[str, Any] | None = None
     agent: str = ""
     """The name that the agent's runs are counted under."""
+    request: str = ""
+    """Your own name for this request, unlike that of any other of its conversation: sent again, because no answer
+    came, it happens once and is answered as it was."""
 
     def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
         """The calls to decide on, in order."""
         if bool(self.tool) == bool(self.calls):
             raise BadRequest("say either `tool` and `arguments`, or `calls`")
-        _check(self.conversation, self.events, self.calls)
+        _check(self.conversation, self.events, self.calls, self.request)
         if self.messages is not None and (self.conversation or self.events or self.calls):
             raise BadRequest("`messages` are the whole history: with them, give `tool` and `arguments` alone")
         if self.tool:
@@ -107,17 +110,21 @@ class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     events: list[Event]
     context: dict[str, Any] | None = None
     agent: str = ""
+    request: str = ""
+    """As for a decision."""
 
     def check(self) -> None:
         """A conversation must be named."""
         if not self.conversation:
             raise BadRequest("`conversation` is empty")
-        _check(self.conversation, self.events, ())
+        _check(self.conversation, self.events, (), self.request)
 
 
-def _check(conversation: str, events: Sequence[Event], calls: Sequence[AskedCall]) -> None:
-    if len(conversation) > NAME:
-        raise BadRequest(f"`conversation` is longer than {NAME} characters")
+def _check(conversation: str, events: Sequence[Event], calls: Sequence[AskedCall], request: str) -> None:
+    if len(conversation) > NAME or len(request) > NAME:
+        raise BadRequest(f"`conversation` and `request` have {NAME} characters at most")
+    if request and not conversation:
+        raise BadRequest("a request that may be sent again must name its `conversation`")
     if len(events) > MANY or len(calls) > MANY:
         raise BadRequest(f"more than {MANY} events or calls in one request")
 

@@ -2,6 +2,7 @@
 # pyright: basic, reportMissingImports=false
 
 import ipaddress
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,9 @@ from bylaw.service.desk import Desk
 
 KEEP_ALIVE = 75
 """Seconds that a connection may be idle: longer than those of proxies before us, which would meet a closed one."""
+
+TURN = 0.001
+"""Seconds that one thread may keep the interpreter while others wait: the log's writer needs it often, and briefly."""
 
 
 def check_address(host: str, keys: Mapping[str, str]) -> None:
@@ -32,5 +36,6 @@ def run(desk: Desk, keys: Mapping[str, str], host: str, port: int) -> None:
     """Serve until told to stop; what was answered is on disk."""
     check_address(host, keys)
     service = Service(desk, keys)
+    sys.setswitchinterval(TURN)
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
-    uvicorn.run(service.app, host=host, port=port, timeout_keep_alive=KEEP_ALIVE, **quiet)
+    uvicorn.run(service, host=host, port=port, timeout_keep_alive=KEEP_ALIVE, **quiet)

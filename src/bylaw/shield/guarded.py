@@ -27,7 +27,7 @@ from bylaw.record.journal import Answers, LogError
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground, Resolved
-from bylaw.shield.history import decision_body, encode, event_body, opening_of, read_history, writable
+from bylaw.shield.history import decision_body, encode, event_body, opening_of, read_history, request_id, writable
 from bylaw.shield.resolving import resolve
 from bylaw.trace.event import Event
 from bylaw.trace.trajectory import Trajectory
@@ -85,6 +85,8 @@ class Guarded:
         self._length = self._written = self._decided = 0
         """Entries, events and decisions in the log so far."""
         self._approvals = Approvals()
+        self._requests: dict[str, list[Decision] | None] = {}
+        """Requests that were taken, by the names their senders gave them; None where the log has to be asked."""
         self._is_held = False
         self._lock = threading.RLock()
         """One thing at a time: frameworks run tools in threads of their own."""
@@ -159,8 +161,13 @@ class Guarded:
         ]
         return asked, later
 
-    async def take_async(self, happenings: Sequence[Happening], calls: Sequence[AskedCall] = ()) -> list[Decision]:
-        """Let things happen and then decide on calls of one turn, all of it or, where any of it is wrong, nothing."""
+    async def take_async(
+        self, happenings: Sequence[Happening], calls: Sequence[AskedCall] = (), *, name: str = ""
+    ) -> list[Decision]:
+        """Let things happen and then decide on calls of one turn, all of it or, where any of it is wrong, nothing.
+
+        A request with a `name` is taken once: sent again, nothing happens, and the same is answered.
+        """
         if self._live is None and self._log is not None:
             await asyncio.to_thread(self._ready)
         asked, beside = self._turn_of(calls, None)
@@ -168,10 +175,23 @@ class Guarded:
             hold: Happening = lambda conversation: conversation.hold()  # noqa: E731
             happenings = [*happenings, hold]
         try:
-            return await self._settle_async(asked, beside, happenings)
+            found = await self._settle_async(asked, beside, happenings, name)
         finally:
             if len(calls) > 1:
                 self._happen(Conversation.let_go)
+        if name and [each.tool for each in found] != [tool for tool, *_ in calls]:
+            raise UsageError(f"request `{name}` was another one", hint="give each request a name of its own")
+        return found
+
+    def _taken_before(self, name: str, calls: int) -> list[Decision] | None:
+        """What was answered to the request of this name; None where there was none."""
+        with self._lock:
+            self._open()
+            if name in self._requests and self._requests[name] is None:
+                self._forget()
+                self._open()
+            found = self._requests.get(name)
+        return found[:calls] if found is not None else None
 
     def _ready(self) -> None:
         with self._lock:
@@ -250,18 +270,26 @@ class Guarded:
         raise self._overtaken()
 
     async def _settle_async(
-        self, asked: Sequence[Asking], beside: Sequence[Beside] = (), first: Sequence[Happening] = ()
+        self,
+        asked: Sequence[Asking],
+        beside: Sequence[Beside] = (),
+        first: Sequence[Happening] = (),
+        name: str = "",
     ) -> list[Decision]:
         if self._log is None:
             return self._settle(asked, beside, first)
         self._queue = self._queue or asyncio.Lock()
         async with self._queue:
             for _ in range(TRIES):
+                if name and (before := self._taken_before(name, len(asked))) is not None:
+                    return before
                 if self._decider.resolves:
                     # The host's tools may take their time.
                     attempt = await asyncio.to_thread(self._attempt_alone, asked, beside, first)
                 else:
                     attempt = self._attempt_alone(asked, beside, first)
+                if name and attempt.drafts:
+                    attempt.drafts[0] = replace(attempt.drafts[0], id=request_id(self.id, name))
                 try:
                     answers = await self._log.append_async(attempt.drafts)
                 except BaseException:
@@ -269,6 +297,8 @@ class Guarded:
                     raise
                 with self._lock:
                     if self._is_written(attempt, answers):
+                        if name:
+                            self._requests = {**dict.fromkeys(self._requests), name: attempt.decisions}
                         return attempt.decisions
         raise self._overtaken()
 
@@ -313,7 +343,7 @@ class Guarded:
             history = read_history(self._log.conversation(self.shield.tenant, self.id))
         if history is None:
             self._length = self._written = 0
-            self._approvals = Approvals()
+            self._approvals, self._requests = Approvals(), {}
             conversation = Conversation(self._decider.pack, id=self.id, context=self._context)
         else:
             opening = history.opening
@@ -326,6 +356,7 @@ class Guarded:
             self._decider = self.shield.decider(opening)
             self._by = opening.agent
             self._approvals = Approvals(history.approvals)
+            self._requests = {name: history.decisions[start:] for name, start in history.requests.items()}
             self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
             conversation = Conversation(self._decider.pack, id=self.id, context=opening.context)
             conversation.resume(history.events)

@@ -16,6 +16,7 @@ from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.trajectory import Trajectory
 
 NO_DATA = Raw(b"null")
+_REQUEST = "request:"
 
 
 class Opening(Struct, frozen=True, omit_defaults=True):
@@ -59,6 +60,8 @@ class History(Struct):
     """Every step in the life of every approval, in order."""
     length: int
     """How many entries there are."""
+    requests: dict[str, int] = field(default_factory=dict[str, int])
+    """By the names that senders gave their requests, how many decisions there were before each."""
 
     def trajectory(self, id: str) -> Trajectory:
         """The conversation as an audit reads it."""
@@ -68,6 +71,11 @@ class History(Struct):
 def opening_of(pack: Pack, context: Mapping[str, Any] | None, agent: str) -> Opening:
     """What to write of a conversation that begins now."""
     return Opening(pack.name, pack.version, pack.digest, dict(context or {}), agent)
+
+
+def request_id(conversation: str, name: str) -> str:
+    """What the first entry of a request is called, so that the request is written once however often it is sent."""
+    return f"{_REQUEST}{conversation}/{name}"
 
 
 def event_body(event: Event) -> bytes:
@@ -100,6 +108,8 @@ def read_history(entries: Iterable[Entry]) -> History | None:
             history = History(_opening(body), [], [], [], 0)
         if history is None:
             raise UsageError(f"nothing in the log says how conversation `{entry.conversation}` began")
+        if entry.id and entry.id.startswith(_REQUEST):
+            history.requests[entry.id.removeprefix(request_id(entry.conversation or "", ""))] = len(history.decisions)
         match entry.kind:
             case "event":
                 history.events.append(_read_event(body))

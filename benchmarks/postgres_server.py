@@ -1,0 +1,73 @@
+"""A PostgreSQL server of our own for a measurement: its data in a new folder, reached over a socket in it.
+
+`POSTGRES_BIN` names the folder of `initdb` and `pg_ctl`; by default the newest of Debian's packages.
+"""
+
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+
+SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method")
+
+
+@contextmanager
+def server() -> Generator[str]:
+    """The address of a server that runs until the end of the `with`, with the settings it comes with."""
+    folder = Path(mkdtemp(prefix="bylaw-postgres-"))
+    data = folder / "data"
+    if os.geteuid() == 0:
+        # The server does not run as root; Debian's package brings a user for it.
+        shutil.chown(folder, "postgres", "postgres")
+    try:
+        _run("initdb", "-D", data, "-A", "trust", "-U", "bylaw")
+        where = f"-c listen_addresses= -c unix_socket_directories={folder}"
+        _run("pg_ctl", "-D", data, "-o", where, "-l", folder / "log", "-w", "start")
+        try:
+            yield f"postgresql://bylaw@/postgres?host={folder}"
+        finally:
+            _run("pg_ctl", "-D", data, "-m", "fast", "-w", "stop")
+    finally:
+        shutil.rmtree(folder)
+
+
+def settings(address: str) -> str:
+    """What makes a commit durable there."""
+    import psycopg
+
+    with psycopg.connect(address) as connection:
+        shown = [(name, connection.execute(f"SHOW {name}").fetchone()) for name in (*SETTINGS, "server_version")]
+    return ", ".join(f"{name}={row[0]}" for name, row in shown if row)
+
+
+def syncs(address: str) -> int:
+    """Syncs of the server's own log so far."""
+    import psycopg
+
+    with psycopg.connect(address) as connection:
+        row = connection.execute("SELECT wal_sync FROM pg_stat_wal").fetchone()
+    assert row is not None
+    return row[0]
+
+
+def _run(program: str, *arguments: str | Path) -> None:
+    options = {}
+    if os.geteuid() == 0:
+        user = pwd.getpwnam("postgres")
+        options = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    done = subprocess.run([_folder() / program, *arguments], stdout=subprocess.DEVNULL, check=False, cwd="/", **options)
+    if done.returncode:
+        raise RuntimeError(f"{program} failed: {done.returncode}")
+
+
+def _folder() -> Path:
+    if given := os.environ.get("POSTGRES_BIN"):
+        return Path(given)
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    if not found:
+        raise SystemExit("no PostgreSQL server here: install Debian's `postgresql`, or set POSTGRES_BIN")
+    return found[-1]

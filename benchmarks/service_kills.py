@@ -1,0 +1,182 @@
+"""Kills the service at random moments under load, and looks for what was lost.
+
+    python benchmarks/service_kills.py [--store sqlite|postgres] [--kills 50] [--seed 11]
+
+A service of its own, on the loopback, with the clinic pack and a log in SQLite or in a PostgreSQL server of its own, is
+asked by 64 clients at once and killed with SIGKILL. Then, for each conversation that it was in:
+
+- every event and decision that was acknowledged stands in the log, in its order, word for word, and beside them at most
+  the one request that was not answered, whole or not at all;
+- the chain of the log verifies;
+- after a restart the client, which cannot know what became of its request, sends it again, and its conversation goes
+  on.
+
+Status 1 where anything is wrong.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import deque
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from postgres_server import server, settings
+from service_traffic import Connection, Request, Service, Work, told
+
+from bylaw.packs.clinic.simulator.generate import simulate
+from bylaw.record import Store, open_store
+from bylaw.record.sqlite import SETTINGS
+from bylaw.record.verify import verify
+from bylaw.shield.history import read_history
+from bylaw.trace import Trajectory
+
+CLIENTS = 64
+
+
+class Told:
+    """What clients were told of one conversation."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[Any, ...]] = []
+        self.decisions: list[tuple[str, str, bool]] = []
+        self.pending: Request | None = None
+        """The request that waits for its answer."""
+        self.rest: deque[Request] = deque()
+
+    def acknowledge(self, request: Request, body: bytes) -> None:
+        self.events.extend(request.events)
+        for decision in json.loads(body).get("decisions", ()):
+            self.decisions.append((decision["id"], decision["answer"], decision["allowed"]))
+        self.pending = None
+
+
+class Run:
+    """One life of the service, from its start to its kill."""
+
+    def __init__(self, store: str, work: Work) -> None:
+        self.store = store
+        self.told: dict[str, Told] = {}
+        self.acknowledged = 0
+        self._work = work
+
+    async def be_killed(self, after: float) -> None:
+        service = Service(self.store)
+        await service.ready()
+        clients = [asyncio.create_task(self._client(service.port)) for _ in range(CLIENTS)]
+        await asyncio.sleep(after)
+        service.stop(signal.SIGKILL)
+        for outcome in await asyncio.gather(*clients, return_exceptions=True):
+            if not isinstance(outcome, OSError | EOFError):
+                raise RuntimeError(f"a client ended otherwise than by the kill: {outcome!r}")
+
+    async def _client(self, port: int) -> None:
+        connection = Connection(port)
+        while True:
+            request, rest = self._work.next()
+            told = self.told.setdefault(request.conversation, Told())
+            told.pending, told.rest = request, rest
+            status, body = await connection.ask(request.sent)
+            if status != 200:
+                raise RuntimeError(f"{status} {body!r}")
+            told.acknowledge(request, body)
+            self.acknowledged += 1
+            self._work.give_back(rest)
+
+    def lost(self, log: Store) -> list[str]:
+        """What was acknowledged and is not in the log as it was, and what is in it that nobody asked for."""
+        faults: list[str] = []
+        for name, told_here in self.told.items():
+            history = read_history(log.conversation("default", name))
+            events = [told(event) for event in history.events] if history is not None else []
+            decisions = [(each.id, each.answer, each.allowed) for each in history.decisions] if history else []
+            pending = list(told_here.pending.events) if told_here.pending is not None else []
+            asked = int(told_here.pending is not None and told_here.pending.path == "/v1/decide")
+            count = len(told_here.events)
+            if events[:count] != told_here.events:
+                faults.append(f"{name}: an acknowledged event is lost or altered")
+            elif events[count:] not in ([], pending):
+                faults.append(f"{name}: part of a request is in the log")
+            elif decisions[: len(told_here.decisions)] != told_here.decisions:
+                faults.append(f"{name}: an acknowledged decision is lost or altered")
+            elif len(decisions) - len(told_here.decisions) != (asked if events[count:] else 0):
+                faults.append(f"{name}: an event without its decision, or a decision without its event")
+        return faults
+
+    async def stuck(self, most: int) -> tuple[int, list[str]]:
+        """Conversations that were waiting for an answer: how many were tried again, and which do not go on."""
+        service = Service(self.store)
+        await service.ready()
+        connection = Connection(service.port)
+        waiting = [each for each in self.told.values() if each.pending is not None][:most]
+        faults: list[str] = []
+        for told_here in waiting:
+            first, *later = [told_here.pending, *list(told_here.rest)[:1]]
+            assert first is not None
+            status, body = await connection.ask(first.sent)
+            if status != 200:
+                faults.append(f"{first.conversation}: sent again: {status} {body!r}")
+            for request in later:
+                status, body = await connection.ask(request.sent)
+                if status != 200:
+                    faults.append(f"{first.conversation}: goes on: {status} {body!r}")
+        connection.close()
+        service.stop()
+        return len(waiting), faults
+
+
+async def measure(store: str, kills: int, seed: int) -> int:
+    is_server = "://" in store
+    durable = settings(store) if is_server else ", ".join(f"{name}={value}" for name, value in SETTINGS.items())
+    print(f"log: {'PostgreSQL' if is_server else 'SQLite'} ({durable})", flush=True)
+    recorded: list[Trajectory] = [trajectory for trajectory, _ in simulate(7, 60)]
+    rng, faults, heard, tried, touched = random.Random(seed), list[str](), 0, 0, 0
+    started = time.perf_counter()
+    for number in range(1, kills + 1):
+        run = Run(store, Work(recorded, number, apart=True))
+        await run.be_killed(rng.uniform(0.05, 1.5))
+        log = open_store(store)
+        faults += run.lost(log)
+        if number % 10 == 0 or number == kills:
+            faults += verify(log, "default").faults
+        log.close()
+        count, held = await run.stuck(CLIENTS)
+        faults += held
+        heard, tried, touched = heard + run.acknowledged, tried + count, touched + len(run.told)
+        if number % 10 == 0:
+            print(f"  {number} kills, {heard:,} requests acknowledged, {len(faults)} faults", flush=True)
+    log = open_store(store)
+    found = verify(log, "default")
+    log.close()
+    faults += found.faults
+    print(f"kill -9 at {kills} random moments under {CLIENTS} clients, {time.perf_counter() - started:.0f} s, load "
+          f"average {os.getloadavg()[0]:.1f}: {heard:,} requests acknowledged in {touched:,} conversations; "
+          f"{len(faults)} faults")  # fmt: skip
+    print(f"  {tried:,} conversations that waited for an answer were taken up again; the chain of {found.entries:,} "
+          f"entries {'verifies' if not found.faults else 'does not verify'}")  # fmt: skip
+    for fault in faults[:20]:
+        print(f"  {fault}")
+    return 1 if faults else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=11)
+    given = parser.parse_args()
+    with TemporaryDirectory(prefix="bylaw-kills-") as folder:
+        file = str(Path(folder) / "decisions.db")
+        with server() if given.store == "postgres" else nullcontext(file) as store:
+            return asyncio.run(measure(store, given.kills, given.seed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""What the log asks of a database: its tables, and the little that SQLite's and PostgreSQL's drivers must do alike."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from bylaw.record.entry import Entry
+
+SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS heads (
+        tenant TEXT PRIMARY KEY, number BIGINT NOT NULL, link {bytes} NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS entries (
+        tenant TEXT NOT NULL, number BIGINT NOT NULL, time {real} NOT NULL, kind TEXT NOT NULL,
+        conversation TEXT, position BIGINT, id TEXT, body {bytes}, salt {bytes},
+        digest {bytes} NOT NULL, link {bytes} NOT NULL, PRIMARY KEY (tenant, number))""",
+    "CREATE UNIQUE INDEX IF NOT EXISTS entry_places ON entries (tenant, conversation, position)",
+    "CREATE UNIQUE INDEX IF NOT EXISTS entry_ids ON entries (tenant, id) WHERE id IS NOT NULL",
+    """CREATE TABLE IF NOT EXISTS conversations (
+        tenant TEXT NOT NULL, name TEXT NOT NULL, length BIGINT NOT NULL, PRIMARY KEY (tenant, name))""",
+    """CREATE TABLE IF NOT EXISTS approvals (
+        tenant TEXT NOT NULL, id TEXT NOT NULL, conversation TEXT NOT NULL, status TEXT NOT NULL,
+        asked {real} NOT NULL, expires {real} NOT NULL, body {bytes}, PRIMARY KEY (tenant, id))""",
+)
+
+COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, digest, link"
+
+
+class Cursor(Protocol):
+    """What both drivers' cursors can do."""
+
+    @property
+    def rowcount(self) -> int:
+        """Rows the last statement touched."""
+        ...
+
+    def execute(self, query: Any, params: Any = ..., /) -> Any:
+        """Run one statement."""
+        ...
+
+    def executemany(self, query: Any, params: Any, /) -> Any:
+        """Run one statement for each row."""
+        ...
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """All rows that are left."""
+        ...
+
+
+class Connection(Protocol):
+    """One connection; used by one thread at a time."""
+
+    name: str
+    """What to call the store in a message."""
+
+    def begin(self, *, writing: bool) -> Cursor:
+        """Begin a transaction; a writing one keeps other writers out until it ends."""
+        ...
+
+    def commit(self) -> None:
+        """End it; what was written is on disk when this returns."""
+        ...
+
+    def rollback(self) -> None:
+        """Give it up."""
+        ...
+
+    def close(self) -> None:
+        """Give the connection back."""
+        ...
+
+
+def entry_of(row: Sequence[Any]) -> Entry:
+    """A row of the database as a record; PostgreSQL gives memoryviews for bytes."""
+    tenant, number, time, kind, conversation, position, name, body, salt, digest, link = row
+    told = (None if body is None else _bytes(body), None if salt is None else _bytes(salt))
+    return Entry(tenant, number, time, kind, conversation, position, name, *told, _bytes(digest), _bytes(link))
+
+
+def _bytes(value: Any) -> bytes:
+    """A column's bytes; what somebody wrote there as text is taken as it is, so that `verify` can tell of it."""
+    return value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)
