@@ -19,6 +19,11 @@ FRAMEWORKS: dict[str, tuple[str, ...]] = {
     "mcp": (),
     "langchain": ("langchain-openai",),
     "openai-agents": (),
+    "pydantic-ai": ("pydantic-ai-slim[openai]",),
+    "adk": ("litellm",),
+    "claude": (),
+    "agent-framework": ("agent-framework-openai",),
+    "litellm": ("litellm[proxy]",),
     "loop": (),
 }
 """The extra of each, which is also the name of its tests; and what only the tests need."""
@@ -45,7 +50,10 @@ def passes(framework: str, environment: Path) -> bool:
         extra = "" if framework == "loop" else f"[{framework}]"
         wanted = (f"{ROOT}{extra}", *FRAMEWORKS[framework], *TESTING)
         subprocess.run(["uv", "venv", "-q", "--python", "3.11", environment], check=True)
-        subprocess.run(["uv", "pip", "install", "-q", "--python", python, "-e", *wanted], check=True)
+        # Away from the project, whose bounds on versions are not those of a user of the framework.
+        subprocess.run(
+            ["uv", "pip", "install", "-q", "--python", python, "-e", *wanted], check=True, cwd=environment.parent
+        )
     tests = f"tests/integrations/test_{framework.replace('-', '_')}.py"
     print(f"{framework}: {tests}", flush=True)
     command = [python, "-m", "pytest", tests, "-q", "-n", "0", "-rs", "-m", ""]

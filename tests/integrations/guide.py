@@ -1,9 +1,12 @@
 """Follows a guide where the core's tests cannot: with the framework installed that it is about."""
 
+import ast
+import inspect
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.docs.walkthrough import ROOT, blocks
 
@@ -31,3 +34,15 @@ def follow_guide(name: str, folder: Path, **variables: str) -> int:
             assert done.stdout.splitlines() == block.lines[1:]
             ran += 1
     return ran
+
+
+async def run_section(heading: str, names: dict[str, Any]) -> dict[str, Any]:
+    """Run the Python block under a heading of the guide on frameworks, `await` and all; the names it leaves."""
+    page = ROOT / "docs" / "guides" / "shield-frameworks.md"
+    start = page.read_text(encoding="utf-8").splitlines().index(f"## {heading}") + 1
+    block = next(each for each in blocks(page) if each.language == "python" and each.line > start)
+    code = compile("\n".join(block.lines), str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    waits = eval(code, names)
+    if inspect.isawaitable(waits):
+        await waits
+    return names

@@ -1,0 +1,158 @@
+"""The shield as a capability of Pydantic AI's agents. Extra `pydantic-ai`.
+
+    agent = Agent(model, tools=[...], capabilities=[ShieldCapability("pack")])
+
+It stands right before the tools, whichever toolset they are from, so no hook can change a call that it has allowed. The
+history is the run's own messages: after a restart, or in another worker, the shield knows what they show. Tools that
+the model's provider runs on its own servers never come by here.
+"""
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import ModelRetry, ToolReturn
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities.abstract import CapabilityOrdering
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
+from pydantic_ai.toolsets import WrapperToolset
+from pydantic_core import to_jsonable_python
+
+from bylaw.engine.pack import Pack
+from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
+from bylaw.integrations.followers import Followers
+from bylaw.shield import Decision, Shield
+from bylaw.trace.event import with_note
+
+
+class ShieldCapability(AbstractCapability):
+    """The shield before an agent's tools; conversations are told apart by their `conversation_id`."""
+
+    def __init__(self, shield: Shield | Pack | str | Path, *, context: Mapping[str, Any] | None = None) -> None:
+        self.shield = shield if isinstance(shield, Shield) else Shield(shield)
+        self._followers = Followers(self.shield, context)
+        self.tools: set[str] = set()
+        """Names of the tools that it stands before; how the agent gives its output is not among them."""
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """Next to the tools."""
+        return CapabilityOrdering(position="innermost")
+
+    def get_wrapper_toolset(self, toolset: Any) -> Any:
+        """The tools, each behind a decision."""
+        return _Shielded(toolset, self)
+
+    async def after_run(self, ctx: Any, *, result: Any) -> Any:
+        """What the agent said in the end belongs to the conversation too."""
+        follower = self._follow(ctx, result.all_messages())
+        await asyncio.to_thread(follower.end)
+        return result
+
+    def follower(self, conversation: str) -> Follower | None:
+        """What the shield knows of a conversation."""
+        return self._followers.known(conversation)
+
+    def decide(self, ctx: Any, tool: str, arguments: dict[str, Any]) -> tuple[Follower, Decision]:
+        """The decision on a call that is about to be made."""
+        messages = list(ctx.messages)
+        follower = self._follow(ctx, messages)
+        id = ctx.tool_call_id or ""
+        return follower, follower.decide(id, tool, _as_asked(messages, id, to_jsonable_python(arguments)))
+
+    def _follow(self, ctx: Any, messages: list[Any]) -> Follower:
+        follower = self._followers.get(ctx.conversation_id or "", messages, lambda _: "")
+        follower.follow(_parts(messages, self.tools))
+        return follower
+
+
+@dataclass
+class _Shielded(WrapperToolset):
+    shield: ShieldCapability
+
+    async def get_tools(self, ctx: Any) -> Any:
+        found = await super().get_tools(ctx)
+        self.shield.tools.update(found)
+        return found
+
+    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+        follower, decision = await asyncio.to_thread(self.shield.decide, ctx, name, tool_args)
+        if not decision.allowed:
+            return decision.feedback
+        id = ctx.tool_call_id or ""
+        try:
+            result = await super().call_tool(name, tool_args, ctx, tool)
+        except (ModelRetry, ToolFailed):
+            # What the model is told of it stands in the next messages.
+            raise
+        except BaseException:
+            # It may have been carried out or not.
+            follower.answered(id, "", captured=False)
+            raise
+        shown = _shown(result.return_value if isinstance(result, ToolReturn) else result)
+        await asyncio.to_thread(follower.answered, id, shown)
+        if not decision.feedback or isinstance(result, ToolReturn):
+            return result
+        return with_note(shown if isinstance(shown, str) else _text(shown), decision.feedback)
+
+
+def _as_asked(messages: Sequence[Any], id: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as the model gave them, where reading them has only added what it left out."""
+    for message in reversed(messages):
+        for part in message.parts if isinstance(message, ModelResponse) else ():
+            if isinstance(part, ToolCallPart) and part.tool_call_id == id:
+                asked = part.args_as_dict()
+                return asked if asked.items() <= arguments.items() else arguments
+    return arguments
+
+
+def _shown(result: Any) -> Any:
+    return result if isinstance(result, str) else to_jsonable_python(result, fallback=str)
+
+
+def _text(value: Any) -> str:
+    import msgspec
+
+    return msgspec.json.encode(value).decode()
+
+
+def _parts(messages: Sequence[Any], tools: Collection[str]) -> list[Part]:
+    parts: list[Part] = []
+    ids: set[str] = set()
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            text = "".join(part.content for part in message.parts if isinstance(part, TextPart))
+            asked = [each for each in message.parts if isinstance(each, ToolCallPart) and each.tool_name in tools]
+            calls = tuple(Asked(each.tool_call_id, each.tool_name, _arguments(each)) for each in asked)
+            ids.update(call.id for call in calls)
+            if text or calls:
+                parts.append(Turn(text, calls))
+        elif isinstance(message, ModelRequest):
+            parts += [told for part in message.parts if (told := _told(part, ids)) is not None]
+    return parts
+
+
+def _arguments(call: ToolCallPart) -> dict[str, Any] | str:
+    try:
+        return call.args_as_dict()
+    except ValueError:
+        return str(call.args)
+
+
+def _told(part: Any, ids: Collection[str]) -> Part | None:
+    """What the user said, or what became of a call."""
+    if isinstance(part, UserPromptPart):
+        content = part.content
+        texts = [content] if isinstance(content, str) else [each for each in content if isinstance(each, str)]
+        return Heard("\n".join(texts))
+    if getattr(part, "tool_call_id", None) not in ids:
+        return None
+    if part.part_kind == "retry-prompt":
+        return Answered(part.tool_call_id, part.model_response(), True)
+    if part.part_kind == "tool-return":
+        has_failed = part.outcome in ("failed", "retried")
+        return Answered(part.tool_call_id, _shown(part.content), True if has_failed else None)
+    return None
