@@ -37,8 +37,8 @@ def follow_guide(name: str, folder: Path, **variables: str) -> int:
 
 
 async def run_section(heading: str, names: dict[str, Any]) -> dict[str, Any]:
-    """Run the Python block under a heading of the guide on frameworks, `await` and all; the names it leaves."""
-    page = ROOT / "docs" / "guides" / "shield-frameworks.md"
+    """Run the Python block under a heading of the page on frameworks, `await` and all; the names it leaves."""
+    page = ROOT / "docs" / "reference" / "frameworks.md"
     start = page.read_text(encoding="utf-8").splitlines().index(f"## {heading}") + 1
     block = next(each for each in blocks(page) if each.language == "python" and each.line > start)
     code = compile("\n".join(block.lines), str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

@@ -106,7 +106,7 @@ def check_talk(script: Script, shop: Shop) -> None:
     assert len(heard) == sum(len(turn["steps"]) for turn in TALK["turns"]), "the model did not go on to the end"
     assert "get_order(order_id=7)" in heard[1][-1]
     assert "Refund an order only after it was returned." in heard[1][-1]
-    assert heard[3][-1] == "refunded 7"
+    assert heard[3][-1] in ("refunded 7", '{"result": "refunded 7"}')
     beside = next(each for each in heard[5][-2:] if "Not done yet" in each)
     assert "get_order(order_id=8)" in beside
     assert "not returned" in heard[6][-1]

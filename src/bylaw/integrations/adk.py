@@ -1,0 +1,125 @@
+"""The shield as a plugin of Google's Agent Development Kit. Extra `adk`.
+
+    app = App(name="shop", root_agent=agent, plugins=[ShieldPlugin("pack")])
+
+It stands before the tools of all agents of the app. The history is the session's own events: after a restart, or in
+another worker, the shield knows what they show. A callback of an agent's own (`before_tool_callback`) is run after the
+plugins: one that changes arguments there changes a call that was allowed.
+"""
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from google.adk.plugins.base_plugin import BasePlugin
+
+from bylaw.engine.pack import Pack
+from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
+from bylaw.integrations.followers import Followers
+from bylaw.shield import Decision, Shield
+from bylaw.trace.event import with_note
+from bylaw.trace.readers.recorded import gemini_answer
+
+OWN = "adk_request_"
+"""How the names of calls begin that ADK makes for itself, to ask for a confirmation or a credential."""
+
+
+class ShieldPlugin(BasePlugin):
+    """The shield before the tools of an app's agents; conversations are its sessions."""
+
+    def __init__(self, shield: Shield | Pack | str | Path, *, context: Mapping[str, Any] | None = None) -> None:
+        super().__init__(name="bylaw")
+        self.shield = shield if isinstance(shield, Shield) else Shield(shield)
+        self._followers = Followers(self.shield, context)
+        self._failed: set[tuple[str, str]] = set()
+        """Calls, by conversation and id, whose tools raised; what the model is told of it, if anything, is in the next
+        events."""
+        self._advice: dict[tuple[str, str], str] = {}
+
+    async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
+        """None lets the call through; else this is the tool's answer."""
+        decision = await asyncio.to_thread(self._decide, tool.name, tool_args, tool_context)
+        if not decision.allowed:
+            return {"error": decision.feedback}
+        if decision.feedback:
+            self._advice[_place(tool_context)] = decision.feedback
+        return None
+
+    async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:
+        """Advice goes below the answer."""
+        advice = self._advice.pop(_place(tool_context), "")
+        if not advice:
+            return None
+        shown = result.get("result") if isinstance(result, dict) and result.keys() == {"result"} else result
+        text = shown if isinstance(shown, str) else msgspec.json.encode(shown, enc_hook=str).decode()
+        return {"result": with_note(text, advice)}
+
+    async def on_tool_error_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, error: Exception) -> None:
+        """It may have been carried out or not."""
+        self._failed.add(_place(tool_context))
+
+    async def after_run_callback(self, *, invocation_context: Any) -> None:
+        """What the agent said in the end belongs to the conversation too."""
+        follower = await asyncio.to_thread(self._follow, invocation_context.session)
+        await asyncio.to_thread(follower.end)
+
+    def follower(self, session: Any) -> Follower | None:
+        """What the shield knows of a session."""
+        return self._followers.known(_key(session))
+
+    def _decide(self, tool: str, arguments: dict[str, Any], tool_context: Any) -> Decision:
+        follower = self._follow(tool_context.session)
+        return follower.decide(tool_context.function_call_id or "", tool, arguments)
+
+    def _follow(self, session: Any) -> Follower:
+        key = _key(session)
+        follower = self._followers.get(key, [], lambda _: "")
+        parts = _parts(list(session.events))
+        answered = {part.id for part in parts if isinstance(part, Answered)}
+        last = max((at for at, part in enumerate(parts) if isinstance(part, Turn)), default=-1)
+        is_open = {call.id for part in parts[last:] if isinstance(part, Turn) for call in part.calls}
+        for place in [each for each in self._failed if each[0] == key]:
+            if place[1] in answered or place[1] not in is_open:
+                self._failed.discard(place)
+            if place[1] not in answered and place[1] not in is_open:
+                follower.answered(place[1], "", captured=False)
+        follower.follow(parts)
+        return follower
+
+
+def _key(session: Any) -> str:
+    """The same id may belong to another user's session."""
+    return f"{session.app_name}/{session.user_id}/{session.id}"
+
+
+def _place(tool_context: Any) -> tuple[str, str]:
+    return _key(tool_context.session), tool_context.function_call_id or ""
+
+
+def _parts(events: Sequence[Any]) -> list[Part]:
+    parts: list[Part] = []
+    for event in events:
+        if event.content is None or event.partial:
+            continue
+        given = event.content.parts or ()
+        text = "\n".join(part.text for part in given if part.text and not part.thought)
+        calls = [part.function_call for part in given if part.function_call and not _is_own(part.function_call)]
+        answers = [part.function_response for part in given if part.function_response]
+        for answer in answers:
+            if not _is_own(answer):
+                told = gemini_answer({"id": answer.id, "response": answer.response})
+                parts.append(Answered(answer.id or "", told.content, told.is_error))
+        if answers:
+            continue
+        if event.author == "user":
+            parts.append(Heard(text))
+        elif text or calls:
+            parts.append(Turn(text, tuple(Asked(call.id or "", call.name, dict(call.args or {})) for call in calls)))
+    return parts
+
+
+def _is_own(call: Any) -> bool:
+    return (call.name or "").startswith(OWN)
