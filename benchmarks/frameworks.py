@@ -21,9 +21,6 @@ FRAMEWORKS: dict[str, tuple[str, ...]] = {
     "openai-agents": (),
     "pydantic-ai": ("pydantic-ai-slim[openai]",),
     "adk": ("litellm",),
-    "claude": (),
-    "agent-framework": ("agent-framework-openai",),
-    "litellm": ("litellm[proxy]",),
     "loop": (),
 }
 """The extra of each, which is also the name of its tests; and what only the tests need."""
