@@ -50,11 +50,11 @@ class MonitorSet:
 
     def passes(self, values: int, unknown: int) -> bool:
         """Read an act that breaks no rule, whatever the unknown predicates are; False, and nothing read, for others."""
-        if self._sets or self._slow or self._reports:
+        if self._sets or self._slow:
             return False
-        passed, read, after = self._book.passed(self._states, values, unknown)
+        passed, after = self._book.passed(self._states, values, unknown)
         if passed:
-            self._last, self._states = read, after
+            self._states = after
         return passed
 
     def mask(self, values: Values) -> tuple[int, int]:

@@ -75,7 +75,7 @@ class Rulebook:
         """By table, the states in which the end of an episode breaks the rule."""
         self.flags = int.from_bytes(bytes([FLAG]) * len(flats), "little")
         self._needs: dict[tuple[int, int, int], int] = {}
-        self._passed: dict[tuple[int, int, int], tuple[bool, int, int]] = {}
+        self._passed: dict[tuple[int, int, int], tuple[bool, int]] = {}
         self._width, self._gather = self._gathering()
         self._moves: dict[int, tuple[int, Step]] = {}
         """What was found for what was read: episodes repeat themselves, and one look-up then does for all rules."""
@@ -116,17 +116,16 @@ class Rulebook:
             found = self._needs[asked] = self._find_needs(self.read(states, values), unknown)
         return found
 
-    def passed(self, states: int, values: int, unknown: int) -> tuple[bool, int, int]:
-        """Whether no unknown predicate matters and no rule is broken; what is then read, and the states after it."""
+    def passed(self, states: int, values: int, unknown: int) -> tuple[bool, int]:
+        """Whether no unknown predicate matters and no rule is broken; and the states after it."""
         asked = (states, values, unknown)
         found = self._passed.get(asked)
         if found is None:
             if len(self._passed) >= MEMO:
                 self._passed.clear()
-            read = self.read(states, values)
-            after, step = self.after(read)
+            after, step = self.after(self.read(states, values))
             is_so = step is UNTOUCHED and not self.needs(states, values, unknown)
-            found = self._passed[asked] = (is_so, read, after)
+            found = self._passed[asked] = (is_so, after)
         return found
 
     def _find_needs(self, read: int, unknown: int) -> int:
