@@ -1,31 +1,13 @@
-"""Prompts are files: instructions, a line of `=`, then the question with `{{names}}` to fill in."""
+"""The compiler's prompts."""
 
-import re
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bylaw.llm import Message, Request
+from bylaw.llm import Request
+from bylaw.llm.prompt import render as render_file
 
 _FOLDER = Path(__file__).parent / "prompts"
-_NAME = re.compile(r"\{\{(\w+)\}\}")
-
-
-@cache
-def _parts(name: str) -> tuple[str, str]:
-    instructions, _, question = (_FOLDER / f"{name}.md").read_text(encoding="utf-8").partition("\n======\n")
-    return _included(instructions).strip(), question.strip()
-
-
-def _included(text: str) -> str:
-    """`{{include: name}}` on a line of its own is another file."""
-    return re.sub(
-        r"^\{\{include: (\w+)\}\}$",
-        lambda match: (_FOLDER / f"{match[1]}.md").read_text(encoding="utf-8").strip(),
-        text,
-        flags=re.MULTILINE,
-    )
 
 
 def render(
@@ -37,7 +19,4 @@ def render(
     max_tokens: int = 4096,
 ) -> Request:
     """The request that a prompt makes with these values."""
-    instructions, question = _parts(name)
-    filled = _NAME.sub(lambda match: given[match[1]], question)
-    messages = (Message("system", instructions), Message("user", filled))
-    return Request(messages, schema=schema, name=name, attempt=attempt, max_tokens=max_tokens)
+    return render_file(_FOLDER, name, given, schema=schema, attempt=attempt, max_tokens=max_tokens)

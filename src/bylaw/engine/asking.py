@@ -1,7 +1,10 @@
-"""What an act alone does not tell of a rule's predicate: asked of the facts seen, of a guard, or of a witness."""
+"""What an act alone does not tell of a rule's predicate: asked of the facts seen, of a guard, of a witness, or, where
+code cannot tell, of whoever was passed in to answer."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+from msgspec import Struct
 
 from bylaw.engine.act import Act
 from bylaw.engine.judgement import PolicyEvidence, moment_of
@@ -12,7 +15,30 @@ from bylaw.facts.source import SeenFacts
 from bylaw.guard import Completion, evaluate, evaluate_condition
 from bylaw.trace.event import Call, Event
 
-AnswerPredicate = Callable[[str, Act], bool | None]
+ANSWERABLE = ("question", "consented")
+"""Ways of predicates that somebody may be asked about: what is said, never what a look-up would show."""
+
+
+class Quote(Struct, frozen=True):
+    """Words of the conversation that an answer rests on."""
+
+    step: int
+    text: str
+
+
+class Answered(Struct, frozen=True, omit_defaults=True):
+    """What was answered of a predicate at an act."""
+
+    predicate: str
+    step: int
+    value: bool | None
+    queries: int = 0
+    """How often a model was asked for it."""
+    quotes: tuple[Quote, ...] = ()
+    because: str = ""
+
+
+AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
 """Says whether a predicate holds at an act, where nothing in the conversation decides it: a model, a person."""
 
 
@@ -20,10 +46,21 @@ class Asking:
     """Answers for the acts of one conversation, from what had been seen before each."""
 
     def __init__(
-        self, pack: Pack, ledger: Ledger, context: Mapping[str, Any], answer: AnswerPredicate | None = None
+        self,
+        pack: Pack,
+        ledger: Ledger,
+        context: Mapping[str, Any],
+        answer: AnswerPredicate | None = None,
+        *,
+        known: Iterable[Answered] = (),
+        spares_calls: bool = False,
     ) -> None:
         self._answer = answer
-        self._answered: dict[tuple[str, int], bool | None] = {}
+        self._spares_calls = spares_calls
+        self.answered: dict[tuple[str, int], Answered] = {(each.predicate, each.step): each for each in known}
+        """By predicate and step: what was answered so far."""
+        self.waits = False
+        """Whether nobody is asked for now; what was answered before is still known."""
         self._pack = pack
         self._ledger = ledger
         self._context = context
@@ -44,13 +81,27 @@ class Asking:
     def ask(self, predicate: Predicate, act: Act) -> bool | None:
         """The value of a predicate at an act; None where nobody can say."""
         value = self._find(predicate, act)
-        if value is not None or self._answer is None:
+        if value is not None:
             return value
         # Judging looks ahead: the same act may be asked about more than once.
-        asked = (predicate.name, act.step)
-        if asked not in self._answered:
-            self._answered[asked] = self._answer(predicate.name, act)
-        return self._answered[asked]
+        known = self.answered.get((predicate.name, act.step))
+        if known is not None:
+            return known.value
+        waits = self.waits or (self._spares_calls and act.tool is not None)
+        return None if waits or not self.may_answer(predicate, act) else self.answer(predicate, act)
+
+    def may_answer(self, predicate: Predicate, act: Act) -> bool:
+        """Whether somebody is there to be asked, may be, and has not been."""
+        is_new = (predicate.name, act.step) not in self.answered
+        return self._answer is not None and predicate.way in ANSWERABLE and is_new
+
+    def answer(self, predicate: Predicate, act: Act) -> bool | None:
+        """What whoever was passed in says of a predicate; it is kept."""
+        assert self._answer is not None
+        said = self._answer(predicate.name, act)
+        found = said if isinstance(said, Answered) else Answered(predicate.name, act.step, said)
+        self.answered[predicate.name, act.step] = found
+        return found.value
 
     def tell(self, predicate: Predicate, act: Act) -> Mapping[str, Any] | None:
         """Why a predicate has its value at an act, where a witness can say more than the value."""

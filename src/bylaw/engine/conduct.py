@@ -196,6 +196,10 @@ class Conduct:
         tool = self._ready.tools.get(event.tool)
         return turn.call(step, event, "unknown" if tool is None else tool.effect)
 
+    def act_of(self, step: int, call: Call) -> Act | None:
+        """The act that a call about to be made would be; None for one that is no act of the agent. Nothing moves."""
+        return self.fork()._arrive(step, call, [])
+
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
         """What the rules together say of a call that is about to be made, by their weights; nothing moves.
 

@@ -3,7 +3,7 @@
 Turns, ids and the pairing of results with calls are kept here; `Session` below it takes finished events.
 """
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +12,7 @@ from typing import Any, Self
 import msgspec
 from msgspec.structs import replace
 
+from bylaw.engine.asking import Answered, AnswerPredicate
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
@@ -29,6 +30,9 @@ from bylaw.trace.transcript import Transcript, read_arguments
 
 _encode = msgspec.json.Encoder(decimal_format="string").encode
 
+OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
+"""Begins to answer for one conversation: given its pack, and a way to all that has happened so far."""
+
 
 class Conversation:
     """One conversation in progress.
@@ -45,11 +49,22 @@ class Conversation:
         world: World | None = None,
         mode: Mode = "hindsight",
         context: Mapping[str, Any] | None = None,
+        answers: OpenAnswers | None = None,
+        known: Iterable[Answered] = (),
     ) -> None:
+        """`answers` is asked for predicates that code cannot settle, `known` is what it answered before."""
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         self.id = id
-        self._session = Session(self.pack, world=world, mode=mode, context=context)
         self._script = Transcript()
+        self._session = Session(
+            self.pack,
+            world=world,
+            mode=mode,
+            context=context,
+            answer=answers(self.pack, lambda: self._script.events) if answers is not None else None,
+            sparing=True,
+            known=known,
+        )
         self._taken = 0
         """How many of the events so far the session has taken in."""
         self._judged: Judgement | None = None
@@ -112,6 +127,11 @@ class Conversation:
     def weigh(self) -> Assessment | None:
         """How the rules together lean on the call that was judged last, by their weights."""
         return self._session.weigh(self._judged.made.call) if self._judged is not None else None
+
+    @property
+    def answered(self) -> tuple[Answered, ...]:
+        """What was answered of predicates that code could not settle, in the order it was asked."""
+        return tuple(self._session.answered)
 
     def beside(self, calls: Sequence[tuple[str, Mapping[str, Any] | str]]) -> tuple[RuleFinding, ...]:
         """The rules about a turn's shape that the call judged last breaks if these are made beside it."""
@@ -243,7 +263,8 @@ class Conversation:
         elif last is not None:
             self._speaker = last.by
             self._refused = len(events) - 1 if isinstance(last, Call) and last.refused else None
-        self._take()
+        self._session.resume(self._script.events[self._taken :])
+        self._taken = len(self._script.events)
 
     def verdicts(self) -> list[CallVerdict]:
         """The verdict on every call so far that changes something or that a guard binds, with what is true."""

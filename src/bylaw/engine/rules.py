@@ -146,6 +146,8 @@ class Predicate(Struct, frozen=True):
     """A policy whose guard must be asked: true where it denies."""
     witness: Callable[[Ledger], Witness] | None = None
     """Opens what follows one conversation, where the act and the facts alone do not tell."""
+    question: str = ""
+    """What to ask, where only a reader can tell."""
     is_about_act: bool = True
     """Whether it speaks of the act itself; else of what came before, which is so whether or not the act is made."""
 
@@ -157,6 +159,8 @@ class Predicate(Struct, frozen=True):
     @property
     def price(self) -> int:
         """Predicates are asked in this order: what is searched in a text first."""
+        if self.way == "question":
+            return len(DEAR) + 1
         return DEAR.index(self.way) + 1 if self.way in DEAR else 0
 
     @property
@@ -290,7 +294,7 @@ class RulesReader:
                     self._fault(f"`{value}` is not a policy", *at)
                 return Predicate(name, description, way, guard=str(value))
             case _:
-                return Predicate(name, description, way, is_about_act=way not in _BEFORE)
+                return Predicate(name, description, way, question=str(value), is_about_act=way not in _BEFORE)
 
     def _search(
         self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]

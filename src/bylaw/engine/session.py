@@ -5,7 +5,7 @@
 `findings()` are the rules broken so far, by any act.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.act import Act
-from bylaw.engine.asking import AnswerPredicate, Asking
+from bylaw.engine.asking import Answered, AnswerPredicate, Asking
 from bylaw.engine.conduct import Conduct, RuleFinding, Said
 from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
@@ -50,7 +50,14 @@ class Session:
         mode: Mode = "hindsight",
         context: Mapping[str, Any] | None = None,
         answer: AnswerPredicate | None = None,
+        sparing: bool = False,
+        known: Iterable[Answered] = (),
     ) -> None:
+        """`answer` is asked for predicates that code cannot settle, of every act where a rule hangs on one.
+
+        A `sparing` session asks of a call only what its decision hangs on, the most telling first. `known` are answers
+        that were given before, elsewhere.
+        """
         self.pack = pack
         self.ledger = Ledger(pack.schema)
         self.mode: Mode = "snapshot" if world is not None else mode
@@ -60,7 +67,8 @@ class Session:
         self._context: Mapping[str, Any] = context or {}
         self._judged: list[Judgement] = []
         self._step = 0
-        self._asking = Asking(pack, self.ledger, self._context, answer)
+        self._sparing = sparing and answer is not None
+        self._asking = Asking(pack, self.ledger, self._context, answer, known=known, spares_calls=self._sparing)
         self._conduct = Conduct(pack.ready_rules, self._ask, self._asking.tell) if pack.book.rules else None
         self._ahead: Ahead | None = None
         """Where the rules go if the call that was judged last is made."""
@@ -95,6 +103,19 @@ class Session:
         self._take_in(len(events))
         self._step = step + len(events)
         self._coming, self._ahead, self._made = (), None, None
+
+    def resume(self, events: Sequence[Event]) -> None:
+        """Take in events that were seen before, elsewhere: nobody is asked of them again."""
+        self._asking.waits = True
+        try:
+            self.observe_all(events)
+        finally:
+            self._asking.waits = False
+
+    @property
+    def answered(self) -> Iterable[Answered]:
+        """What was answered of predicates that code could not settle, in the order it was asked."""
+        return self._asking.answered.values()
 
     def refuse(self, call: Call) -> None:
         """The call about to be made was refused before it ran: it was attempted, and is never done."""
@@ -174,6 +195,8 @@ class Session:
         try:
             evidence = self._ask_guards(call, tool, seen, now) if tool is not None and not fault else ()
             broken, open = self._ask_rules(made, evidence)
+            if self._sparing and open and not _is_denied(evidence):
+                broken, open = self._ask_on(made, evidence, broken, open)
         except Exception as error:
             fault = self._fault(error, made).because
         judgement = Judgement(made, seen, now, evidence, fault, broken, open)
@@ -233,6 +256,28 @@ class Session:
         last = said[-1] if said and said[-1].step == made.step else None
         return (last.broken, last.open) if last is not None else ((), ())
 
+    def _ask_on(
+        self,
+        made: CallRecord,
+        evidence: tuple[PolicyEvidence, ...],
+        broken: tuple[RuleFinding, ...],
+        open: tuple[RuleFinding, ...],
+    ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:
+        """Ask for the predicate that would most change the answer, and for the next, until the rules have decided."""
+        conduct, predicates = self._conduct, self.pack.book.predicates
+        act = conduct.act_of(made.step, made.call) if conduct is not None else None
+        while open and conduct is not None and act is not None:
+            weighed = conduct.weigh(made.step, made.call, {})
+            if weighed is None or weighed.decision != "ask":
+                break
+            by_influence = sorted(weighed.influence.items(), key=lambda each: (-each[1], each[0]))
+            name = next((name for name, _ in by_influence if self._asking.may_answer(predicates[name], act)), None)
+            if name is None:
+                break
+            self._asking.answer(predicates[name], act)
+            broken, open = self._ask_rules(made, evidence)
+        return broken, open
+
     def _ask_guards(
         self, call: Call, tool: Tool, source: SeenFacts, now: datetime | None
     ) -> tuple[PolicyEvidence, ...]:
@@ -274,3 +319,8 @@ class Session:
         if world is not None:
             return WorldFacts(world, self.ledger, made, self._context)
         return HindsightFacts(self.ledger, made, self._context) if self.mode == "hindsight" else None
+
+
+def _is_denied(evidence: Iterable[PolicyEvidence]) -> bool:
+    """Whether some guard denies, whatever is not known."""
+    return any({each.outcome for each in said.completions} == {"deny"} for said in evidence)

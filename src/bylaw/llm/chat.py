@@ -135,7 +135,7 @@ def schema_of(shape: type) -> dict[str, Any]:
     return _closed(schema, parts)
 
 
-_LEFT_OUT = frozenset(("title", "description", "default"))
+_LEFT_OUT = frozenset(("title", "description", "default", "discriminator"))
 """What says nothing to a model, and would make another question of it whenever we word it anew."""
 
 

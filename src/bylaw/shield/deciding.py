@@ -17,7 +17,7 @@ from bylaw.facts.value import key_of
 from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.tool import Misfit
 from bylaw.rule.circuit import Assessment
-from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question, Whom, firmest, gravest
+from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, LookUp, Question, Whom, firmest, gravest
 from bylaw.shield.feedback import feedback, for_person
 
 
@@ -47,6 +47,7 @@ class Decider:
             found += [self._of_guard(judgement, evidence, ledger) for evidence in judgement.evidence]
             found += [self._of_broken(finding, tool, weighed) for finding in judgement.rules]
             found += [self._of_open(finding, tool, weighed) for finding in judgement.open_rules]
+            found += self._of_circuit(found, tool, weighed)
         except Exception as error:
             # Whatever is wrong with our own code: the call is not judged, and that is said.
             fault = fault or f"a fault of the shield itself: {type(error).__name__}: {error}"
@@ -64,8 +65,18 @@ class Decider:
         """A rule that the turn as a whole would break."""
         return self._of_rule(finding.rule.policy, tool, "deny", finding.because)
 
+    def must_weigh(self, judgement: Judgement) -> bool:
+        """Whether the circuit has a say: a rule is broken or open, or a call must do better than break none."""
+        if judgement.rules or judgement.open_rules:
+            return True
+        book, tool = self.pack.book, judgement.made.tool
+        return book.eps > 0.0 and bool(book.rules) and (tool is None or tool.effect == "write")
+
     def _of_broken(self, finding: RuleFinding, tool: str, weighed: Assessment | None) -> Ground:
-        answer: Answer = "deny" if weighed is None or finding.rule.hard else weighed.decision
+        answer: Answer = "deny" if weighed is None else weighed.decision
+        if finding.rule.hard:
+            # Broken whether or not the call is made, it says nothing against the call; nor does that allow it.
+            answer = "ask" if weighed is not None and finding.rule.name in weighed.conflict else "deny"
         return self._of_rule(finding.rule.policy, tool, answer, finding.because)
 
     def _of_open(self, finding: RuleFinding, tool: str, weighed: Assessment | None) -> Ground:
@@ -73,6 +84,15 @@ class Decider:
             return self._of_rule(finding.rule.policy, tool, "allow", finding.because)
         questions = self._questions_of(finding.rule.policy, finding.values)
         return self._of_rule(finding.rule.policy, tool, "ask", finding.because, questions)
+
+    def _of_circuit(self, found: Sequence[Ground], tool: str, weighed: Assessment | None) -> list[Ground]:
+        """What the rules say together, where none of them says it alone."""
+        said = gravest([ground.answer for ground in found if ground.kind == "rule"])
+        if weighed is None or GRAVEST.index(said) <= GRAVEST.index(weighed.decision):
+            return []
+        low, high = weighed.interval
+        because = f"the rules together put the call between {low:+.2f} and {high:+.2f}, and it needs {weighed.eps:+.2f}"
+        return [Ground("", "rule", weighed.decision, self._postures.of(tool), because)]
 
     def decide(
         self,
@@ -214,11 +234,11 @@ class Decider:
         return tuple(
             Question(
                 each.name,
-                (each.description or definition) + "?",
+                each.question or _asked(each.description or definition) or f"Is `{each.name}` so here?",
                 "user" if each.way in ("consented", "said") else "person",
             )
             for each in unknown
-        ) or (Question(policy, f"{definition} Is that so here?", "person"),)
+        ) or (Question(policy, f"{definition or policy}: is that so here?", "person"),)
 
 
 def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
@@ -233,3 +253,8 @@ def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
 
 def _unique(facts: Iterable[Fact]) -> list[Fact]:
     return list(dict.fromkeys(facts))
+
+
+def _asked(text: str) -> str:
+    """A statement as a question."""
+    return f"{text.rstrip(' .?!')}?" if text.rstrip(" .?!") else ""

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from bylaw.engine.asking import Answered
 from bylaw.policy.posture import Posture
 from bylaw.policy.statement import Citation
 
@@ -88,10 +89,14 @@ class Decision(Struct, frozen=True):
     seconds: float = 0.0
     """Time taken."""
     model_queries: int = 0
+    """How often a model was asked since the decision before."""
     probability: float | None = None
     """How likely the call is to be in order, where circuits spoke."""
     interval: tuple[float, float] | None = None
     """Where the margin lies, whatever is not known."""
+    answered: tuple[Answered, ...] = ()
+    """What was answered since the decision before of predicates that code could not settle, with the words it rests on.
+    """
     resolved: tuple[Resolved, ...] = ()
     """Look-ups that the shield made itself (`resolve: live`): `grounds` go by them."""
     evidence: tuple[Ground, ...] = ()

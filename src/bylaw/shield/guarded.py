@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.engine.asking import Answered
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack
@@ -84,6 +85,8 @@ class Guarded:
         """What happened since the last entry in the log."""
         self._length = self._written = self._decided = 0
         """Entries, events and decisions in the log so far."""
+        self._told = 0
+        """How many answers of a model decisions have told of."""
         self._approvals = Approvals()
         self._requests: dict[str, list[Decision] | None] = {}
         """Requests that were taken, by the names their senders gave them; None where the log has to be asked."""
@@ -277,14 +280,16 @@ class Guarded:
         name: str = "",
     ) -> list[Decision]:
         if self._log is None:
-            return self._settle(asked, beside, first)
+            if self.shield.answers is None:
+                return self._settle(asked, beside, first)
+            return await asyncio.to_thread(self._settle, asked, beside, first)
         self._queue = self._queue or asyncio.Lock()
         async with self._queue:
             for _ in range(TRIES):
                 if name and (before := self._taken_before(name, len(asked))) is not None:
                     return before
-                if self._decider.resolves:
-                    # The host's tools may take their time.
+                if self._decider.resolves or self.shield.answers is not None:
+                    # The host's tools, or a model, may take their time.
                     attempt = await asyncio.to_thread(self._attempt_alone, asked, beside, first)
                 else:
                     attempt = self._attempt_alone(asked, beside, first)
@@ -344,7 +349,7 @@ class Guarded:
         if history is None:
             self._length = self._written = 0
             self._approvals, self._requests = Approvals(), {}
-            conversation = Conversation(self._decider.pack, id=self.id, context=self._context)
+            conversation = self._conversation()
         else:
             opening = history.opening
             if self._context is not None and dict(self._context) != opening.context:
@@ -358,11 +363,16 @@ class Guarded:
             self._approvals = Approvals(history.approvals)
             self._requests = {name: history.decisions[start:] for name, start in history.requests.items()}
             self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
-            conversation = Conversation(self._decider.pack, id=self.id, context=opening.context)
+            conversation = self._conversation([each for decision in history.decisions for each in decision.answered])
             conversation.resume(history.events)
+        self._told = len(conversation.answered)
         self._repeat(conversation)
         self._live = conversation
         return conversation
+
+    def _conversation(self, known: Iterable[Answered] = ()) -> Conversation:
+        answers = self.shield.answers
+        return Conversation(self._decider.pack, id=self.id, context=self._context, answers=answers, known=known)
 
     def _repeat(self, conversation: Conversation) -> None:
         """What happened here and is not written yet happens after all that was written elsewhere."""
@@ -427,7 +437,7 @@ class Guarded:
         self, conversation: Conversation, judgement: Judgement, number: int, started: float, beside: Beside
     ) -> tuple[Decision, Sequence[Change]]:
         name = f"{self.id}/{number}" if self.id else str(number)
-        weighed = conversation.weigh() if judgement.rules or judgement.open_rules else None
+        weighed = conversation.weigh() if self._decider.must_weigh(judgement) else None
         grounds = self._decider.grounds(judgement, conversation.ledger, self.lacks, weighed)
         evidence: Sequence[Ground] = ()
         resolved: tuple[Resolved, ...] = ()
@@ -447,6 +457,9 @@ class Guarded:
             conversation.refuse()
         if resolved:
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
+        if answered := conversation.answered[self._told :]:
+            self._told += len(answered)
+            decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
         return replace(decision, seconds=clocks.perf_counter() - started), ruling.changes
 
     def __enter__(self) -> Self:

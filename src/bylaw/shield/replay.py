@@ -62,7 +62,7 @@ def _asked(
         if isinstance(event, Call) and event.by == "agent" and is_judged(decider.pack, event):
             session.observe_all(events[observed:step])
             judgement = session.judge(event)
-            weighed = session.weigh(event) if judgement.rules or judgement.open_rules else None
+            weighed = session.weigh(event) if decider.must_weigh(judgement) else None
             yield step, event, judgement, tuple(decider.grounds(judgement, session.ledger, weighed=weighed))
             observed = step
     session.observe_all(events[observed:])

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bylaw.engine.conversation import Conversation
+from bylaw.engine.conversation import Conversation, OpenAnswers
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.review import held_to
@@ -45,6 +45,7 @@ class Shield:
         earlier: Iterable[Pack | str | Path] = (),
         clock: Callable[[], float] = time.time,
         tools: RunTool | None = None,
+        answers: OpenAnswers | None = None,
     ) -> None:
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         self.postures = held_to(postures or self.pack.postures, self.pack.root)
@@ -54,6 +55,8 @@ class Shield:
         if self.postures.resolve == "live" and tools is None:
             hint = "give `tools`, a function of a tool's name and its arguments"
             raise UsageError("`resolve: live` needs the host's tools", hint=hint)
+        self.answers = answers
+        """Answers for predicates that code cannot settle, such as `bylaw.answering.Answerer`."""
         self.clock = clock
         """Says when things happen that nobody gives a time for."""
         self._owns_log = not isinstance(log, Log)

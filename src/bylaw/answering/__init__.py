@@ -1,0 +1,10 @@
+"""What code cannot settle of a rule's predicates: plans of typed operations, a model's answers checked word for word.
+
+ShieldAgent's pipeline (3.3), passed into a shield or an audit. Start at `answerer`.
+"""
+
+from bylaw.answering.answerer import Answerer
+from bylaw.answering.memory import Plans
+from bylaw.answering.operation import Plan
+
+__all__ = ["Answerer", "Plan", "Plans"]

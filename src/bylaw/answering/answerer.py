@@ -1,0 +1,155 @@
+"""Who answers for predicates that code cannot settle: for each rule a plan, for each step of it an operation.
+
+The model stands behind `llm.Chat`. Nothing here raises: what could not be asked, read or shown stays unknown.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+import msgspec
+
+from bylaw.answering.history import History
+from bylaw.answering.memory import EXAMPLES, SAME, Outcome, Plans
+from bylaw.answering.operation import Check, Plan, Search
+from bylaw.answering.running import PROMPTS, Operation, Run
+from bylaw.engine.act import Act
+from bylaw.engine.asking import ANSWERABLE, Answered
+from bylaw.engine.pack import Pack
+from bylaw.engine.rules import Predicate
+from bylaw.llm import Answer, Chat, Request
+from bylaw.llm.chat import schema_of
+from bylaw.llm.prompt import render
+from bylaw.rule.formula import atoms
+from bylaw.rule.rule import Rule
+from bylaw.trace.event import Event
+
+MOST_QUERIES = 12
+"""So often a model is asked for one predicate at one act."""
+
+
+class Answerer:
+    """Answers for many conversations, with one model and one long-term memory."""
+
+    def __init__(
+        self,
+        chat: Chat,
+        *,
+        plans: Plans | None = None,
+        remembers: bool = True,
+        operations: Iterable[Operation] = (),
+        most_queries: int = MOST_QUERIES,
+    ) -> None:
+        """`plans` is the long-term memory; `remembers` says whether a conversation has a short-term one."""
+        self.chat = chat
+        self.plans = plans
+        self.remembers = remembers
+        self.operations = {each.name: each for each in operations}
+        self.most_queries = most_queries
+
+    def __call__(self, pack: Pack, events: Callable[[], Sequence[Event]]) -> "ConversationAnswers":
+        return ConversationAnswers(self, pack, events)
+
+
+class ConversationAnswers:
+    """Answers for one conversation."""
+
+    def __init__(self, answerer: Answerer, pack: Pack, events: Callable[[], Sequence[Event]]) -> None:
+        self._answerer = answerer
+        self._pack = pack
+        self._events = events
+        self._asked: dict[str, Answer] = {}
+        """Short-term memory: what was asked in this conversation, by content."""
+
+    def __call__(self, name: str, act: Act) -> Answered:
+        queries = _Queries(self._answerer, self._asked)
+        try:
+            answered = self._settle(name, act, queries)
+        except Exception as error:
+            # A model, a recording or an operation may fail in any way: then nobody knows.
+            return Answered(name, act.step, None, queries.count, (), f"{type(error).__name__}: {error}"[:300])
+        return msgspec.structs.replace(answered, queries=queries.count)
+
+    def _settle(self, name: str, act: Act, queries: "_Queries") -> Answered:
+        book = self._pack.book
+        rule = next((rule for rule in book.rules if name in atoms(rule.formula)), None)
+        wanted = (
+            [book.predicates[each] for each in atoms(rule.formula)] if rule is not None else [book.predicates[name]]
+        )
+        topic = Topic(self._pack, rule, tuple(each for each in wanted if each.way in ANSWERABLE), act)
+        plan = self._plan(topic, queries)
+        claim = Run(plan, History(self._events(), act), act, queries.ask, self._answerer.operations).find(name)
+        if self._answerer.plans is not None:
+            self._answerer.plans.keep(Outcome(topic.about, plan, claim.value is not None))
+        return Answered(name, act.step, claim.value, 0, claim.quotes, claim.because)
+
+    def _plan(self, topic: "Topic", queries: "_Queries") -> Plan:
+        """One that worked for the same, else one that a model makes, else the plain one."""
+        plans, tools = self._answerer.plans, self._answerer.operations
+        alike = plans.like(topic.about) if plans is not None else []
+        for share, known in alike:
+            if share >= SAME and not known.plan.faults(topic.names, tools):
+                return known.plan
+        examples = [known for _, known in alike[:EXAMPLES]]
+        shown = "\n\n".join(f"For:\n{each.about}\nPlan:\n{_encode(each.plan)}" for each in examples)
+        more = "\n".join(f"- `use` with tool `{each.name}`: {each.description}" for each in tools.values())
+        given = {"topic": topic.about, "names": ", ".join(topic.names), "examples": shown or "(none yet)"}
+        request = render(PROMPTS, "plan", given | {"tools": more or "(none)"}, schema=SCHEMA, max_tokens=1200)
+        found = queries.ask(request).read(Plan)
+        return found if found is not None and not found.faults(topic.names, tools) else topic.plain_plan()
+
+
+SCHEMA = schema_of(Plan)
+
+
+class Topic:
+    """What a plan is for: a rule, its predicates that nobody could settle, and the tool that is called."""
+
+    def __init__(self, pack: Pack, rule: Rule | None, predicates: Sequence[Predicate], act: Act) -> None:
+        self._pack, self._rule, self._predicates, self._act = pack, rule, predicates, act
+        self.names = tuple(each.name for each in predicates)
+
+    @cached_property
+    def about(self) -> str:
+        """In words: the same for every call of the tool, so that plans can be used again."""
+        policy = self._pack.policies.get(self._rule.policy) if self._rule is not None else None
+        said = " ".join(each.text for each in policy.citations if each.text) if policy is not None else ""
+        lines = [f"Policy: {' '.join((said or (policy.definition if policy is not None else '')).split())}"]
+        lines += [f"Rule: {self._rule.text}"] if self._rule is not None else []
+        lines += [f"Predicate {each.name}: {_meaning(each)}" for each in self._predicates]
+        tool = self._pack.schema.tools.get(self._act.tool or "")
+        arguments = f" with {', '.join(tool.parameters)}" if tool is not None and tool.parameters else ""
+        lines.append(f"Act: a call of {self._act.tool}{arguments}" if self._act.tool else "Act: a message of the agent")
+        return "\n".join(lines)
+
+    def plain_plan(self) -> Plan:
+        """Where nobody has a better one: look at the latest and the likeliest pieces, and ask."""
+        arguments = " ".join(f"{{{name}}}" for name in self._act.arguments)
+        search = Search("found", f"{' '.join(_meaning(each) for each in self._predicates)} {arguments}", "anyone", 6)
+        checks = [Check(each.name, f"Is this so: {_meaning(each)}", ("found",)) for each in self._predicates]
+        return Plan((search, *checks))
+
+
+class _Queries:
+    """Asks a model for one predicate, at most so often, and nothing again that the conversation remembers."""
+
+    def __init__(self, answerer: Answerer, known: dict[str, Answer]) -> None:
+        self._answerer, self._known = answerer, known
+        self.count = 0
+
+    def ask(self, request: Request) -> Answer:
+        if self._answerer.remembers and request.key in self._known:
+            return self._known[request.key]
+        if self.count >= self._answerer.most_queries:
+            return Answer("", "failed", "asked too often")
+        self.count += 1
+        (answer,) = self._answerer.chat.ask([request])
+        self._known[request.key] = answer
+        return answer
+
+
+def _meaning(predicate: Predicate) -> str:
+    return " ".join(filter(None, (predicate.question, predicate.description))) or predicate.name.replace("_", " ")
+
+
+def _encode(plan: Plan) -> str:
+    return msgspec.json.encode(plan).decode()

@@ -1,0 +1,111 @@
+"""The conversation before an act as numbered pieces: they are searched and shown, and quotes are checked by them."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.answering.operation import By, Search
+from bylaw.engine.act import Act
+from bylaw.engine.asking import Quote
+from bylaw.trace.event import Call, Event, Message
+
+Who = Literal["user", "agent", "tool"]
+MOST = 8
+"""A search finds no more pieces than these, apart from the latest ones it asks for."""
+SHOWN = 1200
+"""A piece is shown up to so many characters; quotes are checked against the whole."""
+_WORD = re.compile(r"\w+")
+_COMMON = frozenset(
+    ("a", "an", "and", "are", "be", "for", "from", "has", "have", "i", "in", "is", "it", "my", "of", "on", "or")
+) | {"that", "the", "this", "to", "was", "with", "you", "your"}
+
+
+class Piece(Struct, frozen=True):
+    """One thing that was said, called or returned."""
+
+    step: int
+    by: Who
+    text: str
+
+    def shown(self) -> str:
+        """As a model reads it."""
+        text = self.text if len(self.text) <= SHOWN else f"{self.text[:SHOWN]} [...]"
+        return f"[{self.step}] {self.by}: {text}"
+
+
+class History:
+    """All that happened before an act."""
+
+    def __init__(self, events: Sequence[Event], act: Act) -> None:
+        self.pieces = tuple(_pieces(events[: act.step]))
+        self._words = {piece.step: Counter(words(piece.text)) for piece in self.pieces}
+        self._texts = {piece.step: _plain(piece.text) for piece in self.pieces}
+
+    def search(self, wanted: Search, filled: str) -> tuple[Piece, ...]:
+        """The pieces that share the rarest words with a search, each with the reply to it, and the latest; in order."""
+        mine = [piece for piece in self.pieces if _is_by(piece, wanted.by)]
+        scores = {piece.step: self._score(piece.step, words(filled)) for piece in mine}
+        best = sorted((step for step in scores if scores[step] > 0), key=lambda step: (-scores[step], -step))[:MOST]
+        latest = [piece.step for piece in mine[-wanted.last :]] if wanted.last > 0 else []
+        chosen = {*best, *latest, *self._answers(best)}
+        return tuple(piece for piece in self.pieces if piece.step in chosen)
+
+    def holds(self, quote: Quote) -> bool:
+        """Whether the words stand at that step, word for word; blanks and line ends do not matter."""
+        text = _plain(quote.text)
+        return bool(text) and text in self._texts.get(quote.step, "")
+
+    def _answers(self, steps: Iterable[int]) -> list[int]:
+        """To each of these, what the other side said next."""
+        found: list[int] = []
+        for step in steps:
+            by = next(piece.by for piece in self.pieces if piece.step == step)
+            later = (each.step for each in self.pieces if each.step > step and {each.by, by} == {"user", "agent"})
+            found += [answer] if (answer := next(later, None)) is not None else []
+        return found
+
+    def _score(self, step: int, wanted: Iterable[str]) -> float:
+        inside, count = self._words[step], len(self._words)
+        score = 0.0
+        for word in {*wanted} - _COMMON:
+            if word in inside:
+                having = sum(word in other for other in self._words.values())
+                score += math.log1p(count / having)
+        return score / math.sqrt(1 + sum(inside.values()) / 50)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, numbers and ids among them."""
+    return _WORD.findall(text.lower())
+
+
+def call_text(tool: str, arguments: object) -> str:
+    """A call as a model reads it."""
+    return f"{tool}({msgspec.json.encode(arguments, order='sorted').decode()})"
+
+
+def _pieces(events: Sequence[Event]) -> Iterable[Piece]:
+    for step, event in enumerate(events):
+        if isinstance(event, Message):
+            if event.text:
+                yield Piece(step, event.by, event.text)
+        elif isinstance(event, Call):
+            refused = " (refused before it ran)" if event.refused else ""
+            yield Piece(step, "agent", f"calls {call_text(event.tool, event.arguments)}{refused}")
+        else:
+            content = event.content
+            text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
+            yield Piece(step, "tool", text if event.captured else "(an answer that was not recorded)")
+
+
+def _is_by(piece: Piece, by: By) -> bool:
+    return by in ("anyone", piece.by)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,208 @@
+"""Carrying a plan out, as far as one predicate needs it. What a model says counts only with words that really stand
+in the history."""
+
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.answering.history import History, Piece, call_text
+from bylaw.answering.operation import Check, Detect, Plan, Search, Step, Use, Verify
+from bylaw.engine.act import Act
+from bylaw.engine.asking import Quote
+from bylaw.llm import Answer, Request
+from bylaw.llm.chat import schema_of
+from bylaw.llm.prompt import render
+from bylaw.rule.detectors import PERSONAL
+from bylaw.rule.formula import Formula, atoms, is_propositional
+from bylaw.rule.monitor import Walk
+from bylaw.rule.parser import parse
+from bylaw.rule.program import program
+
+PROMPTS = Path(__file__).parent / "prompts"
+_ARGUMENT = re.compile(r"\{(\w+)\}")
+
+AskModel = Callable[[Request], Answer]
+
+
+class Operation(Protocol):
+    """An operation that a user adds."""
+
+    @property
+    def name(self) -> str:
+        """What plans call it."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it does and which arguments it takes, for whoever plans."""
+        ...
+
+    def run(self, arguments: Mapping[str, Any]) -> str:
+        """Its answer: JSON with a boolean `value`, and perhaps `quotes` and `because`, or any text, to be read."""
+        ...
+
+
+class Claim(Struct, frozen=True):
+    """What a step found: a value, or pieces to be read by later steps."""
+
+    value: bool | None = None
+    quotes: tuple[Quote, ...] = ()
+    because: str = ""
+    pieces: tuple[Piece, ...] = ()
+
+
+class Reply(Struct, frozen=True):
+    """A model's answer to a check."""
+
+    answer: Literal["yes", "no", "unknown"]
+    quotes: tuple[Quote, ...] = ()
+    because: str = ""
+
+
+class _Told(Struct, frozen=True):
+    """What an operation of the user's may answer."""
+
+    value: bool | None
+    quotes: tuple[Quote, ...] = ()
+    because: str = ""
+
+
+SCHEMA = schema_of(Reply)
+
+
+class Run:
+    """One plan over one history."""
+
+    def __init__(
+        self, plan: Plan, history: History, act: Act, ask: AskModel, operations: Mapping[str, Operation]
+    ) -> None:
+        self._steps: dict[str, Step] = plan.by_name()
+        self._history = history
+        self._act = act
+        self._ask = ask
+        self._operations = operations
+        self._found: dict[str, Claim] = {}
+
+    def find(self, name: str) -> Claim:
+        """What the step of this name finds; those it uses are taken first."""
+        if name not in self._found:
+            self._found[name] = self._take(self._steps[name])
+        return self._found[name]
+
+    def _take(self, step: Step) -> Claim:
+        match step:
+            case Search():
+                return Claim(pieces=self._history.search(step, self._filled(step.words)))
+            case Check():
+                return self._check(step)
+            case Detect():
+                return self._detect(step)
+            case Verify():
+                return self._verify(step)
+            case Use():
+                return self._use(step)
+
+    def _check(self, step: Check) -> Claim:
+        return self._read("check", self._filled(step.question), self._pieces(step.uses))
+
+    def _detect(self, step: Detect) -> Claim:
+        pieces = self._pieces(step.uses)
+        find = PERSONAL.get(step.kind.lower())
+        if find is None:
+            return self._read("detect", self._filled(step.kind), pieces)
+        hits = [(piece.step, found) for piece in pieces for found in itertools.islice(find(piece.text), 3)]
+        return Claim(bool(hits), tuple(Quote(*hit) for hit in hits), f"detector `{step.kind.lower()}`")
+
+    def _read(self, prompt: str, question: str, pieces: Sequence[Piece]) -> Claim:
+        act = self._act
+        asked = call_text(act.tool, act.arguments) if act.tool is not None else f"a message: {act.text}"
+        shown = "\n".join(piece.shown() for piece in pieces) or "(nothing was found)"
+        request = render(
+            PROMPTS, prompt, {"act": asked, "pieces": shown, "question": question}, schema=SCHEMA, max_tokens=600
+        )
+        answer = self._ask(request)
+        reply = answer.read(Reply)
+        if reply is None:
+            return Claim(because=answer.why or "no answer that can be read")
+        value = {"yes": True, "no": False, "unknown": None}[reply.answer]
+        return self._checked(value, reply.quotes, reply.because)
+
+    def _checked(self, value: bool | None, quotes: tuple[Quote, ...], because: str) -> Claim:
+        """A claim, if what it quotes stands in the history; and what is said to be so must be shown."""
+        wrong = [quote for quote in quotes if not self._history.holds(quote)]
+        if wrong:
+            return Claim(because=f"quotes what step {wrong[0].step} does not say: {wrong[0].text[:80]}")
+        if value and not quotes:
+            return Claim(because="said to be so, and nothing is quoted for it")
+        return Claim(value, quotes, because)
+
+    def _verify(self, step: Verify) -> Claim:
+        formula = parse(step.formula)
+        names = atoms(formula)
+        claims = {name: self.find(name) for name in names}
+        quotes = tuple(dict.fromkeys(quote for name in names for quote in claims[name].quotes))
+        told = ", ".join(f"{name} {_word(claims[name].value)}" for name in names)
+        return Claim(verified(formula, claims), quotes, f"{step.formula}: {told}")
+
+    def _use(self, step: Use) -> Claim:
+        act, whole = self._act, [msgspec.to_builtins(piece) for piece in self._history.pieces]
+        of_all = {"{history}": whole, "{call}": {"tool": act.tool, "arguments": act.arguments, "text": act.text}}
+        given = {each.name: of_all.get(each.value, self._filled(each.value)) for each in step.arguments}
+        try:
+            text = self._operations[step.tool].run(given)
+        except Exception as error:
+            # Whatever a user's operation does: it settled nothing.
+            return Claim(because=f"{step.tool} failed: {type(error).__name__}: {error}")
+        try:
+            told = msgspec.json.decode(text, type=_Told)
+        except (msgspec.DecodeError, RecursionError):
+            return Claim(pieces=(Piece(-1, "tool", f"{step.tool}: {text}"),))
+        if told.quotes:
+            return self._checked(told.value, told.quotes, told.because)
+        return Claim(told.value, (), told.because or f"{step.tool} says so")
+
+    def _pieces(self, names: Sequence[str]) -> list[Piece]:
+        """What the named steps found, in the order of the history; answers among them are told as such."""
+        found: dict[tuple[int, str], Piece] = {}
+        for name in names:
+            claim = self.find(name)
+            for piece in claim.pieces:
+                found[piece.step, piece.text] = piece
+        return sorted(found.values(), key=lambda piece: piece.step)
+
+    def _filled(self, text: str) -> str:
+        """With what the call names in the place of `{argument}`."""
+        arguments = self._act.arguments
+
+        def value(match: re.Match[str]) -> str:
+            found = arguments.get(match[1])
+            return "" if found is None else found if isinstance(found, str) else msgspec.json.encode(found).decode()
+
+        return _ARGUMENT.sub(value, text)
+
+
+def verified(formula: Formula, claims: Mapping[str, Claim]) -> bool | None:
+    """Whether a formula holds of some claims; None where that hangs on one that is not known.
+
+    Without operators over time it is about the claims as they are. With them it is about the steps that claims quote,
+    in order: one that is so holds where it is quoted, one that is not so nowhere.
+    """
+    ready = program(formula)
+    walk = Walk(ready, ready.pair.plain)
+    if is_propositional(formula):
+        walk.move({name: claim.value for name, claim in claims.items()})
+        return walk.accepts()
+    for step in sorted({quote.step for claim in claims.values() if claim.value for quote in claim.quotes}) or [0]:
+        walk.move(
+            {name: claim.value and any(quote.step == step for quote in claim.quotes) for name, claim in claims.items()}
+        )
+    return walk.accepts()
+
+
+def _word(value: bool | None) -> str:
+    return {True: "yes", False: "no", None: "not known"}[value]
