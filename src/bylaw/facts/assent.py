@@ -5,10 +5,13 @@ A negated phrase and one that hangs on a condition never count: "I will not be i
 """
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
+
+from bylaw.facts.phrases import Phrases
 
 Stance = Literal["yes", "weak", "no", "spares", "held", "if", "mixed", "asks", "other"]
 """Of a sentence or a message: agrees; agrees where a yes was asked for; refuses; says what not to do; puts off; makes
@@ -19,117 +22,206 @@ _SENTENCES = 400
 """Longer texts are cut, so that no text costs more than its length."""
 
 
-def _any(*forms: str) -> re.Pattern[str]:
-    return re.compile("|".join(forms))
-
-
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "—": "-", "–": "-"})
 _END = re.compile(r"(?<=[.!?;])[\"')*]*\s+|\n+")
-_BULLET = re.compile(r"^(?:[\s>#\-•+(]|\(?\d{1,2}[.)](?=\s))+(?=\S)")
+_BREAK = re.compile(r"[.!?;][\"')*]*\s+|\n+")
+"""The same, with the mark that ends the sentence: found much sooner."""
+_BULLET = re.compile(r"(?:[\s>#\-•+(]|\(?\d{1,2}[.)](?=\s))+(?=\S)")
 _EMPHASIS = re.compile(r"[*`~]+|__+")
 
-_NO_CONDITION = _any(
-    r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
-    r"(?:if|whether|once|when)\b[^,;-]*",
-    r"\b(?:see|check|know|ask|wonder(?:ing)?|sure|clarify|verify|understand|mind|explain|confirm|say)\s+(?:if|whether)\b",
-    r"\bif\s+(?:you|there)(?:'s|'d|\s+is|\s+are|'re)?\s*"
-    r"(?:need|have|want|require|like|could|can|don't mind|wouldn't mind|anything|any)\b[^,;-]*",
-    r"\b(?:even|as)\s+if\b",
-    r"\bif\s+(?:possible|that's ok(?:ay)?|at all|any|applicable|needed|necessary|required|available)\b",
-    r"\bif (?:that|this|it)(?:'s| is) "
-    r"(?:the only|the case|the best|all|how|what|so|necessary|needed|required|the way)\b",
-    r"\bconfirm (?:once|when|after)\b",
-    r"^(?:since|because|although|though|even though|as) [^,]*,",
+_NO_CONDITION = Phrases(
+    (
+        "if|whether|once|when",
+        r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
+        r"(?:if|whether|once|when)\b[^,;-]*",
+    ),
+    (
+        "if|whether",
+        r"\b(?:see|check|know|ask|wonder(?:ing)?|sure|clarify|verify|understand|mind|explain|confirm|say)"
+        r"\s+(?:if|whether)\b",
+    ),
+    (
+        "if",
+        r"\bif\s+(?:you|there)(?:'s|'d|\s+is|\s+are|'re)?\s*"
+        r"(?:need|have|want|require|like|could|can|don't mind|wouldn't mind|anything|any)\b[^,;-]*",
+    ),
+    ("if", r"\b(?:even|as)\s+if\b"),
+    ("if", r"\bif\s+(?:possible|that's ok(?:ay)?|at all|any|applicable|needed|necessary|required|available)\b"),
+    (
+        "if",
+        r"\bif (?:that|this|it)(?:'s| is) "
+        r"(?:the only|the case|the best|all|how|what|so|necessary|needed|required|the way)\b",
+    ),
+    ("confirm ", r"\bconfirm (?:once|when|after)\b"),
+    (
+        "since |because |though |as ",
+        r"^(?:since|because|although|though|even though|as) [^,]*,",
+    ),
 )
 """An `if` on which no yes depends: a courtesy, or what the agent has just said."""
-_CONDITION = _any(
-    r"\b(?:if|unless|assuming|as long as|so long as|on condition|on the condition|depending on)\b",
-    r"\b(?:provided|providing) that\b",
-    r"\bonly (?:when|once|after)\b",
+_CONDITION = Phrases(
+    (
+        "if|unless|assuming|long as|condition|depending",
+        r"\b(?:if|unless|assuming|as long as|so long as|on condition|on the condition|depending on)\b",
+    ),
+    ("provid", r"\b(?:provided|providing) that\b"),
+    ("only ", r"\bonly (?:when|once|after)\b"),
 )
-_HOLD = _any(
-    r"\b(?:hold (?:on|off)|not yet|just a (?:second|moment|minute)|never ?mind|let me think|think about it)\b",
-    r"\bwait\b(?! (?:for|to))",
-    r"\b(?:but|though) (?:first|before)\b",
-    r"\bbefore (?:(?:i|we|you) )?(?:do|decide|proceed|confirm|go|agree|mak|cancel|book|finali|mov|commit|chang)\w*",
-    r"\bnot (?:so |yet )?sure (?:if i|whether|about|yet|i want)\b",
-    r"\bchanged? my mind\b|\bon second thought\b|\bi(?:'d| would) rather (?:not|wait)\b",
+_HOLD = Phrases(
+    (
+        "hold o|not yet|just a |never|think",
+        r"\b(?:hold (?:on|off)|not yet|just a (?:second|moment|minute)|never ?mind|let me think|think about it)\b",
+    ),
+    ("wait", r"\bwait\b(?! (?:for|to))"),
+    ("first|before", r"\b(?:but|though) (?:first|before)\b"),
+    (
+        "before ",
+        r"\bbefore (?:(?:i|we|you) )?(?:do|decide|proceed|confirm|go|agree|mak|cancel|book|finali|mov|commit|chang)\w*",
+    ),
+    ("sure ", r"\bnot (?:so |yet )?sure (?:if i|whether|about|yet|i want)\b"),
+    (
+        "my mind|second thought|rather ",
+        r"\bchanged? my mind\b|\bon second thought\b|\bi(?:'d| would) rather (?:not|wait)\b",
+    ),
 )
-_NO = re.compile(
-    r"^(?:\W*(?:oh|well|sorry|hmm|actually|um|uh)\b)*\W*"
-    # Before a noun it says what is not wanted beside: "no insurance", "no changes".
-    r"(?:nope|nah|non|nein|no(?!\s+\w)|no(?=\s+(?:i|we|you|it|it's|that|that's|this|thanks?|please|don't|do|not|there|"
-    r"wait|actually|sorry|but|let|let's|can|just|way|the|my)\b))\b"
+_NO = Phrases(
+    (
+        "no|nah|nein",
+        r"^(?:\W*(?:oh|well|sorry|hmm|actually|um|uh)\b)*\W*"
+        # Before a noun it says what is not wanted beside: "no insurance", "no changes".
+        r"(?:nope|nah|non|nein|no(?!\s+\w)|no(?=\s+(?:i|we|you|it|it's|that|that's|this|thanks?|please|don't|do|not|"
+        r"there|wait|actually|sorry|but|let|let's|can|just|way|the|my)\b))\b",
+    )
 )
-_REFUSES = _any(
-    r"\b(?:absolutely|definitely|certainly|of course|surely|obviously|please|better|preferably|i think|i'd say) not\b",
-    r"\b(?:no way|hell no|by no means|under no circumstances)\b",
-    r"\b(?:forget|scrap|drop|abort) (?:it|that|this|about it)\b|\bstop\b(?= (?:it|that|this|there|please|now)\b|\W*$)",
-    r"\b(?:leave|keep) (?:it|that|this|them|everything|things)(?: just| exactly)? "
-    r"(?:as (?:it |they |that |things )?(?:is|are|was|were)|alone|unchanged|be)\b",
-    r"\b(?:don'?t|do not)\W*$",
+_REFUSES = Phrases(
+    (
+        "not",
+        r"\b(?:absolutely|definitely|certainly|of course|surely|obviously|please|better|preferably|i think|i'd say) not\b",
+    ),
+    ("no ", r"\b(?:no way|hell no|by no means|under no circumstances)\b"),
+    (
+        "forget|scrap|drop|abort|stop",
+        r"\b(?:forget|scrap|drop|abort) (?:it|that|this|about it)\b"
+        r"|\bstop\b(?= (?:it|that|this|there|please|now)\b|\W*$)",
+    ),
+    (
+        "leave |keep ",
+        r"\b(?:leave|keep) (?:it|that|this|them|everything|things)(?: just| exactly)? "
+        r"(?:as (?:it |they |that |things )?(?:is|are|was|were)|alone|unchanged|be)\b",
+    ),
+    ("don|do not", r"\b(?:don'?t|do not)\W*$"),
 )
 """Says no without the word, or after one that sounds like a yes: "absolutely not", "ok, forget it"."""
 _NOT = r"\b(?:don'?t|do not|not|never|stop|won'?t|can'?t|cannot|wouldn'?t|isn'?t|aren'?t|shouldn'?t)\b[^,.;-]{0,24}?"
-_UNDONE = re.compile(
-    _NOT + r"\b(?:proceed|go ahead|do (?:it|that|this)|confirm|agree|accept|approve|work for me|correct|right|ok|okay|"
-    r"fine|acceptable|want (?:that|this|it)\b|\w+ (?:it|that|this|them|anything)? ?yet)\b"
+_NOT_PARTS = "n't|not|never|stop|dont|wont|cant|wouldnt|isnt|arent|shouldnt"
+_UNDONE = Phrases(
+    (
+        _NOT_PARTS,
+        _NOT + r"\b(?:proceed|go ahead|do (?:it|that|this)|confirm|agree|accept|approve|work for me|correct|right|ok|okay|"
+        r"fine|acceptable|want (?:that|this|it)\b|\w+ (?:it|that|this|them|anything)? ?yet)\b",
+    )
 )
-_SPARED = re.compile(
-    _NOT + r"\b(?:cancel|book|chang|process|submit|send|charg|updat|make|refund|remov|add|mov|switch|upgrad|downgrad)"
-    r"\w*\b"
+_SPARED = Phrases(
+    (
+        _NOT_PARTS,
+        _NOT + r"\b(?:cancel|book|chang|process|submit|send|charg|updat|make|refund|remov|add|mov|switch|upgrad|"
+        r"downgrad)\w*\b",
+    )
 )
-_ASIDE = re.compile(
-    r"\b(?:don'?t|do not|no to|not|skip|leave out|never ?mind|forget(?: about)?|except(?: for)?)\b"
-    r"(?:[^,.;:!?-]|-(?=\w))*"
+_ASIDE = Phrases(
+    (
+        "don|do not|no to|not|skip|leave out|never|forget|except",
+        r"\b(?:don'?t|do not|no to|not|skip|leave out|never ?mind|forget(?: about)?|except(?: for)?)\b"
+        r"(?:[^,.;:!?-]|-(?=\w))*",
+    )
 )
 """Says of one thing that it is not to be done, whatever else is."""
 _WITHOUT = re.compile(r"\b(?:want|wanted|like|liked)\b.*\b(?:without|otherwise)\b")
 """Says what would not have been wanted, and so that this is."""
-_YES = _any(
-    r"^(?:\W*(?:oh|well|ah|great|perfect|good|ok|okay|sure|thanks|thank you|alright|um|hi|hello)\b[\s,!.]*)*"
-    r"\W*(?:yes|yeah|yep|yup|yea|ya|oui|si|sí|ja|da|affirmative|absolutely|definitely|certainly|of course|agreed|"
-    r"confirmed|i confirm|i do|i agree|please do|approved?)\b",
-    r"(?:[,;:-]|\band|\bthen|\bso)\W*\b(?:yes|yeah|yep|oui)\b",
-    r"[\"'](?:yes|oui|ja|sí)[\"']",
-    r"\b(?:go|going) ahead\b|\bplease do\b|\bdo (?:it|that|this|both|all)\b",
-    # "How do we proceed?" and "Can you confirm the price?" ask.
-    r"(?<!how do we )(?<!how to )(?<!how can we )(?<!how should we )(?<!how would we )(?<!how do i )\bproceed\b",
-    r"(?<!you )(?<!you please )(?<!you also )(?<!please )(?<!to )\bconfirm(?:ed|ing)?\b"
-    r"(?! (?:if|whether|how|what|when|once|that the|my|the exact))",
-    r"\b(?:move|going?) forward\b",
-    r"\b(?:i|we) (?:can |hereby |do |fully |also )?(?:confirm|agree|accept|approve|consent|authori[sz]e)\b",
-    r"\b(?:works?|fine|good|okay|ok|perfect|great) (?:for|by|with) me\b",
-    r"\byou (?:have|got) my (?:ok|okay|permission|confirmation|consent|approval|go-ahead)\b",
-    r"\b(?:sounds|looks|seems|all) (?:\w+ )?(?:good|great|fine|correct|right|perfect|ok|okay|excellent)\b",
-    r"\b(?:that|this|it|all|everything|those|these|they|details)(?:'s|'re| is| are| all)?(?: all)? "
-    r"(?:correct|right|fine|perfect|works|work|great|good|ok|okay|accurate)\b",
-    r"\blet's (?:do|go|book|make|finali[sz]e|get|proceed|use|stick|move|take|have|cancel|change)\b",
-    r"\bi(?:'m|\s+am) (?:ok|okay|happy|fine|good|comfortable|ready) (?:with|to)\b",
-    r"\bfinali[sz]e\b|\bprocess (?:it|that|this|the|them|my|these|those)\b",
+_YES = Phrases(
+    (
+        "yes|yea|yep|yup|ya|oui|si|sí|ja|da|affirm|absolute|definite|certain|of course|agree|confirm|i do|please do|approve",
+        r"^(?:\W*(?:oh|well|ah|great|perfect|good|ok|okay|sure|thanks|thank you|alright|um|hi|hello)\b[\s,!.]*)*"
+        r"\W*(?:yes|yeah|yep|yup|yea|ya|oui|si|sí|ja|da|affirmative|absolutely|definitely|certainly|of course|agreed|"
+        r"confirmed|i confirm|i do|i agree|please do|approved?)\b",
+    ),
+    ("yes|yeah|yep|oui", r"(?:[,;:-]|\band|\bthen|\bso)\W*\b(?:yes|yeah|yep|oui)\b"),
+    ("yes|oui|ja|sí", r"[\"'](?:yes|oui|ja|sí)[\"']"),
+    ("ahead|please do|do ", r"\b(?:go|going) ahead\b|\bplease do\b|\bdo (?:it|that|this|both|all)\b"),
+    (
+        "proceed",
+        # "How do we proceed?" and "Can you confirm the price?" ask.
+        r"(?<!how do we )(?<!how to )(?<!how can we )(?<!how should we )(?<!how would we )(?<!how do i )\bproceed\b",
+    ),
+    (
+        "confirm",
+        r"(?<!you )(?<!you please )(?<!you also )(?<!please )(?<!to )\bconfirm(?:ed|ing)?\b"
+        r"(?! (?:if|whether|how|what|when|once|that the|my|the exact))",
+    ),
+    ("forward", r"\b(?:move|going?) forward\b"),
+    (
+        "confirm|agree|accept|approve|consent|authori",
+        r"\b(?:i|we) (?:can |hereby |do |fully |also )?(?:confirm|agree|accept|approve|consent|authori[sz]e)\b",
+    ),
+    (" me", r"\b(?:works?|fine|good|okay|ok|perfect|great) (?:for|by|with) me\b"),
+    (" my ", r"\byou (?:have|got) my (?:ok|okay|permission|confirmation|consent|approval|go-ahead)\b"),
+    (
+        "sounds |looks |seems |all ",
+        r"\b(?:sounds|looks|seems|all) (?:\w+ )?(?:good|great|fine|correct|right|perfect|ok|okay|excellent)\b",
+    ),
+    (
+        "correct|right|fine|perfect|work|great|good|ok|accurate",
+        r"\b(?:that|this|it|all|everything|those|these|they|details)(?:'s|'re| is| are| all)?(?: all)? "
+        r"(?:correct|right|fine|perfect|works|work|great|good|ok|okay|accurate)\b",
+    ),
+    (
+        "let's ",
+        r"\blet's (?:do|go|book|make|finali[sz]e|get|proceed|use|stick|move|take|have|cancel|change)\b",
+    ),
+    ("am |'m ", r"\bi(?:'m|\s+am) (?:ok|okay|happy|fine|good|comfortable|ready) (?:with|to)\b"),
+    ("finali|process ", r"\bfinali[sz]e\b|\bprocess (?:it|that|this|the|them|my|these|those)\b"),
 )
-_WEAK = re.compile(
-    r"^\W*(?:sure|ok|okay|alright|all right|correct|right|exactly|perfect|great|fine|good|wonderful|excellent|awesome|"
-    r"cool|understood|that helps)\b"
-    # "Sure, my user ID is ..." gives what was asked for; it agrees to nothing.
-    r"(?!\W+(?:my|here|i have|what|how|why|can|could|but|let me (?!know)|is|before)\b)"
+_WEAK = Phrases(
+    (
+        "sure|ok|right|correct|exact|perfect|great|fine|good|wonderful|excellent|awesome|cool|understood|that helps",
+        r"^\W*(?:sure|ok|okay|alright|all right|correct|right|exactly|perfect|great|fine|good|wonderful|excellent|awesome|"
+        r"cool|understood|that helps)\b"
+        # "Sure, my user ID is ..." gives what was asked for; it agrees to nothing.
+        r"(?!\W+(?:my|here|i have|what|how|why|can|could|but|let me (?!know)|is|before)\b)",
+    )
 )
-_WELCOMES = _any(
-    r"\bi(?:'d| would) (?:like|love|appreciate|be happy with) (?:that|it|this)\b",
-    r"\b(?:that|this|it)(?:'d| would| will) (?:be|do) (?:just )?"
-    r"(?:great|perfect|fine|good|wonderful|ideal|nice|ok|okay)\b",
-    r"^\W*(?:please|y|for sure|by all means|why not|👍)\W*(?:thanks?|thank you|please)?\W*$",
-    r"\b(?:go|carry) on\b|\bmake it so\b|\bgo through with\b|\bgo for (?:it|that)\b",
-    r"\bi(?:'ll| will) (?:go with|take|have|accept) (?:that|it|this|them|those|the)\b",
-    r"\bthat(?:'s| is) (?:exactly |just )?what i (?:want|need|wanted|asked for)\b",
-    r"\bplease (?:continue|complete|finish|accept|submit|execute)\b|\baccept (?:it|that|this|the)\b",
-    r"\b(?:give|have) (?:you )?my (?:consent|approval|permission|okay|ok|go-ahead)\b",
+_WELCOMES = Phrases(
+    ("i'd |i would ", r"\bi(?:'d| would) (?:like|love|appreciate|be happy with) (?:that|it|this)\b"),
+    (
+        "'d | would | will ",
+        r"\b(?:that|this|it)(?:'d| would| will) (?:be|do) (?:just )?"
+        r"(?:great|perfect|fine|good|wonderful|ideal|nice|ok|okay)\b",
+    ),
+    (
+        "please|y|for sure|all means|👍",
+        r"^\W*(?:please|y|for sure|by all means|why not|👍)\W*(?:thanks?|thank you|please)?\W*$",
+    ),
+    (
+        " on| it so|go through|go for",
+        r"\b(?:go|carry) on\b|\bmake it so\b|\bgo through with\b|\bgo for (?:it|that)\b",
+    ),
+    ("i'll |i will ", r"\bi(?:'ll| will) (?:go with|take|have|accept) (?:that|it|this|them|those|the)\b"),
+    ("what i ", r"\bthat(?:'s| is) (?:exactly |just )?what i (?:want|need|wanted|asked for)\b"),
+    (
+        "please |accept ",
+        r"\bplease (?:continue|complete|finish|accept|submit|execute)\b|\baccept (?:it|that|this|the)\b",
+    ),
+    ("my ", r"\b(?:give|have) (?:you )?my (?:consent|approval|permission|okay|ok|go-ahead)\b"),
 )
 """Agrees where a yes was asked for, wherever it stands."""
-_OBJECTS = re.compile(
-    r"\b(?:but|however|instead|rather|not fair|unfair|seems? fair|falls? short|reconsider\w*|increased?|waived?|"
-    r"too (?:much|high|expensive|long|low)|unacceptable|not acceptable|another option|different|disappointed|"
-    r"make it \$?\d|isn't enough|not enough)\b"
+_OBJECTS = Phrases(
+    (
+        "but|however|instead|rather|fair|short|reconsider|increase|waive|too |acceptable|another option|different|"
+        "disappointed|make it |enough",
+        r"\b(?:but|however|instead|rather|not fair|unfair|seems? fair|falls? short|reconsider\w*|increased?|waived?|"
+        r"too (?:much|high|expensive|long|low)|unacceptable|not acceptable|another option|different|disappointed|"
+        r"make it \$?\d|isn't enough|not enough)\b",
+    )
 )
 _ASKS = re.compile(
     r"^(?:\W*(?:and|so|but|also|then|ok|okay|just to be clear|great|thanks)\b)*\W*"
@@ -177,17 +269,32 @@ def answer(text: str) -> Answer:
                 stance = found if stance == "other" else stance
             case "other":
                 pass
-    aside = tuple(found[0] for part in parts for found in _ASIDE.finditer(part))
-    return Answer(stance, any(_OBJECTS.search(part) for part in parts), aside)
+    aside = tuple(found for part in parts for found in _ASIDE.all_in(part))
+    return Answer(stance, any(_OBJECTS.found_in(part) for part in parts), aside)
 
 
 @lru_cache(maxsize=2048)
 def sentences(text: str) -> tuple[str, ...]:
     """The sentences and lines of a text, in lower case, with plain quotes and without bullets."""
-    pieces = _END.split(_EMPHASIS.sub("", text.translate(_QUOTES).lower()))
+    plain = text.lower() if text.isascii() else text.translate(_QUOTES).lower()
+    pieces = list(_pieces(_EMPHASIS.sub("", plain) if any(mark in plain for mark in "*`~_") else plain))
     if len(pieces) > _SENTENCES:
         pieces = pieces[: _SENTENCES // 2] + pieces[-_SENTENCES // 2 :]
-    return tuple(part for piece in pieces if (part := _BULLET.sub("", piece[:_SENTENCE]).strip()))
+    return tuple(part for piece in pieces if (part := _unlisted(piece[:_SENTENCE])))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    start = 0
+    for found in _BREAK.finditer(text):
+        end = found.start()
+        yield text[start : end if text[end] == "\n" else end + 1]
+        start = found.end()
+    yield text[start:]
+
+
+def _unlisted(line: str) -> str:
+    bullet = None if line[:1].isalpha() else _BULLET.match(line)
+    return (line if bullet is None else line[bullet.end() :]).strip()
 
 
 def is_meant(text: str, start: int, end: int) -> bool:
@@ -200,30 +307,32 @@ def is_meant(text: str, start: int, end: int) -> bool:
     stop = match.start() if (match := _END.search(plain, end, end + _SENTENCE)) else min(len(plain), end + _SENTENCE)
     if _DENIES.search(_CLAUSE.split(plain[begin:start])[-1]):
         return False
-    return _CONDITION.search(_NO_CONDITION.sub(" ", plain[begin:stop])) is None
+    return not _CONDITION.found_in(_NO_CONDITION.without(plain[begin:stop]))
 
 
 def _stance(sentence: str) -> Stance:
-    bare = _NO_CONDITION.sub(" ", sentence)
-    agrees = _YES.search(bare) is not None
-    weak = _WEAK.search(bare) is not None or _WELCOMES.search(bare) is not None
-    if _HOLD.search(bare):
+    bare = _NO_CONDITION.without(sentence)
+    if _HOLD.found_in(bare):
         return "held"
-    if _CONDITION.search(bare):
-        return "if" if agrees or weak else "other"
-    if _REFUSES.search(bare):
-        return "mixed" if _YES.search(_REFUSES.sub(" ", bare)) else "no"
-    if _NO.search(bare):
-        return "mixed" if _YES.search(_NO.sub("", bare)) else "no"
-    if _UNDONE.search(bare) and not _WITHOUT.search(bare):
-        return "yes" if _OPENS.match(bare) and _YES.search(_UNDONE.sub(" ", bare)) else "no"
-    if _SPARED.search(bare) and not _YES.search(_SPARED.sub(" ", bare)):
+    if _CONDITION.found_in(bare):
+        return "if" if _YES.found_in(bare) or _is_weak(bare) else "other"
+    if _REFUSES.found_in(bare):
+        return "mixed" if _YES.found_in(_REFUSES.without(bare)) else "no"
+    if _NO.found_in(bare):
+        return "mixed" if _YES.found_in(_NO.without(bare)) else "no"
+    if _UNDONE.found_in(bare) and not _WITHOUT.search(bare):
+        return "yes" if _OPENS.match(bare) and _YES.found_in(_UNDONE.without(bare)) else "no"
+    if _SPARED.found_in(bare) and not _YES.found_in(_SPARED.without(bare)):
         return "spares"
     is_question = sentence.endswith("?")
     if is_question and _ASKS.search(bare):
         return "yes" if _BIDS.search(bare) else "asks"
     if is_question and _BARE.fullmatch(bare):
         return "asks"
-    if agrees:
+    if _YES.found_in(bare):
         return "mixed" if is_question and " but " in bare else "yes"
-    return "weak" if weak else "asks" if is_question else "other"
+    return "weak" if _is_weak(bare) else "asks" if is_question else "other"
+
+
+def _is_weak(sentence: str) -> bool:
+    return _WEAK.found_in(sentence) or _WELCOMES.found_in(sentence)

@@ -4,6 +4,7 @@ One long alternation is tried at every place of a text; to look for a plain part
 """
 
 import re
+from functools import cached_property
 
 
 class Phrases:
@@ -11,14 +12,35 @@ class Phrases:
 
     def __init__(self, *entries: tuple[str, str]) -> None:
         """Each entry has the parts, divided by `|`, and the pattern."""
-        self._entries = [(tuple(parts.split("|")), re.compile(pattern)) for parts, pattern in entries]
+        self._entries = [(tuple(parts.split("|")), re.compile(pattern).search) for parts, pattern in entries]
+        self.patterns = [pattern for _, pattern in entries]
 
     def found_in(self, text: str) -> bool:
         """Whether any of the patterns matches somewhere in a text."""
-        for parts, pattern in self._entries:
+        for parts, search in self._entries:
             for part in parts:
                 if part in text:
-                    if pattern.search(text) is not None:
+                    if search(text) is not None:
                         return True
                     break
         return False
+
+    def without(self, text: str) -> str:
+        """A text with a blank in place of all that the patterns match."""
+        for parts, _ in self._entries:
+            for part in parts:
+                if part in text:
+                    return self._any.sub(" ", text)
+        return text
+
+    def all_in(self, text: str) -> list[str]:
+        """All that the patterns match in a text."""
+        for parts, _ in self._entries:
+            for part in parts:
+                if part in text:
+                    return [found[0] for found in self._any.finditer(text)]
+        return []
+
+    @cached_property
+    def _any(self) -> re.Pattern[str]:
+        return re.compile("|".join(f"(?:{pattern})" for pattern in self.patterns))
