@@ -96,7 +96,8 @@ _NO = Phrases(
 _REFUSES = Phrases(
     (
         "not",
-        r"\b(?:absolutely|definitely|certainly|of course|surely|obviously|please|better|preferably|i think|i'd say) not\b",
+        r"\b(?:absolutely|definitely|certainly|of course|surely|obviously|please|better|preferably|i think|"
+        r"i'd say) not\b",
     ),
     ("no ", r"\b(?:no way|hell no|by no means|under no circumstances)\b"),
     (
@@ -117,7 +118,8 @@ _NOT_PARTS = "n't|not|never|stop|dont|wont|cant|wouldnt|isnt|arent|shouldnt"
 _UNDONE = Phrases(
     (
         _NOT_PARTS,
-        _NOT + r"\b(?:proceed|go ahead|do (?:it|that|this)|confirm|agree|accept|approve|work for me|correct|right|ok|okay|"
+        _NOT
+        + r"\b(?:proceed|go ahead|do (?:it|that|this)|confirm|agree|accept|approve|work for me|correct|right|ok|okay|"
         r"fine|acceptable|want (?:that|this|it)\b|\w+ (?:it|that|this|them|anything)? ?yet)\b",
     )
 )
@@ -140,7 +142,8 @@ _WITHOUT = re.compile(r"\b(?:want|wanted|like|liked)\b.*\b(?:without|otherwise)\
 """Says what would not have been wanted, and so that this is."""
 _YES = Phrases(
     (
-        "yes|yea|yep|yup|ya|oui|si|sí|ja|da|affirm|absolute|definite|certain|of course|agree|confirm|i do|please do|approve",
+        "yes|yea|yep|yup|ya|oui|si|sí|ja|da|affirm|absolute|definite|certain|of course|agree|confirm|i do|please do|"
+        "approve",
         r"^(?:\W*(?:oh|well|ah|great|perfect|good|ok|okay|sure|thanks|thank you|alright|um|hi|hello)\b[\s,!.]*)*"
         r"\W*(?:yes|yeah|yep|yup|yea|ya|oui|si|sí|ja|da|affirmative|absolutely|definitely|certainly|of course|agreed|"
         r"confirmed|i confirm|i do|i agree|please do|approved?)\b",
@@ -184,8 +187,8 @@ _YES = Phrases(
 _WEAK = Phrases(
     (
         "sure|ok|right|correct|exact|perfect|great|fine|good|wonderful|excellent|awesome|cool|understood|that helps",
-        r"^\W*(?:sure|ok|okay|alright|all right|correct|right|exactly|perfect|great|fine|good|wonderful|excellent|awesome|"
-        r"cool|understood|that helps)\b"
+        r"^\W*(?:sure|ok|okay|alright|all right|correct|right|exactly|perfect|great|fine|good|wonderful|excellent|"
+        r"awesome|cool|understood|that helps)\b"
         # "Sure, my user ID is ..." gives what was asked for; it agrees to nothing.
         r"(?!\W+(?:my|here|i have|what|how|why|can|could|but|let me (?!know)|is|before)\b)",
     )

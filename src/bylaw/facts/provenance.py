@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, cast
 
 import msgspec
@@ -35,6 +35,7 @@ _NUMBERS = (
 )
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
 _BREAK = re.compile(r"[\s<>\\\"'(),;]+|:(?!//)")
+_RUN = re.compile(r"[^\W\d_]+|\d+")
 _TRIM = ".,;:!?'\"()"
 
 _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -141,6 +142,16 @@ class Spelling:
             self._written = tuple(dict.fromkeys((plain, *(_escaped(plain, ascii=flag) for flag in (False, True)))))
         # Of the parts a text must hold for the pattern to match, at least one: far cheaper to look for first.
         self._parts, self._pattern = _number(value) if not isinstance(value, str) else _date(plain)
+
+    @cached_property
+    def runs(self) -> tuple[tuple[str, ...], ...]:
+        """By the ways it may be said, the runs of letters and digits that folded words must hold, all of one way."""
+        if self._is_number:
+            return tuple(runs_of(part.lstrip("-")) for part in self._parts)
+        found = _DATE.fullmatch(self._written[0]) if self._parts else None
+        # A year and a day may stand within longer numbers where all three are written with dashes; a month cannot.
+        other = ((str(int(found[3])),), (found[3],), (found[2],)) if found is not None else ()
+        return (runs_of(self._folded), *other)
 
     def said_in(self, words: str) -> bool:
         """Whether folded `words` say the value, in any usual form of dates, amounts and small numbers."""
@@ -259,6 +270,11 @@ def occurs(value: str, text: str, start: int = 0) -> int:
 
 def _joins(outer: str, inner: str) -> bool:
     return (outer.isalnum() or outer == "_") and (inner.isalnum() or inner == "_")
+
+
+def runs_of(text: str) -> tuple[str, ...]:
+    """The runs of letters and the runs of digits in a folded text. What `occurs` in it has all its own among them."""
+    return tuple(_RUN.findall(text))
 
 
 def fold(text: str) -> str:

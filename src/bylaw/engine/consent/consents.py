@@ -12,15 +12,16 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bylaw.engine.consent.detail import Detail, details
+from bylaw.engine.consent.action import Action
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Grade, Lack
+from bylaw.engine.consent.means import Wallet
 from bylaw.engine.consent.naming import alike
-from bylaw.engine.consent.proposal import Proposal, any_deed, asks_leave, deeds, objects, offers_another, proposal
+from bylaw.engine.consent.proposal import any_deed, asks_leave, offers_another
 from bylaw.engine.consent.records import Records
-from bylaw.engine.consent.talk import Exchange, Talk, Utterance
+from bylaw.engine.consent.talk import Exchange, Talk
 from bylaw.engine.consent.told import chooses, lacks
-from bylaw.facts.assent import Answer, answer
+from bylaw.facts.assent import Answer
 from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.facts.provenance import fold, occurs, text_of
 from bylaw.trace.event import Event
@@ -35,6 +36,9 @@ _PLACE = re.compile(
     r"|\b(?:both|all) (?:of )?(?:them|those|these)\b|^(?:\d|the first|the second)\b"
 )
 """Names one of several options by its place among them."""
+
+_RECENT = 8
+"""So many exchanges before the last may have agreed to a call; of older ones, those that name what it acts on."""
 
 
 class Consent(Struct, frozen=True):
@@ -65,77 +69,94 @@ class Consents:
         self._ledger = ledger
         self._talk = Talk(events)
         self._records = Records(events)
+        self._wallet = Wallet(self._records)
+        self._actions: dict[str, list[Action]] = {}
+        """By tool, the writes of the ledger, as far as they were counted."""
+        self._counted = 0
 
     def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
         """Whether the user agreed to a call."""
-        if self._talk.is_lost(call.start):
+        self._talk.read(call.start)
+        if self._talk.is_lost:
             return Consent(None, "unrecorded")
-        exchanges = self._talk.exchanges(call.start)
+        exchanges = self._talk.exchanges
         if not exchanges:
             return Consent(False, "none")
         if call.call.fault and (basis == "requested" or any(map(_is_put, exchanges))):
             # Whatever its arguments are, nobody agreed where nothing was put.
             return Consent(None, "unrecorded")
-        matters = details(call.tool, call.call.arguments)
-        found = self._agreement(call, matters, exchanges)
+        action = Action(call)
+        found = self._agreement(action)
         if basis == "requested" and found.value is not True and found.reason in ("requested", "differs", "unclear"):
-            return self._request(call, matters, exchanges)
+            return self._request(action)
         return found
 
-    def _agreement(self, call: CallRecord, matters: list[Detail], exchanges: list[Exchange]) -> Consent:
-        found = self._weigh(call, matters, exchanges, len(exchanges) - 1)
-        if found.value is True or found.reason in ("held", "spent") or _is_about_it(found, matters):
+    def _agreement(self, action: Action) -> Consent:
+        last = len(self._talk.exchanges) - 1
+        found = self._weigh(action, last)
+        if found.value is True or found.reason in ("held", "spent") or _is_about_it(found, action):
             return found
         # One yes may cover several told actions, which are done one after the other.
-        for place in range(len(exchanges) - 2, -1, -1):
-            earlier = self._weigh(call, matters, exchanges, place, only_yes=True)
-            if earlier.reason == "held":
-                break
-            if earlier.value is True:
-                return earlier
-        return found
+        for place in range(last - 1, max(last - 1 - _RECENT, -1), -1):
+            earlier = self._weigh_earlier(action, place)
+            if earlier is not None:
+                return earlier if earlier.value is True else found
+        return self._long_ago(action, last - 1 - _RECENT) or found
 
-    def _weigh(
-        self,
-        call: CallRecord,
-        matters: list[Detail],
-        exchanges: list[Exchange],
-        place: int,
-        *,
-        only_yes: bool = False,
-    ) -> Consent:
+    def _long_ago(self, action: Action, until: int) -> Consent | None:
+        """The agreement of an exchange up to a place that named what the call acts on, unless it was taken back."""
+        exchanges = self._talk.exchanges
+        if until < 0 or not action.targets:
+            return None
+        end = exchanges[until].end
+        named = {self._talk.place_of(at) for each in action.targets for at in self._talk.mentions.all(each, end)}
+        for place in sorted(named, reverse=True)[:_RECENT]:
+            found = self._weigh_earlier(action, place)
+            if found is not None and found.value is True:
+                since = range(place + 1, until + 1)
+                return None if any(_is_held(action, exchanges[later]) for later in since) else found
+            if found is not None:
+                return None
+        return None
+
+    def _weigh_earlier(self, action: Action, place: int) -> Consent | None:
+        """What an exchange before the last says, where it holds the call back or agrees to it."""
+        exchange = self._talk.exchanges[place]
+        stance = exchange.said.stance
+        if stance in ("mixed", "asks") or not (stance in ("held", "if", "no", "spares") or _is_put(exchange)):
+            return None
+        found = self._weigh(action, place, only_yes=True)
+        return found if found.value is True or found.reason == "held" else None
+
+    def _weigh(self, action: Action, place: int, *, only_yes: bool = False) -> Consent:
         """What one exchange says of the call; with `only_yes` no more than whether it holds it back or agrees to it."""
-        exchange = exchanges[place]
-        said = answer("\n".join(each.text for each in exchange.answer))
-        put = proposal("\n".join(each.text for each in exchange.proposal))
-        deed = deeds(call.call.tool)
-        asks_for_it = any(deed.search(each.text) for each in exchange.answer) or put.is_foreign
-        if said.stance in ("held", "if", "no") or (said.stance == "spares" and asks_for_it):
+        exchange = self._talk.exchanges[place]
+        if _is_held(action, exchange):
             return Consent(False, "held", exchange.proposed_at, exchange.answered_at)
-        refusals = self._refusals(call, exchange.answered_at)
-        means = {str(detail.value) for detail in matters if detail.kind == "means"}
-        hearing = Hearing(exchanges[:place], exchange, self._records, call.start, refusals, means)
-        things = _things(call, matters)
-        told_deed = deed.search(put.text) or any(thing in put.text for thing in things) or put.is_foreign
-        names_deed = told_deed or self._is_understood(call, matters, exchanges, place)
-        leave = asks_leave(put, deed, things)
-        if not names_deed or not _agrees(said, put, hearing, matters, asks_for_it, leave):
-            why: Reason = "requested" if asks_for_it else "unanswered" if names_deed and put.leave else "none"
+        said, put, deed, things = exchange.said, exchange.put, action.deed, action.things
+        told_deed = deed.stands_in(put.text) or any(thing in put.text for thing in things) or put.is_foreign
+        names_deed = told_deed or self._is_understood(action, place)
+        hearing = self._hearing(action, exchange)
+        if not names_deed or not _agrees(action, exchange, hearing):
+            why: Reason = (
+                "requested" if _asks_for(action, exchange) else "unanswered" if names_deed and put.leave else "none"
+            )
             return Consent(False, why, exchange.proposed_at, exchange.answered_at)
-        if only_yes and (said.stance in ("mixed", "asks") or not _names_object(call, matters, hearing.proposal)):
+        is_named = action.is_named_in(exchange.proposal)
+        if only_yes and not is_named:
             return Consent(False, "none", exchange.proposed_at, exchange.answered_at)
-        found = tuple(lacks(hearing, matters))
-        if not _names_object(call, matters, hearing.proposal):
-            before = exchanges[place - 1] if place else None
-            is_topic = before is not None and _names_object(call, matters, (*before.proposal, *before.answer))
+        found = tuple(lacks(hearing, action.matters))
+        if not is_named:
+            before = self._talk.exchanges[place - 1] if place else None
+            is_topic = before is not None and action.is_named_in((*before.proposal, *before.answer))
             grade: Grade = "unclear" if is_topic else "missing"
-            found = (*found, Lack(call.call.tool, grade, "not_named"))
-        if (not told_deed and any_deed().search(put.text)) or offers_another(put.text, call.call.tool):
+            found = (*found, Lack(action.tool, grade, "not_named"))
+        if (not told_deed and any_deed().stands_in(put.text)) or offers_another(put.text, action.tool):
             # The user had asked for it, or the thing was named, and the agent spoke of doing something else.
-            found = (*found, Lack(call.call.tool, "unclear", "another_told"))
-        found = (*found, *_redirected(hearing, matters))
-        is_unsure = said.stance in ("mixed", "asks") or bool(found) or _is_aside(said, deed, things, matters)
-        spent = self._spent_by(call, matters, exchange.answered_at, is_in_doubt=is_unsure)
+            found = (*found, Lack(action.tool, "unclear", "another_told"))
+        found = (*found, *_redirected(exchange, action))
+        is_unsure = said.stance in ("mixed", "asks") or bool(found) or _is_aside(said, action)
+        spent = self._spent_by(action, exchange.answered_at, is_in_doubt=is_unsure)
         if spent is not None:
             reason: Reason = "spent"
         elif any(lack.grade == "missing" for lack in found):
@@ -145,69 +166,99 @@ class Consents:
         value = None if reason == "unclear" else reason == "agreed"
         return Consent(value, reason, exchange.proposed_at, exchange.answered_at, found, spent)
 
-    def _request(self, call: CallRecord, matters: list[Detail], exchanges: list[Exchange]) -> Consent:
-        """Whether the user asked for this in words of their own, with all that matters, and was not served already."""
-        spoken = [Exchange((), exchange.answer) for exchange in exchanges]
-        last = spoken[-1]
-        deed = deeds(call.call.tool)
-        asked = [each for each in spoken if any(deed.search(said.text) for said in each.answer)]
-        if not asked or answer("\n".join(each.text for each in last.answer)).stance in ("held", "if", "no"):
-            return Consent(False, "none", None, last.answered_at)
-        hearing = Hearing(spoken[:-1], last, self._records, call.start, ())
-        found = tuple(lack for lack in lacks(hearing, matters) if lack.detail != "amount")
-        spent = self._spent_by(call, matters, asked[-1].answered_at)
-        if spent is not None:
-            return Consent(False, "spent", None, asked[-1].answered_at, spent_by=spent)
-        if any(lack.grade == "missing" for lack in found if lack.why != "user_alone"):
-            return Consent(False, "differs", None, asked[-1].answered_at, found)
-        unclear = tuple(lack for lack in found if lack.grade == "unclear")
-        return Consent(None if unclear else True, "requested", None, asked[-1].answered_at, unclear)
+    def _hearing(self, action: Action, exchange: Exchange, *, by: Literal["", "user"] = "") -> Hearing:
+        return Hearing(
+            exchange,
+            self._talk.mentions,
+            self._records,
+            self._wallet,
+            action.call.start,
+            refusals=lambda: [] if by else self._refusals(action, exchange.answered_at),
+            means=() if by else action.means,
+            by=by,
+        )
 
-    def _spent_by(
-        self, call: CallRecord, matters: list[Detail], agreement: int, *, is_in_doubt: bool = False
-    ) -> int | None:
+    def _request(self, action: Action) -> Consent:
+        """Whether the user asked for this in words of their own, with all that matters, and was not served already."""
+        exchanges = self._talk.exchanges
+        last = exchanges[-1]
+        asked = next((each for each in reversed(exchanges) if _speaks_of(action, each)), None)
+        if asked is None or last.said.stance in ("held", "if", "no"):
+            return Consent(False, "none", None, last.answered_at)
+        hearing = self._hearing(action, last, by="user")
+        found = tuple(lack for lack in lacks(hearing, action.matters) if lack.detail != "amount")
+        spent = self._spent_by(action, asked.answered_at)
+        if spent is not None:
+            return Consent(False, "spent", None, asked.answered_at, spent_by=spent)
+        if any(lack.grade == "missing" for lack in found if lack.why != "user_alone"):
+            return Consent(False, "differs", None, asked.answered_at, found)
+        unclear = tuple(lack for lack in found if lack.grade == "unclear")
+        return Consent(None if unclear else True, "requested", None, asked.answered_at, unclear)
+
+    def _spent_by(self, action: Action, agreement: int, *, is_in_doubt: bool = False) -> int | None:
         """The step of a call, perhaps accepted, that has done what was agreed to, however it was paid for.
 
         Where it is in doubt that this one was told, the other may have done otherwise to the same thing.
         """
-        core, targets = _core(matters), _targets(matters)
-        for other in self._made(call, agreement, call.step):
-            if other.counts_at(call.step):
-                done = details(other.tool, other.call.arguments)
-                if _core(done) == core or (is_in_doubt and targets and _targets(done) == targets):
-                    return other.step
-        return None
+        step = action.call.step
+        spending = [
+            other.call.step
+            for other in self._made(action, agreement, step)
+            if other.call.counts_at(step)
+            and (other.core == action.core or (is_in_doubt and action.targets and other.targets == action.targets))
+        ]
+        return min(spending, default=None)
 
-    def _is_understood(self, call: CallRecord, matters: list[Detail], exchanges: list[Exchange], place: int) -> bool:
+    def _is_understood(self, action: Action, place: int) -> bool:
         """Whether the agent need not say what would be done: it spoke of such a call that had just been refused, or
         told details of what the user had just asked for."""
+        exchanges = self._talk.exchanges
         last = exchanges[place - 1] if place else None
         end = exchanges[place].answer[0].step
-        if any(not other.counts_at(end) for other in self._made(call, last.answered_at if last else -1, end)):
+        if any(not each.call.counts_at(end) for each in self._made(action, last.answered_at if last else -1, end)):
             return True
-        if last is None or all(detail.is_target for detail in matters):
-            return False
-        deed = deeds(call.call.tool)
-        return any(deed.search(each.text) for each in last.answer)
+        return last is not None and not action.has_goals_alone and _speaks_of(action, last)
 
-    def _refusals(self, call: CallRecord, since: int) -> list[str]:
+    def _refusals(self, action: Action, since: int) -> list[str]:
         """What the system said when it refused calls of the same tool since the user's answer."""
-        made = self._made(call, since, call.step)
-        return [text_of(each.result) for each in made if each.result is not None and not each.counts_at(call.start)]
+        made = [each.call for each in self._made(action, since, action.call.step)]
+        start = action.call.start
+        return [text_of(each.result) for each in made if each.result is not None and not each.counts_at(start)]
 
-    def _made(self, call: CallRecord, after: int, before: int) -> Iterator[CallRecord]:
-        for other in self._ledger.writes:
-            if after < other.step < before and other.call.tool == call.call.tool:
+    def _made(self, action: Action, after: int, before: int) -> Iterator[Action]:
+        """The writes by the same tool after a step and before another, the latest first."""
+        for write in self._ledger.writes[self._counted :]:
+            self._actions.setdefault(write.call.tool, []).append(Action(write))
+        self._counted = len(self._ledger.writes)
+        for other in reversed(self._actions.get(action.tool, ())):
+            if other.call.step <= after:
+                return
+            if other.call.step < before:
                 yield other
 
 
-def _agrees(
-    said: Answer, put: Proposal, hearing: Hearing, matters: list[Detail], asks_for_it: bool, leave: bool
-) -> bool:
+def _is_held(action: Action, exchange: Exchange) -> bool:
+    """Whether the answer refuses, puts off, makes it depend on something, or says not to do it."""
+    stance = exchange.said.stance
+    return stance in ("held", "if", "no") or (stance == "spares" and _asks_for(action, exchange))
+
+
+def _asks_for(action: Action, exchange: Exchange) -> bool:
+    """Whether the answer speaks of what the call does."""
+    return _speaks_of(action, exchange) or exchange.put.is_foreign
+
+
+def _speaks_of(action: Action, exchange: Exchange) -> bool:
+    return any(action.deed.stands_in(each.folded) for each in exchange.answer)
+
+
+def _agrees(action: Action, exchange: Exchange, hearing: Hearing) -> bool:
     """Whether the answer agrees to what was put, chooses among it, or asks for it."""
+    said, put = exchange.said, exchange.put
+    leave = asks_leave(put, action.deed, action.things)
     if not leave:
         # "Which one would you like to cancel?" names things, not what will be done to them.
-        if not put.offers or all(detail.is_target for detail in matters):
+        if not put.offers or action.has_goals_alone:
             return False
     elif said.stance == "weak":
         return True
@@ -216,16 +267,15 @@ def _agrees(
     if said.objects:
         return False
     return (
-        (asks_for_it and leave)
-        or any(_PLACE.search(each.folded) for each in hearing.answer)
-        or chooses(hearing, matters)
+        (leave and _asks_for(action, exchange))
+        or any(_PLACE.search(each.folded) for each in exchange.answer)
+        or chooses(hearing, action.matters)
     )
 
 
 def _is_put(exchange: Exchange) -> bool:
     """Whether the agent put anything to the user at all."""
-    put = proposal("\n".join(each.text for each in exchange.proposal))
-    return bool(put.leave) or put.offers
+    return bool(exchange.put.leave) or exchange.put.offers
 
 
 _ELSEWHERE = re.compile(
@@ -233,58 +283,29 @@ _ELSEWHERE = re.compile(
 )
 
 
-def _redirected(hearing: Hearing, matters: list[Detail]) -> Iterator[Lack]:
+def _redirected(exchange: Exchange, action: Action) -> Iterator[Lack]:
     """What the answer names another of than the call does: "yes, cancel R-2 instead", "yes, the other one"."""
-    for detail in matters:
-        shape = alike(fold(str(detail.value))) if detail.is_target and not detail.is_person else None
-        if shape is None or any(each.says(detail.value) for each in hearing.answer):
+    for detail in action.goals:
+        shape = None if detail.is_person else alike(fold(str(detail.value)))
+        if shape is None or any(each.says(detail.value) for each in exchange.answer):
             continue
-        if any(shape.search(each.folded) or _ELSEWHERE.search(each.folded) for each in hearing.answer):
+        if any(shape.search(each.folded) or _ELSEWHERE.search(each.folded) for each in exchange.answer):
             yield Lack(detail.name, "unclear", "another_told")
 
 
-def _is_aside(said: Answer, deed: re.Pattern[str], things: Sequence[str], matters: list[Detail]) -> bool:
+def _is_aside(said: Answer, action: Action) -> bool:
     """Whether the answer sets such a thing aside: "no to the upgrade", "skip the bags", "don't cancel R-2"."""
-    ids = [fold(str(detail.value)) for detail in matters if detail.is_target]
+    ids = [fold(str(detail.value)) for detail in action.goals] if said.aside else []
     return any(
-        occurs(id, part) >= 0 or (deed.search(part) and not ids) or any(thing in part for thing in things)
+        occurs(id, part) >= 0
+        or (not ids and action.deed.stands_in(part))
+        or any(thing in part for thing in action.things)
         for part in said.aside
         for id in (ids or [""])
     )
 
 
-def _things(call: CallRecord, matters: list[Detail]) -> list[str]:
-    """Stems of what only such a tool deals with: a certificate, of `send_certificate`."""
-    targets = {stem for detail in matters if detail.is_target for stem in objects(detail.name)}
-    return [stem for stem in objects(call.call.tool) if stem not in targets]
-
-
-def _names_object(call: CallRecord, matters: list[Detail], said: Sequence[Utterance]) -> bool:
-    """Whether what the call acts on was named: by a word of the tool's name, by an argument's name or its value."""
-    others = [detail for detail in matters if not detail.is_target and detail.kind not in ("means", "amount")]
-    if not others and not any(detail.kind == "amount" for detail in matters):
-        return True
-    stems = {*objects(call.call.tool), *(stem for detail in others for stem in objects(detail.name))}
-    stems -= {stem for detail in matters if detail.is_target for stem in objects(detail.name)}
-    if any(stem in each.folded for stem in stems for each in said):
-        return True
-    values = [detail.value for detail in matters if detail.is_target or (detail in others and not detail.is_off)]
-    return any(each.says(value) for value in values for each in said)
-
-
-def _is_about_it(found: Consent, matters: list[Detail]) -> bool:
+def _is_about_it(found: Consent, action: Action) -> bool:
     """Whether the last thing the user said answered a proposal of this action, however it was meant."""
-    targets = {detail.name for detail in matters if detail.is_target}
     missed = {lack.detail for lack in found.lacks if lack.grade == "missing"}
-    return found.reason in ("differs", "unclear") and not targets & missed
-
-
-def _targets(matters: list[Detail]) -> frozenset[str]:
-    """What a call acts on; not for whom, who may have many things done."""
-    return frozenset(str(detail.value) for detail in matters if detail.is_target and not detail.is_person)
-
-
-def _core(matters: list[Detail]) -> frozenset[Detail]:
-    """What a call does, without how it is paid for."""
-    paid = {detail.top for detail in matters if detail.kind == "means"}
-    return frozenset(detail for detail in matters if detail.top not in paid)
+    return found.reason in ("differs", "unclear") and not any(detail.name in missed for detail in action.goals)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 from msgspec import Struct
@@ -22,7 +23,7 @@ _REMARKS = frozenset(("reason", "reasons", "note", "notes", "comment", "comments
 """Arguments for the record: what is said there changes nothing that a user would agree to."""
 _PERSONS = frozenset(("user", "customer", "patient", "member", "client", "guest", "account", "caller"))
 _OFF = frozenset(("no", "none", "false", "off", "0", "n"))
-_ON = frozenset(("yes", "true", "on", "y"))
+_WORDS_OF_FLAGS = _OFF | {"yes", "true", "on", "y"}
 
 
 class Detail(Struct, frozen=True):
@@ -50,7 +51,7 @@ class Detail(Struct, frozen=True):
     @property
     def is_person(self) -> bool:
         """Whether it names for whom something is done, who is mostly the one that asks for it."""
-        return bool(_PERSONS & {*words_of(self.name)})
+        return "person" in _traits(self.name, self.top)
 
     @property
     def is_off(self) -> bool:
@@ -90,30 +91,54 @@ def _leaves(name: str, value: Any, schema: Any) -> Iterator[tuple[str, Any, Mapp
 
 def _detail(top: str, name: str, value: Any, schema: Mapping[str, Any]) -> Detail | None:
     """None for what no text would state: nothing at all, and running text."""
-    if value is None or value == "" or (isinstance(value, str) and is_prose(value)):
+    if value is None or value == "":
         return None
-    words = words_of(name)
-    if _REMARKS & set(words):
+    about = _traits(name, top)
+    if "remark" in about or (isinstance(value, str) and is_prose(value)):
         return None
-    listed: Any = schema.get("enum")
-    if isinstance(value, bool) or str(value).lower() in _OFF | _ON - {"0"}:
-        return Detail("flag", name, top, str(value).lower() if isinstance(value, bool) else value)
+    if isinstance(value, bool):
+        return Detail("flag", name, top, "true" if value else "false")
     if isinstance(value, int | float):
-        return Detail("amount" if _is_money(words, top) else "count", name, top, value)
+        # Only `0` is a number and a word for no.
+        kind: Kind = "flag" if str(value) in _OFF else "amount" if "money" in about else "count"
+        return Detail(kind, name, top, value)
     if not isinstance(value, str):
         return None
+    if value.lower() in _WORDS_OF_FLAGS:
+        return Detail("flag", name, top, value)
+    listed: Any = schema.get("enum")
     if isinstance(listed, list):
         return Detail("choice", name, top, value, tuple(str(word) for word in cast("list[Any]", listed)))
+    return Detail(_kind(value, about), name, top, _number(value) if _is_amount(value, about) else value)
+
+
+def _kind(value: str, about: frozenset[str]) -> Kind:
     if _DATE.fullmatch(value):
-        return Detail("date", name, top, value)
-    if _AMOUNT.fullmatch(value) and _is_money(words, top):
-        return Detail("amount", name, top, float(re.sub(r"[^\d.-]", "", value)))
-    if _MEANS & set(words):
-        return Detail("means", name, top, value)
-    if is_identifier(value) or (words and words[-1] in _NAMES_A_THING):
-        return Detail("id", name, top, value)
-    return Detail("name", name, top, value)
+        return "date"
+    if _is_amount(value, about):
+        return "amount"
+    if "means" in about:
+        return "means"
+    return "id" if "thing" in about or is_identifier(value) else "name"
 
 
-def _is_money(words: list[str], top: str) -> bool:
-    return bool(_MONEY & set(words)) or (words == ["total"] and "item" not in top)
+def _is_amount(value: str, about: frozenset[str]) -> bool:
+    return "money" in about and _AMOUNT.fullmatch(value) is not None and not _DATE.fullmatch(value)
+
+
+def _number(value: str) -> float:
+    return float(re.sub(r"[^\d.-]", "", value))
+
+
+@lru_cache(maxsize=2048)
+def _traits(name: str, top: str) -> frozenset[str]:
+    """What an argument's name says that its value is."""
+    words = words_of(name)
+    found = {
+        "remark": bool(_REMARKS & set(words)),
+        "money": bool(_MONEY & set(words)) or (words == ["total"] and "item" not in top),
+        "means": bool(_MEANS & set(words)),
+        "thing": bool(words) and words[-1] in _NAMES_A_THING,
+        "person": bool(_PERSONS & set(words)),
+    }
+    return frozenset(trait for trait, is_so in found.items() if is_so)

@@ -1,20 +1,18 @@
 """What had been said and shown when the user answered, asked for one exchange and one call."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import cached_property
 
 from bylaw.engine.consent.detail import Detail
-from bylaw.engine.consent.means import Called, called
+from bylaw.engine.consent.means import Called, Wallet
+from bylaw.engine.consent.mentions import Mentions
 from bylaw.engine.consent.records import Entry, Records
-from bylaw.engine.consent.talk import Exchange, Utterance
-from bylaw.facts.assent import answer
+from bylaw.engine.consent.talk import Exchange
+from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.provenance import fold
-from bylaw.policy.verb import words_of
 
 _CHANGES = re.compile(r"\b(?:but|actually|instead|rather|make it|change it to|switch (?:it )?to|on second thought)\b")
-_ENTRIES = 3
-"""Records of a means of payment that are looked at, the newest first."""
 
 
 class Hearing:
@@ -22,30 +20,40 @@ class Hearing:
 
     def __init__(
         self,
-        earlier: Sequence[Exchange],
         exchange: Exchange,
+        mentions: Mentions,
         records: Records,
+        wallet: Wallet,
         before: int,
-        refusals: Iterable[str],
+        *,
+        refusals: Callable[[], Iterable[str]] = tuple,
         means: Collection[str] = (),
+        by: str = "",
     ) -> None:
-        self._earlier = earlier
-        self.proposal = exchange.proposal
+        """`by` is the one party who is listened to."""
+        self.start = exchange.start
+        self.end = exchange.end
+        self.proposal = exchange.proposal if by != "user" else ()
         self.answer = exchange.answer
         self.records = records
+        self.wallet = wallet
         self.before = before
-        self.refused = [Utterance(-1, "system", text) for text in refusals]
-        """What the system demanded when it refused the same call since the user's answer."""
-        self.aside = answer("\n".join(each.text for each in exchange.answer)).aside
+        self.mentions = mentions
+        self._exchange = exchange
+        self._refusals = refusals
+        self._means = frozenset(means)
+        self._by = by
+        self._records_of_goals: list[Entry] | None = None
+
+    @property
+    def aside(self) -> tuple[str, ...]:
         """What the user said is not to be done, or not to be used."""
-        self._means = means
-        self._called: dict[str, Called] = {}
-        self._unchanged: set[tuple[str, str]] | None = None
+        return self._exchange.said.aside
 
     @cached_property
-    def earlier(self) -> list[Utterance]:
-        """What was said before the exchange."""
-        return [each for other in self._earlier for each in (*other.proposal, *other.answer)]
+    def refused(self) -> list[Utterance]:
+        """What the system demanded when it refused the same call since the user's answer."""
+        return [Utterance(-1, "system", text) for text in self._refusals()]
 
     @cached_property
     def now(self) -> list[Utterance]:
@@ -57,15 +65,29 @@ class Hearing:
         """Whether the answer asks for something else than was told: "actually", "instead", "make it"."""
         return any(_CHANGES.search(each.folded) for each in self.answer)
 
-    @cached_property
-    def whole(self) -> list[Utterance]:
-        """Everything said, the answer included."""
-        return [*self.earlier, *self.proposal, *self.answer]
+    def last_said(self, value: str | float, by: str = "") -> int | None:
+        """The place of the last utterance before the exchange that states a value."""
+        return None if self._is_deaf(by) else self.mentions.latest(value, self.start, by or self._by)
 
-    @cached_property
-    def by_agent(self) -> list[Utterance]:
-        """What the agent said."""
-        return [each for each in self.whole if each.by == "agent"]
+    def said_before(self, key: Hashable, holds: Callable[[Utterance], bool], by: str = "") -> bool:
+        """Whether `holds` is true of anything said before the exchange; the key stands for it."""
+        return not self._is_deaf(by) and self.mentions.has(key, holds, self.start, by or self._by)
+
+    def named_before(self, forms: Iterable[str]) -> bool:
+        """Whether any of some folded words stands in what was said before the exchange."""
+        return any(self.mentions.has_form(form, self.start, self._by) for form in forms)
+
+    def counted_before(self, wanted: Collection[str], of: str, by: str) -> bool:
+        """Whether one of the wanted numbers was said of a thing before the exchange."""
+        return not self._is_deaf(by) and self.mentions.has_number(wanted, of, self.start, by)
+
+    def is_told(self, value: str | float) -> bool:
+        """Whether anybody has stated a value, the answer included."""
+        return any(each.says(value) for each in self.now) or self.last_said(value) is not None
+
+    def is_agents(self, value: str | float) -> bool:
+        """Whether the agent has stated a value, or the user did in the answer."""
+        return any(each.says(value) for each in self.now) or self.last_said(value, "agent") is not None
 
     def is_forced(self, value: str | float) -> bool:
         """Whether the system asked for the value when it refused the call."""
@@ -75,28 +97,24 @@ class Hearing:
         """The newest record of the thing that an argument names: the one whose own id, its first, this is."""
         value = fold(str(detail.value))
         for entry in self.records.entries(str(detail.value), self.before):
-            ids = (name for name in entry.fields if name in ("", "id") or words_of(name)[-1:] == ["id"])
-            own = next(ids, detail.name)
+            own = entry.id_field or detail.name
             if own in ("", "id", detail.name) and fold(str(entry.fields.get(own, ""))) == value:
                 return entry
         return None
 
-    def unchanged(self, matters: Sequence[Detail]) -> set[tuple[str, str]]:
-        """Fields that the thing the call is about was last seen to have just so, by name and value."""
-        if self._unchanged is None:
-            found: set[tuple[str, str]] = set()
-            for detail in matters:
-                record = self.record(detail) if detail.is_target else None
-                if record is not None:
-                    found |= record.values
-            self._unchanged = found - {detail.key for detail in matters if detail.is_target}
-        return self._unchanged
+    def is_unchanged(self, detail: Detail, goals: Sequence[Detail]) -> bool:
+        """Whether a thing the call is about was last seen to have a field just so."""
+        if self._records_of_goals is None:
+            found = (self.record(goal) for goal in goals)
+            self._records_of_goals = [record for record in found if record is not None]
+        name, value = detail.key
+        return any(each.has(name, value) for each in self._records_of_goals) and all(
+            detail.key != goal.key for goal in goals
+        )
 
     def called(self, detail: Detail) -> Called:
         """What a means of payment may be called."""
-        value = str(detail.value)
-        found = self._called.get(value)
-        if found is None:
-            entries = self.records.entries(value, self.before)[:_ENTRIES]
-            found = self._called[value] = called(value, entries, self._means)
-        return found
+        return self.wallet.called(str(detail.value), self._means, self.before)
+
+    def _is_deaf(self, by: str) -> bool:
+        return bool(by and self._by and by != self._by)

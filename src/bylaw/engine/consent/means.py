@@ -1,11 +1,11 @@
 """What a means of payment may be called: by its id, its last digits, its balance, its brand or its kind."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import cached_property, lru_cache
+from itertools import islice
 
-from msgspec import Struct
-
-from bylaw.engine.consent.records import Entry, scalars
+from bylaw.engine.consent.records import Entry, Records, scalars
 from bylaw.facts.provenance import fold, occurs
 
 _DIGITS = re.compile(r"\d{3,}")
@@ -15,29 +15,67 @@ _LONGEST = 30
 _LEAST = r"(?:smallest|smaller|lowest|lower|least|minimum)"
 _MOST = r"(?:largest|larger|biggest|bigger|highest|higher|greatest|most|maximum)"
 _BY_DIGITS = r"[\s#(:]*(?:(?:ending|ends|number|no)\.?)?(?: in| with| by)?[\s*x•.]*\d{3,}"
+_ENTRIES = 3
+"""Records of a means of payment that are looked at, the newest first."""
 _FEW_WORDS = r"\W+(?:\w+\W+){0,4}?"
 
 
-class Called(Struct, frozen=True):
-    """What one means of payment may be called."""
+class Called:
+    """What one means of payment may be called, by the records that bear its id.
 
-    own: set[str]
-    """What means it alone, whatever else there is: its id, its last digits, its balance."""
-    others: set[str]
-    """What means another one alone."""
-    kind: set[str]
-    """What means it as the only one of its kind, or all of its kind: `credit card`, `visa`, `gift cards`."""
-    shared: set[str]
-    """What means it or another of its kind."""
-    ranked: re.Pattern[str] | None
-    """Says it by how much is on it, of several of its kind: `the smaller gift card`."""
+    `beside` are the others that are used with it: where a call uses all gift cards, `the gift cards` are all told.
+    """
 
-    outranked: re.Pattern[str] | None
-    """Says another of its kind by how much is on that."""
-    another: re.Pattern[str]
-    """Names one of its kind by digits; where these are not its own, another."""
-    is_recorded: bool
-    """Whether its last digits and the like are known."""
+    def __init__(self, value: str, entries: Sequence[Entry], beside: Collection[str] = ()) -> None:
+        self.is_recorded = bool(entries)
+        """Whether its last digits and the like are known."""
+        kind, initials = _kind(value), _initials(_kind(value))
+        self._every = {kind, initials} - {""}
+        self.own = _marks(value)
+        """What means it alone, whatever else there is: its id, its last digits, its balance."""
+        self.others: set[str] = set()
+        """What means another one alone."""
+        self.shared: set[str] = set()
+        """What means it or another of its kind."""
+        balance, alike = None, list[float]()
+        for entry in entries:
+            for part in entry.parts:
+                if not isinstance(part, str):
+                    balance = float(part)
+                if fold(str(part)) != fold(value):
+                    (self.own if _is_number(part) else self._every).update(_forms(part))
+            for other in entry.others:
+                if other is not entry.fields:
+                    alike += self._tell_apart(kind, [part for _, part in scalars(other)], beside)
+        self.shared |= {_initials(form) for form in self.shared}
+        self.shared &= self._every
+        self.others -= self.own
+        self.kind = (self._every - self.shared) | {f"{form}s" for form in self._every}
+        """What means it as the only one of its kind, or all of its kind: `credit card`, `visa`, `gift cards`."""
+        rank, other_rank = _ranks(balance, alike)
+        self.ranked = _ranked(kind, rank)
+        """Says it by how much is on it, of several of its kind: `the smaller gift card`."""
+        self.outranked = _ranked(kind, other_rank)
+        """Says another of its kind by how much is on that."""
+
+    def _tell_apart(self, kind: str, parts: Sequence[str | float], beside: Collection[str]) -> list[float]:
+        """Take in what another one may be called; how much is on it, where it is of the same kind."""
+        ids = {part for part in parts if isinstance(part, str) and _kind(part) == kind}
+        if not ids & {*beside}:
+            for part in parts:
+                if _is_number(part):
+                    self.others.update(_forms(part))
+                elif isinstance(part, str) and _kind(part) != fold(part):
+                    self.others.update(_marks(part))
+                    self.shared.add(_kind(part))
+                else:
+                    self.shared.update(_forms(part))
+        return [float(part) for part in parts if not isinstance(part, str)] if ids else []
+
+    @cached_property
+    def another(self) -> re.Pattern[str]:
+        """Names one of its kind by digits; where these are not its own, another."""
+        return re.compile(rf"\b(?:{'|'.join(re.escape(form) for form in sorted(self._every))})s?{_BY_DIGITS}")
 
     def is_own_in(self, text: str) -> bool:
         """Whether a folded text names it and no other."""
@@ -46,51 +84,21 @@ class Called(Struct, frozen=True):
         )
 
 
-def called(value: str, entries: list[Entry], beside: Collection[str] = ()) -> Called:
-    """What the means of payment with this id may be called, by the records that bear the id.
+class Wallet:
+    """What the means of payment of one conversation may be called, each found once for the records that bear it."""
 
-    `beside` are the others that are used with it: where a call uses all gift cards, `the gift cards` are all told.
-    """
-    own, others = _marks(value), set[str]()
-    kind, shared = {_kind(value), _initials(_kind(value))}, set[str]()
-    alike: list[float] = []
-    balance: float | None = None
-    for entry in entries:
-        for _, part in scalars(entry.fields):
-            if fold(str(part)) != fold(value):
-                (own if _is_number(part) else kind).update(_forms(part))
-            if isinstance(part, int | float):
-                balance = float(part)
-        for other in entry.others:
-            if other is entry.fields:
-                continue
-            ids = {part for _, part in scalars(other) if isinstance(part, str) and _kind(part) == _kind(value)}
-            if ids:
-                alike.extend(float(part) for _, part in scalars(other) if isinstance(part, int | float))
-            if ids & {*beside}:
-                continue
-            for _, part in scalars(other):
-                if _is_number(part):
-                    others.update(_forms(part))
-                elif isinstance(part, str) and _kind(part) != fold(part):
-                    others.update(_marks(part))
-                    shared.add(_kind(part))
-                else:
-                    shared.update(_forms(part))
-    shared |= {_initials(form) for form in shared}
-    shared &= kind
-    plural = {f"{form}s" for form in kind if form}
-    rank, other_rank = _ranks(balance, alike)
-    return Called(
-        own=own,
-        others=others - own,
-        kind=(kind - shared - {""}) | plural,
-        shared=shared - {""},
-        ranked=_ranked(_kind(value), rank),
-        outranked=_ranked(_kind(value), other_rank),
-        another=re.compile(rf"\b(?:{'|'.join(re.escape(form) for form in sorted(kind) if form)})s?{_BY_DIGITS}"),
-        is_recorded=bool(entries),
-    )
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._called: dict[tuple[str, frozenset[str], tuple[int, ...]], Called] = {}
+
+    def called(self, value: str, beside: frozenset[str], before: int) -> Called:
+        """What one may be called, by what was shown before a step."""
+        entries = list(islice(self._records.entries(value, before), _ENTRIES))
+        asked = (value, beside, tuple(map(id, entries)))
+        found = self._called.get(asked)
+        if found is None:
+            found = self._called[asked] = Called(value, entries, beside)
+        return found
 
 
 def _ranks(balance: float | None, alike: list[float]) -> tuple[str, str]:
@@ -117,6 +125,7 @@ def _initials(kind: str) -> str:
     return "".join(word[0] for word in words) if len(words) > 1 else ""
 
 
+@lru_cache(maxsize=2048)
 def _kind(value: str) -> str:
     """`credit card` of `credit_card_4421486`."""
     return fold(_TAIL.sub("", value))
@@ -126,12 +135,13 @@ def _is_number(value: str | float) -> bool:
     return not isinstance(value, str) or _DIGITS.fullmatch(value) is not None
 
 
-def _forms(value: str | float) -> set[str]:
+@lru_cache(maxsize=2048, typed=True)
+def _forms(value: str | float) -> frozenset[str]:
     if isinstance(value, str):
         text = fold(value)
         # `mastercard` is often written in two words.
-        return {text, text.replace("card", " card").strip()} if 2 < len(text) <= _LONGEST else set()
+        return frozenset((text, text.replace("card", " card").strip()) if 2 < len(text) <= _LONGEST else ())
     if value < 1:
-        return set()
+        return frozenset()
     places = 0 if value == int(value) else 2
-    return {f"{sign}{form}" for sign in _SIGNS for form in (f"{value:,.{places}f}", f"{value:.{places}f}")}
+    return frozenset(f"{sign}{form}" for sign in _SIGNS for form in (f"{value:,.{places}f}", f"{value:.{places}f}"))

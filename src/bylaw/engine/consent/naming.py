@@ -14,6 +14,8 @@ _TIME = re.compile(r"(\d\d):(\d\d)(?::\d\d)?(?:\+\d)?")
 _LETTERS_AND_DIGITS = re.compile(r"([a-z]+[-_ ]?)(\d+)")
 _LONG = 6
 """Letters of a word that is known by how it begins."""
+_BEGIN = 5
+"""So many letters of it must stand at least."""
 _CODE = re.compile(r"[A-Z]{3,5}")
 _TOKEN = re.compile(r"[$€£]\s?\d[\d,.]*|\d+(?:[.,:/-]\d+)+|\d+|[^\W\d_]+")
 """Words and numbers; sums, times and dates stay whole, as they count nothing."""
@@ -76,16 +78,23 @@ def names_word(text: str, own: str, others: Sequence[str]) -> tuple[bool, bool]:
 
     `economy` is not named where only `basic economy` is.
     """
-    own, others = _loose(own), [_loose(other) for other in others]
+    own = _loose(own)
+    spoken = [other for word in others if (other := _loose(word)) in text]
     without_longer = text
-    for other in others:
+    for other in spoken:
         if own in other:
             without_longer = _word(other).sub(" ", without_longer)
-    names_own = (_word(own) if " " in own else _inflected(own, tuple(others))).search(without_longer) is not None
-    without_own = _word(own).sub(" ", text) if any(other in own for other in others) else text
-    return names_own, any(_word(other).search(without_own) for other in others)
+    names_own = own[:_BEGIN] in text and _names_own(without_longer, own, others)
+    without_own = _word(own).sub(" ", text) if any(other in own for other in spoken) else text
+    return names_own, any(_word(other).search(without_own) for other in spoken)
 
 
+def _names_own(text: str, own: str, others: Sequence[str]) -> bool:
+    form = _word(own) if " " in own else _inflected(own, tuple(map(_loose, others)))
+    return form.search(text) is not None
+
+
+@lru_cache(maxsize=1024)
 def _loose(word: str) -> str:
     return " ".join(_GAPS.split(word.lower()))
 
@@ -93,7 +102,7 @@ def _loose(word: str) -> str:
 @lru_cache(maxsize=1024)
 def _inflected(word: str, others: tuple[str, ...]) -> re.Pattern[str]:
     """Matches a word and its other forms, `withdraw` of `withdrawn`, where no other word of the list begins so."""
-    begin = word[: max(5, len(word) * 7 // 10)]
+    begin = word[: max(_BEGIN, len(word) * 7 // 10)]
     if len(word) < _LONG or any(other.startswith(begin) for other in others):
         return _word(word)
     return re.compile(rf"\b{re.escape(begin)}\w*")

@@ -7,7 +7,9 @@ from itertools import combinations
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
+from bylaw.engine.consent.means import Called
 from bylaw.engine.consent.naming import heads, plain, stem
+from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.provenance import occurs
 from bylaw.policy.verb import words_of
 
@@ -53,12 +55,15 @@ def money_lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
     found: list[Lack] = []
     if amounts and not _is_summed(hearing, amounts, matters):
         found.append(Lack("amount", "missing", "sum_untold"))
+    if not means:
+        return found
     is_free = _is_free(hearing, matters)
-    if means and not amounts and not is_free and (lack := _price_lack(hearing)) is not None:
+    if not amounts and not is_free and (lack := _price_lack(hearing)) is not None:
         found.append(lack)
     if amounts or not is_free:
         used = set[str]().union(*(hearing.called(detail).own for detail in means))
-        same = hearing.unchanged(matters)
+        goals = [detail for detail in matters if detail.is_target]
+        same = {each.key for each in means if hearing.is_unchanged(each, goals)}
         found.extend(lack for each in means if (lack := _means_lack(hearing, each, used, each.key in same)) is not None)
     return found
 
@@ -66,12 +71,11 @@ def money_lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
 def _is_summed(hearing: Hearing, amounts: Sequence[Detail], matters: Sequence[Detail]) -> bool:
     """Whether the sum was told, or the sum for each head, or every single amount; or the system demanded it."""
     total = sum(float(detail.value) for detail in amounts)
-    texts = [*hearing.by_agent, *hearing.answer]
-    if any(each.says(plain(share)) for share in (total, total / heads(matters)) for each in texts):
+    if any(hearing.is_agents(plain(share)) for share in {total, total / heads(matters)}):
         return True
     if hearing.is_forced(plain(total)) or any(_adds_up(each.folded, total) for each in hearing.proposal):
         return True
-    return all(any(each.says(plain(float(detail.value))) for each in texts) for detail in amounts)
+    return all(hearing.is_agents(plain(float(detail.value))) for detail in amounts)
 
 
 def _adds_up(text: str, total: float) -> bool:
@@ -114,44 +118,59 @@ def _price_lack(hearing: Hearing) -> Lack | None:
         return Lack("amount", "missing" if is_charge else "unclear", "price_later") if is_later else None
     if _REFUND.search(put) or (_CHEAPER.search(put) and any(_REFUND.search(each.folded) for each in hearing.answer)):
         return Lack("amount", "unclear", "price_later" if is_later else "price_vague")
-    before = " ".join(each.folded for each in hearing.earlier if each.by == "agent")
-    if _CURRENCY.search(before) or _REFUND.search(before):
+    if hearing.said_before("price", _is_priced, "agent"):
         return Lack("amount", "unclear", "price_before")
     return Lack("amount", "missing", "price_untold")
+
+
+def _is_priced(said: Utterance) -> bool:
+    return bool(_CURRENCY.search(said.folded) or _REFUND.search(said.folded))
 
 
 def _means_lack(hearing: Hearing, detail: Detail, used: set[str], is_original: bool) -> Lack | None:
     called = hearing.called(detail)
     if any(called.is_own_in(part) or _names(part, called.kind) for part in hearing.aside):
         return Lack(detail.name, "missing", "set_aside")
-    for each in [*hearing.now, *reversed(hearing.earlier)]:
-        if called.is_own_in(each.folded):
-            spoken = " ".join(other.folded for other in hearing.answer)
-            beside = _names(spoken, called.others - used)
-            return Lack(detail.name, "unclear", "another_beside") if beside else None
+    spoken = " ".join(each.folded for each in hearing.answer)
+    if any(called.is_own_in(each.folded) for each in hearing.now) or _is_own_before(hearing, called):
+        return Lack(detail.name, "unclear", "another_beside") if _names(spoken, called.others - used) else None
     now = " ".join(each.folded for each in hearing.now)
     if is_original and _ORIGINAL.search(now):
         return None
-    spoken = " ".join(each.folded for each in hearing.answer)
     if _names(called.another.sub(" ", spoken), called.kind):
         return None
     if _names(now, called.others - used):
         return Lack(detail.name, "missing", "another_told")
-    if is_original and any(_ORIGINAL.search(each.folded) for each in hearing.earlier):
+    if is_original and hearing.said_before("original", lambda each: _ORIGINAL.search(each.folded) is not None):
         return None
     if called.outranked is not None and called.outranked.search(now):
         return Lack(detail.name, "missing", "another_told")
-    texts = [now, *(each.folded for each in hearing.earlier)]
-    bare = [called.another.sub(" ", text) for text in texts]
-    if any(_names(text, called.kind) for text in bare):
+    if _is_named(hearing, called, called.kind):
         return None
-    if any(_names(text, called.shared) for text in bare):
+    if _is_named(hearing, called, called.shared):
         return Lack(detail.name, "unclear", "one_of_several")
-    if bare[0] != texts[0]:
+    if called.another.search(now):
         return Lack(detail.name, "missing" if called.is_recorded else "unclear", "another_told")
     if is_original and _REFUND.search(now):
         return Lack(detail.name, "unclear", "original_untold")
     return Lack(detail.name, "missing", "never_told")
+
+
+def _is_own_before(hearing: Hearing, called: Called) -> bool:
+    """Whether it was named before, and no other."""
+    if hearing.named_before(called.own):
+        return True
+    ranked = called.ranked
+    return ranked is not None and hearing.said_before(ranked, lambda each: ranked.search(each.folded) is not None)
+
+
+def _is_named(hearing: Hearing, called: Called, forms: set[str]) -> bool:
+    """Whether it was named, at any time, by its kind, and not as one of the kind by digits that are not its own."""
+
+    def names(said: Utterance) -> bool:
+        return _names(said.folded, forms) and _names(called.another.sub(" ", said.folded), forms)
+
+    return any(map(names, hearing.now)) or hearing.said_before((called.another, frozenset(forms)), names)
 
 
 def _names(text: str, forms: set[str]) -> bool:

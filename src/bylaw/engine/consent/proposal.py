@@ -1,10 +1,8 @@
 """What a message of the agent puts to the user: a deed to agree to, options to choose from, or neither."""
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
-
-from msgspec import Struct
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
 
 from bylaw.facts.assent import sentences
 from bylaw.facts.phrases import Phrases
@@ -131,43 +129,75 @@ _THINGS: tuple[tuple[str, ...], ...] = (
 """Stems of words for one kind of thing."""
 _SHORT = 4
 """Longer stems stand for every word that begins with them; `add` does not stand for `additional`."""
+_ENDING = re.compile(r"(?:e|s|d|es|ed|ing|ings)?\b")
 
 
-class Proposal(Struct, frozen=True):
+class Deed:
+    """A word for something that tools do, in any usual form."""
+
+    def __init__(self, stems: Iterable[str]) -> None:
+        self.stems = sorted(stems)
+
+    def stands_in(self, text: str) -> bool:
+        """Whether a text in lower case has such a word."""
+        return any(stem in text and _is_word(stem, text) for stem in self.stems)
+
+
+def _is_word(stem: str, text: str) -> bool:
+    """Whether a stem begins a word of a text, perhaps after `re` or `un`; a short one must be nearly all of it."""
+    here = text.find(stem)
+    while here >= 0:
+        begin = here - 2 if text[max(0, here - 2) : here] in ("re", "un") else here
+        is_whole = len(stem) > _SHORT or _ENDING.match(text, here + len(stem)) is not None
+        if is_whole and not (_is_inside(text, here) and _is_inside(text, begin)):
+            return True
+        here = text.find(stem, here + 1)
+    return False
+
+
+def _is_inside(text: str, place: int) -> bool:
+    return place > 0 and (text[place - 1].isalnum() or text[place - 1] == "_")
+
+
+class Proposal:
     """What a message asks of the user."""
 
-    text: str
-    leave: tuple[str, ...]
-    """The sentences that ask for a go-ahead."""
-    offers: bool
-    """Whether it offers a choice, or asks what the user would like."""
-    is_foreign: bool
-    """Whether it is in a language whose words for deeds and requests are not known here."""
+    def __init__(self, text: str) -> None:
+        parts = sentences(text)
+        self.text = " ".join(parts)
+        leave = [
+            part for part in parts if _GO_AHEAD.found_in(part) and not _is_refusal(part) and not _WHICH.search(part)
+        ]
+        if not leave and "?" in text and self.is_foreign:
+            leave.append(self.text)
+        self.leave = leave
+        """The sentences that ask for a go-ahead."""
+        self.offers = any(
+            (part.endswith("?") or "please" in part or "let me" in part) and _CHOICE.search(part) for part in parts
+        )
+        """Whether it offers a choice, or asks what the user would like."""
+
+    @cached_property
+    def is_foreign(self) -> bool:
+        """Whether it is in a language whose words for deeds and requests are not known here."""
+        words = _WORD.findall(self.text)
+        return len(words) >= _ENOUGH and sum(word in _ENGLISH for word in words) < len(words) * _SHARE
 
 
 @lru_cache(maxsize=2048)
 def proposal(text: str) -> Proposal:
     """What a message of the agent puts to the user."""
-    parts = sentences(text)
-    whole = " ".join(parts)
-    is_foreign = _is_foreign(whole)
-    leave = [part for part in parts if _GO_AHEAD.found_in(part) and not _is_refusal(part) and not _WHICH.search(part)]
-    offers = any(
-        _CHOICE.search(part) and (part.endswith("?") or "please" in part or "let me" in part) for part in parts
-    )
-    if is_foreign and not leave and "?" in text:
-        leave.append(whole)
-    return Proposal(whole, tuple(leave), offers, is_foreign)
+    return Proposal(text)
 
 
-def asks_leave(put: Proposal, deed: re.Pattern[str], things: Sequence[str]) -> bool:
+def asks_leave(put: Proposal, deed: Deed, things: Sequence[str]) -> bool:
     """Whether a go-ahead is asked for what a tool does: "Would you like to add insurance?" asks for another thing."""
     return any(
-        put.is_foreign
-        or _ANYTHING.search(part)
-        or deed.search(part)
+        _ANYTHING.search(part)
+        or deed.stands_in(part)
         or any(thing in part for thing in things)
-        or not any_deed().search(part)
+        or not any_deed().stands_in(part)
+        or put.is_foreign
         for part in put.leave
     )
 
@@ -177,14 +207,9 @@ def _is_refusal(part: str) -> bool:
     return _REFUSES.search(part) is not None and not part.endswith("?")
 
 
-def _is_foreign(text: str) -> bool:
-    words = _WORD.findall(text)
-    return len(words) >= _ENOUGH and sum(word in _ENGLISH for word in words) < len(words) * _SHARE
-
-
 @lru_cache(maxsize=512)
-def deeds(tool: str) -> re.Pattern[str]:
-    """Matches a word for what a tool does, in any usual form."""
+def deeds(tool: str) -> Deed:
+    """Words for what a tool does."""
     words = [word for word in words_of(tool) if VERBS.get(word) == "write"] or words_of(tool)[:1]
     stems: set[str] = set()
     for word in words:
@@ -193,13 +218,12 @@ def deeds(tool: str) -> re.Pattern[str]:
         for family in _FAMILIES:
             if any(stem.startswith(member) or member.startswith(stem) for member in family):
                 stems.update(family)
-    return _forms(stems)
+    return Deed(stems)
 
 
 _OFFERS_TO = re.compile(
     r"\b(?:i(?:'ll| will| can| could| would|'d|(?:'m| am) (?:going|about) to)|shall i|should i|let me|"
-    r"(?:want|like) me to)\s+(?:now |then |also |please |just |go ahead and )*(\w+)",
-    re.IGNORECASE,
+    r"(?:want|like) me to)\s+(?:now |then |also |please |just |go ahead and )*(\w+)"
 )
 _FILLERS = frozenset(
     """confirm make place apply start run submit put execute issue mark check look find get show verify""".split()  # noqa: SIM905
@@ -219,22 +243,16 @@ def offers_another(text: str, tool: str) -> bool:
     verb = words_of(tool)[:1]
     if VERBS.get("".join(verb)) != "write" or verb[0] in _VAGUE:
         return False
-    offered = [found[1].lower() for found in _OFFERS_TO.finditer(text)]
-    known = any(each in VERBS and each not in _FILLERS for each in offered)
-    return known and deeds(verb[0]).search(text) is None
+    if deeds(verb[0]).stands_in(text):
+        return False
+    offered = (found[1] for found in _OFFERS_TO.finditer(text))
+    return any(each in VERBS and each not in _FILLERS for each in offered)
 
 
 @lru_cache(maxsize=1)
-def any_deed() -> re.Pattern[str]:
-    """Matches a word for anything that tools do."""
-    return _forms({stem for family in _FAMILIES for stem in family})
-
-
-def _forms(stems: set[str]) -> re.Pattern[str]:
-    long = "|".join(re.escape(stem) for stem in sorted(stems) if len(stem) > _SHORT)
-    short = "|".join(re.escape(stem) for stem in sorted(stems) if len(stem) <= _SHORT)
-    forms = [rf"(?:{long})\w*"] * bool(long) + [rf"(?:{short})(?:e|s|d|es|ed|ing|ings)?\b"] * bool(short)
-    return re.compile(rf"\b(?:re|un)?(?:{'|'.join(forms)})", re.IGNORECASE)
+def any_deed() -> Deed:
+    """Words for anything that tools do."""
+    return Deed({stem for family in _FAMILIES for stem in family})
 
 
 @lru_cache(maxsize=512)

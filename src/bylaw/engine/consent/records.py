@@ -1,17 +1,25 @@
 """What tool results have shown so far, as consent needs it: the records that bear an id, the values of a field.
 
-Nothing is read beforehand: a result is decoded where an id that is asked for stands in it, and at most once.
+Nothing is read beforehand: a result is decoded where an id that is asked for stands in it, and at most once. The last
+results are searched as they are; older ones are found by the texts that stand in them between quotes.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
-from bylaw.facts.provenance import fold, text_of
+from bylaw.engine.consent.utterance import Utterance
+from bylaw.facts.provenance import fold, runs_of, text_of
+from bylaw.policy.verb import words_of
 from bylaw.trace.event import Call, Event, Result
 
 _NODES = 50_000
 _LONG = 100
+_NEAR = 16
+"""So many of the last results, up to twice as many, are searched as they are."""
+_FEW = 8
+"""So many values of a field are looked for one by one."""
 
 
 class Entry:
@@ -22,10 +30,62 @@ class Entry:
         self.fields = fields
         self.others = others
 
+    def has(self, name: str, value: str) -> bool:
+        """Whether a field of this name, at any depth, has a value, folded."""
+        return any(fold(str(part)) == value for part in self._values.get(name, ()))
+
     @cached_property
-    def values(self) -> frozenset[tuple[str, str]]:
-        """Its plain values at any depth, folded, each with the name of its field."""
-        return frozenset((name, fold(str(value))) for name, value in scalars(self.fields))
+    def _values(self) -> dict[str, list[str | int | float]]:
+        found: dict[str, list[str | int | float]] = {}
+        for name, value in scalars(self.fields):
+            found.setdefault(name, []).append(value)
+        return found
+
+    @cached_property
+    def parts(self) -> list[str | int | float]:
+        """Its plain values at any depth."""
+        return [value for _, value in scalars(self.fields)]
+
+    @cached_property
+    def id_field(self) -> str | None:
+        """The name of the field that holds its own id, the first that is named so."""
+        ids = (name for name in self.fields if name in ("", "id") or words_of(name)[-1:] == ["id"])
+        return next(ids, None)
+
+
+class FieldValues:
+    """The values, folded, that a field or an argument of one name has had."""
+
+    def __init__(self) -> None:
+        self.read = 0
+        """How many events were read for it."""
+        self._first: dict[str, int] = {}
+        """The step at which each value first stood."""
+        self._by_run: dict[str, list[str]] = {}
+
+    def add(self, value: Any, step: int) -> None:
+        """Take in a value that stood at a step."""
+        text = fold(str(value))
+        if text not in self._first:
+            runs = runs_of(text)
+            mark = max(runs, key=lambda run: (run.isdigit(), len(run)), default="")
+            self._by_run.setdefault(mark, []).append(text)
+        self._first[text] = min(step, self._first.get(text, step))
+
+    def has_other(self, own: str, before: int) -> bool:
+        """Whether there was any other value before a step."""
+        return any(text != own and step < before for text, step in self._first.items())
+
+    def other_in(self, said: Utterance, own: str, before: int) -> bool:
+        """Whether an utterance names another value."""
+        return any(text != own and self._first[text] < before and said.names(text) for text in self._perhaps_in(said))
+
+    def _perhaps_in(self, said: Utterance) -> Iterator[str]:
+        if len(self._first) <= _FEW:
+            yield from self._first
+            return
+        for run in ("", *said.runs):
+            yield from self._by_run.get(run, ())
 
 
 class Records:
@@ -33,31 +93,81 @@ class Records:
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
-        self._results: list[tuple[int, str]] = []
+        self._steps: list[int] = []
+        self._texts: list[str] = []
+        """The results, by their steps and as texts."""
         self._seen = 0
+        self._indexed = 0
+        self._quoted: dict[str, list[int]] = {}
+        """By a text between quotes, the places of the older results in which it stands."""
         self._data: dict[int, list[Entry]] = {}
         self._bearing: dict[int, dict[str, list[Entry]]] = {}
         """By the step of a result, the records in it by each text they hold."""
-        self._entries: dict[tuple[str, int], list[Entry]] = {}
-        self._named: dict[str, tuple[int, dict[str, int]]] = {}
-        """By a field's name, how many events were read for it, and the step at which each of its values first stood."""
+        self._fields: dict[str, FieldValues] = {}
 
-    def entries(self, value: str, before: int) -> list[Entry]:
+    def entries(self, value: str, before: int) -> Iterator[Entry]:
         """The records that bear `value` as a field or are listed under it, the newest first."""
-        found = self._entries.get((value, before))
-        if found is None:
-            found = self._entries[value, before] = [
-                entry
-                for step, text in reversed(self._shown(before))
-                if value in text
-                for entry in self._by_text(step).get(value, ())
-            ]
-        return found
+        for place in self._holding(value, before):
+            if value in self._texts[place]:
+                yield from self._by_text(self._steps[place]).get(value, ())
 
     def shows(self, value: str, before: int) -> bool:
         """Whether any result holds `value` as a text of its own."""
         quoted = (f'"{value}"', f"'{value}'")
-        return any(form in text for _, text in self._shown(before) for form in quoted)
+        return any(form in self._texts[place] for place in self._holding(value, before) for form in quoted)
+
+    def values(self, name: str, before: int) -> FieldValues:
+        """The values that a field or an argument of this name had, at least before a step."""
+        found = self._fields.get(name)
+        if found is None:
+            found = self._fields[name] = FieldValues()
+        until = min(before, len(self._events))
+        if found.read < until:
+            self._take_in(before)
+            quoted = f'"{name}"'
+            for place in range(bisect_left(self._steps, found.read), bisect_left(self._steps, before)):
+                if quoted in self._texts[place]:
+                    step = self._steps[place]
+                    for entry in self._records(step):
+                        for part in _plain(entry.fields.get(name)):
+                            found.add(part, step)
+            for step in range(found.read, until):
+                event = self._events[step]
+                if isinstance(event, Call) and not event.fault:
+                    for key, part in scalars(event.arguments):
+                        if key == name:
+                            found.add(part, step)
+            found.read = until
+        return found
+
+    def _holding(self, value: str, before: int) -> Iterator[int]:
+        """Places of results before a step, the newest first, of all in which `value` may stand between quotes."""
+        self._take_in(before)
+        end = bisect_left(self._steps, before)
+        yield from range(end - 1, self._indexed - 1, -1)
+        end = min(end, self._indexed)
+        if '"' in value or "'" in value:
+            yield from range(end - 1, -1, -1)
+        elif end:
+            places = self._quoted.get(value, ())
+            for index in range(bisect_left(places, end) - 1, -1, -1):
+                yield places[index]
+
+    def _take_in(self, before: int) -> None:
+        end = min(before, len(self._events))
+        for step in range(self._seen, end):
+            event = self._events[step]
+            if isinstance(event, Result) and event.captured:
+                self._steps.append(step)
+                self._texts.append(text_of(event))
+        self._seen = max(self._seen, end)
+        if len(self._steps) - self._indexed > 2 * _NEAR:
+            end = len(self._steps) - _NEAR
+            for place in range(self._indexed, end):
+                text = self._texts[place]
+                for part in {*text.split('"')[1:-1], *text.split("'")[1:-1]}:
+                    self._quoted.setdefault(part, []).append(place)
+            self._indexed = end
 
     def _by_text(self, step: int) -> dict[str, list[Entry]]:
         found = self._bearing.get(step)
@@ -70,35 +180,6 @@ class Records:
                         if not bearing or bearing[-1] is not entry:
                             bearing.append(entry)
         return found
-
-    def values(self, name: str, before: int) -> list[str]:
-        """Every value, folded, that a field or an argument of this name had."""
-        read, found = self._named.get(name, (0, {}))
-        until = min(before, len(self._events))
-        if read < until:
-            quoted = f'"{name}"'
-            for step, text in self._shown(before):
-                if step >= read and quoted in text:
-                    for entry in self._records(step):
-                        for part in _plain(entry.fields.get(name)):
-                            found.setdefault(fold(str(part)), step)
-            for step in range(read, until):
-                event = self._events[step]
-                if isinstance(event, Call) and not event.fault:
-                    for key, part in scalars(event.arguments):
-                        if key == name:
-                            value = fold(str(part))
-                            found[value] = min(step, found.get(value, step))
-            self._named[name] = until, found
-        return [value for value, step in found.items() if step < before]
-
-    def _shown(self, before: int) -> list[tuple[int, str]]:
-        for step in range(self._seen, min(before, len(self._events))):
-            event = self._events[step]
-            if isinstance(event, Result) and event.captured:
-                self._results.append((step, text_of(event)))
-        self._seen = max(self._seen, min(before, len(self._events)))
-        return [shown for shown in self._results if shown[0] < before]
 
     def _records(self, step: int) -> list[Entry]:
         found = self._data.get(step)
@@ -119,15 +200,17 @@ def _entries(step: int, data: Any) -> Iterator[Entry]:
         if isinstance(value, list):
             items = cast("list[Any]", value)
             records = [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
-            pending.extend((item, records) for item in items)
+            pending += [(item, records) for item in items]
         elif isinstance(value, dict):
             record = cast("dict[str, Any]", value)
             yield Entry(step, record, others)
-            inner = [
-                {"": name, **cast("dict[str, Any]", part)} for name, part in record.items() if isinstance(part, dict)
-            ]
-            pending.extend((part, inner) for part in inner)
-            pending.extend((part, ()) for part in record.values() if not isinstance(part, dict))
+            inner: list[dict[str, Any]] = []
+            for name, part in record.items():
+                if isinstance(part, dict):
+                    inner.append({"": name, **cast("dict[str, Any]", part)})
+                elif isinstance(part, list):
+                    pending.append((cast("list[Any]", part), ()))
+            pending += [(part, inner) for part in inner]
 
 
 def _plain(value: Any) -> list[Any]:

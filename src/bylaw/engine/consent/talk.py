@@ -1,51 +1,29 @@
 """What was said in a conversation, cut into exchanges: what the agent said, and what the user said to it."""
 
-import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 
-from msgspec import Struct
-
-from bylaw.facts.provenance import fold, spell
+from bylaw.engine.consent.mentions import Mentions
+from bylaw.engine.consent.proposal import Proposal, proposal
+from bylaw.engine.consent.utterance import Utterance
+from bylaw.facts.assent import Answer, answer
 from bylaw.trace.event import Event, Message
 
-_MARKUP = re.compile(r"[-*`\"']+")
 
+class Exchange:
+    """What the agent said, and what the user said to it; read for what it means once, where anybody asks."""
 
-class Utterance:
-    """One message, folded once where anybody asks."""
+    def __init__(self, start: int, proposal: tuple[Utterance, ...], answer: tuple[Utterance, ...]) -> None:
+        self.start = start
+        """How many utterances came before it."""
+        self.proposal = proposal
+        self.answer = answer
 
-    def __init__(self, step: int, by: str, text: str) -> None:
-        self.step = step
-        self.by = by
-        self.text = text
-        self._told: dict[tuple[type, str | float], bool] = {}
-
-    @cached_property
-    def folded(self) -> str:
-        """The text with case and blanks made alike."""
-        return fold(self.text)
-
-    @cached_property
-    def loose(self) -> str:
-        """The same without hyphens and marks of emphasis, for words of a list."""
-        return " ".join(_MARKUP.sub(" ", self.folded).split())
-
-    def says(self, value: str | float) -> bool:
-        """Whether it states a value in any usual form."""
-        asked = (value.__class__, value)
-        told = self._told.get(asked)
-        if told is None:
-            spelling = spell(value)
-            told = self._told[asked] = spelling is not None and spelling.said_in(self.folded)
-        return told
-
-
-class Exchange(Struct, frozen=True, eq=False):
-    """What the agent said, and what the user said to it."""
-
-    proposal: tuple[Utterance, ...]
-    answer: tuple[Utterance, ...]
+    @property
+    def end(self) -> int:
+        """How many utterances there are up to its own last one."""
+        return self.start + len(self.proposal) + len(self.answer)
 
     @property
     def proposed_at(self) -> int | None:
@@ -57,47 +35,68 @@ class Exchange(Struct, frozen=True, eq=False):
         """Step of the user's last message in it."""
         return self.answer[-1].step
 
+    @cached_property
+    def put(self) -> Proposal:
+        """What the agent put to the user."""
+        return proposal("\n".join(each.text for each in self.proposal))
+
+    @cached_property
+    def said(self) -> Answer:
+        """What the user said to it."""
+        return answer("\n".join(each.text for each in self.answer))
+
 
 class Talk:
     """The messages of one conversation, each read at most once; `events` may grow while it is in use."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
+        self._begin()
+
+    def _begin(self) -> None:
         self._read = 0
-        self._utterances: list[Utterance] = []
-        self._lost: list[int] = []
-        """Steps of messages whose text was not recorded."""
+        self._is_lost = False
+        self._said: list[Utterance] = []
+        self._agent: list[Utterance] = []
+        """What the agent has said since the user's last answer."""
+        self.exchanges: list[Exchange] = []
+        self.mentions = Mentions(self._said)
 
-    def exchanges(self, before: int) -> list[Exchange]:
-        """What was said before a step; a new exchange begins where the agent speaks again after the user."""
-        self._take_in(before)
-        found: list[Exchange] = []
-        agent: list[Utterance] = []
-        user: list[Utterance] = []
-        for each in self._utterances:
-            if each.step >= before:
-                break
-            if each.by == "user":
-                user.append(each)
-                continue
-            if user:
-                found.append(Exchange(tuple(agent), tuple(user)))
-                agent, user = [], []
-            agent.append(each)
-        return [*found, Exchange(tuple(agent), tuple(user))] if user else found
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is not known what was said: some text, or any message at all, was not recorded."""
+        return self._is_lost or not self._said
 
-    def is_lost(self, before: int) -> bool:
-        """Whether it is not known what was said before a step: some text, or any message at all, was not recorded."""
-        self._take_in(before)
-        nothing = not self._utterances or self._utterances[0].step >= before
-        return nothing or any(step < before for step in self._lost)
-
-    def _take_in(self, before: int) -> None:
-        for step in range(self._read, min(before, len(self._events))):
+    def read(self, before: int) -> None:
+        """Take in what was said before a step, and nothing after it."""
+        if before < self._read:
+            self._begin()
+        end = min(before, len(self._events))
+        for step in range(self._read, end):
             event = self._events[step]
             if isinstance(event, Message):
-                if not getattr(event, "captured", True):
-                    self._lost.append(step)
+                if not event.captured:
+                    self._is_lost = True
                 elif event.text.strip():
-                    self._utterances.append(Utterance(step, event.by, event.text))
-        self._read = max(self._read, min(before, len(self._events)))
+                    self._hear(Utterance(step, event.by, event.text))
+        self._read = end
+
+    def _hear(self, each: Utterance) -> None:
+        """A new exchange begins where the agent speaks again after the user."""
+        self._said.append(each)
+        if each.by != "user":
+            self._agent.append(each)
+        elif self._agent or not self.exchanges:
+            self.exchanges.append(Exchange(len(self._said) - 1 - len(self._agent), tuple(self._agent), (each,)))
+            self._agent = []
+        else:
+            last = self.exchanges[-1]
+            self.exchanges[-1] = Exchange(last.start, last.proposal, (*last.answer, each))
+
+    def place_of(self, utterance: int) -> int:
+        """The place of the exchange that an utterance belongs to."""
+        return bisect_right(self.exchanges, utterance, key=_start) - 1
+
+
+def _start(exchange: Exchange) -> int:
+    return exchange.start

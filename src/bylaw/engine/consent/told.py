@@ -8,8 +8,9 @@ from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.naming import alike, counts, heads, mark_forms, names_word, plain, stem
 from bylaw.engine.consent.price import money_lacks
-from bylaw.engine.consent.records import scalars
-from bylaw.facts.provenance import fold, occurs
+from bylaw.engine.consent.records import FieldValues, scalars
+from bylaw.engine.consent.utterance import Utterance
+from bylaw.facts.provenance import fold
 from bylaw.policy.verb import words_of
 
 _MARKS = 2
@@ -18,12 +19,12 @@ _MARKS = 2
 
 def lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
     """What of a call was not surely told."""
-    same = hearing.unchanged(matters)
+    goals = [detail for detail in matters if detail.is_target]
     found: list[Lack] = []
     for detail in matters:
-        if detail.kind in ("amount", "means") or detail.key in same or hearing.is_forced(detail.value):
+        if detail.kind in ("amount", "means") or (lack := _lack(hearing, detail, matters)) is None:
             continue
-        if (lack := _lack(hearing, detail, matters)) is not None:
+        if not hearing.is_forced(detail.value) and (detail in goals or not hearing.is_unchanged(detail, goals)):
             found.append(lack)
     return found + _left_out(hearing, matters) + money_lacks(hearing, matters)
 
@@ -52,14 +53,18 @@ def _lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack |
         case "count":
             return _count_lack(hearing, detail, matters)
         case "flag":
-            told = detail.is_off or any(
-                word in each.folded for word in words_of(detail.name) for each in hearing.by_agent
-            )
+            told = detail.is_off or any(_is_spoken_of(hearing, word) for word in words_of(detail.name))
         case _:
             # What a record showed belongs to what was told by name: a birth date need not be read out.
-            shown = hearing.records.shows(str(detail.value), hearing.before)
-            told = shown or any(each.says(detail.value) for each in hearing.whole)
+            told = hearing.is_told(detail.value) or hearing.records.shows(str(detail.value), hearing.before)
     return None if told else Lack(detail.name, "unclear", "never_told")
+
+
+def _is_spoken_of(hearing: Hearing, word: str) -> bool:
+    """Whether the agent has spoken of something."""
+    if any(word in each.folded for each in hearing.proposal):
+        return True
+    return hearing.said_before(("word", word), lambda each: word in each.folded, "agent")
 
 
 def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
@@ -68,17 +73,16 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
     own = fold(str(detail.value))
     if detail.is_person and not _names_person(hearing, detail):
         return None
-    others = [value for value in hearing.records.values(detail.name, hearing.before) if value != own]
-    said = [(place, each.by) for place, each in enumerate(hearing.earlier) if each.says(detail.value)]
-    by_user = any(by == "user" for _, by in said)
-    by_agent = [place for place, by in said if by == "agent"]
-    if said and _names_other(hearing, own, others):
+    others = hearing.records.values(detail.name, hearing.before)
+    by_user, by_agent = hearing.last_said(detail.value, "user"), hearing.last_said(detail.value, "agent")
+    is_said = by_user is not None or by_agent is not None
+    if is_said and _names_other(hearing, own, others):
         return Lack(detail.name, "missing" if detail.is_target else "unclear", "another_told")
-    if by_agent and not by_user:
-        since = [*hearing.earlier[by_agent[-1] + 1 :], *hearing.now]
-        if any(occurs(other, each.folded) >= 0 for each in since for other in others):
+    if by_agent is not None and by_user is None:
+        since = hearing.mentions.since(by_agent, hearing.end)
+        if any(others.other_in(each, own, hearing.before) for each in since):
             return Lack(detail.name, "unclear", "others_since")
-    if said or not others:
+    if is_said or not others.has_other(own, hearing.before):
         return None
     told = _marks_told(hearing, detail)
     if told >= _MARKS:
@@ -86,9 +90,9 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
     return Lack(detail.name, "unclear" if told else "missing", "one_mark" if told else "never_told")
 
 
-def _names_other(hearing: Hearing, own: str, others: Sequence[str]) -> bool:
+def _names_other(hearing: Hearing, own: str, others: FieldValues) -> bool:
     """Whether the proposal names another thing of the kind: one that records hold, or an id that is written alike."""
-    if any(occurs(other, each.folded) >= 0 for each in hearing.proposal for other in others):
+    if any(others.other_in(each, own, hearing.before) for each in hearing.proposal):
         return True
     shape = alike(own)
     return shape is not None and any(
@@ -99,12 +103,11 @@ def _names_other(hearing: Hearing, own: str, others: Sequence[str]) -> bool:
 def _names_person(hearing: Hearing, detail: Detail) -> bool:
     """Whether some person is told by an id. Nobody reads the caller's own out to them."""
     own = fold(str(detail.value))
-    return any(
-        occurs(other, each.folded) >= 0
-        for other in hearing.records.values(detail.name, hearing.before)
-        if other != own
-        for each in hearing.now
-    )
+    shape = alike(own)
+    if shape is not None:
+        return any(found[0] != own for each in hearing.now for found in shape.finditer(each.folded))
+    others = hearing.records.values(detail.name, hearing.before)
+    return any(others.other_in(each, own, hearing.before) for each in hearing.now)
 
 
 def _marks_told(hearing: Hearing, detail: Detail) -> int:
@@ -117,20 +120,23 @@ def _marks_told(hearing: Hearing, detail: Detail) -> int:
 
 
 def _choice_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack | None:
-    others = [word for word in detail.words if word != detail.value]
-    for each in [*hearing.now, *reversed(hearing.earlier)]:
-        own, other = names_word(each.loose, str(detail.value), others)
+    others = tuple(word for word in detail.words if word != detail.value)
+    word = str(detail.value)
+    for each in hearing.now:
+        own, other = names_word(each.loose, word, others)
         if own:
-            if each.by == "user" and each in hearing.answer and hearing.is_changed:
-                put = [names_word(one.loose, str(detail.value), others) for one in hearing.proposal]
+            if each.by == "user" and hearing.is_changed:
+                put = [names_word(one.loose, word, others) for one in hearing.proposal]
                 if any(told for _, told in put) and not any(told for told, _ in put):
                     return Lack(detail.name, "missing", "user_changed")
             return None
-        if other and each in hearing.proposal:
+        if other and each.by != "user":
             return Lack(detail.name, "unclear", "another_told")
     # Nobody spoke of any of the words: where the sum was told, the word is part of what was.
     has_sum = any(each.kind == "amount" for each in matters)
-    return None if has_sum else Lack(detail.name, "unclear", "never_told")
+    if has_sum or hearing.said_before((word, others), lambda each: names_word(each.loose, word, others)[0]):
+        return None
+    return Lack(detail.name, "unclear", "never_told")
 
 
 def _count_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack | None:
@@ -145,19 +151,20 @@ def _count_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> 
     put = _numbers(hearing.proposal, of)
     if put & total or (put & wanted and ("0" not in put or not of)):
         return None
-    before = _numbers([each for each in hearing.earlier if each.by == "agent"], of)
-    said = _numbers([each for each in hearing.whole if each.by == "user"], of)
     if of and "0" in put:
         return Lack(detail.name, "missing", "another_told")
-    if before & wanted or (said & wanted and put):
+    if hearing.counted_before(wanted, of, "agent"):
         return None
-    if said & wanted:
+    is_asked = _numbers(hearing.answer, of) & wanted or hearing.counted_before(wanted, of, "user")
+    if is_asked and put:
+        return None
+    if is_asked:
         is_named = any(of in each.folded for each in hearing.proposal)
         return Lack(detail.name, "unclear" if is_named else "missing", "user_alone")
     return Lack(detail.name, "unclear", "never_told")
 
 
-def _numbers(said: Sequence[Any], of: str) -> set[str]:
+def _numbers(said: Sequence[Utterance], of: str) -> set[str]:
     return set[str]().union(*(counts(each.text, of) for each in said))
 
 

@@ -1,0 +1,79 @@
+"""A call as consent looks at it: the words for what it does, what it does it to, and all that matters in it."""
+
+from functools import cached_property, lru_cache
+
+from bylaw.engine.consent.detail import Detail, details
+from bylaw.engine.consent.proposal import Deed, deeds, objects
+from bylaw.engine.consent.utterance import Utterance
+from bylaw.facts.ledger import CallRecord
+
+
+class Action:
+    """One call; each of these is found once, where anybody asks."""
+
+    def __init__(self, call: CallRecord) -> None:
+        self.call = call
+        self.tool = call.call.tool
+
+    @cached_property
+    def matters(self) -> list[Detail]:
+        """What matters in its arguments."""
+        return details(self.call.tool, self.call.call.arguments)
+
+    @cached_property
+    def deed(self) -> Deed:
+        """Words for what its tool does."""
+        return deeds(self.tool)
+
+    @cached_property
+    def goals(self) -> list[Detail]:
+        """Of what matters, the ids of what it acts on, and for whom."""
+        return [detail for detail in self.matters if detail.is_target]
+
+    @cached_property
+    def targets(self) -> frozenset[str]:
+        """What it acts on; not for whom, who may have many things done."""
+        return frozenset(str(detail.value) for detail in self.goals if not detail.is_person)
+
+    @cached_property
+    def has_goals_alone(self) -> bool:
+        """Whether nothing but what it acts on matters."""
+        return len(self.goals) == len(self.matters)
+
+    @cached_property
+    def core(self) -> frozenset[Detail]:
+        """What it does, without how it is paid for."""
+        paid = {detail.top for detail in self.matters if detail.kind == "means"}
+        return frozenset(detail for detail in self.matters if detail.top not in paid)
+
+    @cached_property
+    def means(self) -> frozenset[str]:
+        """The means of payment it uses."""
+        return frozenset(str(detail.value) for detail in self.matters if detail.kind == "means")
+
+    @property
+    def things(self) -> tuple[str, ...]:
+        """Stems of what only such a tool deals with: a certificate, of `send_certificate`."""
+        return _stems((self.tool,), self._goal_names)
+
+    @cached_property
+    def _goal_names(self) -> tuple[str, ...]:
+        return tuple(detail.name for detail in self.goals)
+
+    def is_named_in(self, said: tuple[Utterance, ...]) -> bool:
+        """Whether what it acts on was named: by a word of the tool's name, by an argument's name or its value."""
+        others = [each for each in self.matters if not each.is_target and each.kind not in ("means", "amount")]
+        if not others and not any(detail.kind == "amount" for detail in self.matters):
+            return True
+        stems = _stems((self.tool, *(detail.name for detail in others)), self._goal_names)
+        if any(stem in each.folded for stem in stems for each in said):
+            return True
+        values = [each.value for each in self.matters if each.is_target or (each in others and not each.is_off)]
+        return any(each.says(value) for value in values for each in said)
+
+
+@lru_cache(maxsize=2048)
+def _stems(names: tuple[str, ...], goals: tuple[str, ...]) -> tuple[str, ...]:
+    """Stems of what tools and arguments are named after, without those of what is acted on."""
+    known = {stem for name in goals for stem in objects(name)}
+    return tuple(dict.fromkeys(stem for name in names for stem in objects(name) if stem not in known))

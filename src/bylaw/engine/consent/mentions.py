@@ -1,0 +1,100 @@
+"""Where something was said before, found without reading the whole conversation again for every write.
+
+The last utterances are read as they are. Older ones are found by the runs of letters and digits they hold, each taken
+apart once; and what is asked of every utterance alike is asked of each once.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+
+from bylaw.engine.consent.naming import counts
+from bylaw.engine.consent.utterance import Utterance
+from bylaw.facts.provenance import runs_of, spell
+
+_NEAR = 32
+"""So many of the last utterances, up to twice as many, are read as they are."""
+_NOWHERE: list[int] = []
+
+
+class Mentions:
+    """Looks things up in what was said; `said` may grow while it is in use. Places are positions in it."""
+
+    def __init__(self, said: Sequence[Utterance]) -> None:
+        self._said = said
+        self._indexed = 0
+        self._holding: dict[str, list[int]] = {}
+        """By a run of letters or digits, the places of the older utterances that hold it."""
+        self._first: dict[Hashable, tuple[int, int | None]] = {}
+        """By what was asked, how many utterances were read for it, and the first of which it is so."""
+        self._counted: dict[tuple[str, str], tuple[int, dict[str, int]]] = {}
+        """By a thing and who spoke, how many utterances were read, and where each number was first said of it."""
+
+    def latest(self, value: str | float, end: int, by: str = "") -> int | None:
+        """The place of the last utterance before `end` that states a value."""
+        return next(self.all(value, end, by), None)
+
+    def all(self, value: str | float, end: int, by: str = "") -> Iterator[int]:
+        """The places of the utterances before `end` that state a value, the latest first."""
+        spelling = spell(value)
+        for place in () if spelling is None else self._candidates(spelling.runs, end):
+            each = self._said[place]
+            if (not by or each.by == by) and each.says(value):
+                yield place
+
+    def has_form(self, form: str, end: int, by: str = "") -> bool:
+        """Whether folded words stand as they are in something said before `end`."""
+        for place in self._candidates((runs_of(form),), end):
+            each = self._said[place]
+            if (not by or each.by == by) and each.names(form):
+                return True
+        return False
+
+    def has(self, key: Hashable, holds: Callable[[Utterance], bool], end: int, by: str = "") -> bool:
+        """Whether `holds` is true of anything said before `end`; it is asked once of each for a key."""
+        read, first = self._first.get((key, by), (0, None))
+        if first is None and read < end:
+            for place in range(read, end):
+                each = self._said[place]
+                if (not by or each.by == by) and holds(each):
+                    first = place
+                    break
+            self._first[key, by] = (end, first)
+        return first is not None and first < end
+
+    def has_number(self, wanted: Iterable[str], stem: str, end: int, by: str) -> bool:
+        """Whether one of the wanted numbers was said of a thing before `end`."""
+        read, first = self._counted.get((stem, by), (0, {}))
+        if read < end:
+            for place in range(read, end):
+                each = self._said[place]
+                if each.by == by:
+                    for number in counts(each.text, stem):
+                        first.setdefault(number, place)
+            self._counted[stem, by] = (end, first)
+        return any(first.get(number, end) < end for number in wanted)
+
+    def since(self, place: int, end: int) -> Iterator[Utterance]:
+        """The utterances after one and before another, the latest first."""
+        return (self._said[each] for each in range(end - 1, place, -1))
+
+    def _candidates(self, forms: Sequence[Sequence[str]], end: int) -> Iterator[int]:
+        """The places before `end`, the latest first, of all that may hold every run of one of the forms."""
+        if len(self._said) - self._indexed > 2 * _NEAR:
+            self._index(len(self._said) - _NEAR)
+        yield from range(end - 1, self._indexed - 1, -1)
+        end = min(end, self._indexed)
+        if not end:
+            return
+        if not all(forms):
+            yield from range(end - 1, -1, -1)
+            return
+        rarest = [min((self._holding.get(run, _NOWHERE) for run in form), key=len) for form in forms]
+        places = rarest[0] if len(rarest) == 1 else sorted({place for each in rarest for place in each})
+        for index in range(bisect_left(places, end) - 1, -1, -1):
+            yield places[index]
+
+    def _index(self, end: int) -> None:
+        for place in range(self._indexed, end):
+            for run in self._said[place].runs:
+                self._holding.setdefault(run, []).append(place)
+        self._indexed = end

@@ -1,0 +1,48 @@
+"""One message of a conversation, as consent reads it."""
+
+import re
+from functools import cached_property
+
+from bylaw.facts.provenance import fold, occurs, runs_of, spell
+
+_MARKUP = re.compile(r"[-*`\"']+")
+_MARKS = "-*`\"'"
+
+
+class Utterance:
+    """One message, folded once where anybody asks."""
+
+    def __init__(self, step: int, by: str, text: str) -> None:
+        self.step = step
+        self.by = by
+        self.text = text
+        self._told: dict[tuple[type, str | float], bool] = {}
+
+    @cached_property
+    def folded(self) -> str:
+        """The text with case and blanks made alike."""
+        return fold(self.text)
+
+    @cached_property
+    def loose(self) -> str:
+        """The same without hyphens and marks of emphasis, for words of a list."""
+        text = self.folded
+        return " ".join(_MARKUP.sub(" ", text).split()) if any(mark in text for mark in _MARKS) else text
+
+    @cached_property
+    def runs(self) -> frozenset[str]:
+        """The runs of letters and of digits in it."""
+        return frozenset(runs_of(self.folded))
+
+    def says(self, value: str | float) -> bool:
+        """Whether it states a value in any usual form."""
+        asked = (value.__class__, value)
+        told = self._told.get(asked)
+        if told is None:
+            spelling = spell(value)
+            told = self._told[asked] = spelling is not None and spelling.said_in(self.folded)
+        return told
+
+    def names(self, form: str) -> bool:
+        """Whether folded words stand in it as they are."""
+        return occurs(form, self.folded) >= 0

@@ -1,0 +1,175 @@
+"""What spares work gives the same answers as the plain way, and a long talk costs no more than a short one."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bylaw.engine.consent import Consents, proposal
+from bylaw.engine.consent.mentions import Mentions
+from bylaw.engine.consent.proposal import Deed, any_deed, deeds
+from bylaw.engine.consent.records import FieldValues, Records
+from bylaw.engine.consent.utterance import Utterance
+from bylaw.facts import assent
+from bylaw.facts.ledger import Ledger
+from bylaw.facts.phrases import Phrases
+from bylaw.facts.provenance import fold, occurs
+from bylaw.packs.clinic.simulator.generate import simulate
+from bylaw.trace.event import Call, Event, Message, Result
+from tests.engine.consent.shop import SCHEMA
+from tests.engine.consent.test_proposal import ASKS, DOES_NOT
+
+PHRASES = [
+    (name, phrases)
+    for module in (assent, proposal)
+    for name, phrases in vars(module).items()
+    if isinstance(phrases, Phrases)
+]
+CASES = "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("cases.yaml", "families.yaml"))
+TALKS = "\n".join(each.text for talk, _ in simulate(1, 40) for each in talk.events if isinstance(each, Message))
+LINES = "\n".join((CASES, ASKS, DOES_NOT, TALKS)).splitlines()
+SAID = sorted({sentence for line in LINES for sentence in assent.sentences(line)})
+"""Sentences of cases and of simulated conversations."""
+VALUES = (
+    "R-1",
+    "R-10",
+    "R-1001",
+    5,
+    12.5,
+    1200,
+    "2024-05-05",
+    "2024-05-20T10:00",
+    "gift_card_77",
+    "mia_li",
+    "Ed O'Hara",
+)
+WORDS = (
+    *("R-1", "r-10", "R-1001x", "5", "five", "05", "12.50", "$1,200", "1200.00", "May 5th", "5 may 2024", "2024-05-05"),
+    *("2024-05-201", "20th of May", "2024-05-20t10:00", "gift card 77", "Mia Li", "Ed O'Hara", "mia", "and", "7", "1"),
+)
+
+
+@pytest.mark.parametrize("phrases", [each for _, each in PHRASES], ids=[name for name, _ in PHRASES])
+def test_a_phrase_is_found_as_by_trying_every_pattern(phrases: Phrases) -> None:
+    plain = [re.compile(pattern) for pattern in phrases.patterns]
+    whole = re.compile("|".join(f"(?:{pattern})" for pattern in phrases.patterns))
+    for text in SAID:
+        assert phrases.found_in(text) == any(pattern.search(text) for pattern in plain), text
+        assert phrases.without(text) == whole.sub(" ", text)
+        assert phrases.all_in(text) == [found[0] for found in whole.finditer(text)]
+
+
+UTTERANCES = st.tuples(st.sampled_from(("user", "agent")), st.lists(st.sampled_from(WORDS), max_size=4))
+
+
+@given(st.lists(UTTERANCES, max_size=150))
+def test_the_last_to_say_a_value_is_found_as_by_reading_everything(said: list[tuple[str, list[str]]]) -> None:
+    talk = [Utterance(step, by, " ".join(words)) for step, (by, words) in enumerate(said)]
+    mentions = Mentions(talk)
+    for value in VALUES:
+        for end in (len(talk), len(talk) // 2):
+            for by in ("", "user", "agent"):
+                plain = [at for at, each in enumerate(talk[:end]) if each.by in (by or each.by) and each.says(value)]
+                assert mentions.latest(value, end, by) == max(plain, default=None)
+            plain = [at for at, each in enumerate(talk[:end]) if each.names(fold(str(value)))]
+            assert mentions.has_form(fold(str(value)), end) == bool(plain)
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=20), st.lists(st.sampled_from(WORDS), max_size=6))
+def test_another_value_of_a_field_is_found_as_by_trying_all(values: list[str], words: list[str]) -> None:
+    field = FieldValues()
+    for step, value in enumerate(values):
+        field.add(value, step)
+    own, said = fold(values[0]), Utterance(0, "user", " ".join(words))
+    for before in (len(values), len(values) // 2):
+        plain = [fold(value) for value in values[:before]]
+        assert field.other_in(said, own, before) == any(occurs(v, said.folded) >= 0 for v in plain if v != own)
+        assert field.has_other(own, before) == any(value != own for value in plain)
+
+
+IDS = ("R-1", "R-2", "R-3", "O'H", 'a"b')
+
+
+@given(st.lists(st.sampled_from(IDS), min_size=1, max_size=60))
+def test_records_are_found_as_by_reading_every_result(shown: list[str]) -> None:
+    events: list[Event] = [Result(None, f'{{"order_id": "{each}", "at": {at}}}') for at, each in enumerate(shown)]
+    records = Records(events)
+    for before in (len(events), len(events) // 2):
+        for id in IDS:
+            plain = [at for at, each in enumerate(shown[:before]) if each == id and '"' not in id]
+            assert [entry.fields["at"] for entry in records.entries(id, before)] == plain[::-1]
+            assert records.shows(id, before) == any(f'"{id}"' in str(each.content) for each in events[:before])
+
+
+FORMS = ("cancel", "recancelled", "add", "adding", "additional", "unbook", "uncancel", "call off", "x_add")
+
+
+@given(st.lists(st.one_of(st.text(alphabet="abcdeginorsuy ._-", max_size=12), st.sampled_from(FORMS)), max_size=6))
+def test_words_for_a_deed_are_those_of_the_plain_pattern(parts: list[str]) -> None:
+    text = " ".join(parts).lower()
+    for deed in (deeds("cancel_order"), deeds("add_bag"), deeds("book_flight"), any_deed()):
+        assert deed.stands_in(text) == (plain_pattern(deed).search(text) is not None)
+
+
+def plain_pattern(deed: Deed) -> re.Pattern[str]:
+    long = "|".join(re.escape(stem) for stem in deed.stems if len(stem) > 4)
+    short = "|".join(re.escape(stem) for stem in deed.stems if len(stem) <= 4)
+    forms = [rf"(?:{long})\w*"] * bool(long) + [rf"(?:{short})(?:e|s|d|es|ed|ing|ings)?\b"] * bool(short)
+    return re.compile(rf"\b(?:re|un)?(?:{'|'.join(forms)})")
+
+
+def shopping(orders: int) -> Iterator[Event]:
+    """A talk in which one order after the other is looked up, and some cancelled, some without a yes."""
+    for number in range(orders):
+        order, turn, step = f"R-{1000 + number}", 5 * number, 6 * number
+        yield Message("user", f"What about my order {order} of May {number % 28 + 1}?", turn)
+        yield Call("get_order", {"order_id": order}, turn=turn + 1)
+        yield Result(step + 1, f'{{"order_id": "{order}", "total": {number}}}', tool="get_order")
+        yield Message(
+            "agent", f"I can cancel {order}. Shall I go ahead?" if number % 3 else f"It is {order}.", turn + 2
+        )
+        yield Message("user", ("Yes.", "It arrived broken.", "Sure, thanks.")[number % 3], turn + 3)
+        yield Call("cancel_order", {"order_id": order}, turn=turn + 4)
+
+
+def test_a_write_costs_no_more_late_in_a_long_talk(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = [0]
+
+    asked = Utterance.says
+
+    def says(self: Utterance, value: str | float) -> bool:
+        read[0] += 1
+        return asked(self, value)
+
+    monkeypatch.setattr(Utterance, "says", says)
+    costs: list[int] = []
+    ledger, seen = Ledger(SCHEMA), list[Event]()
+    consents = Consents(seen, ledger)
+    for step, event in enumerate(shopping(400)):
+        seen.append(event)
+        ledger.observe(step, event)
+        if isinstance(event, Call) and event.tool == "cancel_order":
+            read[0] = 0
+            consents.find(ledger.calls[step])
+            costs.append(read[0])
+    assert max(costs[-60:]) <= max(costs[40:100])
+
+
+def test_a_yes_of_long_ago_counts_where_it_named_the_thing_and_was_not_taken_back() -> None:
+    def talk(*between: str) -> list[Event]:
+        texts = ["I would cancel R-1001. Shall I go ahead?", "Yes."]
+        texts += [text for each in between for text in ("It is on its way.", each)]
+        said: list[Event] = [Message(("agent", "user")[at % 2], text, at) for at, text in enumerate(texts)]
+        return [*said, Call("cancel_order", {"order_id": "R-1001"}, turn=len(texts))]
+
+    def ask(events: list[Event]) -> bool | None:
+        ledger = Ledger(SCHEMA)
+        ledger.observe_all(0, events)
+        return Consents(events, ledger).find(ledger.writes[-1]).value
+
+    assert ask(talk(*["Where is my parcel?"] * 30)) is True
+    assert ask(talk(*["Where is my parcel?"] * 30, "Not yet.", *["Where is it?"] * 3)) is False
+    assert ask(talk("Hold on.", *["Where is my parcel?"] * 30)) is False
