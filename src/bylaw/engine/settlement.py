@@ -229,9 +229,9 @@ class _CallCase:
         if agreed is None:
             assert self._truth is not None
             entity, field = self._named(fact)
+            key = fact.key or ()
             try:
-                seen, true = (source.read(entity, fact.key or (), field) for source in (self._seen, self._truth))
-                agreed = is_equal(seen, true)
+                agreed = is_equal(self._seen.read(entity, key, field), self._truth.read(entity, key, field))
             except ValueError:
                 agreed = False
             self._agreed[fact] = agreed
@@ -349,9 +349,9 @@ class _CallCase:
 
 def is_equal(one: Any, other: Any) -> bool:
     """Whether no guard can tell the two values apart: `1`, `1.0` and `True` are three values, at any depth."""
-    if not is_known(one) or one.__class__ is not other.__class__:
+    if one.__class__ is not other.__class__ or not is_known(one):
         return False
-    if isinstance(one, list | dict | tuple):
+    if isinstance(one, (list, dict, tuple)):
         return one is other or (one == other and encode(one) == encode(other))
     return one == other
 

@@ -100,8 +100,9 @@ class Ledger:
         self.turn = -1
         """The number of the last turn, and the step at which it began."""
         self.turn_start = 0
-        self._answers: dict[str, Answered[CallRecord]] = {}
-        """The calls whose results came, by tool."""
+        self._sorted: dict[str, Answered[CallRecord]] = {}
+        """The calls whose results came, by tool; those that came since anybody asked are not yet among them."""
+        self._unsorted: list[CallRecord] = []
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
         """By pattern, how many of the user's messages were searched for it, and the places of those that have it."""
         self._unreadable: dict[str, tuple[int, list[CallRecord]]] = {}
@@ -172,10 +173,7 @@ class Ledger:
         if made is None or made.result is not None or made.call.refused:
             return
         made.result, made.delivered = result, step
-        answered = self._answers.get(made.call.tool)
-        if answered is None:
-            answered = self._answers[made.call.tool] = Answered()
-        answered.add(made)
+        self._unsorted.append(made)
         tool = made.tool
         if tool is None or tool.effect == "write":
             made.accepted = accepted(tool, result)
@@ -193,9 +191,12 @@ class Ledger:
 
     def thing(self, entity: str, key: Key) -> "Thing | None":
         """Everything shown of one thing so far; None where nothing was."""
-        self._absorb(entity)
-        things = self._things.get(entity)
-        return things.get(key) if things is not None else None
+        showing = self._showing.get(entity)
+        if showing is None:
+            return None
+        if self._absorbed.get(entity) != len(showing):
+            self._absorb(entity)
+        return self._things[entity].get(key)
 
     def keys(self, entity: Entity) -> Iterable[Key]:
         """Keys of the things of that kind shown so far, in the order first shown."""
@@ -298,10 +299,20 @@ class Ledger:
             if result is not None and result.captured and accepted(made.tool, result):
                 yield made, result.value()
 
+    def _answers(self) -> Mapping[str, Answered[CallRecord]]:
+        """The calls whose results came, by tool."""
+        for made in self._unsorted:
+            answered = self._sorted.get(made.call.tool)
+            if answered is None:
+                answered = self._sorted[made.call.tool] = Answered()
+            answered.add(made)
+        self._unsorted.clear()
+        return self._sorted
+
     def _answered(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
         """The calls of `tool` whose results the judged call's agent had been shown; those that may be taken for a call
         with these arguments, and perhaps others, where they are given."""
-        answered = self._answers.get(tool)
+        answered = self._answers().get(tool)
         if answered is None:
             return
         for made in answered.records if arguments is None else answered.about(arguments):
@@ -343,7 +354,7 @@ class Ledger:
         """The answered calls that may have been about the thing, and perhaps others."""
         ways = {way.tool: way for way in reversed(self.schema.ways_to(entity, field))}
         found: list[CallRecord] = []
-        for tool, answered in self._answers.items():
+        for tool, answered in self._answers().items():
             if entity.name in self.schema.shows.get(tool, ()):
                 way = ways.get(tool)
                 parts = list(way.arguments.items()) if way is not None else []

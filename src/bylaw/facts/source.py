@@ -64,7 +64,7 @@ class SeenFacts:
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
         self._at = at
-        self._testimony = Testimony(ledger, at, context)
+        self._context = context
         self._read: dict[tuple[Any, ...], Any] = {}
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
@@ -78,12 +78,14 @@ class SeenFacts:
 
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
         if field.origin in SPOKEN:
-            return self._testimony.read(field)
+            return Testimony(self._ledger, self._at, self._context).read(field)
         key = key_of(key)
         thing = self._ledger.thing(entity.name, key)
-        found = self._ledger.latest_of(thing, entity, key, field.name, self._at) if thing is not None else None
+        if thing is None:
+            return self._look_further(None, entity, key, field)
+        found = self._ledger.latest_of(thing, entity, key, field.name, self._at)
         # Whether it exists is in doubt only where some result said that it does not.
-        if thing is not None and thing.is_ever_absent and field.name != "exists":
+        if thing.is_ever_absent and field.name != "exists":
             existence = self._ledger.latest_of(thing, entity, key, "exists", self._at)
             if existence is not None and existence.value is False and (found is None or found.as_of < existence.as_of):
                 return ABSENT
@@ -193,12 +195,13 @@ class HindsightFacts:
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
         self._at = at
-        self._told = Told(ledger, at, context)
+        self.told = Told(ledger, at, context)
+        """What no database knows."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """The value as far as the whole trajectory tells."""
         if field.origin != "system" or entity.origin == "conversation":
-            return self._told.read(entity, key, field)
+            return self.told.read(entity, key, field)
         key = key_of(key)
         found = self._value(entity, key, field.name)
         if found is not NOTHING:
@@ -231,7 +234,7 @@ class HindsightFacts:
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         """The things shown anywhere in the trajectory; there may be others."""
         if entity.origin == "conversation":
-            return self._told.members(entity, match)
+            return self.told.members(entity, match)
         keys, is_sure = matching(self._ledger.keys(entity), self, entity, match)
         return keys, is_sure and bool(keys and match.keys() >= set(entity.key))
 
@@ -248,7 +251,7 @@ class WorldFacts:
         self._world = world
         self._ledger = ledger
         self._at = at
-        self._told = Told(ledger, at, context)
+        self._told = self._hindsight.told
         self._records: dict[tuple[str, Key], Mapping[str, Any] | NoValue] = {}
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:

@@ -154,14 +154,17 @@ class Unknown:
         return opaque_bool(self.decider, f"bool({self.text})", self.needs)
 
 
+Parted = tuple[ValueSet, ValueSet, bool | None]
+
+
 class UnknownBool(Unknown):
     """An Unknown boolean: true where the variable lies in the region."""
 
-    __slots__ = ("_parted", "region")
+    __slots__ = ("_parted", "_possible", "region")
 
     def __init__(self, decider: Decider, variable: Variable, region: ValueSet) -> None:
         self.decider, self.variable, self.region = decider, variable, region
-        self._parted: tuple[ValueSet, ValueSet, ValueSet] | None = None
+        self._parted: Parted | None = None
         self.needs, self.kind, self.step, self.exact, self.sign, self.offset = variable.needs, "any", None, False, 1, 0
 
     @property
@@ -193,13 +196,14 @@ class UnknownBool(Unknown):
         same = self.__eq__(other)
         return same.denied() if isinstance(same, UnknownBool) else not same
 
-    def part(self, possible: ValueSet) -> tuple[ValueSet, ValueSet]:
-        """Of what is still possible for the variable: where this is true, and where it is not."""
-        parted = self._parted
+    def part(self, possible: ValueSet) -> "Parted":
+        """Of what is possible for the variable: where this is true, where not, and the answer if that is sure."""
         # Every path begins with the same object: for it the answer is found once.
-        if parted is None or parted[0] is not possible:
-            parted = self._parted = (possible, meet(possible, self.region), meet(possible, self.region.rest()))
-        return parted[1], parted[2]
+        if self._parted is None or self._possible is not possible:
+            yes, no = meet(possible, self.region), meet(possible, self.region.rest())
+            answer = True if no.is_empty() else False if yes.is_empty() else None
+            self._possible, self._parted = possible, (yes, no, answer)
+        return self._parted
 
     def denied(self) -> "UnknownBool":
         """Its negation."""

@@ -66,7 +66,8 @@ class Snapshot:
         laid = self._overlay.get((entity, key))
         if laid is not None:
             return laid
-        return UNSEEN if self._is_lost(entity, key) else self._reader(entity, key)
+        is_shaken = self._forgotten or self._blurred or self._strangers
+        return UNSEEN if is_shaken and self._is_lost(entity, key) else self._reader(entity, key)
 
     def _is_lost(self, entity: str, key: Key) -> bool:
         """Whether something may have moved the thing and nothing tells where to."""

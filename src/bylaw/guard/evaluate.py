@@ -19,7 +19,7 @@ from bylaw.guard.assumption import NOTHING, Assumptions
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS
 from bylaw.guard.operation import Failure
 from bylaw.guard.parse import Guard
-from bylaw.guard.run import Hushed, Run, Split
+from bylaw.guard.run import Hushed, Run, Split, no_such
 from bylaw.guard.trial import Absent
 
 _GUARDS = os.path.dirname(__file__) + os.sep
@@ -148,9 +148,10 @@ def _explore(guard: Guard, function: Callable[..., Any], run: Run, outcome: str,
         run.restart()
         outcome, because = run_path(guard, function, run)
         paths += 1
-    for fact, no_such in run.doubtful.items():
+    for fact, thing in run.doubtful.items():
         run.lacking.setdefault(fact)
-        outcomes.setdefault("deny", no_such)
+        if "deny" not in outcomes:
+            outcomes["deny"] = no_such(*thing)
     result: GuardOutcome
     if "failed" in outcomes:
         result, because = "failed", outcomes["failed"]

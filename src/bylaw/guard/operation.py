@@ -15,6 +15,7 @@ from bylaw.facts.unknown import (
     Unknown,
     UnknownBool,
     among,
+    compare,
     derive,
     gathered,
     kind_of,
@@ -155,31 +156,49 @@ class Operations:
     def equal(self, one: Any, other: Any) -> Any:
         if one.__class__ is other.__class__ and one.__class__ in PLAIN:
             return one == other
+        if one.__class__ is Unknown:
+            self.spend(1)
+            return compare("==", one, other)
         return self.ordered("==", one, other)
 
     def differ(self, one: Any, other: Any) -> Any:
         if one.__class__ is other.__class__ and one.__class__ in PLAIN:
             return one != other
+        if one.__class__ is Unknown:
+            self.spend(1)
+            return compare("!=", one, other)
         return self.ordered("!=", one, other)
 
     def less(self, one: Any, other: Any) -> Any:
         if one.__class__ is other.__class__ and one.__class__ in PLAIN:
             return one < other
+        if one.__class__ is Unknown:
+            self.spend(1)
+            return compare("<", one, other)
         return self.ordered("<", one, other)
 
     def at_most(self, one: Any, other: Any) -> Any:
         if one.__class__ is other.__class__ and one.__class__ in PLAIN:
             return one <= other
+        if one.__class__ is Unknown:
+            self.spend(1)
+            return compare("<=", one, other)
         return self.ordered("<=", one, other)
 
     def more(self, one: Any, other: Any) -> Any:
         if one.__class__ is other.__class__ and one.__class__ in PLAIN:
             return one > other
+        if one.__class__ is Unknown:
+            self.spend(1)
+            return compare(">", one, other)
         return self.ordered(">", one, other)
 
     def at_least(self, one: Any, other: Any) -> Any:
         if one.__class__ is other.__class__ and one.__class__ in PLAIN:
             return one >= other
+        if one.__class__ is Unknown:
+            self.spend(1)
+            return compare(">=", one, other)
         return self.ordered(">=", one, other)
 
     def chain(self, orders: Sequence[str], first: Any, *later: Callable[[], Any]) -> Any:

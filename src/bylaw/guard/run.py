@@ -72,8 +72,8 @@ class Run(BuiltIns):
         self.time = now
         self.seen = seen
         """Where the source is the world: whether the agent had seen a fact."""
-        self.unknowns: dict[Fact, tuple[Unknown, bool]] = {}
-        """What stands for each fact that is not known, and whether it is open that the thing exists at all."""
+        self.unknowns: dict[Fact, tuple[Unknown, bool, tuple[str, Any]]] = {}
+        """What stands for each fact that is not known, whether it is open that the thing exists at all, and which."""
         self.is_open = True
         """Whether anything but plain known facts was met since the beginning."""
 
@@ -97,7 +97,8 @@ class Run(BuiltIns):
         self.assumptions = assumptions
         self.decisions: list[bool] = []
         self.lacking: dict[Fact, None] = {}
-        self.doubtful: dict[Fact, str] = {}
+        self.doubtful: dict[Fact, tuple[str, Any]] = {}
+        """Facts of things of which nothing shows that they exist."""
         self.asked: dict[Fact, None] = {}
 
     def restart(self) -> None:
@@ -180,7 +181,7 @@ class Run(BuiltIns):
             self.reads.append(fact)
         if value.__class__ in NOT_KNOWN:
             if value is ABSENT:
-                raise Absent(_no_such(spec.entity_name, key))
+                raise Absent(no_such(spec.entity_name, key))
             value = self.missing(spec, key, fact) if value is UNSEEN else self.choose(spec, key, fact, value.values)
         memo[fact] = value
         return value
@@ -212,18 +213,19 @@ class Run(BuiltIns):
         self.spend(UNKNOWN_TICKS)
         if spec.is_system:
             self.is_noting = False
-        thing = (spec.entity_name, key)
         found = self.unknowns.get(fact)
         if found is None:
+            thing = (spec.entity_name, key)
             name = _name(*thing, spec.field_name)
             unknown = unknown_fact(self, spec.field, name, {fact: spec.origin}, thing)
             is_shaky = spec.is_system and spec.field_name != "exists" and not self.is_shown_to_exist(spec, key)
-            found = self.unknowns[fact] = (unknown, is_shaky)
+            found = self.unknowns[fact] = (unknown, is_shaky, thing)
+        unknown, is_shaky, thing = found
         if spec.field_name != "exists":
             self.check_exists(thing)
-            if found[1]:
+            if is_shaky and fact not in self.doubtful:
                 self.doubt(fact, thing)
-        return found[0]
+        return unknown
 
     def is_shown_to_exist(self, spec: Spec, key: Key) -> bool:
         fact = Fact(spec.entity_name, key, "exists")
@@ -234,7 +236,7 @@ class Run(BuiltIns):
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
         """Nothing shows that the thing exists: one completion of what is unknown ends here, in a denial."""
         if self.hushed is None and fact not in self.doubtful and not self.is_there(thing):
-            self.doubtful[fact] = _no_such(*thing)
+            self.doubtful[fact] = thing
 
     def is_there(self, thing: tuple[str, Any]) -> bool:
         """Whether this path took the thing to exist."""
@@ -257,14 +259,12 @@ class Run(BuiltIns):
 
     def check_exists(self, thing: tuple[str, Any]) -> None:
         """A field read where the path took the thing not to exist ends it, and the other way round in `decide`."""
-        if self.is_gone(thing):
-            raise Absent(_no_such(*thing))
+        if self.has_decided_existence and self.is_gone(thing):
+            raise Absent(no_such(*thing))
         self.touched.add(thing)
 
     def is_gone(self, thing: tuple[str, Any]) -> bool:
         """Whether this path took the thing not to exist."""
-        if not self.has_decided_existence:
-            return False
         possible = self.path.get(_name(*thing, "exists"))
         return isinstance(possible, Words) and True not in possible.values
 
@@ -419,10 +419,9 @@ class Run(BuiltIns):
             current = assumed[1] if assumed else variable.universe
         size = len(current.spans) if isinstance(current, Spans) else len(current.values)
         self.spend(UNKNOWN_TICKS + size // 4)
+        yes, no, answer = truth.part(current)
         is_system = "system" in variable.needs.values()
-        yes, no = truth.part(current)
-        if yes.is_empty() or no.is_empty():
-            answer = no.is_empty()
+        if answer is not None:
             if not is_system:
                 self.asked.update(dict.fromkeys(variable.needs))
         elif self.hushed is not None:
@@ -432,20 +431,16 @@ class Run(BuiltIns):
         elif not is_system:
             raise Split(variable, yes, no)
         else:
-            answer = self.next_decision()
+            if self.position == len(self.decisions):
+                self.decisions.append(True)
+            answer = self.decisions[self.position]
+            self.position += 1
             self.lack(variable.needs)
         self.path[name] = yes if answer else no
         if variable.thing is not None:
             self.has_decided_existence = True
             if variable.thing in self.touched and self.is_gone(variable.thing):
-                raise Absent(_no_such(*variable.thing))
-        return answer
-
-    def next_decision(self) -> bool:
-        if self.position == len(self.decisions):
-            self.decisions.append(True)
-        answer = self.decisions[self.position]
-        self.position += 1
+                raise Absent(no_such(*variable.thing))
         return answer
 
     def lack(self, needs: Mapping[Fact, Origin]) -> None:
@@ -462,6 +457,7 @@ def _name(entity: str, key: Any, field: str) -> str:
     return f"{entity}[{shown}].{field}"
 
 
-def _no_such(entity: str, key: Any) -> str:
+def no_such(entity: str, key: Any) -> str:
+    """What a denial says of a thing that is not there."""
     shown = ", ".join(str(part) for part in key) if isinstance(key, tuple) else "?"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return f"no such {entity} `{shown}`" if shown else f"no such {entity}"

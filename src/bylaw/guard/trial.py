@@ -28,7 +28,7 @@ class Trial:
         """What was read of it and not before."""
         self.reads: list[Fact] = []
         self.asked: dict[Fact, None] = {}
-        self.doubtful: dict[Fact, str] = {}
+        self.doubtful: dict[Fact, tuple[str, Any]] = {}
         self.is_noting = True
 
 

@@ -3,7 +3,7 @@
 import io
 import zlib
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 
 
-class Source(Struct, frozen=True):
+class Source(Struct, frozen=True, dict=True):
     """A file to read conversations from."""
 
     path: Path
@@ -39,11 +39,11 @@ class Source(Struct, frozen=True):
         first, every = self.share
         return islice(records, first, None, every)
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.path.name
 
-    @property
+    @cached_property
     def agent_by_name(self) -> str:
         """The agent where the records do not name one."""
         return agent_of_file(self.path.name)

@@ -124,11 +124,11 @@ class Transcript:
         waiting = self._open
         if not waiting:
             return None
-        if len(waiting) == 1:
-            ((step, call),) = waiting.items()
-            if id and call.id == id and call.by == by:
-                return step
         if id:
+            if len(waiting) == 1:
+                ((step, call),) = waiting.items()
+                if call.id == id and call.by == by:
+                    return step
             same_id = [step for step, call in waiting.items() if call.id == id and call.by == by]
             # A result that says another asked for it still answers the call that it names.
             same_id = same_id or [step for step, call in waiting.items() if call.id == id]
@@ -148,7 +148,7 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
     """Arguments that did not come as an object, and what is wrong with them if anything is."""
     if recorded is None:
         return {}, NOT_CAPTURED
-    if not isinstance(recorded, str | Raw):
+    if not isinstance(recorded, (str, Raw)):
         return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
         return _decode_object(recorded), ""

@@ -125,7 +125,11 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
 
 def _call(transcript: Transcript, calls: Sequence[ToolCall], by: Party, agent: str) -> None:
     for call in calls:
-        name, arguments = name_and_arguments(call)
+        function = call.function
+        if isinstance(function, Function):
+            name, arguments = function.name, function.arguments
+        else:
+            name, arguments = name_and_arguments(call)
         if not name:
             raise Malformed("a tool call has no name")
         id = call.id

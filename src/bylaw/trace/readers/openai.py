@@ -35,13 +35,12 @@ def conversation(source: Source, record: Record) -> Trajectory:
         transcript.instruct(talk.instructions)
     follow(talk.messages, transcript)
     about = talk.metadata or {}
-    ids = (text_id(id) for id in _ids(talk, about) if id is not None)
     return trajectory_of(
         source,
         record,
         transcript,
         FORMAT,
-        id=next((id for id in ids if id), ""),
+        id=_id(talk, about),
         agent=talk.agent or _model(talk, about),
         outcome=outcome_of(talk),
         details={**about, **talk.details} if talk.details else about,
@@ -54,9 +53,13 @@ def _context(given: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
 
 
-def _ids(talk: Conversation, about: dict[str, Any]) -> Iterator[Any]:
-    yield from (talk.id, talk.conversation_id, talk.session_id, talk.thread_id, talk.custom_id)
-    yield from (about.get("conversation_id"), about.get("session_id"), about.get("thread_id"))
+def _id(talk: Conversation, about: dict[str, Any]) -> str:
+    """What names the conversation; empty where nothing does."""
+    if talk.id is not None and (id := text_id(talk.id)):
+        return id
+    named = (talk.conversation_id, talk.session_id, talk.thread_id, talk.custom_id)
+    noted = (about.get("conversation_id"), about.get("session_id"), about.get("thread_id"))
+    return next((id for each in (*named, *noted) if (id := text_id(each))), "")
 
 
 def _model(talk: Conversation, about: dict[str, Any]) -> str:
