@@ -9,6 +9,7 @@ FOLDER holds the airline's runs (`tau1/runs`, `tau2/runs`); without it there is 
 
 import argparse
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from msgspec import Struct
 
 from bylaw.answering import Answerer, Plans
 from bylaw.answering.history import History, call_text
+from bylaw.answering.memory import Remembered
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
 from bylaw.llm import Answer, Request
@@ -82,9 +84,30 @@ class Settled(NamedTuple):
     because: str
 
 
-def settle(sites: Iterable[Site], packs: dict[str, Pack], chat: Asked, memory: str) -> list[Settled]:
+class Filling(Plans):
+    """A memory that only takes in."""
+
+    def like(self, about: str) -> list[tuple[float, Remembered]]:
+        """Nothing yet."""
+        return []
+
+
+def opened(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: str) -> Answerer:
+    """Who answers under one kind of memory; the long one has been filled by an earlier pass over the same calls."""
+    if memory != "long":
+        return Answerer(chat, remembers=memory == "short")
+    with tempfile.TemporaryDirectory(prefix="bylaw-answers-") as folder:
+        first = Answerer(chat, plans=Filling(Path(folder)))
+        for site in sites:
+            answer = first(packs[site.domain], lambda site=site: site.trajectory.events)
+            for predicate in site.truth:
+                answer(predicate, site.act(packs[site.domain]))
+        return Answerer(chat, plans=Plans(Path(folder)))
+
+
+def settle(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: str) -> list[Settled]:
     """Every predicate of every call, in order, under one kind of memory."""
-    answerer = Answerer(chat, plans=Plans() if memory == "long" else None, remembers=memory != "none")
+    answerer = opened(sites, packs, chat, memory)
     found: list[Settled] = []
     for site in sites:
         pack = packs[site.domain]
@@ -104,9 +127,9 @@ class Ruled(NamedTuple):
     queries: int
 
 
-def by_shield(sites: Iterable[Site], packs: dict[str, Pack], chat: Asked, memory: str) -> list[Ruled]:
+def by_shield(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: str) -> list[Ruled]:
     """The shield's own decision by the rules, with the pipeline passed in."""
-    answerer = Answerer(chat, plans=Plans() if memory == "long" else None, remembers=memory != "none")
+    answerer = opened(sites, packs, chat, memory)
     found: list[Ruled] = []
     for site in sites:
         pack, events = packs[site.domain], site.trajectory.events
@@ -209,8 +232,10 @@ prompts are `src/bylaw/answering/prompts` and, for the baselines, `benchmarks/an
 |---|---|---|---|---|---|---|
 {settled}
 
-`short`: within one conversation nothing is asked twice. `long`: besides, a plan that worked for the same rule is taken
-over, and plans for something alike are shown to whoever plans.
+`short`: within one conversation nothing is asked twice, such as the plan for a rule with two predicates. `long`:
+besides, a plan that worked for the same rule and tool is taken over; here from one earlier pass over the same calls.
+The checks are the same in all three, so memory changes what is asked and no answer. What plans for something alike,
+shown as examples, do to plans for a new rule was not measured.
 
 | predicate | true of | right | wrong | unknown |
 |---|---|---|---|---|
@@ -438,7 +463,7 @@ def ask_and_take(sites: list[Site], packs: dict[str, Pack], folders: dict[str, P
     return 0
 
 
-PER_PAGE, PAGE_SIZE = 40, 90_000
+PER_PAGE, PAGE_SIZE = 40, 45_000
 
 
 def missing_requests(

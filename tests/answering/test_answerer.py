@@ -179,11 +179,20 @@ def test_a_plan_for_something_alike_is_shown_as_an_example() -> None:
     assert '"operation":"formal_verify"' in shown
 
 
+def test_a_plan_is_taken_over_for_no_other_tool() -> None:
+    plans, chat = Plans(), Scripted(reader)
+    shielded(chat, plans=plans)
+    with Shield(desk(), answers=Answerer(chat, plans=plans)).session() as session:
+        session.user("Close it.")
+        session.decide("close_account", {"account_id": "A1"})
+    assert next(name for name, text in chat.asked if "a call of close_account" in text) == "plan"
+
+
 def test_a_plan_that_mostly_fails_is_not_used_again() -> None:
     plans, plan = Plans(), Plan(())
     for settled in (True, False, False):
-        plans.keep(Outcome("the same thing", plan, settled))
+        plans.keep(Outcome("the same thing", "", plan, settled))
     assert plans.like("the same thing") == []
     for _ in range(2):
-        plans.keep(Outcome("the same thing", plan, True))
+        plans.keep(Outcome("the same thing", "", plan, True))
     assert [each.settled for _, each in plans.like("the same thing")] == [3]

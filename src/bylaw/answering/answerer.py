@@ -79,7 +79,7 @@ class ConversationAnswers:
         plan = self._plan(topic, queries)
         claim = Run(plan, History(self._events(), act), act, queries.ask, self._answerer.operations).find(name)
         if self._answerer.plans is not None:
-            self._answerer.plans.keep(Outcome(topic.about, plan, claim.value is not None))
+            self._answerer.plans.keep(Outcome(topic.about, topic.tool, plan, claim.value is not None))
         return Answered(name, act.step, claim.value, 0, claim.quotes, claim.because)
 
     def _plan(self, topic: "Topic", queries: "_Queries") -> Plan:
@@ -87,7 +87,7 @@ class ConversationAnswers:
         plans, tools = self._answerer.plans, self._answerer.operations
         alike = plans.like(topic.about) if plans is not None else []
         for share, known in alike:
-            if share >= SAME and not known.plan.faults(topic.names, tools):
+            if share >= SAME and known.tool == topic.tool and not known.plan.faults(topic.names, tools):
                 return known.plan
         examples = [known for _, known in alike[:EXAMPLES]]
         shown = "\n\n".join(f"For:\n{each.about}\nPlan:\n{_encode(each.plan)}" for each in examples)
@@ -107,6 +107,7 @@ class Topic:
     def __init__(self, pack: Pack, rule: Rule | None, predicates: Sequence[Predicate], act: Act) -> None:
         self._pack, self._rule, self._predicates, self._act = pack, rule, predicates, act
         self.names = tuple(each.name for each in predicates)
+        self.tool = act.tool or ""
 
     @cached_property
     def about(self) -> str:

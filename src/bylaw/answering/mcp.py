@@ -6,6 +6,7 @@ Needs the extra `mcp`. A tool's answer is JSON with a boolean `value`, which set
 import asyncio
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self
 
@@ -40,27 +41,37 @@ class McpServer:
         )
         self._client: Any = Client(transport)
         self._seconds = seconds
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="bylaw-mcp", daemon=True)
-        self._thread.start()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._done: asyncio.Event | None = None
+        self._opened: Future[list[Any]] = Future()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="bylaw-mcp", daemon=True)
         self.operations: tuple[McpOperation, ...] = ()
 
     def __enter__(self) -> Self:
-        self._wait(self._client.__aenter__())
-        tools: list[Any] = self._wait(self._client.list_tools())
+        self._thread.start()
+        tools = self._opened.result(self._seconds)
         self.operations = tuple(
-            McpOperation(self, tool.name, tool.description or "", list((tool.inputSchema or {}).get("properties", ())))
-            for tool in tools
+            McpOperation(self, tool.name, tool.description or "", _parameters(tool.input_schema)) for tool in tools
         )
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._loop is not None and self._done is not None:
+            self._loop.call_soon_threadsafe(self._done.set)
+        self._thread.join(self._seconds)
+
+    async def _live(self) -> None:
+        """The connection, from its opening to its end, in one task."""
+        self._loop, self._done = asyncio.get_running_loop(), asyncio.Event()
         try:
-            self._wait(self._client.__aexit__(None, None, None))
-        finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(self._seconds)
-            self._loop.close()
+            async with self._client:
+                self._opened.set_result(await self._client.list_tools())
+                await self._done.wait()
+        except BaseException as error:
+            # Whoever opens it hears of it; once it is open, the next call does.
+            if self._opened.done():
+                raise
+            self._opened.set_exception(error)
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What a tool answers, as text."""
@@ -68,4 +79,10 @@ class McpServer:
         return "\n".join(str(part.text) for part in answer.content if getattr(part, "text", None) is not None)
 
     def _wait(self, coming: Any) -> Any:
+        assert self._loop is not None
         return asyncio.run_coroutine_threadsafe(coming, self._loop).result(self._seconds)
+
+
+def _parameters(schema: dict[str, Any] | None) -> list[str]:
+    properties: dict[str, Any] = (schema or {}).get("properties", {})
+    return list(properties)

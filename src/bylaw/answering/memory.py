@@ -16,7 +16,7 @@ FILE = "plans.jsonl"
 ALIKE = 0.3
 """Plans for what is at least so much alike are shown as examples."""
 SAME = 0.9
-"""A plan for what is at least so much alike is taken over without asking anybody."""
+"""A plan for what is at least so much alike, at a call of the same tool, is taken over without asking anybody."""
 EXAMPLES = 2
 
 
@@ -24,6 +24,8 @@ class Outcome(Struct, frozen=True):
     """A plan that was carried out: what for, and whether it came to an answer."""
 
     about: str
+    tool: str
+    """The tool whose call it was about: a plan may name its arguments, so it is taken over for no other."""
     plan: Plan
     settled: bool
 
@@ -32,6 +34,7 @@ class Remembered(Struct):
     """A plan, and how it has done so far."""
 
     about: str
+    tool: str
     plan: Plan
     vector: Vector
     settled: int = 0
@@ -81,6 +84,6 @@ class Plans:
         key = (outcome.about, msgspec.json.encode(outcome.plan))
         if key not in self._known:
             (vector,) = self._embed([outcome.about])
-            self._known[key] = Remembered(outcome.about, outcome.plan, vector)
+            self._known[key] = Remembered(outcome.about, outcome.tool, outcome.plan, vector)
         self._known[key].tried += 1
         self._known[key].settled += outcome.settled

@@ -14,6 +14,7 @@ from bylaw.audit.shelf import Shelf, open_tasks
 from bylaw.audit.tally import Tally
 from bylaw.audit.unmapped import UnmappedFields
 from bylaw.engine.conduct import RuleFinding
+from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
@@ -39,8 +40,17 @@ class Examined(Struct):
 class Examiner:
     """Judges conversations one by one and counts what it finds."""
 
-    def __init__(self, shelf: Shelf, *, mode: Mode = "hindsight", tasks: Any = None, key: bytes | None = None) -> None:
+    def __init__(
+        self,
+        shelf: Shelf,
+        *,
+        mode: Mode = "hindsight",
+        tasks: Any = None,
+        key: bytes | None = None,
+        answers: OpenAnswers | None = None,
+    ) -> None:
         self.shelf = shelf
+        self._answers = answers
         self._mode: Mode = mode
         self._tasks = tasks
         guards = [(name, guard) for pack in shelf.packs for name, guard in pack.guards.items()]
@@ -124,7 +134,8 @@ class Examiner:
             self.coverage.worlds[file.name] = note
         if (redaction := self._redactions.get(pack.digest)) is not None:
             world = redaction.watch(world)
-        return Session(pack, world=world, mode=self._mode, context=trajectory.context)
+        answer = self._answers(pack, lambda: trajectory.events) if self._answers is not None else None
+        return Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
 
     def _agent(self, pack: Pack, trajectory: Trajectory, cover: Cover | None) -> str:
         """The name that the conversation is counted under: a name may itself hold something private."""
@@ -178,7 +189,7 @@ def open_examiner(request: Request) -> Examiner:
     """Load the pack and open the world of a request."""
     shelf = Shelf(request.pack, world=request.world, document=request.document)
     tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
-    return Examiner(shelf, mode=request.mode, tasks=tasks, key=request.key)
+    return Examiner(shelf, mode=request.mode, tasks=tasks, key=request.key, answers=request.answers)
 
 
 def _written(

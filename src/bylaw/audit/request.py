@@ -4,6 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.pack import Criterion
 from bylaw.engine.session import Mode
 
@@ -25,3 +26,5 @@ class Request(Struct, frozen=True):
     criterion: Criterion | None = None
     """What tables, findings and the report go by; None for what the pack names, which is `determined` unless it says
     otherwise."""
+    answers: OpenAnswers | None = None
+    """Answers for predicates that code cannot settle; only in this process."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
+from msgspec.structs import replace
 
 from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import compare, read_baseline, write_comparison
@@ -14,6 +15,7 @@ from bylaw.audit.redaction import Pseudonyms, redaction_key
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, audit
 from bylaw.audit.waiver import read_waivers
+from bylaw.cli.answers import answers_options, open_answers
 from bylaw.cli.console import open_console
 from bylaw.cli.logs import Logs, logs_argument, open_logs
 from bylaw.cli.tables import print_summary
@@ -101,6 +103,7 @@ _FILE = click.Path(path_type=Path)
     show_envvar=True,
     help="Pseudonyms that stay the same from run to run; else random.",
 )
+@answers_options
 def audit_command(
     logs: tuple[Path, ...],
     pack: str,
@@ -121,15 +124,21 @@ def audit_command(
     junit: Path | None,
     redact: bool,
     redact_key: str | None,
+    llm: str | None,
+    memory: Path | None,
+    operations: tuple[str, ...],
 ) -> int:
     """Audit recorded conversations under a policy pack."""
     key = redaction_key(redact_key) if redact else None
     mark = Pseudonyms(key).mark if key is not None else None
     before = read_baseline(baseline, redacted=mark) if baseline is not None else None
     waived = read_waivers(waivers) if waivers is not None else None
-    with open_logs(logs, without=out) as opened:
+    with open_logs(logs, without=out) as opened, open_answers(llm, memory, operations) as answers:
+        if answers is not None and jobs > 1:
+            raise UsageError("with `--llm` one process asks for all", hint="leave --jobs out")
         _spare((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
+        request = replace(request, answers=answers)
         found = audit(request, out, progress=_progress())
         _say(found, opened)
         if key is not None:

@@ -1,10 +1,12 @@
 """`bylaw proxy`: stand between any MCP client and any MCP server, and decide on every tool call."""
 
 import ipaddress
+from pathlib import Path
 from typing import Any
 
 import click
 
+from bylaw.cli.answers import answers_options, open_answers
 from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
 from bylaw.policy.posture import Posture, Postures
@@ -20,6 +22,7 @@ from bylaw.shield import Shield
 @click.option("--conversation", metavar="NAME", help="The conversation of calls that name none.")
 @click.option("--posture", type=click.Choice(["enforce", "advise", "shadow"]), help="In place of the pack's own.")
 @click.option("--context", metavar="NAME=VALUE", multiple=True, help="What you vouch for, such as `caller=P121`.")
+@answers_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def proxy_command(
     pack: str,
@@ -31,6 +34,9 @@ def proxy_command(
     posture: Posture | None,
     context: tuple[str, ...],
     command: tuple[str, ...],
+    llm: str | None,
+    memory: Path | None,
+    operations: tuple[str, ...],
 ) -> None:
     """Stand between an MCP client and an MCP server, and decide on every tool call.
 
@@ -40,14 +46,15 @@ def proxy_command(
         raise UsageError("say which server to stand before", hint="either `--url URL` or `-- COMMAND...`")
     address = _address(listen) if listen else None
     given = dict(_pair(each) for each in context)
-    shield = Shield(load_pack(pack), postures=Postures(posture) if posture else None, log=log)
     try:
         from bylaw.integrations.mcp import proxy, run, upstream
     except ImportError as error:
         raise UsageError("the proxy needs fastmcp", hint="pip install 'bylaw[mcp]'") from error
     named = {"key_argument": key_argument or "", "conversation": conversation or ""}
-    server: Any = proxy(shield, upstream(url or command), context=given, **named)
-    run(server, address)
+    with open_answers(llm, memory, operations) as answers:
+        shield = Shield(load_pack(pack), postures=Postures(posture) if posture else None, log=log, answers=answers)
+        server: Any = proxy(shield, upstream(url or command), context=given, **named)
+        run(server, address)
 
 
 def _pair(text: str) -> tuple[str, str]:

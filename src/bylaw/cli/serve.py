@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from bylaw.cli.answers import answers_options, open_answers
 from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
 
@@ -18,6 +19,7 @@ from bylaw.errors import UsageError
 @click.option("--port", default=8300, type=click.IntRange(0, 65535))
 @click.option("--keys", metavar="FILE", type=click.Path(path_type=Path), help="API keys: a tenant and a hash a line.")
 @click.option("--new-key", metavar="TENANT", help="Make a key, print it and the line for --keys, and stop.")
+@answers_options
 def serve_command(
     pack: str | None,
     store: str,
@@ -26,6 +28,9 @@ def serve_command(
     port: int,
     keys: Path | None,
     new_key: str | None,
+    llm: str | None,
+    memory: Path | None,
+    operations: tuple[str, ...],
 ) -> None:
     """Answer over HTTP whether an agent may make a call. Needs the extra `serve`.
 
@@ -50,6 +55,6 @@ def serve_command(
     known = read_keys(keys) if keys is not None else {}
     check_address(host, known)
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
-    with Log(store) as log:
+    with Log(store) as log, open_answers(llm, memory, operations) as answers:
         print(f"{loaded.name} {loaded.version} at http://{host}:{port}, log {log.name}", flush=True)
-        run(Desk(loaded, log, earlier=older), known, host, port)
+        run(Desk(loaded, log, earlier=older, answers=answers), known, host, port)

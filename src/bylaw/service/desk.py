@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError
 from bylaw.record import Log
@@ -33,11 +34,20 @@ NO_NAME = "the request names no conversation, so nothing is known of what came b
 class Desk:
     """Decides for all tenants. Runs in one event loop."""
 
-    def __init__(self, pack: Pack, log: Log, *, earlier: Iterable[Pack] = (), sessions: int = SESSIONS) -> None:
+    def __init__(
+        self,
+        pack: Pack,
+        log: Log,
+        *,
+        earlier: Iterable[Pack] = (),
+        sessions: int = SESSIONS,
+        answers: OpenAnswers | None = None,
+    ) -> None:
         self.pack = pack
         self.log = log
         self.metrics = Metrics()
         self._earlier = tuple(earlier)
+        self._answers = answers
         self._shields: dict[str, Shield] = {}
         self._sessions: OrderedDict[tuple[str, str], Guarded] = OrderedDict()
         self._most = sessions
@@ -87,7 +97,9 @@ class Desk:
     def _shield(self, tenant: str) -> Shield:
         shield = self._shields.get(tenant)
         if shield is None:
-            shield = self._shields[tenant] = Shield(self.pack, log=self.log, tenant=tenant, earlier=self._earlier)
+            shield = self._shields[tenant] = Shield(
+                self.pack, log=self.log, tenant=tenant, earlier=self._earlier, answers=self._answers
+            )
         return shield
 
     def _session(self, tenant: str, name: str, context: Mapping[str, Any] | None, agent: str) -> Guarded:

@@ -1,0 +1,63 @@
+"""`--llm` and what goes with it: who answers for predicates that code cannot settle."""
+
+import shlex
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from bylaw.engine.conversation import OpenAnswers
+from bylaw.errors import UsageError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def answers_options(command: Command) -> Command:
+    """Options of a command that may ask a model; `open_answers` takes them."""
+    for option in (
+        click.option(
+            "--operations",
+            metavar="SERVER",
+            multiple=True,
+            help="For --llm: an MCP server whose tools plans may use, a command in quotes or a URL.",
+        ),
+        click.option(
+            "--memory",
+            metavar="DIR",
+            type=click.Path(path_type=Path),
+            help="For --llm: where answers and plans that worked are kept.",
+        ),
+        click.option(
+            "--llm",
+            metavar="MODEL",
+            help="Ask a model where code cannot tell: one at OPENAI_BASE_URL, batch:DIR, or recorded (in --memory).",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def open_answers(llm: str | None, memory: Path | None, operations: tuple[str, ...]) -> Generator[OpenAnswers | None]:
+    """Who answers, while the command runs; nobody without `--llm`."""
+    if llm is None:
+        if memory is not None or operations:
+            raise UsageError("`--memory` and `--operations` go with `--llm`", hint="say which model to ask")
+        yield None
+        return
+    from bylaw.answering import Answerer, Plans
+    from bylaw.llm.source import open_chat
+
+    chat = open_chat(llm, kept=memory / "answers" if memory is not None else None)
+    with ExitStack() as stack:
+        added: list[Any] = []
+        for each in operations:
+            try:
+                from bylaw.answering.mcp import McpServer
+            except ImportError as error:
+                raise UsageError("`--operations` needs fastmcp", hint="pip install 'bylaw[mcp]'") from error
+            where = each if each.startswith(("http://", "https://")) else shlex.split(each)
+            added += stack.enter_context(McpServer(where)).operations
+        yield Answerer(chat, plans=Plans(memory), operations=added)
