@@ -131,13 +131,13 @@ class Work:
 class Service:
     """A service of our own."""
 
-    def __init__(self, store: str) -> None:
+    def __init__(self, store: str, pack: str = "clinic", *, stderr: int | None = None) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        command = [sys.executable, "-c", "from bylaw.cli import main; main()", "serve", "--pack", "clinic"]
+        command = [sys.executable, "-c", "from bylaw.cli import main; main()", "serve", "--pack", pack]
         self.process = subprocess.Popen(
-            [*command, "--store", store, "--port", str(self.port)], stdout=subprocess.DEVNULL
+            [*command, "--store", store, "--port", str(self.port)], stdout=subprocess.DEVNULL, stderr=stderr
         )
 
     async def ready(self) -> None:

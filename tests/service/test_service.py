@@ -1,7 +1,6 @@
 """The service answers what a shield in process answers, keeps tenants apart, and nothing sent to it makes it fall."""
 
 import asyncio
-import copy
 import json
 import random
 from collections.abc import Iterator
@@ -24,10 +23,9 @@ from bylaw.service.run import check_address
 from bylaw.shield.history import read_history
 from tests.command import bylaw
 from tests.service.asgi import ask, get, post
+from tests.service.malformed import LOOK, REFUND, allowed_writes, malformed
 from tests.shield.test_decisions import shop
 
-REFUND = {"tool": "refund", "arguments": {"order_id": "7"}}
-LOOK = {"tool": "get_order", "arguments": {"order_id": "7"}, "id": "a"}
 RETURNED = {"result": {"order_id": "7", "returned": True}, "call": "a"}
 
 
@@ -226,71 +224,6 @@ def test_the_command_makes_keys_and_refuses_to_listen_openly(tmp_path: Path) -> 
     assert "keys:1: not a key" in bylaw(tmp_path, "serve", "--pack", "clinic", "--keys", "keys").stderr
 
 
-ODD = [
-    None,
-    True,
-    0,
-    -1,
-    2**70,
-    1e308,
-    "",
-    "x" * 400,
-    "\ud800",
-    "\x00",
-    [],
-    {},
-    [[]],
-    {"a": None},
-    "c",
-    "refund",
-    "get_order",
-]
-
-
-NOTHING_SHOWN = {"result": {"order_id": "7"}, "call": "a"}
-"""Nothing that is sent says that the order was returned, so no refund can be in order."""
-
-
-def malformed(rng: random.Random) -> tuple[str, bytes]:
-    """A request that is wrong somewhere, or just odd."""
-    path = rng.choice(list(document()["paths"]))
-    good: dict[str, Any] = rng.choice(
-        [
-            {"conversation": "c", **REFUND},
-            {"conversation": "c", "calls": [LOOK, REFUND]},
-            {"conversation": "c", "events": [NOTHING_SHOWN, {"user": "hello"}]},
-            {"requests": [{"conversation": "c", **REFUND}]},
-            {"subject": {"type": "a", "id": "b"}, "action": {"name": "refund"}, "resource": {"type": "o", "id": "7"}},
-            {"id": "c/1", "answer": "approve", "by": "x"},
-        ]
-    )
-    body: Any = json.loads(json.dumps(good))
-    for _ in range(rng.randint(1, 4)):
-        place: Any = body
-        while isinstance(place, dict | list) and place and rng.random() < 0.6:
-            inner = place[rng.choice(list(place))] if isinstance(place, dict) else rng.choice(place)
-            if not isinstance(inner, dict | list) or not inner:
-                break
-            place = inner
-        if isinstance(place, dict):
-            place[rng.choice([*place, "extra", "tool", "arguments", "events", "context", "result"])] = copy.deepcopy(
-                rng.choice(ODD)
-            )
-        elif isinstance(place, list):
-            place.append(copy.deepcopy(rng.choice(ODD)))
-    text = json.dumps(body).encode()
-    match rng.randrange(8):
-        case 0:
-            text = text[: rng.randrange(len(text) + 1)]
-        case 1:
-            text = bytes(rng.randrange(256) for _ in range(rng.randrange(40)))
-        case 2:
-            text = b'{"conversation":"c","tool":"refund","arguments":' + b"[" * 3000
-        case _:
-            pass
-    return path, text
-
-
 def fuzz(app: Any, seed: int, count: int) -> dict[int, int]:
     rng = random.Random(seed)
     statuses: dict[int, int] = {}
@@ -302,11 +235,7 @@ def fuzz(app: Any, seed: int, count: int) -> dict[int, int]:
             answer = await ask(app, method, path, body, parts=rng.choice([1, 3]))
             statuses[answer.status] = statuses.get(answer.status, 0) + 1
             assert answer.status < 500, (path, body, answer.body)
-            if answer.status == 200 and path.startswith("/v1/decide"):
-                told = answer.json
-                for response in [told] if "decisions" in told else told["responses"]:
-                    for decision in response.get("decisions", ()):
-                        assert not (decision["allowed"] and decision["tool"] != "get_order"), (body, decision)
+            assert path == "/metrics" or not allowed_writes(answer.status, answer.body), (path, body)
 
     asyncio.run(go())
     return statuses
@@ -315,12 +244,6 @@ def fuzz(app: Any, seed: int, count: int) -> dict[int, int]:
 def test_malformed_requests_are_refused_and_allow_no_write(app: Any, log: Log) -> None:
     statuses = fuzz(app, 1, 1500)
     assert {200, 400, 405} <= statuses.keys()
-    assert verify(log.journal.store, "default").faults == ()
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_malformed_requests(app: Any, log: Log) -> None:
-    fuzz(app, 2, 100_000)
     assert verify(log.journal.store, "default").faults == ()
 
 
