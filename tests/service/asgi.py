@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 
@@ -15,9 +16,21 @@ class Answer(NamedTuple):
         return json.loads(self.body)
 
 
-async def ask(app: Any, method: str, path: str, body: bytes = b"", *, key: str = "", parts: int = 1) -> Answer:
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+async def ask(
+    app: Any,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    *,
+    key: str = "",
+    parts: int = 1,
+    headers: Headers = (),
+) -> Answer:
     path, _, query = path.partition("?")
-    headers = [(b"host", b"test"), (b"content-type", b"application/json")]
+    headers = [(b"host", b"test"), (b"content-type", b"application/json"), *headers]
     if key:
         headers.append((b"authorization", f"Bearer {key}".encode()))
     scope = {

@@ -3,7 +3,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -23,6 +23,7 @@ from bylaw.service.request import (
     Approvals,
     BadRequest,
     Complaint,
+    DecideAnswer,
     DecideBatch,
     DecideBatchAnswer,
     DecideOutcome,
@@ -34,12 +35,17 @@ from bylaw.service.request import (
     Failure,
 )
 
+if TYPE_CHECKING:
+    from bylaw.service.tracing import Tracing
+
 LARGEST = 1 << 20
 """Bytes in a request at most."""
 
 T = TypeVar("T")
 Answer = Callable[[str, bytes], Awaitable[Any]]
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
+GONE = 499
+"""The status, never sent, of a request whose sender hung up."""
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 _STATUSES = {"waiting", "approved", "rejected", "expired", "used"}
 
@@ -47,8 +53,11 @@ _STATUSES = {"waiting", "approved", "rejected", "expired", "used"}
 class Service:
     """The service as an ASGI application, over one desk."""
 
-    def __init__(self, desk: Desk, keys: Mapping[str, str], *, largest: int = LARGEST) -> None:
+    def __init__(
+        self, desk: Desk, keys: Mapping[str, str], *, largest: int = LARGEST, tracing: "Tracing | None" = None
+    ) -> None:
         self.desk = desk
+        self.tracing = tracing
         self._keys = keys
         self.largest = largest
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
@@ -105,15 +114,21 @@ class Service:
 
     async def _decide(self, tenant: str, body: bytes) -> Any:
         started = time.perf_counter()
-        answer = await self.desk.decide(tenant, self._read(body, DecideRequest))
+        answer = await self._decided(tenant, self._read(body, DecideRequest))
         self.desk.metrics.took(time.perf_counter() - started)
+        return answer
+
+    async def _decided(self, tenant: str, request: DecideRequest) -> DecideAnswer:
+        answer = await self.desk.decide(tenant, request)
+        if self.tracing is not None:
+            self.tracing.tell(tenant, answer.decisions)
         return answer
 
     async def _decide_batch(self, tenant: str, body: bytes) -> Any:
         outcomes: list[DecideOutcome] = []
         for request in self._few(self._read(body, DecideBatch).requests):
             try:
-                outcomes.append(DecideOutcome((await self.desk.decide(tenant, request)).decisions))
+                outcomes.append(DecideOutcome((await self._decided(tenant, request)).decisions))
             except BylawError as error:
                 outcomes.append(DecideOutcome(error=failure(error)[1].error))
         return DecideBatchAnswer(outcomes)
@@ -141,7 +156,7 @@ class Service:
 
     async def _evaluate(self, tenant: str, body: bytes) -> Any:
         evaluation = self._read(body, Evaluation)
-        return evaluated(await self.desk.decide(tenant, request_of(evaluation)))
+        return evaluated(await self._decided(tenant, request_of(evaluation)))
 
     async def _approvals(self, request: Request) -> Response:
         async def listed(tenant: str, _: bytes) -> Approvals:
@@ -164,7 +179,8 @@ class Service:
         return Response(_encode(told), media_type="application/json")
 
     async def _metrics(self, request: Request) -> Response:
-        text = self.desk.metrics.text(self.desk.log.journal.commits, self.desk.open_sessions)
+        tenant = tenant_of(request.headers.get("authorization", ""), self._keys)
+        text = self.desk.metrics.text(self.desk.log.journal.commits, self.desk.open_sessions, tenant)
         return Response(text, media_type="text/plain; version=0.0.4")
 
     async def _openapi(self, request: Request) -> Response:
@@ -180,10 +196,17 @@ class _Post:
         self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._service.tracing is None:
+            await self._respond(scope, receive, send)
+            return
+        with self._service.tracing.request(self._path, scope["headers"]) as ended:
+            ended(await self._respond(scope, receive, send))
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> int:
         try:
             body = await _body(receive, self._service.largest)
         except ClientDisconnect:
-            return
+            return GONE
         header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         status, told = await self._service.answered(self._path, header.decode("latin-1"), body, self._answer)
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(told)).encode())]
@@ -191,6 +214,7 @@ class _Post:
             headers += [(name.lower().encode(), value.encode()) for name, value in _CHALLENGE.items()]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": told})
+        return status
 
 
 async def _body(receive: Receive, largest: int) -> bytes | None:

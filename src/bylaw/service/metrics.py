@@ -24,16 +24,18 @@ class Metrics:
         self._buckets[bisect_left(BUCKETS, seconds)] += 1
         self._seconds += seconds
 
-    def text(self, commits: int, sessions: int) -> str:
-        """The page that Prometheus reads."""
+    def text(self, commits: int, sessions: int, tenant: str | None) -> str:
+        """The page that Prometheus reads: one tenant's decisions and events, or, for nobody's key, all in one."""
+        own = f'tenant="{_quoted(tenant)}",' if tenant is not None else ""
+        decisions: Counter[tuple[str, str]] = Counter()
+        for (whose, answer, allowed), count in self.decisions.items():
+            if tenant in (None, whose):
+                decisions[answer, allowed] += count
         lines = ["# TYPE bylaw_decisions_total counter"]
-        for (tenant, answer, allowed), count in sorted(self.decisions.items()):
-            labels = f'tenant="{_quoted(tenant)}",answer="{answer}",allowed="{allowed}"'
-            lines.append(f"bylaw_decisions_total{{{labels}}} {count}")
-        lines.append("# TYPE bylaw_events_total counter")
-        lines += [
-            f'bylaw_events_total{{tenant="{_quoted(tenant)}"}} {count}' for tenant, count in sorted(self.events.items())
-        ]
+        for (answer, allowed), count in sorted(decisions.items()):
+            lines.append(f'bylaw_decisions_total{{{own}answer="{answer}",allowed="{allowed}"}} {count}')
+        events = sum(count for whose, count in self.events.items() if tenant in (None, whose))
+        lines += ["# TYPE bylaw_events_total counter", f"bylaw_events_total{{{own.rstrip(',')}}} {events}"]
         lines.append("# TYPE bylaw_requests_total counter")
         for (route, status), count in sorted(self.requests.items()):
             lines.append(f'bylaw_requests_total{{route="{route}",status="{status}"}} {count}')

@@ -35,7 +35,16 @@ def check_address(host: str, keys: Mapping[str, str]) -> None:
 def run(desk: Desk, keys: Mapping[str, str], host: str, port: int) -> None:
     """Serve until told to stop; what was answered is on disk."""
     check_address(host, keys)
-    service = Service(desk, keys)
+    service = Service(desk, keys, tracing=_tracing())
     sys.setswitchinterval(TURN)
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
     uvicorn.run(service, host=host, port=port, timeout_keep_alive=KEEP_ALIVE, **quiet)
+
+
+def _tracing() -> Any:
+    """Spans for the provider that the host has set; None where OpenTelemetry is not installed."""
+    try:
+        from bylaw.service.tracing import Tracing
+    except ImportError:
+        return None
+    return Tracing()

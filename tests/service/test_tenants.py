@@ -1,0 +1,127 @@
+"""What one tenant does changes nothing in what another is told, on any route."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bylaw.record import Log
+from bylaw.record.verify import verify
+from bylaw.service.app import Service
+from bylaw.service.desk import Desk
+from bylaw.service.keys import hash_of
+from bylaw.service.openapi import document
+from tests.service.asgi import ask
+from tests.shield.test_decisions import shop
+
+KEYS = {"ann": "bylaw_ann", "bob": "bylaw_bob"}
+SECRET = "ann-only"
+TIMES = re.compile(rb'"(seconds|asked|expires)":[0-9.e-]+')
+"""What differs from run to run."""
+
+names = st.sampled_from(["c", "d"])
+orders = st.sampled_from(["7", "8"])
+told = st.sampled_from([{"user": "hello"}, {"agent": "ok"}, {"result": {"order_id": "7", "returned": True}},
+                        {"result": {"order_id": "7"}, "call": "a"}])  # fmt: skip
+calls = st.fixed_dictionaries(
+    {"tool": st.sampled_from(["refund", "get_order"]), "arguments": st.fixed_dictionaries({"order_id": orders})},
+    optional={"id": st.sampled_from(["a", "b"])},
+)
+events = st.lists(told, max_size=2)
+
+
+def decide(conversation: str, call: Any, happened: Any, request: str) -> Any:
+    return {"conversation": conversation, **call, "events": happened, "request": request}
+
+
+decides = st.builds(decide, names, calls, events, st.sampled_from(["", "r1"]))
+takes = st.builds(lambda name, happened: {"conversation": name, "events": happened}, names, events)
+evaluations = st.builds(
+    lambda name, call: {
+        "subject": {"type": "agent", "id": "x"}, "resource": {"type": "order", "id": "7"},
+        "action": {"name": call["tool"], "properties": call["arguments"]}, "context": {"conversation": name},
+    },
+    names, calls,
+)  # fmt: skip
+answers = st.builds(
+    lambda name, number, answer: {"id": f"{name}/{number}", "answer": answer, "by": "someone"},
+    names, st.integers(1, 4), st.sampled_from(["approve", "reject"]),
+)  # fmt: skip
+
+
+def batched(requests: Any) -> Any:
+    return st.lists(requests, min_size=1, max_size=2).map(lambda several: {"requests": several})
+
+
+POSTS = {
+    "/v1/decide": decides,
+    "/v1/decide/batch": batched(decides),
+    "/v1/events": takes,
+    "/v1/events/batch": batched(takes),
+    "/v1/approvals": answers,
+    "/access/v1/evaluation": evaluations,
+}
+GETS = ["/v1/approvals", "/v1/approvals?status=waiting", "/metrics", "/health", "/openapi.json"]
+requests = st.one_of(
+    *(st.tuples(st.just("POST"), st.just(path), body) for path, body in POSTS.items()),
+    *(st.tuples(st.just("GET"), st.just(path), st.just(None)) for path in GETS),
+)
+
+
+def run(sent: list[tuple[str, Any]]) -> list[tuple[str, int, bytes]]:
+    """Send requests, each with a tenant's key; what each was told."""
+    with TemporaryDirectory() as folder, Log(str(Path(folder) / "log.db")) as log:
+        app = Service(Desk(shop(), log, sessions=1), {hash_of(key): tenant for tenant, key in KEYS.items()})
+
+        async def go() -> list[tuple[str, int, bytes]]:
+            heard: list[tuple[str, int, bytes]] = []
+            for tenant, (method, path, body) in sent:
+                text = json.dumps(body).encode() if body is not None else b""
+                if tenant == "ann":
+                    text = text.replace(b"hello", SECRET.encode()).replace(b"someone", SECRET.encode())
+                answer = await ask(app, method, path, text, key=KEYS[tenant])
+                body = TIMES.sub(b"", answer.body)
+                if path == "/metrics":
+                    # The rest counts what the process does, whoever asked.
+                    body = b"".join(line for line in body.splitlines() if b"tenant=" in line)
+                heard.append((tenant, answer.status, body))
+            return heard
+
+        heard = asyncio.run(go())
+        assert all(verify(log.journal.store, tenant).faults == () for tenant in KEYS)
+        return heard
+
+
+def test_every_route_is_among_those_tried() -> None:
+    described = {(path, method) for path, methods in document()["paths"].items() for method in methods}
+    assert described == {(path, "post") for path in POSTS} | {(path.partition("?")[0], "get") for path in GETS}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["ann", "bob"]), requests), min_size=1, max_size=14))
+def test_a_tenant_is_told_the_same_whether_or_not_another_is_there(sent: list[tuple[str, Any]]) -> None:
+    together = [each for each in run(sent) if each[0] == "bob"]
+    alone = run([each for each in sent if each[0] == "bob"])
+    assert together == alone
+    assert not any(SECRET.encode() in body or b'"ann"' in body for _, _, body in together)
+
+
+def test_without_a_key_the_counts_say_nothing_of_tenants(tmp_path: Path) -> None:
+    with Log(str(tmp_path / "log.db")) as log:
+        app = Service(Desk(shop(), log), {hash_of(key): tenant for tenant, key in KEYS.items()})
+        body = json.dumps({"conversation": "c", "tool": "refund", "arguments": {"order_id": "7"}}).encode()
+        asyncio.run(ask(app, "POST", "/v1/decide", body, key=KEYS["ann"]))
+        page = {key: asyncio.run(ask(app, "GET", "/metrics", key=key)).body.decode() for key in ("", *KEYS.values())}
+    assert "ann" not in page[""]
+    assert 'bylaw_decisions_total{answer="look_up",allowed="false"} 1' in page[""]
+    assert 'tenant="ann",answer="look_up",allowed="false"} 1' in page[KEYS["ann"]]
+    assert "look_up" not in page[KEYS["bob"]]
