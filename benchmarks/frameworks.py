@@ -21,6 +21,7 @@ FRAMEWORKS: dict[str, tuple[str, ...]] = {
     "openai-agents": (),
     "pydantic-ai": ("pydantic-ai-slim[openai]",),
     "adk": ("litellm",),
+    "claude": (),
     "loop": (),
 }
 """The extra of each, which is also the name of its tests; and what only the tests need."""

@@ -7,6 +7,7 @@ import contextvars
 import dataclasses
 import json
 import threading
+import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -117,9 +118,15 @@ class _Model(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        if "/messages" in self.path and not request.get("tools"):
+            # What Claude's agent asks beside the conversation.
+            self._events(_message(request, {"text": "ok", "calls": []}))
+            return
         self.script.requests.append(request)
         step = self.script.next_step(request["model"])
-        if self.path.endswith("/responses"):
+        if "/messages" in self.path:
+            self._events(_message(request, step))
+        elif self.path.endswith("/responses"):
             self._answer(_response(request, step))
         elif request.get("stream"):
             self._stream(_completion(request, step))
@@ -140,6 +147,26 @@ class _Model(BaseHTTPRequestHandler):
             {**whole, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]},
         ]
         lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"]
+        self._send("".join(lines).encode(), "text/event-stream")
+
+    def _events(self, message: dict[str, Any]) -> None:
+        """A message of Anthropic's API, block by block."""
+        events: list[dict[str, Any]] = [
+            {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
+        ]
+        for at, block in enumerate(message["content"]):
+            if block["type"] == "text":
+                begun, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
+            else:
+                begun = {**block, "input": {}}
+                delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+            events.append({"type": "content_block_start", "index": at, "content_block": begun})
+            events.append({"type": "content_block_delta", "index": at, "delta": delta})
+            events.append({"type": "content_block_stop", "index": at})
+        ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+        events.append({"type": "message_delta", "delta": ended, "usage": {"output_tokens": 1}})
+        events.append({"type": "message_stop"})
+        lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
         self._send("".join(lines).encode(), "text/event-stream")
 
     def _send(self, data: bytes, kind: str) -> None:
@@ -169,6 +196,24 @@ def _completion(request: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]
         "model": request["model"],
         "choices": [{"index": 0, "message": message, "finish_reason": reason}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }
+
+
+def _message(request: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]:
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": step["text"]}] if step["text"] else []
+    blocks += [
+        {"type": "tool_use", "id": call["id"], "name": call["name"], "input": call["arguments"]}
+        for call in step["calls"]
+    ]
+    return {
+        "id": f"msg_{uuid.uuid4().hex}",
+        "type": "message",
+        "role": "assistant",
+        "model": request["model"],
+        "content": blocks,
+        "stop_reason": "tool_use" if step["calls"] else "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
     }
 
 

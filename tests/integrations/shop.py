@@ -1,7 +1,7 @@
 """A shop under a pack, for the tests of every integration: real tools, a scripted model, and what must come of it."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,12 @@ from script import Script, serve
 ORDERS = {"7": {"order_id": "7", "returned": True}, "8": {"order_id": "8", "returned": False}}
 
 
-def write_pack(folder: Path) -> Path:
+Files = Mapping[str, str]
+
+
+def write_pack(folder: Path, files: Files = FILES) -> Path:
     """The pack in a folder."""
-    for name, text in FILES.items():
+    for name, text in files.items():
         path = folder / "pack" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -93,6 +96,9 @@ def start_model(folder: Path, *talks: dict[str, Any]) -> tuple[Script, str]:
 def answers(request: dict[str, Any]) -> list[str]:
     """The results of tools in what a model was asked, over the chat API or the Responses API."""
     items = request.get("messages") or request["input"]
+    blocks = [block for item in items if isinstance(item.get("content"), list) for block in item["content"]]
+    if results := [block["content"] for block in blocks if block.get("type") == "tool_result"]:
+        return [each if isinstance(each, str) else each[0]["text"] for each in results]
     found = [item.get("content") for item in items if item.get("role") == "tool"]
     return [str(each) for each in found] or [
         str(item["output"]) for item in items if item.get("type") == "function_call_output"
@@ -112,12 +118,12 @@ def check_talk(script: Script, shop: Shop) -> None:
     assert "not returned" in heard[6][-1]
 
 
-def check_log(session: Guarded, log: Path) -> None:
+def check_log(session: Guarded, log: Path, files: Files = FILES) -> None:
     """What the session has seen, and knows as refused, is what the framework's own log shows."""
     (recorded,) = [each for each in read(log) if isinstance(each, Trajectory)]
     live = session.trajectory()
-    assert facts(live.events) == facts(recorded.events)
-    assert facts(live.events), "nothing was seen"
+    assert facts(live.events, files) == facts(recorded.events, files)
+    assert facts(live.events, files), "nothing was seen"
     for told in (live, recorded):
         assert [event.refused for event in told.events if isinstance(event, Call)] == [
             *(True, False, False),
@@ -125,9 +131,9 @@ def check_log(session: Guarded, log: Path) -> None:
         ]
 
 
-def facts(events: Sequence[Event]) -> dict[str, list[Any]]:
+def facts(events: Sequence[Event], files: Files = FILES) -> dict[str, list[Any]]:
     """Every fact of a conversation's ledger, with what it was shown to be, in order."""
-    pack = Pack.from_files(FILES)
+    pack = Pack.from_files(files)
     session = Session(pack)
     session.observe_all(events)
     return {

@@ -6,13 +6,13 @@ from typing import Any, cast
 from bylaw.facts.path import NOTHING
 from bylaw.policy.pattern import compile_pattern
 from bylaw.policy.tool import Tool
-from bylaw.trace.event import NOT_DONE, Result
+from bylaw.trace.event import HOOK, NOT_DONE, Result
 
 _REFUSAL = re.compile(
     r"(?:tool )?errors?(?:\s*[:!(-]|\s*$|\s+(?:executing|calling|invoking|processing|running|while|during)\b)"
     r"|(?:an )?error (?:occurred|code)\b"
     r"|\[error\]|unknown (?:action|tool|function)\b"
-    rf"|(?:{'|'.join(map(re.escape, NOT_DONE))}) \(",
+    rf"|(?:{'|'.join(map(re.escape, NOT_DONE))}) \(|{HOOK}",
     re.IGNORECASE,
 )
 """How frameworks begin the text of a call they did not carry out."""

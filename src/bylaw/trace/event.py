@@ -14,6 +14,16 @@ Party = Literal["user", "agent"]
 
 NOT_DONE = ("Not allowed, and not done", "Not done yet: look this up first", "Not done yet: ask first")
 """How a shield begins what the agent is told in place of a result, of a call that it refused before it ran."""
+HOOK = r"PreToolUse:\S+ hook error: "
+"""What Claude's agent puts before the words of a hook that did not let a call run."""
+_HOOK = re.compile(HOOK)
+
+
+def tells_refusal(text: str) -> bool:
+    """Whether a result is what a shield told the agent in its place."""
+    if text.startswith("PreToolUse:") and (hook := _HOOK.match(text)):
+        text = text[hook.end() :]
+    return text.startswith(NOT_DONE)
 
 
 class Message(Struct, frozen=True, tag="message", gc=False):

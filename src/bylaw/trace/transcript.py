@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from bylaw.trace.event import NOT_DONE, Call, Event, Message, Party, Result
+from bylaw.trace.event import Call, Event, Message, Party, Result, tells_refusal
 
 NOT_CAPTURED = "arguments were not captured"
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
@@ -70,7 +70,7 @@ class Transcript:
             tool, agent = tool or call.tool, agent or call.agent
             if id:
                 self._answered.add(id)
-            if type(content) is str and content.startswith(NOT_DONE) and not call.refused:
+            if type(content) is str and tells_refusal(content) and not call.refused:
                 # Logs keep what the agent was told, not that nothing ran.
                 self.events[step] = replace(call, refused=True)
         if type(content) is not str:

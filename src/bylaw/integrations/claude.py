@@ -1,0 +1,157 @@
+"""The shield in the Claude Agent SDK, as hooks. Extra `claude`.
+
+    guard = ShieldHooks(shield.session("conv-17"))
+    async for message in guard.hear(query(prompt="Refund order 7", options=guard.protect(options))):
+        ...
+
+A hook that fails or takes too long lets the call through there, so nothing in here may fail and nothing may wait for
+long: what is not decided in time is refused. Hooks are not told what the agent says, nor which calls it asks for at
+once; that is heard from the messages, so a call whose message was not heard is refused too.
+"""
+# pyright: basic, reportMissingImports=false
+
+import dataclasses
+from collections.abc import AsyncIterable, AsyncIterator
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, UserMessage
+from claude_agent_sdk.types import TextBlock, ToolResultBlock, ToolUseBlock
+
+from bylaw.integrations.undecided import log, undecided
+from bylaw.shield import Decision, Guarded
+from bylaw.trace.transcript import read_content
+
+PATIENCE = 10.0
+"""Seconds to wait for a call's message."""
+LIMIT = 30.0
+"""Seconds that a decision may take."""
+UNHEARD = "the shield did not hear the message that asks for this call: wrap the messages in `guard.hear(...)`"
+SUBAGENT = "the history of a subagent is not known here"
+
+
+class ShieldHooks:
+    """One conversation. Use it for the options and for the messages of every run of it."""
+
+    def __init__(self, session: Guarded, *, patience: float = PATIENCE, limit: float = LIMIT) -> None:
+        self.session = session
+        self._patience = patience
+        self._limit = limit
+        self._turn: tuple[str, Any] | None = None
+        """The message of the model that is being heard, and what holds its turn open."""
+        self._heard: dict[str, anyio.Event] = {}
+        """Calls by id: set where the message that asks for it was heard."""
+        self._made: set[str] = set()
+        """Calls that were let through and have no answer yet."""
+        self._advice: dict[str, str] = {}
+
+    def protect(self, options: ClaudeAgentOptions) -> ClaudeAgentOptions:
+        """The options with the shield among their hooks."""
+        hooks: dict[Any, list[HookMatcher]] = {name: list(given) for name, given in (options.hooks or {}).items()}
+        own = {"UserPromptSubmit": self._user, "PreToolUse": self._before, "PostToolUse": self._after}
+        for name, hook in own.items():
+            hooks.setdefault(name, []).append(HookMatcher(hooks=[hook], timeout=2 * (self._patience + self._limit)))
+        return dataclasses.replace(options, hooks=hooks)
+
+    async def hear(self, messages: AsyncIterable[Any]) -> AsyncIterator[Any]:
+        """The messages of a run, as they come."""
+        async for message in messages:
+            try:
+                await self._hear(message)
+            except Exception as error:
+                log.error("a message could not be followed: %s", error, exc_info=error)
+                self.session.lacks = f"part of the conversation could not be read: {error}"
+            yield message
+
+    async def _hear(self, message: Any) -> None:
+        if getattr(message, "parent_tool_use_id", None):
+            return
+        if isinstance(message, AssistantMessage):
+            self._hear_agent(message)
+        elif isinstance(message, UserMessage) and isinstance(message.content, list):
+            for block in message.content:
+                if isinstance(block, ToolResultBlock) and block.tool_use_id in self._made:
+                    self._made.discard(block.tool_use_id)
+                    content, error = read_content(block.content), True if block.is_error else None
+                    self.session.result(content, id=block.tool_use_id, error=error)
+        elif isinstance(message, ResultMessage):
+            self._end_turn()
+            for id in self._made:
+                # It may have been carried out or not.
+                self.session.result("", id=id, captured=False)
+            self._made.clear()
+            await anyio.to_thread.run_sync(self.session.flush)
+
+    def _hear_agent(self, message: AssistantMessage) -> None:
+        text = "".join(block.text for block in message.content if isinstance(block, TextBlock))
+        name = message.message_id or ""
+        if self._turn is None or self._turn[0] != name or not name:
+            # Each part of what the model says at once comes as a message of its own, under one id.
+            self._end_turn()
+            self._turn = (name, self.session.turn(text))
+            self._turn[1].__enter__()
+        elif text:
+            self.session.agent(text)
+        for block in message.content:
+            if isinstance(block, ToolUseBlock):
+                self._event(block.id).set()
+
+    def _end_turn(self) -> None:
+        if self._turn is not None:
+            self._turn[1].__exit__(None, None, None)
+            self._turn = None
+
+    def _event(self, id: str) -> anyio.Event:
+        return self._heard.setdefault(id, anyio.Event())
+
+    async def _user(self, told: Any, _id: Any, _context: Any) -> Any:
+        try:
+            self._end_turn()
+            self.session.user(told["prompt"])
+        except Exception as error:
+            log.error("a message of the user could not be followed: %s", error, exc_info=error)
+            self.session.lacks = f"part of the conversation could not be read: {error}"
+        return {}
+
+    async def _before(self, told: Any, id: Any, _context: Any) -> Any:
+        tool, arguments = told.get("tool_name", ""), told.get("tool_input") or {}
+        id = told.get("tool_use_id") or id or ""
+        try:
+            with anyio.fail_after(self._patience + self._limit):
+                decision = await self._decide(told, id, tool, arguments)
+        except Exception as error:
+            decision = undecided(self.session.shield, tool, arguments, error)
+        if decision.allowed:
+            # No word on it: whatever else the host asks before a call is still asked.
+            return {}
+        about = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
+        return {"hookSpecificOutput": {**about, "permissionDecisionReason": decision.feedback}}
+
+    async def _decide(self, told: Any, id: str, tool: str, arguments: dict[str, Any]) -> Decision:
+        if told.get("agent_id"):
+            other = self.session.shield.session(lacks=SUBAGENT)
+            return await anyio.to_thread.run_sync(partial(other.decide, tool, arguments), abandon_on_cancel=True)
+        with anyio.move_on_after(self._patience):
+            await self._event(id).wait()
+        if not self._event(id).is_set():
+            raise TimeoutError(UNHEARD)
+        return await anyio.to_thread.run_sync(partial(self._decided, id, tool, arguments), abandon_on_cancel=True)
+
+    def _decided(self, id: str, tool: str, arguments: dict[str, Any]) -> Decision:
+        decision = self.session.decide(tool, arguments, id=id)
+        if not decision.allowed:
+            self.session.result(decision.feedback, id=id, error=True)
+        else:
+            self._made.add(id)
+            if decision.feedback:
+                self._advice[id] = decision.feedback
+        return decision
+
+    async def _after(self, told: Any, id: Any, _context: Any) -> Any:
+        """Advice goes beside the answer."""
+        advice = self._advice.pop(told.get("tool_use_id") or id or "", "")
+        if not advice:
+            return {}
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": advice}}

@@ -1,0 +1,177 @@
+"""The shield in the Claude Agent SDK, entered by `query` and by `ClaudeSDKClient`: its own program, a scripted model."""
+
+import asyncio
+import dataclasses
+import json
+import os
+from collections.abc import AsyncIterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("claude_agent_sdk", reason="needs the extra `claude`")
+
+from claude_agent_sdk import (
+    AssistantMessage,
+    ClaudeAgentOptions,
+    ClaudeSDKClient,
+    UserMessage,
+    create_sdk_mcp_server,
+    query,
+    tool,
+)
+
+from bylaw.integrations.claude import UNHEARD, ShieldHooks
+from bylaw.policy.posture import Postures
+from bylaw.shield import Shield
+from tests.engine.test_conversation import FILES
+from tests.integrations.guide import run_section
+from tests.integrations.shop import TALK, USERS, Shop, check_log, check_talk, start_model, step, write_pack
+
+NAMES = {"get_order": "mcp__shop__get_order", "refund": "mcp__shop__refund"}
+"""What the model calls the tools of an MCP server by; the pack has the same names."""
+
+
+def renamed(text: str) -> str:
+    for name in ("tools: [refund]", "  refund:", "get_order:", "read: get_order"):
+        for plain, full in NAMES.items():
+            text = text.replace(name, name.replace(plain, full))
+    return text
+
+
+PACK = {name: renamed(text) for name, text in FILES.items()}
+
+
+def scripted(talk: dict[str, Any]) -> dict[str, Any]:
+    told = json.loads(json.dumps(talk))
+    for turn in told["turns"]:
+        for each in turn["steps"]:
+            for call in each["calls"]:
+                call["name"] = NAMES.get(call["name"], call["name"])
+    return told
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The program finds nothing of whoever runs the tests, and asks nobody but the scripted model."""
+    for name in [name for name in os.environ if name.startswith(("ANTHROPIC", "CLAUDE", "AWS", "GOOGLE"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+
+
+class Desk:
+    """An agent of the shop behind the shield."""
+
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, talk: dict[str, Any] = TALK, **postures: Any
+    ) -> None:
+        self.shop = Shop()
+        self.script, url = start_model(folder, scripted(talk))
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", url.removesuffix("/v1"))
+        shield = Shield(write_pack(folder, PACK), postures=Postures(**postures))
+        self.guard = ShieldHooks(shield.session("c1"))
+        self.messages: list[Any] = []
+
+        @tool("get_order", "Show an order.", {"order_id": str})
+        async def get_order(given: dict[str, Any]) -> dict[str, Any]:
+            return _text(json.dumps(self.shop.get_order(given["order_id"])))
+
+        @tool("refund", "Pay an order back.", {"order_id": str})
+        async def refund(given: dict[str, Any]) -> dict[str, Any]:
+            return _text(self.shop.refund(given["order_id"]))
+
+        self.options = ClaudeAgentOptions(
+            mcp_servers={"shop": create_sdk_mcp_server("shop", tools=[get_order, refund])},
+            allowed_tools=list(NAMES.values()),
+            tools=[],
+            model="c1",
+            setting_sources=[],
+            cwd=folder,
+        )
+
+    async def talk(self, *users: str) -> str:
+        async with ClaudeSDKClient(self.guard.protect(self.options)) as client:
+            for user in users:
+                self.messages.append(UserMessage(content=user))
+                await client.query(user)
+                await self.listen(self.guard.hear(client.receive_response()))
+        return self.said()
+
+    async def listen(self, messages: AsyncIterable[Any]) -> None:
+        async for message in messages:
+            self.messages.append(message)
+
+    def said(self) -> str:
+        (last,) = [each for each in self.messages if isinstance(each, AssistantMessage)][-1].content
+        return last.text
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}]}
+
+
+def test_a_refused_tool_does_not_run_and_the_agent_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(tmp_path, monkeypatch)
+    assert asyncio.run(desk.talk(*USERS)) == "Order 8 was not returned."
+    check_talk(desk.script, desk.shop)
+    told = [{"type": type(each).__name__, **dataclasses.asdict(each)} for each in desk.messages]
+    log = tmp_path / "messages.jsonl"
+    log.write_text(json.dumps({"id": "c1", "agent": "desk", "messages": told}, default=str) + "\n")
+    check_log(desk.guard.session, log, PACK)
+
+
+def test_a_tool_does_not_run_where_the_messages_are_not_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(tmp_path, monkeypatch, {"id": "c1", "turns": [{"user": "", "steps": [
+        step(1, ("refund", "7")), step(2, text="Hm.")]}]})  # fmt: skip
+    desk.guard = ShieldHooks(desk.guard.session, patience=0.5)
+    asyncio.run(desk.listen(query(prompt="Refund 7.", options=desk.guard.protect(desk.options))))
+    assert desk.shop.ran == []
+    assert UNHEARD in str(desk.script.requests[1])
+    assert desk.said() == "Hm."
+
+
+def test_a_shield_that_fails_lets_no_write_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("out of order")
+
+    desk = Desk(tmp_path, monkeypatch)
+    monkeypatch.setattr("bylaw.shield.Guarded.decide", fail)
+    asyncio.run(desk.talk(USERS[0]))
+    assert "refund 7" not in desk.shop.ran
+    assert "out of order" in str(desk.script.requests[1])
+
+
+def test_a_shield_that_takes_too_long_lets_no_write_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import time
+
+    desk = Desk(tmp_path, monkeypatch, {"id": "c1", "turns": [{"user": "", "steps": [
+        step(1, ("refund", "7")), step(2, text="Hm.")]}]})  # fmt: skip
+    desk.guard = ShieldHooks(desk.guard.session, patience=0.5, limit=0.5)
+    monkeypatch.setattr("bylaw.shield.Guarded.decide", lambda *_, **__: time.sleep(3))
+    asyncio.run(desk.talk("Refund 7."))
+    assert desk.shop.ran == []
+    assert desk.said() == "Hm."
+
+
+@pytest.mark.parametrize(("posture", "is_told"), [("advise", True), ("shadow", False)])
+def test_other_postures_let_it_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, posture: str, is_told: bool
+) -> None:
+    steps = [step(1, ("refund", "7")), step(2, text="Done.")]
+    desk = Desk(tmp_path, monkeypatch, {"id": "c1", "turns": [{"user": "", "steps": steps}]}, posture=posture)
+    asyncio.run(desk.talk("Refund 7."))
+    assert desk.shop.ran == ["refund 7"]
+    told = str(desk.script.requests[1])
+    assert "refunded 7" in told
+    assert ("get_order(order_id=7)" in told) is is_told
+
+
+def test_the_lines_of_the_reference_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(tmp_path, monkeypatch)
+    told = asyncio.run(run_section("Claude Agent SDK", {"options": desk.options, "shield": desk.guard.session.shield}))
+    assert told["message"].result == "Order 7 is refunded."
+    assert desk.shop.ran == ["get_order 7", "refund 7"]
