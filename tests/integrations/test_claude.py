@@ -1,4 +1,4 @@
-"""The shield in the Claude Agent SDK, entered by `query` and by `ClaudeSDKClient`: its own program, a scripted model."""
+"""The shield in the Claude Agent SDK, entered by `query` and `ClaudeSDKClient`: its own program, a scripted model."""
 
 import asyncio
 import dataclasses
