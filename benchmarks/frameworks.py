@@ -22,6 +22,7 @@ FRAMEWORKS: dict[str, tuple[str, ...]] = {
     "pydantic-ai": ("pydantic-ai-slim[openai]",),
     "adk": ("litellm",),
     "claude": (),
+    "agent-framework": ("agent-framework-openai",),
     "loop": (),
 }
 """The extra of each, which is also the name of its tests; and what only the tests need."""

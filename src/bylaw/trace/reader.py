@@ -22,6 +22,7 @@ READERS: dict[Format, str] = {
     "pydantic-ai": "frameworks",
     "adk": "frameworks",
     "llama-index": "frameworks",
+    "agent-framework": "frameworks",
     "claude": "frameworks",
     "claude-code": "transcripts",
     "otlp": "otel",

@@ -17,6 +17,7 @@ Format = Literal[
     "pydantic-ai",
     "adk",
     "llama-index",
+    "agent-framework",
     "claude",
     "claude-code",
 ]
@@ -115,6 +116,8 @@ def _messages_shape(messages: list[Any]) -> Format:
         return "claude"
     if "role" in first and isinstance(first.get("blocks"), list):
         return "llama-index"
+    if "role" in first and isinstance(first.get("contents"), list):
+        return "agent-framework"
     if "role" in first and "lc" not in first:
         return "openai"
     if str(first.get("type")) in {"function_call", "function_call_output"}:

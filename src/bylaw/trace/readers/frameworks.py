@@ -1,4 +1,4 @@
-"""Conversations as agent libraries serialise them: LangChain, Pydantic AI, Google ADK, LlamaIndex, Claude Agent SDK."""
+"""Conversations as agent libraries serialise them: LangChain, Pydantic AI, Google ADK, LlamaIndex, Claude, Microsoft."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
@@ -162,6 +162,26 @@ def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
             yield [ChatMessage({"chatbot": "assistant", "model": "assistant"}.get(role, role), text, calls or None)]
 
 
+def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
+    """Messages of Microsoft's Agent Framework: text, calls and results are contents of them."""
+    for message in messages:
+        contents = cast(list[Fields], message.get("contents") or [])
+        texts = [str(each.get("text") or "") for each in contents if each.get("type") == "text"]
+        calls = [
+            _call(each.get("name"), each.get("arguments"), text_id(each.get("call_id")))
+            for each in contents
+            if each.get("type") == "function_call"
+        ]
+        answers = [_result(each) for each in contents if each.get("type") == "function_result"]
+        yield answers or [ChatMessage(str(message.get("role")), "".join(texts) or None, calls or None)]
+
+
+def _result(content: Fields) -> ChatMessage:
+    failed = content.get("exception")
+    told = content.get("result") if failed is None else content.get("result") or failed
+    return _answer(told, text_id(content.get("call_id")), None, True if failed is not None else None)
+
+
 def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
     """The SDK's messages as objects: the class's name under `type` or told by the fields, content in untyped blocks."""
     for message in messages:
@@ -204,5 +224,6 @@ _TOLD: dict[str, Callable[[Iterable[Fields]], Iterator[list[ChatMessage]]]] = {
     "pydantic-ai": pydantic_ai,
     "adk": adk,
     "llama-index": llama_index,
+    "agent-framework": agent_framework,
     "claude": claude,
 }

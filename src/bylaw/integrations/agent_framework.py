@@ -1,0 +1,154 @@
+"""The shield as middleware of Microsoft's Agent Framework. Extra `agent-framework`.
+
+    agent = Agent(client=client, tools=[...], middleware=ShieldMiddleware("pack").all)
+
+Two middlewares that work together: one hears what the model is told and what it asks for, the other stands before the
+functions. Conversations are the framework's sessions; a run without one is a conversation of its own.
+"""
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from agent_framework import AgentMiddleware, ChatMiddleware, FunctionMiddleware
+
+from bylaw.engine.pack import Pack
+from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
+from bylaw.integrations.followers import Followers
+from bylaw.integrations.undecided import undecided
+from bylaw.shield import Decision, Shield
+from bylaw.trace.event import with_note
+
+_RUN: ContextVar[Follower | None] = ContextVar("run", default=None)
+"""The conversation of the run that is going on."""
+UNHEARD = "the shield does not know the conversation: install all of its middleware"
+
+
+class ShieldMiddleware:
+    """The shield for an agent; `all` is its middleware, to be put last in the agent's list."""
+
+    def __init__(self, shield: Shield | Pack | str | Path, *, context: Mapping[str, Any] | None = None) -> None:
+        self.shield = shield if isinstance(shield, Shield) else Shield(shield)
+        self._followers = Followers(self.shield, context)
+        self.all: list[Any] = [_Run(self), _Model(), _Tool(self.shield)]
+
+    def follower(self, session: str) -> Follower | None:
+        """What the shield knows of a session, by its id."""
+        return self._followers.known(session)
+
+    def begin(self, session: Any) -> Follower:
+        """The follower of a run's conversation."""
+        return self._followers.get(session.session_id if session is not None else "", [], lambda _: "")
+
+
+class _Run(AgentMiddleware):
+    """Knows which conversation a run belongs to."""
+
+    def __init__(self, guard: ShieldMiddleware) -> None:
+        self._guard = guard
+
+    async def process(self, context: Any, call_next: Any) -> None:
+        follower = await asyncio.to_thread(self._guard.begin, context.session)
+        _RUN.set(follower)
+        await call_next()
+        if context.stream:
+            context.stream_cleanup_hooks.append(follower.end)
+        else:
+            await asyncio.to_thread(follower.end)
+
+
+class _Model(ChatMiddleware):
+    """Hears each request to the model, and its answer: the calls in it are decided as one turn."""
+
+    async def process(self, context: Any, call_next: Any) -> None:
+        follower = _RUN.get()
+        if follower is None:
+            await call_next()
+            return
+        before = list(context.messages)
+        await asyncio.to_thread(follower.follow, _parts(before))
+
+        async def hear(response: Any) -> Any:
+            await asyncio.to_thread(follower.follow, _parts([*before, *response.messages]))
+            return response
+
+        if context.stream:
+            context.stream_result_hooks.append(hear)
+        await call_next()
+        if not context.stream and context.result is not None:
+            await hear(context.result)
+
+
+class _Tool(FunctionMiddleware):
+    """Lets a function run, or answers in its place."""
+
+    def __init__(self, shield: Shield) -> None:
+        self._shield = shield
+
+    async def process(self, context: Any, call_next: Any) -> None:
+        follower = _RUN.get()
+        id = str(context.metadata.get("call_id") or "")
+        arguments = _plain(context.arguments)
+        decision = await asyncio.to_thread(self._decide, follower, id, context.function.name, arguments)
+        if not decision.allowed:
+            context.result = decision.feedback
+            return
+        try:
+            await call_next()
+        except Exception:
+            # What the model is told of it stands in its next messages.
+            raise
+        except BaseException:
+            # The run was broken off: it may have been carried out or not.
+            if follower is not None:
+                follower.answered(id, "", captured=False)
+            raise
+        if decision.feedback:
+            context.result = with_note(_text(context.result), decision.feedback)
+
+    def _decide(self, follower: Follower | None, id: str, tool: str, arguments: dict[str, Any]) -> Decision:
+        if follower is None:
+            return undecided(self._shield, tool, arguments, RuntimeError(UNHEARD))
+        return follower.decide(id, tool, arguments)
+
+
+def _plain(arguments: Any) -> dict[str, Any]:
+    return arguments.model_dump(mode="json") if hasattr(arguments, "model_dump") else dict(arguments)
+
+
+def _text(result: Any) -> str:
+    if isinstance(result, list):
+        return "".join(str(getattr(each, "text", None) or "") for each in result)
+    return result if isinstance(result, str) else msgspec.json.encode(result, enc_hook=str).decode()
+
+
+def _parts(messages: Sequence[Any]) -> list[Part]:
+    parts: list[Part] = []
+    for message in messages:
+        text = "".join(each.text or "" for each in message.contents if each.type == "text")
+        calls = [each for each in message.contents if each.type == "function_call" and not _is_elsewhere(each)]
+        answers = [each for each in message.contents if each.type == "function_result"]
+        for each in answers:
+            told = each.result if each.exception is None else each.result or str(each.exception)
+            parts.append(Answered(each.call_id or "", told, True if each.exception is not None else None))
+        if answers:
+            continue
+        if message.role == "user":
+            parts.append(Heard(text))
+        elif message.role == "assistant" and (text or calls):
+            asked = (Asked(each.call_id or "", each.name or "", _asked(each.arguments)) for each in calls)
+            parts.append(Turn(text, tuple(asked)))
+    return parts
+
+
+def _is_elsewhere(call: Any) -> bool:
+    """Whether the model's provider makes the call on its own servers."""
+    return bool(getattr(call, "hosted", None) or getattr(call, "informational_only", None))
+
+
+def _asked(arguments: Any) -> dict[str, Any] | str:
+    return dict(arguments) if isinstance(arguments, Mapping) else arguments or "{}"
