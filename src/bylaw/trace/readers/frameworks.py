@@ -1,4 +1,4 @@
-"""Conversations as agent libraries serialise them: LangChain, Pydantic AI, Google ADK, LlamaIndex, Claude, Microsoft."""
+"""Conversations as agent libraries serialise them: LangChain, Pydantic AI, ADK, LlamaIndex, Claude, Agent Framework."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
