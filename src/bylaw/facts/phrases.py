@@ -4,6 +4,7 @@ One long alternation is tried at every place of a text; to look for a plain part
 """
 
 import re
+from collections.abc import Callable
 from functools import cached_property
 
 
@@ -11,15 +12,19 @@ class Phrases:
     """Patterns with the parts of which a text must hold at least one before its pattern is tried."""
 
     def __init__(self, *entries: tuple[str, str]) -> None:
-        """Each entry has the parts, divided by `|`, and the pattern."""
-        self._entries = [(tuple(parts.split("|")), re.compile(pattern).search) for parts, pattern in entries]
+        """Each entry has the parts, divided by `|`, and the pattern, which is compiled when it is first tried."""
+        self._entries = [(tuple(parts.split("|")), pattern) for parts, pattern in entries]
+        self._searches: dict[str, Callable[[str], object]] = {}
         self.patterns = [pattern for _, pattern in entries]
 
     def found_in(self, text: str) -> bool:
         """Whether any of the patterns matches somewhere in a text."""
-        for parts, search in self._entries:
+        for parts, pattern in self._entries:
             for part in parts:
                 if part in text:
+                    search = self._searches.get(pattern)
+                    if search is None:
+                        search = self._searches[pattern] = re.compile(pattern).search
                     if search(text) is not None:
                         return True
                     break
