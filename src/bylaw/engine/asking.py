@@ -71,15 +71,51 @@ class Asking:
         self.record: CallRecord | None = None
         """The call that is being looked at, and what its guards said where they were asked."""
         self.evidence: tuple[PolicyEvidence, ...] = ()
+        self._coming: Sequence[Event] = ()
+        """The events that are being observed, the first of them at a step; how many of them the ledger has."""
+        self._first = self._taken = 0
+        self.at = 0
+        """The place among them that the rules are at."""
+        self._made: CallRecord | None = None
+        """The record of the next event that the ledger takes in, where it is a call that was looked at before."""
 
-    def observe_all(self, step: int, events: Sequence[Event]) -> None:
-        """Let the witnesses take in the next events."""
-        for witness in self._witnesses.values():
-            for place, event in enumerate(events, step):
-                witness.observe(place, event)
+    def begin(self, step: int, events: Sequence[Event], made: CallRecord | None) -> None:
+        """Events are coming: rules follow them first, and ledger and witnesses when one asks, or at the end.
+
+        `made` is the record of the first, where it is a call that was judged.
+        """
+        self._coming, self._first, self._taken, self._made = events, step, 0, made
+
+    def finish(self) -> None:
+        """The rules have followed all of them."""
+        self._take_in(len(self._coming))
+        self._coming, self._made = (), None
+
+    def _take_in(self, until: int) -> None:
+        """The coming events before a place among them, taken in by ledger and witnesses."""
+        start = self._taken
+        if start < until:
+            step = self._first + start
+            events = self._coming if until - start == len(self._coming) else self._coming[start:until]
+            self._ledger.observe_all(step, events, self._made)
+            for witness in self._witnesses.values():
+                for place, event in enumerate(events, step):
+                    witness.observe(place, event)
+            self._taken, self._made = until, None
+
+    def _come_to(self, place: int) -> None:
+        """All before a coming event is taken in, and a call there is the one looked at."""
+        self._take_in(place)
+        call = self._coming[place]
+        if isinstance(call, Call):
+            made = self._made = self._made or self._ledger.record(call, self._first + place)
+            if self.record is not made:
+                self.record, self.evidence = made, ()
 
     def ask(self, predicate: Predicate, act: Act) -> bool | None:
         """The value of a predicate at an act; None where nobody can say."""
+        if self._coming:
+            self._come_to(self.at)
         value = self._find(predicate, act)
         if value is not None:
             return value

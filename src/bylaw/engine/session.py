@@ -18,7 +18,6 @@ from bylaw.engine.conduct import Conduct, RuleFinding, Said
 from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
 from bylaw.engine.pack import Pack
-from bylaw.engine.rules import Predicate
 from bylaw.engine.settlement import CallVerdict, settle_call
 from bylaw.facts.ledger import CallRecord, Ledger
 from bylaw.facts.source import HindsightFacts, SeenFacts, WorldFacts
@@ -69,18 +68,13 @@ class Session:
         self._step = 0
         self._sparing = sparing and answer is not None
         self._asking = Asking(pack, self.ledger, self._context, answer, known=known, spares_calls=self._sparing)
-        self._conduct = Conduct(pack.ready_rules, self._ask, self._asking.tell) if pack.book.rules else None
+        self._conduct = Conduct(pack.ready_rules, self._asking.ask, self._asking.tell) if pack.book.rules else None
         self._ahead: Ahead | None = None
         """Where the rules go if the call that was judged last is made."""
         self.faults: list[Fault] = []
         """What went wrong in our own code, each at the call it made inconclusive."""
         self._said: list[Said] = []
         """What the rules said of acts so far, where they said anything."""
-        self._coming: Sequence[Event] = ()
-        """The events that are being observed: how many of them the ledger has, and at which the rules are."""
-        self._taken = self._at = 0
-        self._made: CallRecord | None = None
-        """The record of the next event that the ledger takes in, where it is a call that was looked at before."""
 
     def observe(self, event: Event) -> None:
         """Take in the next event of the conversation."""
@@ -90,19 +84,18 @@ class Session:
         """Take in the next events; of them only the first can have been judged."""
         if not events:
             return
-        step, ahead = self._step, self._ahead
+        step, asking, start = self._step, self._asking, 0
         last = self._judged[-1].made if self._judged else None
-        self._coming, self._taken = events, 0
-        self._made = last if last is not None and last.step == step and last.call is events[0] else None
-        if ahead is not None and ahead.call is events[0]:
-            self._conduct = ahead.conduct
-            self._said += ahead.said
-            self._follow(events, 1)
-        else:
-            self._follow(events, 0)
-        self._take_in(len(events))
-        self._step = step + len(events)
-        self._coming, self._ahead, self._made = (), None, None
+        asking.begin(step, events, last if last and last.step == step and last.call is events[0] else None)
+        if self._ahead is not None and self._ahead.call is events[0]:
+            self._conduct, start = self._ahead.conduct, 1
+            self._said += self._ahead.said
+        if self._conduct is not None:
+            for place in range(start, len(events)):
+                asking.at = place
+                self._conduct.observe(step + place, events[place], self._said)
+        asking.finish()
+        self._step, self._ahead = step + len(events), None
 
     def resume(self, events: Sequence[Event]) -> None:
         """Take in events that were seen before, elsewhere: nobody is asked of them again."""
@@ -148,41 +141,9 @@ class Session:
         conduct.finish()
         return conduct.acts
 
-    def _follow(self, events: Sequence[Event], start: int) -> None:
-        """Let the rules follow the coming events; the ledger comes after them, or when they ask for facts."""
-        conduct = self._conduct
-        if conduct is not None:
-            for place in range(start, len(events)):
-                self._at = place
-                conduct.observe(self._step + place, events[place], self._said)
-
-    def _take_in(self, until: int) -> None:
-        """The coming events before a place among them, taken in by ledger and witnesses."""
-        start = self._taken
-        if start < until:
-            events = self._coming if until - start == len(self._coming) else self._coming[start:until]
-            self._taken = until
-            self.ledger.observe_all(self._step + start, events, self._made)
-            self._asking.observe_all(self._step + start, events)
-            self._made = None
-
-    def _ask(self, predicate: Predicate, act: Act) -> bool | None:
-        if self._coming:
-            self._take_in(self._at)
-            call = self._coming[self._at]
-            if isinstance(call, Call):
-                made = self._made = self._made or self._record(call, self._step + self._at)
-                if self._asking.record is not made:
-                    self._asking.record, self._asking.evidence = made, ()
-        return self._asking.ask(predicate, act)
-
-    def _record(self, call: Call, step: int) -> CallRecord:
-        start = self.ledger.turn_start if call.turn == self.ledger.turn else step
-        return CallRecord(call, step, start, self.pack.schema.tools.get(call.tool))
-
     def judge(self, call: Call) -> Judgement:
         """What guards and rules say of a call about to be observed as the next event."""
-        made = self._record(call, self._step)
+        made = self.ledger.record(call, self._step)
         tool = made.tool
         seen = SeenFacts(self.ledger, made, self._context)
         fault = call.fault
@@ -217,7 +178,7 @@ class Session:
         if last is not None and last.made.step == self._step and last.made.call is call:
             self._asking.record, self._asking.evidence = last.made, last.evidence
         else:
-            self._asking.record, self._asking.evidence = self._record(call, self._step), ()
+            self._asking.record, self._asking.evidence = self.ledger.record(call, self._step), ()
         return self._conduct.weigh(self._step, call, answers or {})
 
     def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
@@ -231,7 +192,7 @@ class Session:
         conduct = self._conduct.fork()
         said: list[Said] = []
         for call in (*others, made.call):
-            record = made if call is made.call else self._record(call, made.step)
+            record = made if call is made.call else self.ledger.record(call, made.step)
             self._asking.record, self._asking.evidence = record, judgement.evidence if record is made else ()
             said = []
             conduct.observe(made.step, call, said)

@@ -153,9 +153,10 @@ class _CallCase:
         self._lost: dict[Fact, MissingFact] = {}
 
     def close(self) -> None:
-        """All policies are settled."""
+        """All policies are settled: what asks back is let go, or all would wait to be collected."""
         if self._inquiry is not None:
             self._inquiry.close()
+            self._inquiry = None
 
     def settle(self, evidence: PolicyEvidence) -> PolicyVerdict:
         """Both criteria over every completion."""

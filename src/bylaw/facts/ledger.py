@@ -118,6 +118,12 @@ class Ledger:
         self._times: list[tuple[int, float]] = []
         """Steps that bear a time, with it."""
 
+    def record(self, call: Call, step: int) -> CallRecord:
+        """The record of a call that is about to be observed."""
+        return CallRecord(
+            call, step, self.turn_start if call.turn == self.turn else step, self.schema.tools.get(call.tool)
+        )
+
     def observe(self, step: int, event: Event, made: CallRecord | None = None) -> None:
         """Take in the next event; `made` is the record of a call that was judged before it was observed."""
         self.observe_all(step, (event,), made)
