@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bylaw.rule.formula import Formula
-from bylaw.rule.lines import evaluate
+from bylaw.rule.lines import evaluate_formula
 from bylaw.rule.program import program
 from tests.rule.temporal.formulas import every_formula, every_step, random_formula, random_trace
 from tests.rule.temporal.meaning import Step, holds
@@ -92,7 +92,7 @@ def _random(job: tuple[int, int]) -> list[str]:
     for _ in range(count):
         formula = random_formula(dice, dice.randint(6, 16), "abc")
         trace = random_trace(dice, 8, "abc")
-        if evaluate(formula, trace).holds != holds(formula, trace):
+        if evaluate_formula(formula, trace).holds != holds(formula, trace):
             found.append(f"{formula} on {trace}\n")
     return found
 

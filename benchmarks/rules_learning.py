@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
 from bylaw.packs.clinic.simulator import simulate
-from bylaw.rule.learning import Example, accuracy, learn
+from bylaw.rule.learning import LabelledAct, accuracy, learn
 from bylaw.rule.monitors import MonitorSet
 from bylaw.rule.rule import read_rule
 from bylaw.trace import Call, Message, Trajectory
@@ -83,7 +83,7 @@ def experiment(
 
     One draw of noise and one random start say little, the paper's loss least of all, so each is repeated over `SEEDS`.
     """
-    test = [Example(tuple(-float(b) for b in broken), safe) for broken, safe in tested]
+    test = [LabelledAct(tuple(-float(b) for b in broken), safe) for broken, safe in tested]
     truth = [1.0] * (len(rules) - wrong) + [0.0] * wrong
     right = accuracy(test, truth)
     ours: list[float] = []
@@ -91,7 +91,9 @@ def experiment(
     wrongs: list[float] = []
     for seed in SEEDS:
         rng = random.Random(seed)
-        train = [Example(tuple(-float(b) for b in broken), safe != (rng.random() < NOISE)) for broken, safe in taught]
+        train = [
+            LabelledAct(tuple(-float(b) for b in broken), safe != (rng.random() < NOISE)) for broken, safe in taught
+        ]
         learned = learn(train, rules)
         ours.append(accuracy(test, [learned.weights[name] for name in rules], learned.threshold))
         wrongs += [learned.weights[name] for name in rules[len(rules) - wrong :]]

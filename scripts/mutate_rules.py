@@ -136,8 +136,8 @@ BUGS: tuple[tuple[str, str, str, str], ...] = (
     (
         "a set leaves the broken flag in the state",
         "rulebook.py",
-        "return after ^ broken, Step(broken, self.quick)",
-        "return after, Step(broken, self.quick)",
+        "return after ^ broken, RuleStep(broken, self.quick)",
+        "return after, RuleStep(broken, self.quick)",
     ),
     (
         "a table holds what is without the action where it is taken",

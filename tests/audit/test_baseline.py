@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.baseline import compare, is_graver, read_baseline
+from bylaw.audit.baseline import compare_audits, is_graver, read_baseline
 from bylaw.audit.finding import Charge, Finding, read_findings
 from bylaw.errors import UsageError
 
@@ -118,7 +118,7 @@ def test_a_folder_without_an_audit_is_no_baseline(desk: Path) -> None:
 
 def test_a_comparison_of_an_audit_with_itself_is_all_still_there(desk: Path) -> None:
     old = read_baseline(desk / "old")
-    same = compare(desk / "old", {f.trajectory for f in old.findings["determined"].values()}, baseline=old)
+    same = compare_audits(desk / "old", {f.trajectory for f in old.findings["determined"].values()}, baseline=old)
     assert (same.new, same.fixed, same.gone, same.waived) == ([], [], [], [])
     assert len(same.still) == len(old.findings["determined"]) > 0
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.audit.baseline import compare, read_baseline
+from bylaw.audit.baseline import compare_audits, read_baseline
 from bylaw.audit.finding import read_findings
 from tests.audit.logs import Shop, call, look, record, ship, user
 from tests.docs.walkthrough import run
@@ -78,10 +78,10 @@ def test_a_baseline_is_compared_by_the_criterion_of_the_new_audit(both: Shop) ->
     audit(both, "--out", "old")
     audit(both, "--criterion", "strict")
     before = read_baseline(both.root / "old")
-    found = compare(both.root / "out", {"t1"}, baseline=before)
+    found = compare_audits(both.root / "out", {"t1"}, baseline=before)
     assert (len(found.new), len(found.still)) == (0, 1)
     audit(both)
-    found = compare(both.root / "out", {"t1"}, baseline=before)
+    found = compare_audits(both.root / "out", {"t1"}, baseline=before)
     assert (found.new, found.still, found.fixed) == ([], [], [])
 
 

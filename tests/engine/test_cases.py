@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bylaw.engine.case import CaseResult, run_cases, untested
-from bylaw.engine.coverage import cover
+from bylaw.engine.coverage import covered_sentences
 from bylaw.engine.pack import load_pack
 from bylaw.errors import BylawError
 from tests.policy.shop import FILES, load
@@ -55,7 +55,7 @@ def test_every_branch_of_the_clinics_guards_is_taken_by_a_case() -> None:
 
 
 def test_every_sentence_of_the_handbook_is_enforced_or_listed() -> None:
-    assert [entry.sentence.text for entry in cover(clinic()) if entry.state == "uncovered"] == []
+    assert [entry.sentence.text for entry in covered_sentences(clinic()) if entry.state == "uncovered"] == []
     assert clinic().stale == ()
 
 

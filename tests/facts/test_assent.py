@@ -2,7 +2,7 @@
 
 import pytest
 
-from bylaw.facts.assent import answer
+from bylaw.facts.assent import answer_in
 
 AGREES = """
 Yes
@@ -170,21 +170,21 @@ Yes, go ahead. I don't want to go ahead if there is no refund.
 
 @pytest.mark.parametrize("text", AGREES.strip().splitlines())
 def test_a_usual_yes_is_one(text: str) -> None:
-    assert answer(text).stance in ("yes", "weak")
+    assert answer_in(text).stance in ("yes", "weak")
 
 
 @pytest.mark.parametrize("text", DOES_NOT.strip().splitlines())
 def test_what_refuses_asks_or_waits_is_no_yes(text: str) -> None:
-    assert answer(text).stance not in ("yes", "weak", "mixed")
+    assert answer_in(text).stance not in ("yes", "weak", "mixed")
 
 
 @pytest.mark.parametrize("text", BOTH.strip().splitlines())
 def test_a_yes_with_a_no_after_it_is_both(text: str) -> None:
-    assert answer(text).stance == "mixed"
+    assert answer_in(text).stance == "mixed"
 
 
 def test_a_no_in_words_and_a_yes_in_quotes_is_settled_by_the_last() -> None:
-    assert answer('Non, je comprends. Confirmez "oui" pour A1.').stance == "yes"
+    assert answer_in('Non, je comprends. Confirmez "oui" pour A1.').stance == "yes"
 
 
 @pytest.mark.parametrize(
@@ -196,4 +196,4 @@ def test_a_no_in_words_and_a_yes_in_quotes_is_settled_by_the_last() -> None:
     ],
 )
 def test_what_is_set_aside_is_told(text: str, aside: tuple[str, ...]) -> None:
-    assert answer(text).aside == aside
+    assert answer_in(text).aside == aside

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from bylaw.facts.entity import Fact
-from bylaw.guard import NOTHING, Completion, Vocabulary, parse_guards
+from bylaw.guard import NO_ASSUMPTIONS, Completion, Vocabulary, parse_guards
 
 from .asking import EXISTS, names, outcome, said, wrapped
 from .shop import ARGUMENTS, VOCABULARY, faults, guard, order
@@ -16,8 +16,8 @@ from .twin import Table
 class TestRule1Shape:
     def test_a_denial_carries_its_text(self) -> None:
         text = 'def g(call, facts):\n    if call.amount > 2:\n        return deny("too much")\n    return permit()\n'
-        assert said(text) == Completion(NOTHING, "deny", "too much", plain=True)
-        assert said(text, arguments={"amount": 1}) == Completion(NOTHING, "permit", plain=True)
+        assert said(text) == Completion(NO_ASSUMPTIONS, "deny", "too much", plain=True)
+        assert said(text, arguments={"amount": 1}) == Completion(NO_ASSUMPTIONS, "permit", plain=True)
 
     def test_elif_else_and_loops_work_as_in_python(self) -> None:
         text = """def g(call, facts):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.coverage import cover
+from bylaw.engine.coverage import covered_sentences
 from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
 from bylaw.policy.document import Document, digest_of
@@ -87,7 +87,7 @@ def test_an_external_document_is_cited_by_heading_and_line(tmp_path: Path) -> No
     assert pack.stale == ()
     citation = pack.policies["no-gifts"].citations[0]
     assert (citation.text, citation.line, str(citation)) == (None, 9, "The rules of the shop:9 (x)")
-    assert cover(pack) == []
+    assert covered_sentences(pack) == []
 
 
 def test_an_external_document_is_cited_in_words_where_it_is_given(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_an_external_document_is_cited_in_words_where_it_is_given(tmp_path: Path
         "Say what you are about to do.",
     ]
     assert pack.policies["no-gifts"].citations[0].heading == "Refunds"
-    assert [entry.state for entry in cover(pack)] == ["enforced", "uncovered", "enforced", "listed"]
+    assert [entry.state for entry in covered_sentences(pack)] == ["enforced", "uncovered", "enforced", "listed"]
 
 
 def test_another_version_of_an_external_document_names_the_policies_it_left_behind(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_document_that_cannot_be_read_is_said(content: bytes | None, tmp_path:
 
 
 def test_every_sentence_is_enforced_listed_or_uncovered(tmp_path: Path) -> None:
-    assert {entry.sentence.text: entry.state for entry in cover(load(tmp_path))} == {
+    assert {entry.sentence.text: entry.state for entry in covered_sentences(load(tmp_path))} == {
         "Only paid orders are shipped.": "enforced",
         "Nothing is shipped to somebody else.": "uncovered",
         "Gifts are never refunded.": "enforced",
@@ -131,7 +131,7 @@ def test_what_is_accepted_as_unenforced_does_not_count_as_enforced(tmp_path: Pat
     accepted = edited("policies.yaml", "severity: high", "unenforced: {accepted_by: Ada, reason: later}")
     only_gifts = FILES["guards/shop.py"].partition("\n\n\n")[2]
     pack = load(tmp_path, {**accepted, "guards/shop.py": only_gifts, "cases/shop.yaml": ""})
-    assert [entry.state for entry in cover(pack)] == ["listed", "uncovered", "enforced", "listed"]
+    assert [entry.state for entry in covered_sentences(pack)] == ["listed", "uncovered", "enforced", "listed"]
 
 
 def test_quotes_that_the_document_lacks_never_load_as_current(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from bylaw.audit.finding import lacked
 from bylaw.audit.report import write_report
-from bylaw.audit.report.finding import Words, details, row
+from bylaw.audit.report.finding import WordList, call_details, row
 from bylaw.errors import UsageError
 from bylaw.scan.example import MARK
 from tests.conftest import Demo
@@ -251,7 +251,7 @@ def test_listing_is_bounded_and_says_how_many_there_were(tmp_path: Path, monkeyp
     from bylaw.audit.report import finding, folder
 
     out = audit_folders.clinic(tmp_path / "clinic", conversations=300, always_bad=True)
-    found = finding.index(folder.Folder(out), {}, "determined", listed=50)
+    found = finding.index(folder.AuditFolder(out), {}, "determined", listed=50)
     assert (len(found.places), found.total, found.calls) == (50, 300, 300)
 
 
@@ -281,8 +281,8 @@ def test_a_violation_is_listed_by_what_was_wrong_not_by_what_else_was_not_looked
     ]
     call = {"trajectory": "t", "agent": "a", "step": 1, "tool": "add", "executed": True, "policies": policies}
     call |= {"strict": "violation", "determined": "violation"}
-    words = Words()
-    assert words.list[row(details(call, "determined"), words)[10]] == "20 users"
+    words = WordList()
+    assert words.list[row(call_details(call, "determined"), words)[10]] == "20 users"
 
 
 def test_every_broken_rule_is_listed_with_its_conversation_and_told_in_words(clinic: Path) -> None:

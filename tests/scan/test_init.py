@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bylaw.cli.init import init_pack, read_document
 from bylaw.engine.case import CaseResult, run_cases, untested
-from bylaw.engine.coverage import cover
+from bylaw.engine.coverage import covered_sentences
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
 from bylaw.policy.document import Document
@@ -70,7 +70,7 @@ def test_the_pack_is_sound_and_lists_every_sentence(tmp_path: Path) -> None:
     made = init_pack([openai(tmp_path / "log.jsonl", visits(20))], tmp_path / "policy.md", tmp_path / "desk")
     pack = sound(tmp_path / "desk")
     assert pack.name == "desk"
-    assert [entry.state for entry in cover(pack)] == ["listed"] * made.sentences
+    assert [entry.state for entry in covered_sentences(pack)] == ["listed"] * made.sentences
     assert all(policy.unenforced and policy.unenforced.accepted_by == "bylaw init" for policy in pack.policies.values())
     assert list(pack.guards) == [made.example]
 

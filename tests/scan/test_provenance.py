@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.facts.provenance import Provenance, atoms, identifiers, is_identifier
+from bylaw.facts.provenance import Provenance, identifiers, is_identifier, leaf_values
 
 from .library import Talk
 
@@ -126,7 +126,7 @@ words = st.sampled_from(["pay", "to", "the", "account", "café", "now"])
 )
 def test_every_leaf_of_a_record_is_a_field_of_it(data: Any) -> None:
     talk = Talk("t").call("get", {"data": data})
-    for _, leaf in atoms(data):
+    for _, leaf in leaf_values(data):
         assert origin(talk, leaf) == "record"
 
 
@@ -148,4 +148,4 @@ def test_atoms_name_their_path_and_leave_composed_text_out() -> None:
         "note": "see that AB-12 is sent to them today",
         "ok": True,
     }
-    assert sorted(atoms(call)) == [("flights[].number", "HAT1"), ("flights[].number", "HAT2"), ("note", "AB-12")]
+    assert sorted(leaf_values(call)) == [("flights[].number", "HAT1"), ("flights[].number", "HAT2"), ("note", "AB-12")]

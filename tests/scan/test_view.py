@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from bylaw.cli.logs import log_files, trajectories
-from bylaw.cli.scan import clean, scan_logs, show
+from bylaw.cli.scan import clean, print_scan, scan_logs
 from bylaw.errors import BylawError, UsageError
 from bylaw.scan import Scan, scan
 from bylaw.trace import Trajectory
@@ -24,7 +24,7 @@ SNAPSHOT = Path(__file__).parent / "scan.txt"
 
 def shown(found: Scan, width: int = 80) -> str:
     out = io.StringIO()
-    show(found, Console(file=out, width=width, highlight=False))
+    print_scan(found, Console(file=out, width=width, highlight=False))
     return out.getvalue()
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 from bylaw.align.episode import misfit
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
-from bylaw.facts.provenance import Provenance, atoms, is_identifier
+from bylaw.facts.provenance import Provenance, is_identifier, leaf_values
 from bylaw.trace.event import Call
 from bylaw.trace.trajectory import Trajectory
 
@@ -39,7 +39,7 @@ def hallucinated(pack: Pack, trajectory: Trajectory) -> Unfit | None:
             return "unknown tool"
         if misfit(event.arguments, tool.parameters, tool.required):
             return "unfit arguments"
-        for _, value in atoms(event.arguments):
+        for _, value in leaf_values(event.arguments):
             if isinstance(value, str) and is_identifier(value) and named_nowhere(provenance, value, step):
                 return "made-up id"
     return None if acts else "no turn"

@@ -11,7 +11,7 @@ from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.facts.entity import ABSENT, Key, NoValue
 from bylaw.facts.value import key_of
-from bylaw.facts.world import Record, Snapshot
+from bylaw.facts.world import Snapshot, WorldRecord
 from bylaw.trace.event import Call
 
 
@@ -39,13 +39,13 @@ def audit_writes(task: Task, outcome: Outcome) -> Writes:
 
 def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
     """The records of a task as a world that moves with the writes."""
-    found: dict[tuple[str, Key], Record] = {}
+    found: dict[tuple[str, Key], WorldRecord] = {}
     for name, records in rows.items():
         entity = pack.schema.entities[name]
         for record in records:
             found[name, key_of([record[part] for part in entity.key])] = record
 
-    def read(entity: str, key: Key) -> Record | NoValue:
+    def read(entity: str, key: Key) -> WorldRecord | NoValue:
         return found.get((entity, key), ABSENT)
 
     return Snapshot(pack.schema, read)

@@ -15,9 +15,9 @@ from bylaw.engine.pack import CRITERIA, Criterion
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import UsageError
 
-SCHEMA = "bylaw.comparison/1"
+COMPARISON_SCHEMA = "bylaw.comparison/1"
 
-Standing = Literal["new", "still", "waived"]
+FindingStanding = Literal["new", "still", "waived"]
 
 
 class Comparison(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Comparison(Struct, frozen=True):
         """As `comparison.json` holds it."""
         lists = {name: getattr(self, name) for name in ("new", "still", "fixed", "gone")}
         return {
-            "schema": SCHEMA,
+            "schema": COMPARISON_SCHEMA,
             "baseline": self.baseline.name if self.baseline is not None else None,
             "counts": {name: len(found) for name, found in lists.items()} | {"waived": len(self.waived)},
             **{name: [finding.record() for finding in found] for name, found in lists.items()},
@@ -61,7 +61,7 @@ class Standings(Struct, frozen=True):
     known: Container[str] = frozenset[str]()
     waived: dict[str, tuple[Waiver, ...]] = {}
 
-    def of(self, finding: str) -> Standing:
+    def of(self, finding: str) -> FindingStanding:
         """Where a finding stands."""
         return "waived" if finding in self.waived else "still" if finding in self.known else "new"
 
@@ -84,7 +84,7 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
     return Baseline(folder, {each: {found.id: found for found in read_findings(folder, each)} for each in CRITERIA})
 
 
-def compare(
+def compare_audits(
     out: Path, names: Container[str], *, baseline: Baseline | None = None, waivers: Waivers | None = None
 ) -> Comparison:
     """Compare the audit in `out`, which read the conversations `names`, with an earlier one."""

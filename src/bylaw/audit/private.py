@@ -8,7 +8,7 @@ from bylaw.engine.pack import Pack
 from bylaw.facts.entity import UNDECLARED, Field, Key, NoValue
 from bylaw.facts.observation import Observation, sightings
 from bylaw.facts.path import NOTHING
-from bylaw.facts.world import Record, World
+from bylaw.facts.world import World, WorldRecord
 from bylaw.policy.pattern import compile_pattern
 from bylaw.trace.event import Call, Event, Message, Result
 
@@ -128,7 +128,7 @@ class Private:
             for match in pattern.finditer(text):
                 yield label, match[match.lastindex or 0], "", False
 
-    def in_record(self, entity: str, key: Key, record: Record) -> "Iterator[Found]":
+    def in_record(self, entity: str, key: Key, record: WorldRecord) -> "Iterator[Found]":
         """What a record of the world says of them."""
         marked = self.fields.get(entity, {})
         for name in marked:
@@ -167,13 +167,13 @@ class WatchedWorld:
     def __init__(self, world: World, private: Private) -> None:
         self._world = world
         self._private = private
-        self.read: dict[tuple[str, Key], Record] = {}
+        self.read: dict[tuple[str, Key], WorldRecord] = {}
 
     def fork(self) -> "WatchedWorld":
         """The same world for a new conversation."""
         return WatchedWorld(self._world.fork(), self._private)
 
-    def record(self, entity: str, key: Key) -> Record | NoValue:
+    def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
         """One thing as of now."""
         found = self._world.record(entity, key)
         if entity in self._private.fields and not isinstance(found, NoValue):
@@ -194,7 +194,7 @@ class WatchedWorld:
 
 
 def collect(
-    private: Private, events: Sequence[Event], read: Mapping[tuple[str, Key], Record]
+    private: Private, events: Sequence[Event], read: Mapping[tuple[str, Key], WorldRecord]
 ) -> list[tuple[Found, int | None]]:
     """Every private value that a conversation shows or its judgement read, with the step of a result that shows it."""
     found: list[tuple[Found, int | None]] = []

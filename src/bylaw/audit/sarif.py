@@ -21,7 +21,7 @@ _SEVERE = {
 }
 
 
-class Place(Struct):
+class LogPlace(Struct):
     """Where a conversation was recorded: the file, and its line or position there."""
 
     trajectory: str
@@ -29,7 +29,7 @@ class Place(Struct):
     position: int = 0
 
 
-_places = msgspec.json.Decoder(Place)
+_places = msgspec.json.Decoder(LogPlace)
 
 
 def write_sarif(out: Path, target: Path, *, files: Sequence[Path] = (), standings: Standings | None = None) -> Path:
@@ -53,7 +53,7 @@ def write_sarif(out: Path, target: Path, *, files: Sequence[Path] = (), standing
     return target
 
 
-def read_places(out: Path) -> dict[str, Place]:
+def read_places(out: Path) -> dict[str, LogPlace]:
     """Where the conversations with findings were recorded, by name."""
     path = out / "conversations.jsonl"
     if not path.is_file():
@@ -78,12 +78,12 @@ def _rule(name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
 def _results(
     finding: Finding,
     index: Mapping[str, int],
-    places: Mapping[str, Place],
+    places: Mapping[str, LogPlace],
     paths: Mapping[str, str],
     standings: Standings,
 ) -> Iterator[dict[str, Any]]:
     """One result per policy that the finding speaks of."""
-    place = places.get(finding.trajectory, Place(finding.trajectory))
+    place = places.get(finding.trajectory, LogPlace(finding.trajectory))
     shared: dict[str, Any] = {
         "locations": [_location(finding, place, paths)],
         "partialFingerprints": {"bylawFinding/v1": finding.id},
@@ -126,7 +126,7 @@ def level(finding: Finding, charge: Charge) -> str:
     return _SEVERE.get(charge.verdict, {}).get(charge.severity, "note")
 
 
-def _location(finding: Finding, place: Place, paths: Mapping[str, str]) -> dict[str, Any]:
+def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> dict[str, Any]:
     line = place.position if place.file.lower().endswith(_BY_LINE) else 1
     uri = paths.get(place.file) or quote(place.file) or "unknown"
     return {

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from bylaw.engine.pack import Pack, compile_pack, load_pack
+from bylaw.engine.pack import Pack, build_pack, load_pack
 from bylaw.errors import FormatError, PackError, UsageError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import World
@@ -35,7 +35,7 @@ class Shelf:
             (variant.when, pack) for variant, pack in zip(variants, packs, strict=True)
         ]
         self._about = manifest.about
-        self._only = None if variants else compile_pack(folder, document=document)
+        self._only = None if variants else build_pack(folder, document=document)
         self._world_path = world
         self.opened: Any = None if world is None else _open(self.packs[0], world)
         self._worlds: dict[tuple[str, str], tuple[str, World | None]] = {}

@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from bylaw.audit.audited import write_audited
-from bylaw.audit.baseline import compare, read_baseline, write_comparison
+from bylaw.audit.baseline import compare_audits, read_baseline, write_comparison
 from bylaw.audit.finding import Finding, Gate, read_findings
 from bylaw.audit.redaction import Pseudonyms, redaction_key
 from bylaw.audit.request import Request
@@ -150,7 +150,7 @@ def audit_command(
             write_audited(request, out)
         comparison = None
         if before is not None or waived is not None:
-            comparison = compare(out, found.names, baseline=before, waivers=waived)
+            comparison = compare_audits(out, found.names, baseline=before, waivers=waived)
             from bylaw.cli.comparison import print_comparison
 
             print_comparison(comparison, open_console())

@@ -13,7 +13,7 @@ from bylaw.errors import UsageError
 
 if TYPE_CHECKING:
     from bylaw.compile.update import MadeOf
-    from bylaw.policy.folder import Folder
+    from bylaw.policy.folder import PackFolder
 
 _FILE = click.Path(path_type=Path)
 
@@ -98,7 +98,7 @@ def compile_command(
     return 0 if is_whole else 1
 
 
-def _write(out: Path, made: Mapping[str, str], before: "Folder | None") -> None:
+def _write(out: Path, made: Mapping[str, str], before: "PackFolder | None") -> None:
     """Write a pack; words of people that nothing enforces a policy stay where they still fit."""
     from bylaw.compile.update import accepted_unenforced, with_words
     from bylaw.engine.review import sides_of
@@ -117,7 +117,7 @@ def _write(out: Path, made: Mapping[str, str], before: "Folder | None") -> None:
         (out / "policies.yaml").write_text(text, encoding="utf-8")
 
 
-def _show_differences(root: Path, before: "Folder") -> None:
+def _show_differences(root: Path, before: "PackFolder") -> None:
     from bylaw.compile.update import differences
     from bylaw.policy.folder import read_folder
 

@@ -15,10 +15,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.cli.console import open_console
-from bylaw.engine.pack import Pack, compile_pack
+from bylaw.engine.pack import Pack, build_pack
 from bylaw.engine.review import COMPILED, REVIEW, Sides, Signature, Standing, Word, read_signatures, sides_of, standings
 from bylaw.errors import PackError, UsageError
-from bylaw.policy.folder import Folder, find_folder, read_folder
+from bylaw.policy.folder import PackFolder, find_folder, read_folder
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.scan.written import dump
@@ -91,10 +91,10 @@ def _user() -> str:
         return "NAME"
 
 
-def _loaded(folder: Folder) -> Pack:
+def _loaded(folder: PackFolder) -> Pack:
     """The pack, even where it does not load yet because nobody has accepted what is unenforced."""
     try:
-        return compile_pack(folder)
+        return build_pack(folder)
     except PackError as error:
         messages = "\n".join(fault.message for fault in error.faults)
         lacking = set(re.findall(r"nothing enforces policy `([^`]+)`", messages))
@@ -103,7 +103,7 @@ def _loaded(folder: Folder) -> Pack:
     for body in cast(list[dict[str, Any]], folder.parts["policies"].data["policies"]):
         if body.get("id") in lacking:
             body["unenforced"] = {"accepted_by": _NOBODY, "reason": _why(folder.root, str(body["id"]))}
-    return compile_pack(folder)
+    return build_pack(folder)
 
 
 def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Console, by: str) -> int:

@@ -15,7 +15,7 @@ from bylaw.engine.lesson import episodes, labelled, read_labels, soft_rules
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
 from bylaw.policy.folder import READY
-from bylaw.rule.learning import Example, Learned, Loss, accuracy, learn, threshold_for, threshold_of
+from bylaw.rule.learning import LabelledAct, Learned, Loss, accuracy, learn, threshold_for, threshold_of
 from bylaw.trace import Trajectory
 
 _FILE = click.Path(path_type=Path)
@@ -42,7 +42,7 @@ def learn_command(
     if out is None and loaded.root.resolve().is_relative_to(READY.resolve()):
         raise UsageError(f"`{loaded.name}` comes with Bylaw and is not written to", hint="give --out FILE")
     given = read_labels(labels) if labels is not None else None
-    by_talk: list[list[Example]] = []
+    by_talk: list[list[LabelledAct]] = []
     with open_logs(logs) as opened:
         read, status = _read(opened)
     for trajectory in read:
@@ -76,7 +76,7 @@ def _read(logs: Logs) -> tuple[list[Trajectory], int]:
     return found, 0 if len(found) == len(every) else 3
 
 
-def _tell(pack: Pack, found: Learned, taught: list[Example], kept_back: list[Example], source: str) -> None:
+def _tell(pack: Pack, found: Learned, taught: list[LabelledAct], kept_back: list[LabelledAct], source: str) -> None:
     console = open_console()
     safe = sum(each.safe for each in taught)
     print(f"Learned from {len(taught)} examples, {safe} of them safe ({visible(source)})")

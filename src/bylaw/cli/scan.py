@@ -17,7 +17,7 @@ from bylaw.facts.evidence import LookupEvidence
 from bylaw.scan import Scan, scan
 from bylaw.scan.argument import Argument, Strange
 from bylaw.scan.effect import Guess
-from bylaw.scan.habit import FEWEST, Habit, Place
+from bylaw.scan.habit import FEWEST, CallPlace, Habit
 from bylaw.scan.override import effects_file, read_effects
 
 _SHOWN = 3
@@ -98,11 +98,11 @@ def scan_logs(
     if as_json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
     else:
-        show(found, console or open_console())
+        print_scan(found, console or open_console())
     return found
 
 
-def show(found: Scan, console: Console) -> None:
+def print_scan(found: Scan, console: Console) -> None:
     """Print a scan for people."""
     _head(found, console)
     if not found.trajectories:
@@ -235,12 +235,12 @@ def _argument(argument: Argument, count: int, values: Sequence[Strange], note: s
         _say(console, f"and {left:,} more", head="      ")
 
 
-def _places(places: Sequence[Place], total: int) -> str:
+def _places(places: Sequence[CallPlace], total: int) -> str:
     listed = ", ".join(_place(place) for place in places[:_SHOWN])
     return f"{listed} and {total - _SHOWN:,} more" if total > _SHOWN else listed
 
 
-def _place(place: Place) -> str:
+def _place(place: CallPlace) -> str:
     return f"{clean(place.trajectory, 80)} @{place.step}"
 
 

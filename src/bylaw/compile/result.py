@@ -5,8 +5,8 @@ from collections import Counter
 from typing import Any, cast
 
 from bylaw.facts.acceptance import accepted
-from bylaw.facts.provenance import text_of
-from bylaw.scan.shape import Values
+from bylaw.facts.provenance import result_text
+from bylaw.scan.shape import SeenValues
 from bylaw.trace import Call, Result, Trajectory
 
 _SAMPLES = 200
@@ -19,7 +19,7 @@ class Form:
     """Values that stood at one place, together."""
 
     def __init__(self) -> None:
-        self.values = Values()
+        self.values = SeenValues()
         self.fields: dict[str, Form] = {}
         self.seen = 0
         """How many objects stood here."""
@@ -113,7 +113,7 @@ class Results:
             if not isinstance(call, Call):
                 continue
             if accepted(None, event) is False:
-                text = _WITH_A_DIGIT.sub("...", " ".join(text_of(event).split())[:200])
+                text = _WITH_A_DIGIT.sub("...", " ".join(result_text(event).split())[:200])
                 self._errors.setdefault(call.tool, Counter())[text] += 1
                 continue
             form = self._forms.setdefault(call.tool, Form())

@@ -15,7 +15,7 @@ from bylaw.compile.identifier import function_name
 from bylaw.compile.pipeline import Work
 from bylaw.engine.review import Sides, read_signatures, sides_of
 from bylaw.errors import UsageError
-from bylaw.policy.folder import Folder, read_folder
+from bylaw.policy.folder import PackFolder, read_folder
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.scan.written import dump
 
@@ -71,7 +71,7 @@ def read_work(root: Path) -> Work:
     return edited(work, read_folder(root))
 
 
-def edited(work: Work, folder: Folder) -> Work:
+def edited(work: Work, folder: PackFolder) -> Work:
     """The work with guards, rules and cases as they stand in the pack's folder now."""
     functions = _functions(folder)
     rules = folder.parts["rules"].data if "rules" in folder.parts else {}
@@ -91,7 +91,7 @@ def edited(work: Work, folder: Folder) -> Work:
     return replace(work, checks=made)
 
 
-def accepted_unenforced(folder: Folder) -> dict[str, Any]:
+def accepted_unenforced(folder: PackFolder) -> dict[str, Any]:
     """By policy the word of whoever accepted that nothing enforces it."""
     policies = folder.parts["policies"].data.get("policies") if "policies" in folder.parts else None
     bodies = [cast(dict[str, Any], each) for each in cast(list[Any], policies or []) if isinstance(each, dict)]
@@ -109,7 +109,7 @@ def with_words(policies: str, words: Mapping[str, Any], before: Mapping[str, Sid
     return "\n".join(lines)
 
 
-def differences(root: Path, before: Folder, after: Folder) -> list[Difference]:
+def differences(root: Path, before: PackFolder, after: PackFolder) -> list[Difference]:
     """What has changed between two states of a pack, policy by policy, in the order of the document."""
     old, new = sides_of(before), sides_of(after)
     signed = read_signatures(root)
@@ -130,7 +130,7 @@ def _change(old: Sides | None, new: Sides | None) -> Change | None:
     return names.get(changed)
 
 
-def _told(folder: Folder, name: str) -> list[str]:
+def _told(folder: PackFolder, name: str) -> list[str]:
     """A policy and its check, line by line."""
     listed = cast(list[Any], folder.parts["policies"].data.get("policies") or [])
     body = next((cast(dict[str, Any], each) for each in listed if each.get("id") == name), None)
@@ -144,7 +144,7 @@ def _told(folder: Folder, name: str) -> list[str]:
     return [*dump(shown).splitlines(), *check.splitlines()]
 
 
-def _functions(folder: Folder) -> dict[str, str]:
+def _functions(folder: PackFolder) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in folder.guards.values():
         for node in ast.parse(text).body:
@@ -162,7 +162,7 @@ def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
     return {"predicates": {each: body for each, body in predicates.items() if each in words}, "rules": own}
 
 
-def _listed(folder: Folder) -> Iterator[dict[str, Any]]:
+def _listed(folder: PackFolder) -> Iterator[dict[str, Any]]:
     for source in folder.cases.values():
         listed = cast(Sequence[Any], source.data.get("") or source.data.get("cases") or [])
         yield from (cast(dict[str, Any], each) for each in listed if isinstance(each, dict))

@@ -18,7 +18,7 @@ from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, F
 from bylaw.facts.ledger import CallRecord, Ledger, Shown, matches
 from bylaw.facts.source import WorldFacts
 from bylaw.facts.value import coerce, key_of
-from bylaw.facts.world import Record, Snapshot
+from bylaw.facts.world import Snapshot, WorldRecord
 from bylaw.guard import Guard, evaluate
 from bylaw.policy.case import WrittenCase, WrittenEvent
 from bylaw.trace.event import Call, Event, Message, Result
@@ -26,8 +26,8 @@ from bylaw.trace.event import Call, Event, Message, Result
 _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
 _HALVES = ("permit", "deny", "undetermined")
 
-Thing = tuple[str, Key]
-Things = Mapping[Thing, Record | None]
+GivenThing = tuple[str, Key]
+GivenThings = Mapping[GivenThing, WorldRecord | None]
 
 
 class CaseError(BylawError):
@@ -182,8 +182,10 @@ class _Case:
         """Note the branches that the guard takes over a source."""
         evaluate(self._guard, self._arguments, source, tool=self._tool, now=self._now, coverage=taken)
 
-    def _things(self, listed: Mapping[str, Record | None], over: Things | None = None) -> "dict[Thing, Record | None]":
-        found: dict[Thing, Record | None] = {}
+    def _things(
+        self, listed: Mapping[str, WorldRecord | None], over: GivenThings | None = None
+    ) -> "dict[GivenThing, WorldRecord | None]":
+        found: dict[GivenThing, WorldRecord | None] = {}
         for name, given in listed.items():
             thing = _thing(name, self._pack.schema.entities, self._place)
             below = (over or {}).get(thing)
@@ -203,7 +205,11 @@ class _Told:
     """What a case says was seen, or is true."""
 
     def __init__(
-        self, things: dict[Thing, Record | None], done: Sequence[tuple[str, dict[str, Any]]], *, whole: bool = False
+        self,
+        things: dict[GivenThing, WorldRecord | None],
+        done: Sequence[tuple[str, dict[str, Any]]],
+        *,
+        whole: bool = False,
     ) -> None:
         self.things = things
         self._done = done
@@ -240,12 +246,12 @@ class _Told:
         return UNSEEN if None in found else found.count(True)
 
 
-def _record(things: Things, entity: str, key: Key) -> Any:
+def _record(things: GivenThings, entity: str, key: Key) -> Any:
     record = things.get((entity, key), UNSEEN)
     return ABSENT if record is None else record
 
 
-def _members(things: Things, entity: str, match: Mapping[str, Any]) -> list[Key]:
+def _members(things: GivenThings, entity: str, match: Mapping[str, Any]) -> list[Key]:
     return [
         key
         for (kind, key), record in things.items()

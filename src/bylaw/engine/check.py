@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.engine.case import CaseResult, run_cases, untested
-from bylaw.engine.coverage import Covered, cover
+from bylaw.engine.coverage import Covered, covered_sentences
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError
 from bylaw.rule.lint import LintFinding, lint
@@ -117,7 +117,7 @@ def check(pack: Pack) -> CheckReport:
         ),
         len(pack.book.rules),
         tuple(lint(pack.book.rules, actions=pack.book.actions, ways=ways)) if pack.book.rules else (),
-        tuple(cover(pack)),
+        tuple(covered_sentences(pack)),
         tuple(
             (policy.id, policy.unenforced.reason, policy.unenforced.accepted_by)
             for policy in pack.policies.values()

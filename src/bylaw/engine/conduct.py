@@ -23,7 +23,7 @@ from bylaw.rule.monitor import Family
 from bylaw.rule.monitors import MonitorSet
 from bylaw.rule.rule import Rule
 from bylaw.rule.rulebook import UNTOUCHED, rulebook
-from bylaw.rule.table import ActValues, Table, lost, table_of
+from bylaw.rule.table import ActValues, TruthTable, lost, table_of
 from bylaw.trace.event import Call, Event, Message, Result
 
 Ask = Callable[[Predicate, Act], bool | None]
@@ -214,7 +214,7 @@ class Conduct:
         known = {name: value for name, value in values.items() if value is not None}
         return ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known))
 
-    def _tables(self, act: Act, known: Mapping[str, bool]) -> dict[str, Table]:
+    def _tables(self, act: Act, known: Mapping[str, bool]) -> dict[str, TruthTable]:
         """What each rule says of an act, over whether it is made and the predicates that nobody knows."""
         ready = self._ready
         left = {name: each.unmade(act) for name in ready.weighed if (each := ready.predicates[name]).is_about_act}

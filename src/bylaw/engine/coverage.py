@@ -23,7 +23,7 @@ class Covered(Struct, frozen=True):
         return "listed" if self.policies else "uncovered"
 
 
-def cover(pack: Pack) -> list[Covered]:
+def covered_sentences(pack: Pack) -> list[Covered]:
     """Every sentence of the document, in order; empty where the document is not at hand."""
     if pack.document is None:
         return []

@@ -14,7 +14,7 @@ from bylaw.policy.statement import Policy
 from bylaw.trace.event import Call
 
 
-class Sight(FactSource, Protocol):
+class SeenSource(FactSource, Protocol):
     """What the agent had seen, and when."""
 
     def answers(self) -> Iterable[tuple[str, Any]]:
@@ -46,7 +46,7 @@ class Judgement(Struct, frozen=True):
     """What guards and rules say of one call on what was seen before it. No later event changes it."""
 
     made: CallRecord
-    seen: Sight
+    seen: SeenSource
     now: datetime | None
     evidence: tuple[PolicyEvidence, ...]
     """The guards' half; `settle` adds what is true."""

@@ -14,7 +14,7 @@ from bylaw.engine.session import Session
 from bylaw.errors import UsageError
 from bylaw.rule.circuit import Speech
 from bylaw.rule.formula import atoms
-from bylaw.rule.learning import Example, worst
+from bylaw.rule.learning import LabelledAct, worst_leans
 from bylaw.rule.rule import Rule
 from bylaw.trace.event import Call
 from bylaw.trace.trajectory import Trajectory
@@ -56,7 +56,7 @@ def soft_rules(pack: Pack) -> list[Rule]:
     return [rule for rule in pack.book.rules if not rule.hard]
 
 
-def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label] | None) -> list[Example]:
+def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label] | None) -> list[LabelledAct]:
     """What the soft rules say of the calls of a conversation that have a label.
 
     Without `labels` the guards give them: unsafe where the audit says violation, safe where it says compliant.
@@ -69,8 +69,8 @@ def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label] | None)
     for label in labels:
         if label.step is not None and label.step not in said:
             raise UsageError(f"step {label.step} of `{trajectory.id}` is not a call of the agent")
-    steps = [Example(said[label.step], label.safe) for label in labels if label.step is not None]
-    wholes = [Example(worst(said.values()), label.safe) for label in labels if label.step is None and said]
+    steps = [LabelledAct(said[label.step], label.safe) for label in labels if label.step is not None]
+    wholes = [LabelledAct(worst_leans(said.values()), label.safe) for label in labels if label.step is None and said]
     return steps + wholes
 
 

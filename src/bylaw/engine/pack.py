@@ -19,7 +19,7 @@ from bylaw.facts.schema import Schema, SchemaReader, Search
 from bylaw.guard import Guard, Vocabulary, compile_expression, parse_guards, parse_lookups, run_lookup
 from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.document import Document
-from bylaw.policy.folder import Folder, Manifest, ManifestError, WrittenDocument, find_folder, read_folder
+from bylaw.policy.folder import Manifest, ManifestError, PackFolder, WrittenDocument, find_folder, read_folder
 from bylaw.policy.posture import Postures
 from bylaw.policy.reading import Read, Scalar
 from bylaw.policy.statement import Policy
@@ -100,10 +100,10 @@ def load_pack(name: str | Path, *, document: Path | None = None, cases: bool = T
             raise PackError(folder.faults, place=root.name)
         names = ", ".join(f"{name}/{variant.name}" for variant in variants)
         raise UsageError(f"`{name}` only chooses among its variants", hint=f"name one of them: {names}")
-    return compile_pack(folder, document=document)
+    return build_pack(folder, document=document)
 
 
-def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
+def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     """Understand the files of a pack; PackError lists every fault found."""
     text = folder.read_document(document)
     faults = list(folder.faults)
@@ -160,7 +160,7 @@ def compile_pack(folder: Folder, *, document: Path | None = None) -> Pack:
 
 
 def _guards(
-    folder: Folder, schema: Schema, policies: Mapping[str, Policy]
+    folder: PackFolder, schema: Schema, policies: Mapping[str, Policy]
 ) -> tuple[dict[str, Guard], list[BylawError]]:
     guards: dict[str, Guard] = {}
     faults: list[BylawError] = []
@@ -191,7 +191,7 @@ def _is_laid_over(file: str, below: str) -> bool:
     return file.startswith("guards/") and not below.startswith("guards/")
 
 
-def _searches(folder: Folder, schema: Schema) -> tuple[Schema, list[BylawError]]:
+def _searches(folder: PackFolder, schema: Schema) -> tuple[Schema, list[BylawError]]:
     """The schema with the pack's look-up functions."""
     if not folder.lookups:
         return schema, []
@@ -214,7 +214,7 @@ def _unguarded(
     guards: Mapping[str, Guard],
     book: Rules,
     places: Mapping[str, str],
-    faulty: Folder | None,
+    faulty: PackFolder | None,
 ) -> list[BylawError]:
     """Promise 5: what nothing enforces must be accepted by name."""
     ruled = {rule.policy for rule in book.rules}
@@ -231,7 +231,7 @@ def _unguarded(
     return faults
 
 
-def _postures(folder: Folder, policies: Mapping[str, Policy], schema: Schema) -> tuple[Postures, list[BylawError]]:
+def _postures(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema) -> tuple[Postures, list[BylawError]]:
     """`shield:` of the manifest: how firmly policies are held to while an agent runs."""
     place = folder.manifest_source.place("shield")
     try:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.errors import BylawError
-from bylaw.policy.folder import Folder, read_folder
+from bylaw.policy.folder import PackFolder, read_folder
 from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.yaml import read_yaml_file
 
@@ -93,7 +93,7 @@ def read_signatures(root: Path) -> dict[str, Signature]:
         raise ReviewError(f"not a review: {error}", place=REVIEW, hint="`bylaw review` writes this file") from None
 
 
-def sides_of(folder: Folder) -> dict[str, Sides]:
+def sides_of(folder: PackFolder) -> dict[str, Sides]:
     """Both sides of every policy of a pack."""
     policies = folder.parts.get("policies")
     rules = _records(folder, "rules")
@@ -122,7 +122,7 @@ def _standing(signature: Signature | None, sides: Sides) -> Standing:
     return signature.word if is_same else "lapsed"
 
 
-def _guard(folder: Folder, function: str) -> list[str]:
+def _guard(folder: PackFolder, function: str) -> list[str]:
     """The code of a guard and of what its file shares with it, whatever its layout and comments."""
     for text in folder.guards.values():
         try:
@@ -142,20 +142,20 @@ def _guard(folder: Folder, function: str) -> list[str]:
     return []
 
 
-def _records(folder: Folder, part: str) -> list[dict[str, Any]]:
+def _records(folder: PackFolder, part: str) -> list[dict[str, Any]]:
     source = folder.parts.get(part)
     listed = cast(list[Any], source.data.get(part) or []) if source is not None else []
     return [cast(dict[str, Any], each) for each in listed if isinstance(each, dict)]
 
 
-def _predicates(folder: Folder, rules: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _predicates(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     source = folder.parts.get("rules")
     known = cast(dict[str, Any], source.data.get("predicates") or {}) if source is not None else {}
     formulas = " ".join(str(rule.get("formula")) for rule in rules)
     return {name: body for name, body in known.items() if name in formulas}
 
 
-def _cases(folder: Folder, names: set[str]) -> list[Any]:
+def _cases(folder: PackFolder, names: set[str]) -> list[Any]:
     found: list[Any] = []
     for source in folder.cases.values():
         listed = cast(list[Any], source.data.get("") or source.data.get("cases") or [])

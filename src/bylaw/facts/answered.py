@@ -8,14 +8,14 @@ from bylaw.facts.value import loose, names_several
 from bylaw.trace.event import Call
 
 
-class Record(Protocol):
+class AnsweredCall(Protocol):
     """A call of the conversation, as the ledger keeps it."""
 
     step: int
     call: Call
 
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=AnsweredCall)
 
 
 class Answered(Generic[R]):
@@ -80,5 +80,5 @@ def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...
     return tuple(found)
 
 
-def _step(record: Record) -> int:
+def _step(record: AnsweredCall) -> int:
     return record.step

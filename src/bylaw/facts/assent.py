@@ -242,7 +242,7 @@ _DENIES = re.compile(r"\b(?:no|not|never|nor|neither|without|hardly|cannot|\w+n'
 _CLAUSE = re.compile(r"[,;:]|\b(?:but|and|so|because|since)\b")
 
 
-class Answer(Struct, frozen=True):
+class UserAnswer(Struct, frozen=True):
     """What a message says to a proposal, taken whole."""
 
     stance: Stance
@@ -253,7 +253,7 @@ class Answer(Struct, frozen=True):
 
 
 @lru_cache(maxsize=2048)
-def answer(text: str) -> Answer:
+def answer_in(text: str) -> UserAnswer:
     """What a message says: its last sentence that takes a side decides; a yes with a no or an `if` after it is both."""
     stance: Stance = "other"
     parts = sentences(text)
@@ -273,7 +273,7 @@ def answer(text: str) -> Answer:
             case "other":
                 pass
     aside = tuple(found for part in parts for found in _ASIDE.all_in(part))
-    return Answer(stance, any(_OBJECTS.found_in(part) for part in parts), aside)
+    return UserAnswer(stance, any(_OBJECTS.found_in(part) for part in parts), aside)
 
 
 @lru_cache(maxsize=2048)

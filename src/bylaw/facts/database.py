@@ -12,7 +12,7 @@ from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Key, NoValue
 from bylaw.facts.mapped import Mapped, row_of
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import key_of
-from bylaw.facts.world import Record, Snapshot, agrees
+from bylaw.facts.world import Snapshot, WorldRecord, agrees
 
 KEPT = 1 << 16
 """How many rows are remembered before they are forgotten together."""
@@ -50,7 +50,7 @@ class _Tables:
         self._path = path
         self._base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self._base.row_factory = sqlite3.Row
-        self._cache: dict[tuple[str, Key], Record | NoValue] = {}
+        self._cache: dict[tuple[str, Key], WorldRecord | NoValue] = {}
         try:
             found = self._base.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
             self._every = {str(row[0]) for row in found}
@@ -75,7 +75,7 @@ class _Tables:
             raise WorldError(f"there is no table `{table}`", place=str(self._path), hint=f"tables are {known}")
         return [row_of(dict(row)) for row in self._base.execute(f'SELECT * FROM "{table}"')]
 
-    def record(self, entity: str, key: Key) -> Record | NoValue:
+    def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
         """The row with that key."""
         if entity not in self._tables:
             return UNSEEN
@@ -146,7 +146,7 @@ def _forms(text: str) -> list[Any]:
     return [text, number, *([whole] if abs(whole) < _WHOLE else ())]
 
 
-def _record(entity: Entity, row: sqlite3.Row) -> Record:
+def _record(entity: Entity, row: sqlite3.Row) -> WorldRecord:
     record: dict[str, Any] = dict(row)
     for name, field in entity.fields.items():
         if field.type in ("list", "object") and isinstance(record.get(name), str):
@@ -170,7 +170,7 @@ class _Records:
         if not is_plain and not schema.stored:
             raise WorldError('JSON worlds look like {"Entity": [records]}', place=str(path))
         self._entities = schema.entities
-        self._index: dict[str, dict[Key, Record]] = {}
+        self._index: dict[str, dict[Key, WorldRecord]] = {}
         for name, body in cast(dict[str, Any], data).items() if is_plain else ():
             entity = schema.entities.get(name)
             if entity is not None and name not in schema.stored:
@@ -184,7 +184,7 @@ class _Records:
             )
         return self._data
 
-    def record(self, entity: str, key: Key) -> Record | NoValue:
+    def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
         """The record with that key."""
         return self._index[entity].get(key, ABSENT) if entity in self._index else UNSEEN
 
@@ -196,12 +196,12 @@ class _Records:
         return [key for key, record in self._index[entity].items() if agrees(declared, record, match)]
 
 
-def _indexed(entity: Entity, body: Any, path: Path) -> dict[Key, Record]:
+def _indexed(entity: Entity, body: Any, path: Path) -> dict[Key, WorldRecord]:
     """The records of one kind, given as a list or by key."""
     records: Any = list(cast(dict[str, Any], body).values()) if isinstance(body, dict) else body
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in cast(list[Any], records)):
         raise WorldError(f"`{entity.name}` must be a list of records", place=str(path))
-    index: dict[Key, Record] = {}
+    index: dict[Key, WorldRecord] = {}
     for record in cast(list[dict[str, Any]], records):
         if lacking := [part for part in entity.key if part not in record]:
             raise WorldError(f"a record of `{entity.name}` has no `{lacking[0]}`", place=str(path))

@@ -111,7 +111,7 @@ class Ledger:
         """By kind, the calls whose results may show such things, as the results came."""
         self._absorbed: dict[str, int] = {}
         """How many of these were read for it."""
-        self._things: dict[str, dict[Key, Thing]] = {}
+        self._things: dict[str, dict[Key, SeenThing]] = {}
         self._changes: dict[tuple[str, Key | None], list[Touch]] = {}
         """By kind and key, the key in the form that all keys share that may be the same thing's."""
         self._strangers: list[tuple[CallRecord, UndeclaredCall]] = []
@@ -195,7 +195,7 @@ class Ledger:
         thing = self.thing(entity.name, key)
         return thing.shown(field) if thing is not None else _NONE
 
-    def thing(self, entity: str, key: Key) -> "Thing | None":
+    def thing(self, entity: str, key: Key) -> "SeenThing | None":
         """Everything shown of one thing so far; None where nothing was."""
         showing = self._showing.get(entity)
         if showing is None:
@@ -215,7 +215,7 @@ class Ledger:
         return self.latest_of(thing, entity, key, field, at) if thing is not None else None
 
     def latest_of(
-        self, thing: "Thing", entity: Entity, key: Key, field: str, at: CallRecord, *, before: int | None = None
+        self, thing: "SeenThing", entity: Entity, key: Key, field: str, at: CallRecord, *, before: int | None = None
     ) -> Shown | None:
         """The same, for a thing that has been found already; or as if no write from step `before` on had been made."""
         before = at.step if before is None else before
@@ -493,13 +493,13 @@ class Ledger:
                 for sighting in sightings(observation, made.call.arguments, made.value, text, made.accepted):
                     thing = things.get(sighting.key)
                     if thing is None:
-                        thing = things[sighting.key] = Thing()
+                        thing = things[sighting.key] = SeenThing()
                     thing.sightings.append((made.step, delivered, made.who, sighting, result.time))
                     if not sighting.exists:
                         thing.is_ever_absent = True
 
 
-class Thing:
+class SeenThing:
     """One thing's sightings, and per field asked for, the values they show."""
 
     __slots__ = ("_fields", "is_ever_absent", "sightings")

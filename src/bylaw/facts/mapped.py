@@ -10,7 +10,7 @@ from bylaw.facts.entity import ABSENT, Entity, Key, NoValue
 from bylaw.facts.observation import thing_at
 from bylaw.facts.path import NOTHING, PathScope, compile_each
 from bylaw.facts.stored import Stored
-from bylaw.facts.world import Lister, Reader, Record, agrees
+from bylaw.facts.world import Lister, Reader, WorldRecord, agrees
 
 
 class Mapped:
@@ -32,7 +32,7 @@ class Mapped:
         self._place = place
         self._index = {name: self._things(name) for name in stored}
 
-    def record(self, entity: str, key: Key) -> Record | NoValue:
+    def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
         """The thing with that key."""
         if entity not in self._stored:
             return self._reader(entity, key)
@@ -45,14 +45,14 @@ class Mapped:
         declared = self._stored[entity][0].observation.entity
         return [key for key, record in self._index[entity].items() if agrees(declared, record, match)]
 
-    def _things(self, name: str) -> dict[Key, Record]:
-        index: dict[Key, Record] = {}
+    def _things(self, name: str) -> dict[Key, WorldRecord]:
+        index: dict[Key, WorldRecord] = {}
         for stored in self._stored[name]:
             for key, record in self._found(stored, stored.observation.entity):
                 index[key] = {**index.get(key, {}), **record}
         return index
 
-    def _found(self, stored: Stored, entity: Entity) -> Iterator[tuple[Key, Record]]:
+    def _found(self, stored: Stored, entity: Entity) -> Iterator[tuple[Key, WorldRecord]]:
         data = self._read(stored.table)
         for path in (stored.of, "" if stored.of else stored.each):
             held = path.rpartition("[*]")[0] or path.rpartition(".*")[0]

@@ -3,14 +3,21 @@
 from typing import Any
 
 from bylaw.facts.entity import UNSEEN, Entity, Field, Key, OneOf
-from bylaw.facts.ledger import CallRecord, Ledger, Thing
+from bylaw.facts.ledger import CallRecord, Ledger, SeenThing
 from bylaw.facts.path import NOTHING
 from bylaw.facts.value import coerce
 from bylaw.facts.world_change import effect_on
 
 
 def pending_value(
-    ledger: Ledger, thing: Thing, entity: Entity, key: Key, field: Field, at: CallRecord, *, is_settled: bool = False
+    ledger: Ledger,
+    thing: SeenThing,
+    entity: Entity,
+    key: Key,
+    field: Field,
+    at: CallRecord,
+    *,
+    is_settled: bool = False,
 ) -> Any:
     """The value where all that the turn's writes may leave is the same; `OneOf` several; UNSEEN where any is possible.
 

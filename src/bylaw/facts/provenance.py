@@ -89,7 +89,7 @@ class Provenance:
         if text is None:
             event = self._events[step]
             assert isinstance(event, Result)
-            text = self._texts[step] = text_of(event)
+            text = self._texts[step] = result_text(event)
         return text
 
     def _index(self) -> None:
@@ -205,7 +205,7 @@ def _spelling(value: str | float) -> Spelling:
     return Spelling(value)
 
 
-def atoms(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
+def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
     """The traceable values inside a call's arguments, each with its path, e.g. `flights[].date`.
 
     Of running text only the identifiers in it (addresses, links, codes) are traced: the rest is composed.
@@ -249,7 +249,7 @@ def is_identifier(value: str) -> bool:
     return any(character.isalpha() for character in value)
 
 
-def text_of(result: Result) -> str:
+def result_text(result: Result) -> str:
     """A result's content as text, whether or not it came as JSON."""
     content = result.content
     return bytes(content).decode("utf-8", "replace") if isinstance(content, Raw) else content

@@ -26,7 +26,7 @@ from bylaw.facts.written import (
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.tool import Tool, WrittenChange
-from bylaw.policy.yaml import Located, Place
+from bylaw.policy.yaml import Located, YamlPath
 
 _TYPES = frozenset(get_args(FieldType))
 
@@ -169,7 +169,7 @@ class SchemaReader:
         read = self._lookup(body.read, key, (*at, "read"))
         return Entity(name, key, fields, read, body.fresh_for, origin, body.complete)
 
-    def _lookup(self, body: Scalar | WrittenRead | None, key: tuple[str, ...], at: Place) -> ReadTool | None:
+    def _lookup(self, body: Scalar | WrittenRead | None, key: tuple[str, ...], at: YamlPath) -> ReadTool | None:
         if body is None:
             return None
         if not isinstance(body, WrittenRead):
@@ -183,7 +183,7 @@ class SchemaReader:
             self._fault(f"`{part}` is not a key", *at, hint="arguments are named, then the key field each takes")
         return ReadTool(tool, arguments)
 
-    def _field(self, name: str, body: FieldBody, at: Place, origin: Any) -> Field:
+    def _field(self, name: str, body: FieldBody, at: YamlPath, origin: Any) -> Field:
         if isinstance(body, list):
             if len(body) == 1 and body[0] in _TYPES:
                 self._fault(f"a list is the words of an enumeration, and `{body[0]}` is a type", *at)
@@ -220,7 +220,7 @@ class SchemaReader:
             record.private,
         )
 
-    def _observation(self, body: WrittenObservation, at: Place) -> Observation | None:
+    def _observation(self, body: WrittenObservation, at: YamlPath) -> Observation | None:
         if body.as_ is None:
             self._fault("an observation needs `as:` and the kind of thing it shows", *at)
             return None
@@ -241,7 +241,7 @@ class SchemaReader:
             self._pattern(body.absent, at) if body.absent is not None else None,
         )
 
-    def _when(self, body: WrittenWhen, at: Place) -> Callable[[PathScope], bool] | None:
+    def _when(self, body: WrittenWhen, at: YamlPath) -> Callable[[PathScope], bool] | None:
         path = self._value(body.path, at)
         if body.is_ is not UNSET:
             return lambda scope: path(scope) == body.is_
@@ -251,7 +251,7 @@ class SchemaReader:
         self._fault("`when` needs `is` or `in`", *at)
         return None
 
-    def _key(self, entity: Entity, body: WrittenKey | None, at: Place) -> tuple[tuple[Getter, ...], ...]:
+    def _key(self, entity: Entity, body: WrittenKey | None, at: YamlPath) -> tuple[tuple[Getter, ...], ...]:
         if isinstance(body, dict):
             given = body
         else:
@@ -319,7 +319,7 @@ class SchemaReader:
             found.append(WorldChange(entity.name, each, key, changes, body.delete, when, computed))
         return found
 
-    def _expression(self, text: Any, at: Place) -> Expression | None:
+    def _expression(self, text: Any, at: YamlPath) -> Expression | None:
         if self._compile is None:
             self._fault("expressions are not read here", *at)
             return None
@@ -329,7 +329,7 @@ class SchemaReader:
             self.faults.append(error)
             return None
 
-    def _how(self, field: str, value: Any, at: Place) -> tuple[str, Any]:
+    def _how(self, field: str, value: Any, at: YamlPath) -> tuple[str, Any]:
         """How an effect moves a field, and by what."""
         if not isinstance(value, dict):
             return "is", value
@@ -347,7 +347,7 @@ class SchemaReader:
             self._fault(f"nothing says how `{field}` moves", *at, hint=hint)
         return how, record.get(how)
 
-    def _value(self, path: Any, at: Place) -> Getter:
+    def _value(self, path: Any, at: YamlPath) -> Getter:
         if not isinstance(path, str) or not path.startswith(("$", "=")):
             return lambda scope: path
         if path.startswith("$of") and at[:1] != ("world",):
@@ -358,7 +358,7 @@ class SchemaReader:
             self._fault(error.message, *at, hint=error.hint)
             return lambda scope: None
 
-    def _each(self, path: Any, at: Place) -> Callable[[PathScope], Sequence[tuple[Any, Any]]] | None:
+    def _each(self, path: Any, at: YamlPath) -> Callable[[PathScope], Sequence[tuple[Any, Any]]] | None:
         if path is None:
             return None
         try:
@@ -367,7 +367,7 @@ class SchemaReader:
             self._fault(error.message, *at, hint=error.hint)
             return None
 
-    def _pattern(self, text: Any, at: Place, *, but_not: str = "") -> Pattern | None:
+    def _pattern(self, text: Any, at: YamlPath, *, but_not: str = "") -> Pattern | None:
         try:
             return compile_pattern(str(text), but_not)
         except PatternError as error:
@@ -383,13 +383,13 @@ class SchemaReader:
         return self._tool_source.place(*at) if self._tool_source is not None else "tools.yaml"
 
 
-Body = TypeVar("Body")
+_Body = TypeVar("_Body")
 
 
-def _listed(bodies: Body | list[Body] | None) -> list[Body]:
+def _listed(bodies: _Body | list[_Body] | None) -> list[_Body]:
     """One or several, as a list."""
     if isinstance(bodies, list):
-        return cast(list[Body], bodies)
+        return cast(list[_Body], bodies)
     return [] if bodies is None else [bodies]
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from bylaw.facts.assent import is_meant
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, Field, Key, NoValue, Saying, is_known
-from bylaw.facts.ledger import CallRecord, Ledger, Shown, Thing
+from bylaw.facts.ledger import CallRecord, Ledger, SeenThing, Shown
 from bylaw.facts.passage import passages_about
 from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value
@@ -91,7 +91,7 @@ class SeenFacts:
                 return ABSENT
         return self._look_further(thing, entity, key, field) if found is None else coerce(field, found.value)
 
-    def _look_further(self, thing: Thing | None, entity: Entity, key: Key, field: Field) -> Any:
+    def _look_further(self, thing: SeenThing | None, entity: Entity, key: Key, field: Field) -> Any:
         """What is known of a field that nothing shows, or that is stale."""
         ledger, at = self._ledger, self._at
         if thing is not None and (pending := pending_value(ledger, thing, entity, key, field, at)) is not UNSEEN:

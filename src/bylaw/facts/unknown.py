@@ -24,7 +24,7 @@ from bylaw.facts.value_set import (
     points,
     span_of,
 )
-from bylaw.facts.variable import DAY, Variable, place_of, show
+from bylaw.facts.variable import DAY, Variable, place_of, show_region
 
 ValueKind = Literal["number", "time", "duration", "text", "list", "record", "any"]
 """What an Unknown is comparable with; `any` for what we cannot tell, such as an item of an unknown record."""
@@ -43,7 +43,7 @@ class Stuck(Exception):
         self.unknown = unknown
 
 
-class Decider(Protocol):
+class BranchDecider(Protocol):
     """Who answers an Unknown boolean when a branch depends on it."""
 
     def decide(self, truth: "UnknownBool") -> bool: ...
@@ -56,7 +56,7 @@ class Unknown:
 
     def __init__(
         self,
-        decider: Decider,
+        decider: BranchDecider,
         text: str,
         needs: Mapping[Fact, Origin],
         kind: ValueKind = "any",
@@ -162,7 +162,7 @@ class UnknownBool(Unknown):
 
     __slots__ = ("_parted", "_possible", "region")
 
-    def __init__(self, decider: Decider, variable: Variable, region: ValueSet) -> None:
+    def __init__(self, decider: BranchDecider, variable: Variable, region: ValueSet) -> None:
         self.decider, self.variable, self.region = decider, variable, region
         self._parted: Parted | None = None
         self.needs, self.kind, self.step, self.exact, self.sign, self.offset = variable.needs, "any", None, False, 1, 0
@@ -171,7 +171,7 @@ class UnknownBool(Unknown):
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Written only when asked for: most Unknown booleans are decided and forgotten."""
         assert self.variable is not None
-        return _short(show(self.variable, self.region))
+        return _short(show_region(self.variable, self.region))
 
     def __bool__(self) -> bool:
         return self.decider.decide(self)
@@ -214,7 +214,9 @@ class UnknownBool(Unknown):
         return self
 
 
-def unknown_fact(decider: Decider, field: Field, name: str, needs: Mapping[Fact, Origin], thing: Any = None) -> Unknown:
+def unknown_fact(
+    decider: BranchDecider, field: Field, name: str, needs: Mapping[Fact, Origin], thing: Any = None
+) -> Unknown:
     """The Unknown that stands for a field whose value is not known."""
     match field.type:
         case "boolean":
@@ -240,7 +242,7 @@ def unknown_fact(decider: Decider, field: Field, name: str, needs: Mapping[Fact,
             return Unknown(decider, name, needs, "record")
 
 
-def opaque_bool(decider: Decider, text: str, needs: Mapping[Fact, Origin]) -> UnknownBool:
+def opaque_bool(decider: BranchDecider, text: str, needs: Mapping[Fact, Origin]) -> UnknownBool:
     """An Unknown boolean remembered by its expression alone."""
     return UnknownBool(decider, Variable(_short(text), EITHER, None, needs, "boolean"), TRUE)
 
@@ -249,7 +251,7 @@ def derive(name: str, parts: Iterable[Any], kind: ValueKind = "any", *, step: in
     """An Unknown made of `parts` by a function; remembered by its expression."""
     parts = tuple(parts)
     unknown = next(part for part in parts if isinstance(part, Unknown))
-    text = f"{name}({', '.join(text_of(part) for part in parts)})"
+    text = f"{name}({', '.join(expression_text(part) for part in parts)})"
     exact = kind in ("time", "duration")
     return Unknown(unknown.decider, text, gathered(parts), kind, exact=exact, step=step)
 
@@ -295,7 +297,7 @@ def _compare(order: Order, one: Unknown, other: Any) -> Any:
     if order not in ("==", "!="):
         raise TypeError(f"a {kind} is not comparable with a {one.kind}")
     if kind == one.kind:
-        truth = opaque_bool(one.decider, f"{one.text} == {text_of(other)}", one.needs)
+        truth = opaque_bool(one.decider, f"{one.text} == {expression_text(other)}", one.needs)
         return truth if order == "==" else truth.denied()
     return order == "!="
 
@@ -304,7 +306,7 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
     """`one in values`."""
     values = tuple(values)
     if any(isinstance(value, Unknown) for value in values):
-        return opaque_bool(one.decider, f"{one.text} in {text_of(values)}", gathered((one, *values)))
+        return opaque_bool(one.decider, f"{one.text} in {expression_text(values)}", gathered((one, *values)))
     if one.kind == "number":
         values = tuple(int(value) if value.__class__ is bool else value for value in values)
     kinds = {kind_of(value) for value in values if value is not None}
@@ -315,7 +317,7 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
     if len(kinds) == 1 and one.kind == "any":
         one = _typed(one, cast(ValueKind, next(iter(kinds))))
     if None in values or one.variable is None:
-        return opaque_bool(one.decider, f"{one.text} in {text_of(values)}", one.needs)
+        return opaque_bool(one.decider, f"{one.text} in {expression_text(values)}", one.needs)
     alike = [value for value in values if kind_of(value) == one.kind]
     if not alike:
         return False
@@ -329,8 +331,8 @@ def add(one: Unknown, other: Any) -> Any:
     """`one + other`, in either order."""
     kind = _sum_kind(one.kind, kind_of(other))
     if not isinstance(other, Unknown) and one.variable is not None and one.exact and _is_exact(other):
-        return one.moved(1, place_of(other), kind, f"({one.text} + {text_of(other)})")
-    first, second = sorted((one, other), key=text_of)
+        return one.moved(1, place_of(other), kind, f"({one.text} + {expression_text(other)})")
+    first, second = sorted((one, other), key=expression_text)
     return derive("add", (first, second), kind)
 
 
@@ -338,9 +340,9 @@ def subtract(one: Any, other: Any) -> Any:
     """`one - other`, where at least one is Unknown."""
     kind = _difference_kind(kind_of(one), kind_of(other))
     if not isinstance(other, Unknown) and one.variable is not None and one.exact and _is_exact(other):
-        return one.moved(1, -place_of(other), kind, f"({one.text} - {text_of(other)})")
+        return one.moved(1, -place_of(other), kind, f"({one.text} - {expression_text(other)})")
     if not isinstance(one, Unknown) and other.variable is not None and other.exact and _is_exact(one):
-        return other.moved(-1, place_of(one), kind, f"({text_of(one)} - {other.text})")
+        return other.moved(-1, place_of(one), kind, f"({expression_text(one)} - {other.text})")
     if isinstance(one, Unknown) and isinstance(other, Unknown) and other.text < one.text:
         return derive("subtract", (other, one), kind).moved(-1, 0, kind, f"({one.text} - {other.text})")
     return derive("subtract", (one, other), kind)
@@ -385,12 +387,12 @@ def kind_of(value: Any) -> ValueKind:
             return "any"
 
 
-def text_of(value: Any) -> str:
+def expression_text(value: Any) -> str:
     """A value as it stands in the expression of an Unknown."""
     if isinstance(value, Unknown):
         return value.text
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(text_of(part) for part in cast(list[Any], value))}]"
+        return f"[{', '.join(expression_text(part) for part in cast(list[Any], value))}]"
     return repr(value)
 
 

@@ -57,7 +57,7 @@ def value_at(place: Any, kind: str) -> str:
     return str(place) if Fraction(place).denominator == 1 else str(float(place))
 
 
-def show(variable: Variable, region: ValueSet) -> str:
+def show_region(variable: Variable, region: ValueSet) -> str:
     """A region in words: `Request.reason = weather`, `Patient[P1].age >= 18`."""
     name = variable.name
     if isinstance(region, Words):

@@ -13,7 +13,7 @@ from bylaw.facts.world_change import WorldChange, moved, names_in, typed
 from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Result
 
-Record = Mapping[str, Any]
+WorldRecord = Mapping[str, Any]
 
 
 class World(Protocol):
@@ -23,7 +23,7 @@ class World(Protocol):
         """The same world as it was before any trajectory, for a new one."""
         ...
 
-    def record(self, entity: str, key: Key) -> Record | NoValue:
+    def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
         """One thing's raw field values as of now; a field it lacks is not known. Else ABSENT or UNSEEN."""
         ...
 
@@ -36,7 +36,7 @@ class World(Protocol):
         ...
 
 
-Reader = Callable[[str, Key], Record | NoValue]
+Reader = Callable[[str, Key], WorldRecord | NoValue]
 Lister = Callable[[str, Mapping[str, Any]], Sequence[Key] | None]
 
 
@@ -51,7 +51,7 @@ class Snapshot:
         self._schema = schema
         self._reader = reader
         self._lister = lister
-        self._overlay: dict[tuple[str, Key], Record | NoValue] = {}
+        self._overlay: dict[tuple[str, Key], WorldRecord | NoValue] = {}
         self._forgotten: set[str] = set()
         self._blurred: set[tuple[str, Key]] = set()
         """Written under a key that nothing has: some thing of almost that key may have moved."""
@@ -61,7 +61,7 @@ class Snapshot:
         """The untouched world."""
         return Snapshot(self._schema, self._reader, self._lister)
 
-    def record(self, entity: str, key: Key) -> Record | NoValue:
+    def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
         """One thing as of now."""
         laid = self._overlay.get((entity, key))
         if laid is not None:
@@ -151,7 +151,7 @@ class Snapshot:
             if NOTHING in key:
                 continue
             before = self.record(effect.entity, key)
-            known: Record = {} if isinstance(before, NoValue) else before
+            known: WorldRecord = {} if isinstance(before, NoValue) else before
             entity = self._schema.entities[effect.entity]
             old = typed(entity, known) if effect.when is not None or effect.to else {}
             applies = effect.applies(scope, old)
@@ -179,7 +179,7 @@ class Snapshot:
         record = self.record(entity, key_of([key]))
         return NOTHING if isinstance(record, NoValue) else record.get(field, NOTHING)
 
-    def _lay(self, entity: str, key: Key, fields: Record) -> None:
+    def _lay(self, entity: str, key: Key, fields: WorldRecord) -> None:
         before = self.record(entity, key)
         laid = {**({} if isinstance(before, NoValue) else before), **fields}
         self._overlay[(entity, key)] = {name: value for name, value in laid.items() if value is not NOTHING}
@@ -198,7 +198,7 @@ class Snapshot:
             self._overlay[(entity, key)] = {name: value for name, value in before.items() if name not in fields}
 
 
-def agrees(entity: Entity, record: Record, match: Mapping[str, Any]) -> bool:
+def agrees(entity: Entity, record: WorldRecord, match: Mapping[str, Any]) -> bool:
     """Whether a record, its fields read by their types and its key as texts, has these values."""
     try:
         for name, wanted in match.items():

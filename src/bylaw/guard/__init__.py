@@ -1,6 +1,6 @@
 """Guards: small functions that permit or deny one tool call under one policy. Start at `evaluate`."""
 
-from bylaw.guard.assumption import NOTHING, Assumptions
+from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
 from bylaw.guard.computed import compile_expression
 from bylaw.guard.condition import Condition, compile_condition, evaluate_condition, judge_predicate
 from bylaw.guard.evaluate import Completion, GuardOutcome, Inquiry, evaluate
@@ -9,7 +9,7 @@ from bylaw.guard.lookup import LookupFunction, ShownResults, parse_lookups, run_
 from bylaw.guard.parse import Branch, Guard, parse_guards
 
 __all__ = [
-    "NOTHING",
+    "NO_ASSUMPTIONS",
     "Assumptions",
     "Branch",
     "Completion",

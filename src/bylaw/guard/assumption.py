@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bylaw.facts.value_set import ValueSet
-from bylaw.facts.variable import Variable, show
+from bylaw.facts.variable import Variable, show_region
 
 
 class Assumptions:
@@ -28,13 +28,15 @@ class Assumptions:
         return hash(tuple(sorted(self.regions)))
 
     def __str__(self) -> str:
-        return "; ".join(show(variable, region) for variable, region in self.regions.values()) or "nothing assumed"
+        return (
+            "; ".join(show_region(variable, region) for variable, region in self.regions.values()) or "nothing assumed"
+        )
 
     def __repr__(self) -> str:
         return f"Assumptions({self})"
 
 
-NOTHING = Assumptions()
+NO_ASSUMPTIONS = Assumptions()
 
 
 def _regions(assumptions: Assumptions) -> dict[str, ValueSet]:

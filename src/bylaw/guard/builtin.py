@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import cmp_to_key
 from typing import Any
 
-from bylaw.facts.unknown import Stuck, Unknown, derive, gathered, kind_of, length, opaque_bool, text_of
+from bylaw.facts.unknown import Stuck, Unknown, derive, expression_text, gathered, kind_of, length, opaque_bool
 from bylaw.facts.value import written_number
 from bylaw.facts.variable import DAY
 from bylaw.guard.language import DATE_METHODS, DATE_PARTS, LONGEST, TEXT_METHODS
@@ -120,7 +120,7 @@ class BuiltIns(Operations):
         self.spend(1)
         if isinstance(values, Unknown):
             parts = (values, *free)
-            return self.opaque(name, f"{text} over {text_of(parts)}", parts)
+            return self.opaque(name, f"{text} over {expression_text(parts)}", parts)
         if name == "any":
             return any(body(values))
         if name == "all":
@@ -183,7 +183,7 @@ class BuiltIns(Operations):
         if isinstance(items, Unknown):
             return items
         if any(isinstance(item, Unknown) for item in items):
-            return self.opaque("count", f"count({text_of(items)})", items)
+            return self.opaque("count", f"count({expression_text(items)})", items)
         return sum(1 for item in items if item)
 
     def do_sum(self, values: Any) -> Any:
@@ -200,7 +200,7 @@ class BuiltIns(Operations):
         if isinstance(items, Unknown):
             return items
         if any(isinstance(item, Unknown) for item in items):
-            return self.opaque("sorted", f"sorted({text_of(items)})", items)
+            return self.opaque("sorted", f"sorted({expression_text(items)})", items)
         self.spend(len(items))
         return sorted(items, key=cmp_to_key(self.rank))
 

@@ -10,7 +10,7 @@ from bylaw.facts.entity import FactSource
 from bylaw.guard.evaluate import evaluate
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.parse import Guard, parse_text, size_fault
-from bylaw.guard.statement import PERMIT, Lazy, Statements
+from bylaw.guard.statement import PERMIT, LazyFunction, Statements
 
 
 class Condition:
@@ -92,7 +92,7 @@ def _guard(
     line: int,
     vocabulary: Vocabulary,
     made: Statements,
-    function: Lazy,
+    function: LazyFunction,
     parameters: tuple[str, ...],
 ) -> Guard:
     """The predicate as a guard: permit for true, deny for false."""
@@ -103,7 +103,7 @@ def _guard(
 
     stub = ast.FunctionDef("predicate", ast.arguments([], [], None, [], [], None, []), [ast.Expr(node)], [], None)
     stub.lineno = line
-    return Guard(stub, file, vocabulary, made, Lazy(lambda: call))
+    return Guard(stub, file, vocabulary, made, LazyFunction(lambda: call))
 
 
 def _moved(fault: GuardError, line: int) -> GuardError:

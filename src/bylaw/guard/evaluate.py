@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from bylaw.facts.entity import UNSEEN, Fact, FactSource, is_known
 from bylaw.facts.unknown import Stuck
-from bylaw.guard.assumption import NOTHING, Assumptions
+from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS
 from bylaw.guard.operation import Failure
 from bylaw.guard.parse import Guard
@@ -71,7 +71,7 @@ class Inquiry:
         return is_known(self._run.given.get(fact, UNSEEN))
 
     def ask(
-        self, guard: Guard, assume: Assumptions = NOTHING, *, coverage: set[int] | None = None
+        self, guard: Guard, assume: Assumptions = NO_ASSUMPTIONS, *, coverage: set[int] | None = None
     ) -> tuple[Completion, ...]:
         """What a guard says, one completion for each way the user's facts matter."""
         run = self._run
@@ -94,7 +94,7 @@ def evaluate(
     *,
     tool: str = "",
     now: datetime | None = None,
-    assume: Assumptions = NOTHING,
+    assume: Assumptions = NO_ASSUMPTIONS,
     seen: Callable[[Fact], bool] | None = None,
     coverage: set[int] | None = None,
 ) -> tuple[Completion, ...]:

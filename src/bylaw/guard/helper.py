@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from bylaw.guard.language import HELPERS, RESERVED, Vocabulary
 from bylaw.guard.scope import Scope
-from bylaw.guard.statement import Lazy, Statements
+from bylaw.guard.statement import LazyFunction, Statements
 
 
 class Translated(Statements):
@@ -50,12 +50,12 @@ class Translated(Statements):
         return [*self.covering(branch), ast.Return(thing[1] if thing else self.expression(node.value))]
 
 
-class Helper:
+class TranslatedHelper:
     """A translated function that guards call."""
 
     __slots__ = ("called", "kind")
 
-    def __init__(self, kind: str | None, called: Lazy) -> None:
+    def __init__(self, kind: str | None, called: LazyFunction) -> None:
         self.kind = kind
         self.called = called
 
@@ -66,10 +66,10 @@ class FileHelpers:
     def __init__(self, nodes: Mapping[str, ast.FunctionDef]) -> None:
         self.nodes = nodes
         self.used: set[str] = set()
-        self._made: dict[tuple[str, tuple[str | None, ...]], Helper | None] = {}
+        self._made: dict[tuple[str, tuple[str | None, ...]], TranslatedHelper | None] = {}
         self._open: list[str] = []
 
-    def find(self, scope: Scope, node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
+    def find(self, scope: Scope, node: ast.Call, kinds: Sequence[str | None]) -> TranslatedHelper | None:
         """The function that `node` calls, translated for arguments of these kinds; None where it has faults."""
         assert isinstance(node.func, ast.Name)
         name = node.func.id
@@ -87,7 +87,7 @@ class FileHelpers:
             self._open.pop()
         return self._made[known]
 
-    def _translated(self, scope: Scope, node: ast.FunctionDef, kinds: Sequence[str | None]) -> Helper | None:
+    def _translated(self, scope: Scope, node: ast.FunctionDef, kinds: Sequence[str | None]) -> TranslatedHelper | None:
         made = Translated(scope.file, scope.vocabulary, cover=scope.cover)
         made.helpers = self
         made.branches = scope.branches
@@ -98,4 +98,4 @@ class FileHelpers:
         for fault in made.faults:
             if str(fault) not in {str(known) for known in scope.faults}:
                 scope.faults.append(fault)
-        return None if function is None else Helper(made.gives, function)
+        return None if function is None else TranslatedHelper(made.gives, function)

@@ -14,13 +14,13 @@ from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.operation import Failure, admit
 from bylaw.guard.parse import functions_of
-from bylaw.guard.statement import Lazy, Statements
+from bylaw.guard.statement import LazyFunction, Statements
 
 
 class LookupFunction:
     """A compiled look-up function for one field."""
 
-    def __init__(self, entity: Entity, field: Field, name: str, file: str, line: int, function: Lazy) -> None:
+    def __init__(self, entity: Entity, field: Field, name: str, file: str, line: int, function: LazyFunction) -> None:
         self.entity = entity
         self.field = field
         self.name = name

@@ -17,10 +17,10 @@ from bylaw.facts.unknown import (
     among,
     compare,
     derive,
+    expression_text,
     gathered,
     kind_of,
     opaque_bool,
-    text_of,
 )
 from bylaw.facts.value_set import Order
 from bylaw.guard.language import LARGEST, LONGEST, SMALLEST, TICKS
@@ -222,7 +222,7 @@ class Operations:
     def within(self, value: Any, container: Any) -> Any:
         """`value in container`."""
         if isinstance(container, Unknown):
-            text = f"{text_of(value)} in {container.text}"
+            text = f"{expression_text(value)} in {container.text}"
             return opaque_bool(container.decider, text, gathered((value, container)))
         if container.__class__ is str:
             if isinstance(value, Unknown):
@@ -238,7 +238,7 @@ class Operations:
             if any(not isinstance(item, Unknown) and self.equal(value, item) for item in container):
                 return True
             decider = next(item.decider for item in container if isinstance(item, Unknown))
-            return opaque_bool(decider, f"{text_of(value)} in {text_of(container)}", gathered(parts))
+            return opaque_bool(decider, f"{expression_text(value)} in {expression_text(container)}", gathered(parts))
         if value.__class__ is str:
             return value in container
         return any(self.equal(value, item) for item in container)
@@ -272,7 +272,7 @@ class Operations:
         if name != "multiply" and not other:
             raise ZeroDivisionError
         kinds = (kind_of(one), kind_of(other))
-        first, second = sorted((one, other), key=text_of) if name == "multiply" else (one, other)
+        first, second = sorted((one, other), key=expression_text) if name == "multiply" else (one, other)
         if "any" in kinds:
             return derive(name, (first, second))
         if kinds == ("number", "number") or (kinds == ("duration", "duration") and name in ("divide", "divide_floor")):

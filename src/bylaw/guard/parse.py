@@ -12,7 +12,7 @@ from msgspec import Struct
 from bylaw.errors import GuardError
 from bylaw.guard.helper import FileHelpers
 from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary
-from bylaw.guard.statement import Lazy, Statements
+from bylaw.guard.statement import LazyFunction, Statements
 
 
 class Branch(Struct, frozen=True):
@@ -33,7 +33,7 @@ class Guard:
         file: str,
         vocabulary: Vocabulary,
         made: Statements,
-        function: Lazy,
+        function: LazyFunction,
         helpers: FileHelpers | None = None,
     ) -> None:
         self.name = node.name

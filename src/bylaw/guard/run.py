@@ -10,11 +10,11 @@ from decimal import Decimal
 from typing import Any
 
 from bylaw.facts.entity import ABSENT, EXISTS, NOT_KNOWN, UNSEEN, Entity, Fact, FactSource, Field, Key, NoValue, Origin
-from bylaw.facts.unknown import Unknown, UnknownBool, derive, opaque_bool, text_of, unknown_fact
+from bylaw.facts.unknown import Unknown, UnknownBool, derive, expression_text, opaque_bool, unknown_fact
 from bylaw.facts.value import key_of
 from bylaw.facts.value_set import Spans, ValueSet, Words
 from bylaw.facts.variable import Variable
-from bylaw.guard.assumption import NOTHING, Assumptions
+from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.operation import Failure, admit, fail, name_of
@@ -77,7 +77,7 @@ class Run(BuiltIns):
         self.is_open = True
         """Whether anything but plain known facts was met since the beginning."""
 
-    def begin(self, assumptions: Assumptions = NOTHING, coverage: set[int] | None = None) -> None:
+    def begin(self, assumptions: Assumptions = NO_ASSUMPTIONS, coverage: set[int] | None = None) -> None:
         """At the beginning of a guard."""
         self.coverage = coverage
         self.left = ALL_TICKS
@@ -278,7 +278,7 @@ class Run(BuiltIns):
         self.spend(1)
         unknown = [value for value in match.values() if isinstance(value, Unknown)]
         if unknown:
-            shown = ", ".join(f"{name}={text_of(value)}" for name, value in match.items())
+            shown = ", ".join(f"{name}={expression_text(value)}" for name, value in match.items())
             return self.opaque("count", f"done({tool}, {shown})", unknown)
         self.is_open = True
         count = self.once("done", tool, match, lambda: self.source.done(tool, match))
@@ -310,7 +310,7 @@ class Run(BuiltIns):
         self.is_open = True
         self.spend(weight)
         field = next(iter(match), "exists")
-        question = f"any({text}) over {text_of(list(match.values()))} {text_of(free)}"
+        question = f"any({text}) over {expression_text(list(match.values()))} {expression_text(free)}"
         for value in match.values():
             if isinstance(value, Unknown):
                 return opaque_bool(self, question, value.needs)

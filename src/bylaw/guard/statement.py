@@ -12,7 +12,7 @@ from bylaw.guard.language import BINARY, LOOPS, NODES_PER_TICK
 PERMIT = ("permit", "")
 
 
-class Lazy:
+class LazyFunction:
     """A function that is compiled when it is first asked for."""
 
     def __init__(self, compile: Callable[[], Callable[..., Any]]) -> None:
@@ -34,7 +34,7 @@ class Statements(Expressions):
     """The same as they are given, where that is not by name."""
     loops = 0
 
-    def function(self, node: ast.FunctionDef, parameters: Sequence[str]) -> "Lazy | None":
+    def function(self, node: ast.FunctionDef, parameters: Sequence[str]) -> "LazyFunction | None":
         """The compiled function, or None where there are faults."""
         self.signature(node, parameters)
         self.collect(node.body)
@@ -49,9 +49,9 @@ class Statements(Expressions):
     def answer(self) -> str:
         return " or ".join(f"{name}(...)" for name in self.answers)
 
-    def compiled(self, node: ast.AST, body: list[ast.stmt]) -> "Lazy":
+    def compiled(self, node: ast.AST, body: list[ast.stmt]) -> "LazyFunction":
         """The function; Python compiles it when it is first called, as an audit calls only a few of a pack's."""
-        return Lazy(lambda: self._compiled(node, body))
+        return LazyFunction(lambda: self._compiled(node, body))
 
     def _compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
         size = 1 + sum(1 for _ in ast.walk(node)) // NODES_PER_TICK
@@ -62,7 +62,9 @@ class Statements(Expressions):
         module = ast.Module([made], [])
         _inherit_lines(made, getattr(node, "lineno", 1))
         names: dict[str, Any] = {"__builtins__": {}}
-        names.update((name, value.made if isinstance(value, Lazy) else value) for name, value in self.constants.items())
+        names.update(
+            (name, value.made if isinstance(value, LazyFunction) else value) for name, value in self.constants.items()
+        )
         exec(compile(module, self.file, "exec"), names)
         return names["guard"]
 

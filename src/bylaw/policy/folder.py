@@ -60,7 +60,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     shield: dict[str, Any] = {}
 
 
-class Folder(Struct):
+class PackFolder(Struct):
     """The files of a pack, base first; of them only the manifest is understood."""
 
     root: Path
@@ -126,7 +126,7 @@ def ready_packs() -> list[str]:
     return sorted(found.parent.name.replace("_", "-") for found in READY.glob("*/pack.yaml"))
 
 
-def read_folder(root: Path, *, cases: bool = True) -> Folder:
+def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
     """Read every file of the pack, its cases only where they are asked for; faults are kept, not raised."""
     faults: list[BylawError] = []
     source = _yaml(root / "pack.yaml", faults, root) or Located("pack.yaml", {}, {})
@@ -144,7 +144,7 @@ def read_folder(root: Path, *, cases: bool = True) -> Folder:
             hint = "name the folder beside pack.yaml that holds it"
             faults.append(ManifestError("a variant needs a name", place=source.place("variants", index), hint=hint))
     digest = hashlib.sha256()
-    folder = Folder(root, manifest, source, {})
+    folder = PackFolder(root, manifest, source, {})
     for layer in layers:
         for name, path in _files(layer, root, manifest):
             digest.update(f"{name}\0".encode() + _bytes(path) + b"\0")

@@ -11,9 +11,9 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 import msgspec
 
 from bylaw.errors import BylawError
-from bylaw.policy.yaml import Located, Place, replaced
+from bylaw.policy.yaml import Located, YamlPath, replaced
 
-Record = TypeVar("Record")
+FileRecord = TypeVar("FileRecord")
 
 Scalar = str | int | float | bool
 """One value, whatever YAML took it for; its reader makes text of it."""
@@ -38,16 +38,16 @@ class ShapeError(BylawError):
     code = "BY408"
 
 
-class Read(NamedTuple, Generic[Record]):
+class Read(NamedTuple, Generic[FileRecord]):
     """What was understood of a file."""
 
-    record: Record
+    record: FileRecord
     source: Located
     """The file without what was at fault."""
     faults: list[BylawError]
 
 
-def read_record(source: Located, kind: type[Record]) -> Read[Record]:
+def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
     """The file as a record, all of whose fields have defaults."""
     faults: list[BylawError] = []
     for _ in range(MOST):
@@ -61,7 +61,7 @@ def read_record(source: Located, kind: type[Record]) -> Read[Record]:
     return Read(kind(), source, faults)
 
 
-def _found(source: Located, kind: type[Any], message: str) -> tuple[Place, Sequence[str | int], list[BylawError]]:
+def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Sequence[str | int], list[BylawError]]:
     """What does not fit, as a place and what of it, and what to say of that: nothing, where it was only left empty."""
     expected = _EXPECTED.match(message)
     at = _place(source, kind, message)
@@ -86,12 +86,12 @@ def _found(source: Located, kind: type[Any], message: str) -> tuple[Place, Seque
     return at[:-1], at[-1:], [fault]
 
 
-def _unknown(source: Located, kind: type[Any], at: Place) -> list[str]:
+def _unknown(source: Located, kind: type[Any], at: YamlPath) -> list[str]:
     known = _known(kind, at)
     return [name for name, _ in _items(source, at) if known and name not in known]
 
 
-def _items(source: Located, at: Place) -> list[tuple[str, Any]]:
+def _items(source: Located, at: YamlPath) -> list[tuple[str, Any]]:
     """The mapping at a place; empty where there is none, since a key may be spelt so that it passes for a place."""
     try:
         here: Any = source.at(at)
@@ -100,16 +100,16 @@ def _items(source: Located, at: Place) -> list[tuple[str, Any]]:
     return list(cast(dict[str, Any], here).items()) if isinstance(here, dict) else []
 
 
-def _place(source: Located, kind: type[Any], message: str) -> Place:
+def _place(source: Located, kind: type[Any], message: str) -> YamlPath:
     """The place that a message of msgspec names, with the keys of mappings, which it leaves out."""
-    at: Place = ()
+    at: YamlPath = ()
     _, stands_there, path = message.rpartition(" - at `$")
     for name, index, key in _PART.findall(path) if stands_there else ():
         at = (*at, _first_key(source, kind, message, at) if key else name or int(index))
     return at
 
 
-def _first_key(source: Located, kind: type[Any], message: str, at: Place) -> str:
+def _first_key(source: Located, kind: type[Any], message: str, at: YamlPath) -> str:
     """The key that a fault is at: the last of the fewest keys of the mapping that still give the message."""
     keys = _items(source, at)
     low, high = 0, len(keys) - 1
@@ -124,7 +124,7 @@ def _first_key(source: Located, kind: type[Any], message: str, at: Place) -> str
     return keys[low][0] if keys else ""
 
 
-def _known(kind: type[Any], at: Place) -> list[str]:
+def _known(kind: type[Any], at: YamlPath) -> list[str]:
     """The names that may stand at a place; none where the names are free."""
     from msgspec import inspect
 
@@ -155,7 +155,7 @@ def _kind_of(value: Any) -> str:
     return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else f"`{value}`"
 
 
-def _name(at: Place) -> str:
+def _name(at: YamlPath) -> str:
     names = [part for part in at if isinstance(part, str)]
     name = f"`{names[-1]}`" if names else "this"
     return f"item {at[-1] + 1} of {name}" if at and isinstance(at[-1], int) else name

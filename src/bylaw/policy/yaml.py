@@ -13,7 +13,7 @@ import yaml
 
 from bylaw.errors import BylawError
 
-Place = tuple[str | int, ...]
+YamlPath = tuple[str | int, ...]
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
 _NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*([eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)|\.[0-9]+([eE][-+]?[0-9]+)?)$")
@@ -32,14 +32,14 @@ class YamlError(BylawError):
 class Located:
     """A YAML file's data, and where each value of it stands."""
 
-    def __init__(self, file: str, data: Any, places: dict[Place, str]) -> None:
+    def __init__(self, file: str, data: Any, places: dict[YamlPath, str]) -> None:
         self.file = file
         self.data: dict[str, Any] = cast(dict[str, Any], data) if isinstance(data, dict) else {}
         self._places = places
 
     def place(self, *path: str | int) -> str:
         """`file:line` of the value at `path`, or of its nearest parent."""
-        at: Place = path
+        at: YamlPath = path
         while at and at not in self._places:
             at = at[:-1]
         return self._places.get(at, self.file)
@@ -52,14 +52,14 @@ class Located:
         """A file that is a list, as one that has it under a name."""
         return Located(self.file, {name: self.data[""]}, {(name, *at): line for at, line in self._places.items()})
 
-    def at(self, path: Place) -> Any:
+    def at(self, path: YamlPath) -> Any:
         """The value at `path`."""
         value: Any = self.data
         for part in path:
             value = value[part]
         return value
 
-    def without(self, path: Place, names: Sequence[str | int]) -> "Located":
+    def without(self, path: YamlPath, names: Sequence[str | int]) -> "Located":
         """The same file without these keys of the mapping at `path`, or this item of the list, whose others move up."""
         left: Any = self.at(path).copy()
         for name in names:
@@ -100,7 +100,7 @@ class Located:
         return Located(self.file, data, places)
 
 
-def replaced(data: Any, path: Place, value: Any) -> Any:
+def replaced(data: Any, path: YamlPath, value: Any) -> Any:
     """The data with another value at `path`."""
     if not path:
         return value
@@ -148,7 +148,7 @@ class _Builder:
     def __init__(self, text: str, file: str) -> None:
         self._events: Iterator[Any] = cast(Any, yaml).parse(text, Loader=_LOADER)
         self._file = file
-        self.places: dict[Place, str] = {}
+        self.places: dict[YamlPath, str] = {}
 
     def document(self) -> Any:
         """The one document of the file; None where there is none."""
@@ -162,7 +162,7 @@ class _Builder:
                 data = self._value(next(self._events), ())
         return data
 
-    def _value(self, event: Any, path: Place) -> Any:
+    def _value(self, event: Any, path: YamlPath) -> Any:
         self.places.setdefault(path, f"{self._file}:{event.start_mark.line + 1}")
         if isinstance(event, yaml.ScalarEvent):
             return _scalar(event)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from bylaw.rule.formula import Formula
 from bylaw.rule.letters import Alphabet
-from bylaw.rule.progression import FALSE, TRUE, Progression, State, TooLargeError
+from bylaw.rule.progression import MET, NEVER_MET, Progression, State, TooLargeError
 
 StateVerdict = Literal["permanently_satisfied", "currently_satisfied", "currently_violated", "permanently_violated"]
 VERDICTS: tuple[StateVerdict, ...] = (
@@ -57,7 +57,7 @@ class Automaton(Protocol):
         ...
 
 
-class Table(Struct, frozen=True):
+class WholeAutomaton(Struct, frozen=True):
     """A whole automaton, minimal: flat tables indexed by state times the number of letters plus the letter's column."""
 
     letters: tuple[int, ...]
@@ -84,7 +84,7 @@ class Table(Struct, frozen=True):
         return self.accepting[state]
 
 
-class Lazy:
+class LazyAutomaton:
     """An automaton beyond the caps: states are made as they are reached.
 
     The verdict is found by a search of at most `SEARCH_CAP` transitions: another value found ahead makes it current, a
@@ -130,9 +130,9 @@ class Lazy:
         return self._verdicts[state]
 
     def _search(self, state: State) -> int | None:
-        if state[1] == TRUE:
+        if state[1] == MET:
             return 0
-        if state[1] == FALSE:
+        if state[1] == NEVER_MET:
             return BROKEN
         value = self._progression.accepts(state)
         try:
@@ -203,7 +203,7 @@ class Pair:
     def plain(self) -> Automaton:
         """Reads a trace once."""
         if not self.is_whole:
-            return Lazy(self._progression, self._ahead, complete=self._exact, rearming=False)
+            return LazyAutomaton(self._progression, self._ahead, complete=self._exact, rearming=False)
         classes, rows = self._classes, self._rows
         verdicts = self._class_verdicts
         outputs = [tuple(verdicts[classes[there]] for there in row) for row in rows]
@@ -213,7 +213,7 @@ class Pair:
     def rearming(self) -> Automaton:
         """Starts anew after each step that breaks the formula for good."""
         if not self.is_whole:
-            return Lazy(self._progression, self._ahead, complete=self._exact, rearming=True)
+            return LazyAutomaton(self._progression, self._ahead, complete=self._exact, rearming=True)
         classes, verdicts = self._classes, self._class_verdicts
         numbers = {state: number for number, state in enumerate(self._states)}
         outputs = [tuple(verdicts[classes[there]] for there in row) for row in self._rows]
@@ -267,7 +267,9 @@ class Pair:
         self._classes = _classes(self._rows, [progression.accepts(state) for state in states])
         return True
 
-    def _table(self, classes: list[int], rows: list[list[int]], outputs: Sequence[Sequence[int | None]]) -> Table:
+    def _table(
+        self, classes: list[int], rows: list[list[int]], outputs: Sequence[Sequence[int | None]]
+    ) -> WholeAutomaton:
         """The quotient by `classes`, numbered in the order in which states are reached from the start."""
         numbers = {classes[0]: 0}
         members = [0]
@@ -280,7 +282,7 @@ class Pair:
                     members.append(there)
                 after.append(number)
             verdicts += outputs[member]
-        return Table(
+        return WholeAutomaton(
             letters=self._letters,
             columns={letter: column for column, letter in enumerate(self._letters)},
             after=tuple(after),

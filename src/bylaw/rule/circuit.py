@@ -9,12 +9,12 @@ from bylaw.errors import CircuitError
 from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule
 
-Value = bool | float | None
+Belief = bool | float | None
 """What is known of a predicate: its value, the probability that it is true, or nothing."""
 
-Evidence = Mapping[str, Value]
+Evidence = Mapping[str, Belief]
 
-Answer = Literal["allow", "deny", "ask"]
+CircuitAnswer = Literal["allow", "deny", "ask"]
 
 Speech = Literal["silent", "against", "for", "broken", "undecided"]
 """`against`: broken only with the action. `for`: broken only without it. `broken`: both ways. `silent`: neither."""
@@ -69,7 +69,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
     action: str
     safe: bool
-    decision: Answer
+    decision: CircuitAnswer
     margin: float | None
     """P(action) - P(no action); None above the width cap, and where the evidence contradicts the physical rules."""
     interval: tuple[float, float]
@@ -96,7 +96,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
         return max(sorted(self.influence), key=self.influence.__getitem__)
 
 
-def answer(interval: tuple[float, float], eps: float) -> Answer:
+def answer_of(interval: tuple[float, float], eps: float) -> CircuitAnswer:
     """Allow when the low end passes, deny when the high end fails, else ask."""
     low, high = interval
     return "allow" if low >= eps else "deny" if high < eps else "ask"

@@ -8,7 +8,7 @@ from html import escape
 from math import hypot
 from textwrap import wrap
 
-from bylaw.rule.automaton import VERDICTS, StateVerdict, Table, automaton
+from bylaw.rule.automaton import VERDICTS, StateVerdict, WholeAutomaton, automaton
 from bylaw.rule.formula import And, Constant, Formula, Not, Or, show
 from bylaw.rule.letters import Alphabet, alphabet
 from bylaw.rule.rule import Rule
@@ -26,14 +26,14 @@ ROW = 150
 STATE_LIMIT = 40
 """A picture with more states than these helps nobody."""
 
-Place = tuple[int, int]
+Point = tuple[int, int]
 
 
 def draw_automaton(rule: Rule) -> str:
     """The rule's automaton as an SVG document."""
     own = alphabet(rule.formula)
     table = automaton(own).plain
-    if not isinstance(table, Table) or table.states > STATE_LIMIT:
+    if not isinstance(table, WholeAutomaton) or table.states > STATE_LIMIT:
         return _page(rule, 760, 120, ['<text x="24" y="104" class="note">too many states to draw</text>'])
     places = _places(table)
     width = max(760, max(x for x, _ in places) + 110)
@@ -82,7 +82,7 @@ def _cube(letter: int, mask: int, leaves: Sequence[Formula]) -> Formula:
     return Constant(True) if found is None else found
 
 
-def _edges(table: Table) -> dict[tuple[int, int], list[int]]:
+def _edges(table: WholeAutomaton) -> dict[tuple[int, int], list[int]]:
     """From which state to which, with the letters that lead there."""
     found: dict[tuple[int, int], list[int]] = {}
     for place, target in enumerate(table.after):
@@ -91,7 +91,7 @@ def _edges(table: Table) -> dict[tuple[int, int], list[int]]:
     return found
 
 
-def _places(table: Table) -> list[Place]:
+def _places(table: WholeAutomaton) -> list[Point]:
     """A column per distance from the start, a row per state of it."""
     columns = [0] + [-1] * (table.states - 1)
     order = [0]
@@ -106,13 +106,13 @@ def _places(table: Table) -> list[Place]:
     return [(110 + c * COLUMN, 180 + row * ROW + 50 * (c % 2)) for c, row in zip(columns, rows, strict=True)]
 
 
-def _verdict(table: Table, state: int) -> StateVerdict:
+def _verdict(table: WholeAutomaton, state: int) -> StateVerdict:
     count = len(table.letters)
     permanent = all(target == state for target in table.after[state * count : (state + 1) * count])
     return VERDICTS[(0 if permanent else 1) if table.accepting[state] else (3 if permanent else 2)]
 
 
-def _state(table: Table, number: int, place: Place) -> str:
+def _state(table: WholeAutomaton, number: int, place: Point) -> str:
     x, y = place
     # Nothing has been asked before the first act, so the start has a verdict only where acts lead back to it.
     fill, line = COLOURS[_verdict(table, number)] if number or 0 in table.after else ("#ffffff", "#444444")
@@ -123,7 +123,7 @@ def _state(table: Table, number: int, place: Place) -> str:
     )
 
 
-def _edge(source: Place, target: Place, label: str) -> str:
+def _edge(source: Point, target: Point, label: str) -> str:
     """A bent arrow with its number; from a state to itself, a loop above it."""
     (x1, y1), (x2, y2) = source, target
     if source == target:
@@ -143,7 +143,7 @@ def _edge(source: Place, target: Place, label: str) -> str:
     )
 
 
-def _towards(place: Place, other: tuple[float, float], by: float) -> tuple[float, float]:
+def _towards(place: Point, other: tuple[float, float], by: float) -> tuple[float, float]:
     away = by / hypot(other[0] - place[0], other[1] - place[1])
     return place[0] + (other[0] - place[0]) * away, place[1] + (other[1] - place[1]) * away
 

@@ -11,12 +11,12 @@ from operator import add, itemgetter, mul
 
 import msgspec
 
-Scope = tuple[int, ...]
+Variables = tuple[int, ...]
 Numbers = Sequence[float]
 Gather = Callable[[Numbers], Numbers]
 
 
-class Step(msgspec.Struct, frozen=True):
+class EliminationStep(msgspec.Struct, frozen=True):
     """The elimination of one variable: multiply the inputs, spread to the step's scope, and sum the variable out."""
 
     variable: int
@@ -24,10 +24,10 @@ class Step(msgspec.Struct, frozen=True):
     """Table number, how to spread it to this scope, and the place of each variable of this scope in its own, or -1."""
 
 
-class Plan(msgspec.Struct, frozen=True):
+class EliminationPlan(msgspec.Struct, frozen=True):
     """An order of elimination for tables of known scopes."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[EliminationStep, ...]
     roots: tuple[int, ...]
     """Tables left without variables: their product is the result."""
     width: int
@@ -36,7 +36,9 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=2048)
-def plan(scopes: tuple[Scope, ...], lanes: int, width_cap: int, order: tuple[int, ...] | None = None) -> Plan | None:
+def plan(
+    scopes: tuple[Variables, ...], lanes: int, width_cap: int, order: tuple[int, ...] | None = None
+) -> EliminationPlan | None:
     """How to eliminate every variable of `scopes`; None where that needs more than the cap.
 
     Without an `order` it is found by `elimination_order`. One that was found for larger scopes serves as well.
@@ -46,14 +48,14 @@ def plan(scopes: tuple[Scope, ...], lanes: int, width_cap: int, order: tuple[int
         if order is None:
             return None
     turn = {variable: number for number, variable in enumerate(order)}
-    waiting: list[list[tuple[int, Scope]]] = [[] for _ in order]
+    waiting: list[list[tuple[int, Variables]]] = [[] for _ in order]
     roots: list[int] = []
     for i, scope in enumerate(scopes):
         if scope:
             waiting[min([turn[variable] for variable in scope])].append((i, scope))
         else:
             roots.append(i)
-    steps: list[Step] = []
+    steps: list[EliminationStep] = []
     width = 0
     for variable, chosen in zip(order, waiting, strict=True):
         if not chosen:
@@ -70,12 +72,12 @@ def plan(scopes: tuple[Scope, ...], lanes: int, width_cap: int, order: tuple[int
             places = tuple([own.index(each) if each in own else -1 for each in scope])
             inputs.append((i, _spread(places, lanes), places))
         message = len(scopes) + len(steps)
-        steps.append(Step(variable, tuple(inputs)))
+        steps.append(EliminationStep(variable, tuple(inputs)))
         if rest:
             waiting[min([turn[each] for each in rest])].append((message, tuple(rest)))
         else:
             roots.append(message)
-    return Plan(tuple(steps), tuple(roots), width, len(scopes))
+    return EliminationPlan(tuple(steps), tuple(roots), width, len(scopes))
 
 
 @lru_cache(maxsize=512)
@@ -170,7 +172,9 @@ def total_of_logs(left: Numbers, right: Numbers) -> Numbers:
     ]
 
 
-def eliminate(plan: Plan, tables: Sequence[Numbers], combine: Combine = multiply, reduce: Combine = total) -> Numbers:
+def eliminate(
+    plan: EliminationPlan, tables: Sequence[Numbers], combine: Combine = multiply, reduce: Combine = total
+) -> Numbers:
     """The product of all tables with every variable summed out: one number per value of the lanes."""
     made = list(tables)
     for step in plan.steps:
@@ -187,7 +191,7 @@ def eliminate(plan: Plan, tables: Sequence[Numbers], combine: Combine = multiply
     return result
 
 
-def beliefs(plan: Plan, tables: Sequence[Numbers]) -> dict[int, tuple[float, float, float, float]]:
+def beliefs(plan: EliminationPlan, tables: Sequence[Numbers]) -> dict[int, tuple[float, float, float, float]]:
     """For each variable the four sums (action, variable) = (0, 0), (1, 0), (0, 1), (1, 1), from one pass back.
 
     This is the derivative of the result by each message, pushed down the steps: twice the work of `eliminate`, not one

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from bylaw.errors import CircuitError
-from bylaw.rule.circuit import Assessment, Circuit, Evidence, RuleState, Speech, answer
+from bylaw.rule.circuit import Assessment, Circuit, Evidence, RuleState, Speech, answer_of
 from bylaw.rule.elimination import (
+    EliminationPlan,
     Numbers,
-    Plan,
-    Scope,
+    Variables,
     beliefs,
     eliminate,
     elimination_order,
@@ -26,7 +26,7 @@ from bylaw.rule.elimination import (
 )
 from bylaw.rule.reduction import Column, Reduced, WideRule, column_of, differences, lanes
 from bylaw.rule.rule import Rule
-from bylaw.rule.table import Table
+from bylaw.rule.table import TruthTable
 
 _SAFE_EXPONENT = 300.0
 """Sums of weights beyond this are computed in logarithms."""
@@ -51,7 +51,7 @@ class Inference:
         self.numbers: dict[str, int] = {}
         """Which bit each predicate is; `bits` and `margin_known` speak of these."""
         self._columns: dict[str, Column | WideRule | None] = {}
-        self._bound: dict[Table, Column] = {}
+        self._bound: dict[TruthTable, Column] = {}
         self._states: dict[tuple[str, Reduced], RuleState] = {}
         for rule in circuit.rules:
             self._columns[rule.name] = column_of(rule.formula, circuit.action, self.numbers)
@@ -62,7 +62,7 @@ class Inference:
         self._vetoes = [rule for rule in circuit.rules if rule.hard and not rule.physical]
         self._soft = [rule for rule in circuit.rules if not rule.hard]
 
-    def assess(self, evidence: Evidence, *, tables: Mapping[str, Table] | None = None) -> Assessment:
+    def assess(self, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> Assessment:
         """What the circuit says of its action; `tables` gives each temporal rule the table of its monitor's state."""
         facts, contradicted = self._deduced(self._read(evidence), tables)
         reduced = {rule.name: self._reduced(rule, facts, tables) for rule in self.circuit.rules}
@@ -85,7 +85,7 @@ class Inference:
             low = -1.0
         eps = self.circuit.eps
         barred = bool(veto or conflict or undecided)
-        decision = answer((low, high), eps)
+        decision = answer_of((low, high), eps)
         if barred and decision == "allow":
             decision = "deny" if veto else "ask"
         waiting = [reduced[name] for name in undecided]
@@ -103,7 +103,7 @@ class Inference:
             influence=influence,
         )
 
-    def margin(self, evidence: Evidence, *, tables: Mapping[str, Table] | None = None) -> float | None:
+    def margin(self, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> float | None:
         """The exact margin of the weighted rules alone; None above the width cap or where no world is possible."""
         facts, contradicted = self._deduced(self._read(evidence), tables)
         if contradicted:
@@ -134,7 +134,7 @@ class Inference:
                 raise CircuitError(f"the probability of `{name}` is `{value}`", hint="give a number from 0 to 1")
         return _Facts(known, true, likely)
 
-    def _reduced(self, rule: Rule, facts: _Facts, tables: Mapping[str, Table] | None) -> Reduced:
+    def _reduced(self, rule: Rule, facts: _Facts, tables: Mapping[str, TruthTable] | None) -> Reduced:
         if tables and rule.name in tables:
             table = tables[rule.name]
             column = self._bound.get(table)
@@ -152,7 +152,7 @@ class Inference:
             )
         return column.reduce(facts.known, facts.true)
 
-    def _deduced(self, facts: _Facts, tables: Mapping[str, Table] | None) -> tuple[_Facts, list[str]]:
+    def _deduced(self, facts: _Facts, tables: Mapping[str, TruthTable] | None) -> tuple[_Facts, list[str]]:
         """What hard physical rules force, one rule at a time, and those that the evidence contradicts."""
         contradicted: list[str] = []
         changed = bool(self._knowledge)
@@ -213,7 +213,7 @@ class Inference:
     ) -> tuple[float, float]:
         """Bounds on every completion's margin: exact within the width cap, rule by rule (in linear time) beyond it."""
         settled: list[float] = []
-        open_: list[tuple[Scope, Numbers]] = []
+        open_: list[tuple[Variables, Numbers]] = []
         is_tight = True
         for weight, reduced in soft:
             terms = [weight * difference for difference in differences(reduced)]
@@ -334,7 +334,7 @@ class Inference:
         return tuple(names[bit] for bit in scope)
 
 
-def assess(circuit: Circuit, evidence: Evidence, *, tables: Mapping[str, Table] | None = None) -> Assessment:
+def assess(circuit: Circuit, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> Assessment:
     """What the circuit says of its action; keep an `Inference` where the same circuit is asked again."""
     return Inference(circuit).assess(evidence, tables=tables)
 
@@ -345,9 +345,9 @@ def _closed(soft: list[tuple[float, Reduced]]) -> float:
 
 def _factors(
     soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts, *, in_logs: bool = False
-) -> tuple[tuple[Scope, ...], list[Numbers]]:
+) -> tuple[tuple[Variables, ...], list[Numbers]]:
     """The tables to multiply: soft rules first, in their order, then knowledge, then probabilities."""
-    scopes: list[Scope] = []
+    scopes: list[Variables] = []
     tables: list[Numbers] = []
     for weight, reduced in soft:
         # Shifting by the largest entry keeps products in range, and cancels in every ratio.
@@ -369,7 +369,7 @@ def _factors(
     return tuple(scopes), tables
 
 
-def _extremes(order: Plan, terms: list[Numbers], knowledge: list[Reduced]) -> tuple[float, float]:
+def _extremes(order: EliminationPlan, terms: list[Numbers], knowledge: list[Reduced]) -> tuple[float, float]:
     def bound(impossible: float) -> list[Numbers]:
         return [*terms, *([0.0 if kept else impossible for kept in each.kept_with] for each in knowledge)]
 

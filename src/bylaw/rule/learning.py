@@ -19,7 +19,7 @@ from bylaw.errors import CircuitError
 Loss = Literal["hinge", "paper"]
 
 
-class Example(msgspec.Struct, frozen=True):
+class LabelledAct(msgspec.Struct, frozen=True):
     """What the rules say of one act or conversation, and whether it was safe."""
 
     leans: tuple[float, ...]
@@ -41,7 +41,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def learn(
-    examples: Sequence[Example], rules: Sequence[str], *, loss: Loss = "hinge", l2: float = 1e-4, seed: int = 0
+    examples: Sequence[LabelledAct], rules: Sequence[str], *, loss: Loss = "hinge", l2: float = 1e-4, seed: int = 0
 ) -> Learned:
     """Weights for `rules`, in the order of the examples' leans."""
     if not examples or any(len(each.leans) != len(rules) for each in examples):
@@ -50,7 +50,7 @@ def learn(
     if loss == "paper":
         theta = descend_paper(examples, len(rules), seed=seed)
     else:
-        theta, threshold = minimise(Batch(examples), len(rules), l2)
+        theta, threshold = minimise(LabelledActs(examples), len(rules), l2)
     untouched = [i for i in range(len(rules)) if not any(each.leans[i] for each in examples)]
     if loss == "hinge":
         for i in untouched:
@@ -59,11 +59,11 @@ def learn(
     return Learned(weights=weights, threshold=round(threshold, 6), untouched=tuple(rules[i] for i in untouched))
 
 
-class Batch:
+class LabelledActs:
     """Examples, equal ones counted once, and the two losses over them with their gradients."""
 
-    def __init__(self, examples: Iterable[Example]) -> None:
-        counts: dict[Example, int] = {}
+    def __init__(self, examples: Iterable[LabelledAct]) -> None:
+        counts: dict[LabelledAct, int] = {}
         for each in examples:
             counts[each] = counts.get(each, 0) + 1
         size = sum(counts.values())
@@ -106,13 +106,13 @@ class Batch:
         return value, gradient
 
 
-def accuracy(examples: Sequence[Example], theta: Sequence[float], threshold: float = 0.0) -> float:
+def accuracy(examples: Sequence[LabelledAct], theta: Sequence[float], threshold: float = 0.0) -> float:
     """The share of examples on the right side of the threshold; a sum that is 0 but for rounding is 0."""
     right = sum((z(each, theta) >= threshold - 1e-9) == each.safe for each in examples)
     return right / len(examples)
 
 
-def z(example: Example, theta: Sequence[float]) -> float:
+def z(example: LabelledAct, theta: Sequence[float]) -> float:
     """The weighted sum of what the rules say."""
     return math.fsum(lean * weight for lean, weight in zip(example.leans, theta, strict=True))
 
@@ -122,14 +122,14 @@ def threshold_of(eps: float) -> float:
     return 2 * math.atanh(max(min(eps, 1 - 1e-15), 1e-15 - 1))
 
 
-def threshold_for(examples: Sequence[Example], theta: Sequence[float], false_alarms: float) -> float:
+def threshold_for(examples: Sequence[LabelledAct], theta: Sequence[float], false_alarms: float) -> float:
     """The strictest threshold that holds up no more than this share of the safe examples."""
     passing = sorted(z(each, theta) for each in examples if each.safe)
     # The small number keeps 0.05 * 20 = 1 from being rounded down to 0.
     return passing[min(int(false_alarms * len(passing) + 1e-9), len(passing) - 1)] if passing else 0.0
 
 
-def minimise(batch: Batch, size: int, l2: float) -> tuple[list[float], float]:
+def minimise(batch: LabelledActs, size: int, l2: float) -> tuple[list[float], float]:
     """The weights and the threshold of least loss: by scipy where the extra `learn` is installed, else by our own."""
     try:
         from scipy.optimize import minimize  # pyright: ignore
@@ -149,7 +149,7 @@ def minimise(batch: Batch, size: int, l2: float) -> tuple[list[float], float]:
     return [float(x) for x in found.x[:-1]], float(found.x[-1])
 
 
-def descend(batch: Batch, size: int, l2: float, *, rounds: int = 4000) -> tuple[list[float], float]:
+def descend(batch: LabelledActs, size: int, l2: float, *, rounds: int = 4000) -> tuple[list[float], float]:
     """Accelerated projected gradient with restarts; the step is safe by the curvature's bound."""
     curvature = l2 + sum(share * (1.0 + sum(d * d for _, d in row)) for row, _, share in batch.rows)
     point = [0.0] * (size + 1)
@@ -172,12 +172,12 @@ def descend(batch: Batch, size: int, l2: float, *, rounds: int = 4000) -> tuple[
 
 
 def descend_paper(
-    examples: Sequence[Example], size: int, *, epochs: int = 30, rate: float = 0.1, seed: int = 0
+    examples: Sequence[LabelledAct], size: int, *, epochs: int = 30, rate: float = 0.1, seed: int = 0
 ) -> list[float]:
     """Algorithm 3, lines 26-37: random weights, then one gradient step of Eq. 6 per example, epoch after epoch."""
     rng = random.Random(seed)
     theta = [rng.random() for _ in range(size)]
-    steps = [Batch([each]) for each in examples]
+    steps = [LabelledActs([each]) for each in examples]
     for _ in range(epochs):
         for step in steps:
             value, gradient = step.paper(theta)
@@ -186,6 +186,6 @@ def descend_paper(
     return theta
 
 
-def worst(acts: Iterable[Sequence[float]]) -> tuple[float, ...]:
+def worst_leans(acts: Iterable[Sequence[float]]) -> tuple[float, ...]:
     """One example from a whole trajectory: each rule speaks as it did where it spoke hardest against."""
     return tuple(min(column) for column in zip(*acts, strict=True))

@@ -15,30 +15,30 @@ from bylaw.rule.progression import TooLargeError
 from bylaw.rule.semantics import values_of
 
 
-class Question(msgspec.Struct, frozen=True):
+class EvalQuestion(msgspec.Struct, frozen=True):
     """One input line."""
 
     formula: str
     trace: list[dict[str, bool | None]]
 
 
-class Answer(msgspec.Struct, frozen=True):
+class EvalAnswer(msgspec.Struct, frozen=True):
     """One output line; None where the completions of unknown predicates disagree."""
 
     holds: bool | None
     verdict: StateVerdict | None
 
 
-class Failure(msgspec.Struct, frozen=True):
+class LineFailure(msgspec.Struct, frozen=True):
     """The output line for an input line that could not be answered."""
 
     error: str
 
 
-_decoder = msgspec.json.Decoder(Question)
+_decoder = msgspec.json.Decoder(EvalQuestion)
 
 
-def evaluate(formula: Formula, trace: Sequence[Mapping[str, bool | None]]) -> Answer:
+def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]]) -> EvalAnswer:
     """A formula at the first step of a whole trace: plain LTL-f, no re-arming."""
     if not trace:
         raise FormulaError("the trace is empty", hint="LTL-f speaks of traces with at least one step")
@@ -49,8 +49,8 @@ def evaluate(formula: Formula, trace: Sequence[Mapping[str, bool | None]]) -> An
             walk.move(step)
         _, report = walk.look(trace[-1])
     except TooLargeError:
-        return Answer(values_of(formula, trace)[0], None)
-    return Answer(report.holds, report.verdict)
+        return EvalAnswer(values_of(formula, trace)[0], None)
+    return EvalAnswer(report.holds, report.verdict)
 
 
 def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], msgspec.Struct]) -> int:
@@ -61,12 +61,12 @@ def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], ms
         try:
             # Some editors put a byte order mark before the first line.
             given = line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
-            reply = answer(given) if given.strip() else Failure("the line is empty")
+            reply = answer(given) if given.strip() else LineFailure("the line is empty")
         except (msgspec.MsgspecError, UnicodeDecodeError, BylawError) as error:
-            reply = Failure(str(error))
+            reply = LineFailure(str(error))
         except RecursionError:
-            reply = Failure("the line is nested too deep")
-        if isinstance(reply, Failure):
+            reply = LineFailure("the line is nested too deep")
+        if isinstance(reply, LineFailure):
             status = 3
         stdout.write(msgspec.json.encode(reply) + b"\n")
         stdout.flush()
@@ -76,8 +76,8 @@ def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], ms
 def eval_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
     """What `bylaw rules eval` does."""
 
-    def answer(line: bytes) -> Answer:
+    def answer(line: bytes) -> EvalAnswer:
         question = _decoder.decode(line)
-        return evaluate(parse(question.formula), question.trace)
+        return evaluate_formula(parse(question.formula), question.trace)
 
     return answer_lines(stdin, stdout, answer)

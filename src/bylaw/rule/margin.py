@@ -6,7 +6,7 @@ from typing import BinaryIO
 import msgspec
 
 from bylaw.errors import FormulaError
-from bylaw.rule.circuit import WIDTH_CAP, Answer, Circuit
+from bylaw.rule.circuit import WIDTH_CAP, Circuit, CircuitAnswer
 from bylaw.rule.formula import is_propositional
 from bylaw.rule.inference import Inference
 from bylaw.rule.lines import answer_lines
@@ -25,7 +25,7 @@ class RuleLine(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-class Question(msgspec.Struct, frozen=True):
+class MarginQuestion(msgspec.Struct, frozen=True):
     """One input line."""
 
     action: str
@@ -40,7 +40,7 @@ class Reply(msgspec.Struct, frozen=True):
     """One output line."""
 
     safe: bool
-    decision: Answer
+    decision: CircuitAnswer
     p_action: float | None
     margin: float | None
     interval: tuple[float, float]
@@ -48,7 +48,7 @@ class Reply(msgspec.Struct, frozen=True):
     conflict: tuple[str, ...]
 
 
-def margin_of(question: Question) -> Reply:
+def margin_of(question: MarginQuestion) -> Reply:
     """What the circuit of a question says of its action."""
     inference, names = _prepared(question.action, question.rules, question.eps, question.width_cap)
     found = inference.assess(question.evidence)
@@ -86,5 +86,5 @@ def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: i
 
 def margin_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
     """What `bylaw rules margin` does."""
-    decoder = msgspec.json.Decoder(Question)
+    decoder = msgspec.json.Decoder(MarginQuestion)
     return answer_lines(stdin, stdout, lambda line: margin_of(decoder.decode(line)))

@@ -11,7 +11,7 @@ from msgspec import Struct
 from bylaw.rule.automaton import BROKEN, VERDICTS, Automaton, StateVerdict
 from bylaw.rule.program import Program, program
 from bylaw.rule.rule import Rule
-from bylaw.rule.table import ActValues, Keeps, Table, lost
+from bylaw.rule.table import ActValues, Keeps, TruthTable, lost
 
 Values = Mapping[str, bool | None]
 """What is known of the predicates at one act; None and absent are unknown."""
@@ -126,7 +126,7 @@ class Monitor:
         other._walk.states = self._walk.states
         return other
 
-    def table(self, act: ActValues) -> Table:
+    def table(self, act: ActValues) -> TruthTable:
         """What the rule would say of an act, over an action and what is not known."""
         return act.table(self.rule.name, self._program.names, [self._keeps(each) for each in self._walk.states or ()])
 
@@ -174,7 +174,7 @@ class Family:
         rest = [self._others, *(each for binding, each in self._monitors.items() if binding not in values)]
         return all(met) and all(monitor.is_decided(others) for monitor in rest)
 
-    def table(self, binding: Hashable, act: ActValues, elsewhere: ActValues) -> Table:
+    def table(self, binding: Hashable, act: ActValues, elsewhere: ActValues) -> TruthTable:
         """What the rule would say of an act on one binding, which for all others is as `elsewhere`."""
         others = {name: monitor for name, monitor in self._monitors.items() if name != binding}
         if any(0 in monitor.table(elsewhere).values for monitor in others.values()):

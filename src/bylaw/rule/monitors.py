@@ -6,8 +6,8 @@ from bylaw.rule.automaton import BROKEN
 from bylaw.rule.monitor import Monitor, Values
 from bylaw.rule.program import program
 from bylaw.rule.rule import Rule
-from bylaw.rule.rulebook import FLAG, Rulebook, Step, rulebook
-from bylaw.rule.table import ActValues, Keeps, Table
+from bylaw.rule.rulebook import FLAG, Rulebook, RuleStep, rulebook
+from bylaw.rule.table import ActValues, Keeps, TruthTable
 
 
 class MonitorSet:
@@ -68,7 +68,7 @@ class MonitorSet:
                     true |= bits[name]
         return true, known
 
-    def step(self, values: int, known: int = -1) -> Step:
+    def step(self, values: int, known: int = -1) -> RuleStep:
         """Read one act: the bits of the true predicates, and of those known (all, unless said)."""
         book = self._book
         before = self._states
@@ -77,7 +77,7 @@ class MonitorSet:
             return step
         return self._unsure_step(values, known, before, step)
 
-    def tables(self, act: ActValues) -> dict[str, Table]:
+    def tables(self, act: ActValues) -> dict[str, TruthTable]:
         """By rule name, what it would say of an act (see `Monitor.table`)."""
         book = self._book
         found = {self.rules[place].name: monitor.table(act) for place, monitor in self._slow.items()}
@@ -111,7 +111,7 @@ class MonitorSet:
     def _possible(self, at: int) -> frozenset[int]:
         return self._sets.get(at) or frozenset([self._states >> 8 * at & FLAG - 1])
 
-    def _unsure_step(self, values: int, known: int, before: int, quick: Step) -> Step:
+    def _unsure_step(self, values: int, known: int, before: int, quick: RuleStep) -> RuleStep:
         """Correct what the quick step got wrong: rules in several states, or with an unknown predicate."""
         book = self._book
         unknown = book.everything & ~known
@@ -129,7 +129,7 @@ class MonitorSet:
         broken = [place for place in quick.broken if place not in reports]
         broken += [place for place, broke in reports.items() if broke]
         unsure = [place for place, broke in reports.items() if broke is None]
-        return Step(others=tuple(broken), unsure=tuple(sorted(unsure)))
+        return RuleStep(others=tuple(broken), unsure=tuple(sorted(unsure)))
 
     def _move(self, at: int, states: Iterable[int], values: int, unknown: int) -> bool | None:
         """Move one rule from each of its states by each completion of its predicates; whether that breaks it."""

@@ -5,7 +5,7 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
-from bylaw.rule.automaton import Pair, Table, automaton
+from bylaw.rule.automaton import Pair, WholeAutomaton, automaton
 from bylaw.rule.formula import Formula
 from bylaw.rule.letters import alphabet, letter_of, letter_table, possible_letters
 
@@ -57,7 +57,7 @@ class Program:
     def flat(self) -> Flat | None:
         """The re-arming automaton with letters by bits; None where it is too large or not certain of its verdicts."""
         table = self.pair.rearming
-        if len(self.names) > FLAT_CAP or not isinstance(table, Table):
+        if len(self.names) > FLAT_CAP or not isinstance(table, WholeAutomaton):
             return None
         columns = [table.columns[letter] for letter in letter_table(self._alphabet.leaves, self.names)]
         places = [state * len(table.letters) + column for state in range(len(table.accepting)) for column in columns]

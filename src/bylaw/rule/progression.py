@@ -37,8 +37,8 @@ Demand = frozenset[int]
 State = tuple[int, Demand]
 """The past bits, and the demand."""
 
-TRUE: Final[Demand] = frozenset([0])
-FALSE: Final[Demand] = frozenset()
+MET: Final[Demand] = frozenset([0])
+NEVER_MET: Final[Demand] = frozenset()
 DEMAND_CAP = 600
 """A demand with more alternatives than these is refused."""
 
@@ -82,7 +82,7 @@ class Progression:
         if seen is None:
             seen = self._seen[past, letter] = self._past.read(past, letter)
         now, past = seen
-        if demand == TRUE or not demand:
+        if demand == MET or not demand:
             return past, demand
         mask = self._masks.get(demand)
         if mask is None:
@@ -110,15 +110,15 @@ class Progression:
         return mask
 
     def _advance(self, demand: Demand, now: int) -> Demand:
-        found = FALSE
+        found = NEVER_MET
         for alternative in demand:
-            met = TRUE
+            met = MET
             while alternative and met:
                 low = alternative & -alternative
                 met = _both(met, self._move((low.bit_length() - 1) >> 1, now))
                 alternative ^= low
-            if met == TRUE:
-                return TRUE
+            if met == MET:
+                return MET
             # Made minimal once, at the end: doing it at every alternative is what large demands are slow for.
             found = found | met if found else met
             if len(found) > 2 * DEMAND_CAP:
@@ -136,7 +136,7 @@ class Progression:
         strong = frozenset([2 << 2 * node])
         match kind:
             case "now":
-                moved = TRUE if now >> left & 1 else FALSE
+                moved = MET if now >> left & 1 else NEVER_MET
             case "and":
                 moved = _both(self._move(left, now), self._move(right, now))
             case "or":
@@ -315,9 +315,9 @@ class _Past:
 
 
 def _both(left: Demand, right: Demand) -> Demand:
-    if left == TRUE:
+    if left == MET:
         return right
-    if right == TRUE:
+    if right == MET:
         return left
     return _minimal({one | other for one in left for other in right})
 

@@ -4,9 +4,9 @@ from functools import lru_cache
 from operator import sub
 from typing import NamedTuple
 
-from bylaw.rule.elimination import Scope
+from bylaw.rule.elimination import Variables
 from bylaw.rule.formula import Always, Constant, Formula, atoms
-from bylaw.rule.table import MOST_ATOMS, Table, condition, propositional_atoms, table_of
+from bylaw.rule.table import MOST_ATOMS, TruthTable, condition, propositional_atoms, table_of
 
 MEMO = 4096
 
@@ -14,7 +14,7 @@ MEMO = 4096
 class Reduced(NamedTuple):
     """A rule under what is known: its two columns, with the action and without it, over the unknown predicates."""
 
-    scope: Scope
+    scope: Variables
     kept_with: bytes
     kept_without: bytes
     is_wide: bool = False
@@ -24,7 +24,7 @@ class Reduced(NamedTuple):
 class Column:
     """A rule's table split by the action, and its reductions met so far."""
 
-    def __init__(self, table: Table, action: str, numbers: dict[str, int]) -> None:
+    def __init__(self, table: TruthTable, action: str, numbers: dict[str, int]) -> None:
         names = table.atoms
         self.bits = [numbers.setdefault(name, len(numbers)) if name != action else -1 for name in names]
         self.values = table.values
@@ -80,7 +80,7 @@ def _possible_values(formula: Formula) -> bytes:
     return bytes([formula.value]) if isinstance(formula, Constant) else b"\x00\x01"
 
 
-def _narrowed(scope: Scope, kept_with: bytes, kept_without: bytes) -> Reduced:
+def _narrowed(scope: Variables, kept_with: bytes, kept_without: bytes) -> Reduced:
     """Drops unknown predicates that make no difference to the rule."""
     position = 0
     while position < len(scope):

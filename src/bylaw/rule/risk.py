@@ -16,10 +16,10 @@ from bylaw.rule.rule import Rule
 
 Bits = int
 """The values of the rule's predicates at an act, as bits."""
-Place = tuple[Bits, int]
+ChainPlace = tuple[Bits, int]
 """An act and the state of the automaton after it."""
 
-NOTHING = 1e-12
+NO_CHANCE = 1e-12
 """A chance below this is none."""
 LONGEST = 100_000
 """Episodes are followed for so many acts at most."""
@@ -74,8 +74,8 @@ def risk(rule: Rule, chain: Chain, *, steps: int = 20) -> Risk:
     broken, unmet = sum(product.first_broken.values()), 0.0
     within = [broken]
     # An episode goes on with a chance that falls to nothing: each that was recorded came to an end.
-    while len(within) < steps or (sum(now.values()) > NOTHING and len(within) < LONGEST):
-        later: dict[Place, float] = defaultdict(float)
+    while len(within) < steps or (sum(now.values()) > NO_CHANCE and len(within) < LONGEST):
+        later: dict[ChainPlace, float] = defaultdict(float)
         for place, chance in now.items():
             broken += chance * product.breaks[place]
             unmet += chance * product.unmet[place]
@@ -94,10 +94,10 @@ class Product:
         self._ready: Program = ready
         self._face: Automaton = ready.pair.plain
         self._names = chain.names
-        self.moves: dict[Place, dict[Place, float]] = {}
-        self.breaks: dict[Place, float] = {}
+        self.moves: dict[ChainPlace, dict[ChainPlace, float]] = {}
+        self.breaks: dict[ChainPlace, float] = {}
         """The probability that the next act breaks the rule."""
-        self.unmet: dict[Place, float] = {}
+        self.unmet: dict[ChainPlace, float] = {}
         """The probability that the episode ends here, if it does so with the rule unmet."""
         self.first, self.first_broken = self._split(self._face.start, chain.first)
         waiting = list(self.first)
@@ -113,9 +113,9 @@ class Product:
             self.unmet[place] = 0.0 if self._face.accepts(state) else ends
             waiting += kept
 
-    def _split(self, state: int, acts: Mapping[Bits, float]) -> tuple[dict[Place, float], dict[Place, float]]:
-        kept: dict[Place, float] = {}
-        broken: dict[Place, float] = {}
+    def _split(self, state: int, acts: Mapping[Bits, float]) -> tuple[dict[ChainPlace, float], dict[ChainPlace, float]]:
+        kept: dict[ChainPlace, float] = {}
+        broken: dict[ChainPlace, float] = {}
         for act, chance in acts.items():
             values = {name: bool(act >> place & 1) for place, name in enumerate(self._names)}
             after, verdict = self._face.step(state, self._ready.letters(values)[0])

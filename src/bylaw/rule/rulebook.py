@@ -11,7 +11,7 @@ from operator import getitem
 
 from msgspec import Struct
 
-from bylaw.rule.automaton import BROKEN, Table
+from bylaw.rule.automaton import BROKEN, WholeAutomaton
 from bylaw.rule.program import Flat, Program, program
 from bylaw.rule.rule import Rule
 
@@ -23,7 +23,7 @@ MEMORY = 4_000_000
 """About how many bytes the look-ups of one book may take."""
 
 
-class Step(Struct, frozen=True, gc=False):
+class RuleStep(Struct, frozen=True, gc=False):
     """Which rules an act broke for good."""
 
     flags: int = 0
@@ -45,7 +45,7 @@ class Step(Struct, frozen=True, gc=False):
         return tuple(sorted(found))
 
 
-UNTOUCHED = Step()
+UNTOUCHED = RuleStep()
 """No rule is broken, and none may be."""
 
 
@@ -77,7 +77,7 @@ class Rulebook:
         self._needs: dict[tuple[int, int, int], int] = {}
         self._passed: dict[tuple[int, int, int], tuple[bool, int]] = {}
         self._width, self._gather = self._gathering()
-        self._moves: dict[int, tuple[int, Step]] = {}
+        self._moves: dict[int, tuple[int, RuleStep]] = {}
         """What was found for what was read: episodes repeat themselves, and one look-up then does for all rules."""
 
     def read(self, states: int, values: int) -> int:
@@ -89,7 +89,7 @@ class Rulebook:
             values >>= width
         return states
 
-    def after(self, read: int) -> tuple[int, Step]:
+    def after(self, read: int) -> tuple[int, RuleStep]:
         """The states after what was read, and which rules it broke."""
         found = self._moves.get(read)
         if found is None:
@@ -98,12 +98,12 @@ class Rulebook:
             found = self._moves[read] = self.look_up(read.to_bytes(len(self.tables), "little"))
         return found
 
-    def look_up(self, places: bytes) -> tuple[int, Step]:
+    def look_up(self, places: bytes) -> tuple[int, RuleStep]:
         """The same, from the tables themselves."""
         after = int.from_bytes(bytes(map(getitem, self.tables, places)), "little")
         broken = after & self.flags
         if broken:
-            return after ^ broken, Step(broken, self.quick)
+            return after ^ broken, RuleStep(broken, self.quick)
         return after, UNTOUCHED
 
     def needs(self, states: int, values: int, unknown: int) -> int:
@@ -174,7 +174,7 @@ def rulebook(rules: Iterable[Rule]) -> Rulebook:
 
 def _ends(ready: Program) -> frozenset[int]:
     face = ready.pair.rearming
-    assert isinstance(face, Table)
+    assert isinstance(face, WholeAutomaton)
     return frozenset(state << len(ready.names) for state in range(face.states) if not face.accepts(state))
 
 

@@ -29,10 +29,10 @@ from bylaw.rule.formula import (
     Yesterday,
 )
 
-Value = bool | None
+TruthValue = bool | None
 
 
-def values_of(formula: Formula, steps: Sequence[Mapping[str, Value]]) -> list[Value]:
+def values_of(formula: Formula, steps: Sequence[Mapping[str, TruthValue]]) -> list[TruthValue]:
     """The value of `formula` at every step."""
     match formula:
         case Constant(value):
@@ -76,35 +76,37 @@ def values_of(formula: Formula, steps: Sequence[Mapping[str, Value]]) -> list[Va
             return list(map(_not, _until(list(waits), list(goals), False)))[::-1]
 
 
-def _carried(values: Sequence[Value], first: bool, join: Callable[[Value, Value], Value]) -> list[Value]:
-    found: list[Value] = []
-    so_far: Value = first
+def _carried(
+    values: Sequence[TruthValue], first: bool, join: Callable[[TruthValue, TruthValue], TruthValue]
+) -> list[TruthValue]:
+    found: list[TruthValue] = []
+    so_far: TruthValue = first
     for value in values:
         so_far = join(so_far, value)
         found.append(so_far)
     return found
 
 
-def _until(kept: Sequence[Value], goal: Sequence[Value], first: bool) -> list[Value]:
-    found: list[Value] = []
-    so_far: Value = first
+def _until(kept: Sequence[TruthValue], goal: Sequence[TruthValue], first: bool) -> list[TruthValue]:
+    found: list[TruthValue] = []
+    so_far: TruthValue = first
     for waits, met in zip(kept, goal, strict=True):
         so_far = _or(met, _and(waits, so_far))
         found.append(so_far)
     return found
 
 
-def _not(value: Value) -> Value:
+def _not(value: TruthValue) -> TruthValue:
     return None if value is None else not value
 
 
-def _and(one: Value, other: Value) -> Value:
+def _and(one: TruthValue, other: TruthValue) -> TruthValue:
     if one is False or other is False:
         return False
     return None if one is None or other is None else True
 
 
-def _or(one: Value, other: Value) -> Value:
+def _or(one: TruthValue, other: TruthValue) -> TruthValue:
     if one is True or other is True:
         return True
     return None if one is None or other is None else False

@@ -18,7 +18,7 @@ Keeps = Callable[[Mapping[str, bool]], bool | None]
 """Whether an act with these values leaves a rule unbroken, from one state of its monitor; None: not known."""
 
 
-class Table(msgspec.Struct, frozen=True):
+class TruthTable(msgspec.Struct, frozen=True):
     """A boolean function: `values[i]` is its value where predicate `atoms[j]` is bit j of i."""
 
     atoms: tuple[str, ...]
@@ -29,7 +29,7 @@ class Table(msgspec.Struct, frozen=True):
         return bool(self.values[sum(1 << j for j, name in enumerate(self.atoms) if letter[name])])
 
 
-def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> Table:
+def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTable:
     """The table of a propositional formula, over its own predicates unless others are named.
 
     `ALWAYS f` is read as `f` at the act at hand.
@@ -42,7 +42,7 @@ def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> Table:
     size = 1 << len(names)
     full = (1 << size) - 1
     patterns = {name: _pattern(j, full) for j, name in enumerate(names)}
-    return Table(names, _spread(_bits(formula, patterns, full), size))
+    return TruthTable(names, _spread(_bits(formula, patterns, full), size))
 
 
 def propositional_atoms(formula: Formula) -> tuple[str, ...] | None:
@@ -96,7 +96,7 @@ def _joined(kind: type[And] | type[Or], left: Formula, right: Formula, *, absorb
     return kind(left, right)
 
 
-def choose(name: str, tables: Sequence[Table]) -> Table:
+def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
     """The table of a rule whose monitor may be in any of several states, chosen among by predicates of its own.
 
     The new predicates are named `name@0`, `name@1`, ...; nobody can look them up, so they stay unknown.
@@ -111,12 +111,12 @@ def choose(name: str, tables: Sequence[Table]) -> Table:
     _limit(names)
     # States beyond the last repeat it: a repeated completion changes no bound, and leaves the weights near uniform.
     chosen = [tables[min(i, len(tables) - 1)].values for i in range(1 << count)]
-    return Table(names, b"".join(chosen))
+    return TruthTable(names, b"".join(chosen))
 
 
-def lost(name: str, action: str) -> Table:
+def lost(name: str, action: str) -> TruthTable:
     """The table of a rule whose monitor lost track: kept or broken, with the action and without it, nobody knows."""
-    return Table((action, f"{name}@0", f"{name}@1"), bytes((0, 0, 1, 0, 0, 1, 1, 1)))
+    return TruthTable((action, f"{name}@0", f"{name}@1"), bytes((0, 0, 1, 0, 0, 1, 1, 1)))
 
 
 class ActValues(msgspec.Struct, frozen=True):
@@ -126,7 +126,7 @@ class ActValues(msgspec.Struct, frozen=True):
     taken: Mapping[str, bool]
     left: Mapping[str, bool]
 
-    def table(self, name: str, names: Sequence[str], states: Sequence[Keeps]) -> Table:
+    def table(self, name: str, names: Sequence[str], states: Sequence[Keeps]) -> TruthTable:
         """The table of a rule over the action and those of its predicates `names` that are not known.
 
         `states` holds, for each state that its monitor may be in, what says whether an act leaves the rule unbroken.
@@ -134,7 +134,7 @@ class ActValues(msgspec.Struct, frozen=True):
         open = tuple(each for each in names if each not in self.taken)
         if not states or len(open) + len(states).bit_length() + 1 >= MOST_ATOMS:
             return lost(name, self.action)
-        found: dict[Table, None] = {}
+        found: dict[TruthTable, None] = {}
         for keeps in states:
             rows: list[bool | None] = []
             for completion in range(1 << len(open)):
@@ -142,8 +142,8 @@ class ActValues(msgspec.Struct, frozen=True):
                 rows += [keeps({**values, **self.left}), keeps(values)]
             for unsure in (True, False) if None in rows else (True,):
                 kept = bytes(unsure if row is None else row for row in rows)
-                found[Table((self.action, *open), kept)] = None
-        return choose(name, list(found))
+                found[TruthTable((self.action, *open), kept)] = None
+        return chosen_table(name, list(found))
 
 
 def _limit(names: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bylaw.facts.provenance import OriginKind, ValueOrigin, is_identifier
 from bylaw.scan.first import Firsts
-from bylaw.scan.habit import Place
+from bylaw.scan.habit import CallPlace
 from bylaw.scan.interval import wilson
 from bylaw.scan.link import is_id
 
@@ -19,7 +19,7 @@ _VALUE = 80
 class Strange(Struct, frozen=True):
     """One value whose origin is worth a look."""
 
-    place: Place
+    place: CallPlace
     value: str
     source: str = ""
     """For free text: the tool whose result held it, and the step, e.g. `read_file @2`."""
@@ -68,7 +68,7 @@ class Origins:
         self._nowhere = Firsts[Strange](examples)
         self._text = Firsts[Strange](examples)
 
-    def add(self, value: str | float, origin: ValueOrigin, place: Place) -> None:
+    def add(self, value: str | float, origin: ValueOrigin, place: CallPlace) -> None:
         """Count one value."""
         self.kinds[origin.kind] += 1
         shown = str(value)[:_VALUE]

@@ -15,7 +15,7 @@ from msgspec import Struct
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import VERBS, hands_over, words_of
 
-Evidence = tuple[Effect, float, str]
+EffectHint = tuple[Effect, float, str]
 """The effect it speaks for, how much it weighs, and what it is, in words."""
 EFFECTS: tuple[Effect, ...] = ("read", "write", "none")
 
@@ -56,7 +56,7 @@ class Behaviour:
         self.done = 0
         """Short results that say something was done."""
         self.empty = 0
-        self.definitions: set[tuple[Evidence, ...]] = set()
+        self.definitions: set[tuple[EffectHint, ...]] = set()
         """What the recorded definitions say; normally one."""
 
 
@@ -75,7 +75,7 @@ def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Gu
     return Guess(tool, effect, sure, why + against or ("nothing tells; taken for a write",), *counts)
 
 
-def weigh(evidence: Iterable[Evidence]) -> tuple[Effect, float]:
+def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
     """The heaviest effect and how sure that is."""
     score: dict[Effect, float] = {"read": 0.0, "write": 0.1, "none": -0.7}
     for side, weight, _ in evidence:
@@ -85,7 +85,7 @@ def weigh(evidence: Iterable[Evidence]) -> tuple[Effect, float]:
     return best, min(0.99, round(math.exp(score[best]) / total, 2))
 
 
-def by_name(tool: str) -> list[Evidence]:
+def by_name(tool: str) -> list[EffectHint]:
     """What a tool's name tells: its first word that is a verb we know, wherever it stands."""
     if hands_over(tool):
         return [("none", 3.0, "its name hands over to a person")]
@@ -96,11 +96,11 @@ def by_name(tool: str) -> list[Evidence]:
     return []
 
 
-def by_definition(definition: Mapping[str, Any]) -> tuple[Evidence, ...]:
+def by_definition(definition: Mapping[str, Any]) -> tuple[EffectHint, ...]:
     """What a recorded tool definition tells: MCP's hints, and the first verb of the description."""
     body = _mapping(definition.get("function")) or definition
     hints = _mapping(definition.get("annotations")) or _mapping(body.get("annotations"))
-    evidence: list[Evidence] = []
+    evidence: list[EffectHint] = []
     if hints.get("readOnlyHint") is True:
         evidence.append(("read", 4.0, "readOnlyHint: true"))
     elif hints.get("destructiveHint") is True:
@@ -116,7 +116,7 @@ def by_definition(definition: Mapping[str, Any]) -> tuple[Evidence, ...]:
     return tuple(evidence)
 
 
-def name_of(definition: Mapping[str, Any]) -> str:
+def defined_name(definition: Mapping[str, Any]) -> str:
     """The tool's name in a recorded definition, bare or wrapped as a function."""
     name = (_mapping(definition.get("function")) or definition).get("name")
     return name if isinstance(name, str) else ""
@@ -126,8 +126,8 @@ def _mapping(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[Evidence]:
-    evidence: list[Evidence] = []
+def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
+    evidence: list[EffectHint] = []
     if seen.changed:
         share = seen.changed / (seen.changed + seen.unchanged)
         of = f"{seen.changed} of {seen.changed + seen.unchanged}"
@@ -147,7 +147,7 @@ def says_done(text: str) -> bool:
     return 0 < len(text) < 300 and _DONE.search(text) is not None
 
 
-def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, tuple[Evidence, ...]]) -> bool:
+def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, tuple[EffectHint, ...]]) -> bool:
     """Whether a call must be looked at as a write, from what one conversation alone tells.
 
     Decided without other conversations, so that their order cannot matter.
@@ -158,5 +158,5 @@ def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, 
 
 
 @lru_cache(maxsize=4096)
-def _sounds_like_a_write(tool: str, evidence: tuple[Evidence, ...]) -> bool:
+def _sounds_like_a_write(tool: str, evidence: tuple[EffectHint, ...]) -> bool:
     return weigh([*by_name(tool), *evidence])[0] == "write"

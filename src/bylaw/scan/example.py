@@ -11,7 +11,7 @@ from bylaw.policy.verb import words_of
 from bylaw.scan.match import arguments_for, spelled_like
 from bylaw.scan.shape import Shape
 from bylaw.scan.survey import Scan, Write
-from bylaw.scan.thing import Thing, is_name
+from bylaw.scan.thing import LoggedThing, is_name
 from bylaw.scan.wording import Wording, objects_of
 from bylaw.scan.written import dump, remark, switched_off
 
@@ -23,7 +23,7 @@ class Example(Struct, frozen=True):
     """A guard that asks that the thing a write is about was looked up, and exists."""
 
     tool: str
-    thing: Thing
+    thing: LoggedThing
     arguments: tuple[str, ...]
     """The write's arguments that name the thing, in the order of its key."""
     sentence: Sentence | None
@@ -50,7 +50,9 @@ class Example(Struct, frozen=True):
         return f"guards/{self.id.replace('-', '_')}.py", f"cases/{self.id}.yaml"
 
 
-def choose(scan: Scan, found: Mapping[str, Thing], shapes: Mapping[str, Shape], document: Document) -> Example | None:
+def choose_example(
+    scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape], document: Document
+) -> Example | None:
     """The write and sentence that speak most surely of one thing; without a sentence, the surest write."""
     tools = [guess.tool for guess in scan.tools]
     writes = [guess.tool for guess in scan.tools if guess.effect == "write"]
@@ -77,8 +79,8 @@ def choose(scan: Scan, found: Mapping[str, Thing], shapes: Mapping[str, Shape], 
 
 
 def _about(
-    write: Write, required: Mapping[str, Any], found: Mapping[str, Thing], shapes: Mapping[str, Shape]
-) -> Sequence[tuple[Thing, tuple[str, ...]]]:
+    write: Write, required: Mapping[str, Any], found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]
+) -> Sequence[tuple[LoggedThing, tuple[str, ...]]]:
     """The things that a write's arguments name, by the names nearest to their keys."""
     fitting = [
         (distance, thing, arguments)
@@ -98,7 +100,7 @@ def _fit(wording: Wording, tool: str) -> float:
     return asks + 0.5 * wording.names(objects_of(tool)) - max(0, len(wording.words) - _LONG) / 10
 
 
-def _known(thing: Thing, shapes: Mapping[str, Shape]) -> dict[str, set[str]]:
+def _known(thing: LoggedThing, shapes: Mapping[str, Shape]) -> dict[str, set[str]]:
     """The values that each part of a thing's key was seen to have, in records and as what it was looked up with."""
     asked = shapes[thing.read].arguments if thing.read in shapes else {}
     return {

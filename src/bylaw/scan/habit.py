@@ -11,9 +11,9 @@ from msgspec import Struct
 from bylaw.scan.effect import Guess
 from bylaw.scan.first import Firsts
 from bylaw.scan.interval import wilson
-from bylaw.scan.link import Bond, Pattern
+from bylaw.scan.link import Bond, Preparedness
 
-Reason = Literal["keyed", "shows", "belongs", "distinctive"]
+HabitReason = Literal["keyed", "shows", "belongs", "distinctive"]
 
 _NUMBER = re.compile(r"(\d{1,30})")
 _USUAL = 0.5
@@ -30,7 +30,7 @@ FEWEST = 3
 """Writes below which nothing is called usual."""
 
 
-class Place(Struct, frozen=True):
+class CallPlace(Struct, frozen=True):
     """A call in the logs."""
 
     trajectory: str
@@ -52,7 +52,7 @@ class Habit(Struct, frozen=True):
     tools: tuple[str, ...]
     arguments: tuple[str, ...]
     """The write's arguments they bear on; empty where the connection goes through other look-ups."""
-    reason: Reason
+    reason: HabitReason
     hits: int
     cases: int
     low: float
@@ -60,7 +60,7 @@ class Habit(Struct, frozen=True):
     """Wilson's interval for `hits` of `cases`."""
     sure: float
     """How sure it is that this write needs this look-up: the low end, times how sure the effects are."""
-    lacking: tuple[Place, ...] = ()
+    lacking: tuple[CallPlace, ...] = ()
     """The first of the calls that lacked it; `cases - hits` says how many there are."""
     shown: int = 0
     """Of the calls that lacked it, those for which another look-up had shown a record that names the value."""
@@ -71,20 +71,20 @@ class Preparation:
     """Counts of how the calls of one write tool were prepared, with the first by place as examples."""
 
     def __init__(self, examples: int) -> None:
-        self.patterns: Counter[Pattern] = Counter()
+        self.patterns: Counter[Preparedness] = Counter()
         self.together: set[str] = set()
         """The tools called in the same conversations."""
-        self._examples: dict[Pattern, Firsts[Place]] = {}
+        self._examples: dict[Preparedness, Firsts[CallPlace]] = {}
         self._most = examples
 
-    def add(self, pattern: Pattern, place: Place) -> None:
+    def add(self, pattern: Preparedness, place: CallPlace) -> None:
         """Count one call."""
         self.patterns[pattern] += 1
         self._examples.setdefault(pattern, Firsts(self._most)).add(place.order, place)
 
-    def examples(self, *groups: Iterable[Pattern]) -> tuple[Place, ...]:
+    def examples(self, *groups: Iterable[Preparedness]) -> tuple[CallPlace, ...]:
         """The first places of the calls prepared in one of these ways, group after group."""
-        found: list[Place] = []
+        found: list[CallPlace] = []
         for patterns in groups:
             places = [place for pattern in patterns for place in self._examples[pattern].items()]
             found += sorted(places, key=lambda place: place.order)
@@ -113,7 +113,7 @@ def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str,
     return tuple(sorted(rated, key=lambda habit: (habit.reason == "distinctive", -habit.sure, habit.tools)))
 
 
-def _covers(pattern: Pattern, path: str, tools: Iterable[str], bonds: tuple[Bond, ...]) -> bool | None:
+def _covers(pattern: Preparedness, path: str, tools: Iterable[str], bonds: tuple[Bond, ...]) -> bool | None:
     """Whether every value at `path` was covered by one of `tools`; None where the call has no such argument."""
     wanted = {(tool, bond) for tool in tools for bond in bonds}
     values = [cover for at, cover in pattern.covers if at == path]
@@ -174,7 +174,7 @@ def _habit(
     path: str,
     tools: tuple[str, ...],
     bonds: tuple[Bond, ...],
-    reason: Reason,
+    reason: HabitReason,
     others: Collection[str] = (),
 ) -> Habit:
     """The habit of `tools` on one argument; `others` are look-ups that may have named the same thing."""
@@ -194,7 +194,7 @@ def _habit(
 
 def _merge(found: list[Habit]) -> list[Habit]:
     """One line for the same look-ups on several arguments: that of the best supported one."""
-    merged: dict[tuple[frozenset[str], Reason], Habit] = {}
+    merged: dict[tuple[frozenset[str], HabitReason], Habit] = {}
     for habit in sorted(found, key=lambda habit: (-habit.low, habit.arguments)):
         key = (frozenset(habit.tools), habit.reason)
         kept = merged.get(key)

@@ -11,10 +11,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bylaw.facts.provenance import atoms, is_identifier, is_prose, occurs
+from bylaw.facts.provenance import is_identifier, is_prose, leaf_values, occurs
 
 Bond = Literal["keyed", "shows", "mentions"]
-Cover = frozenset[tuple[str, Bond]]
+ValueCover = frozenset[tuple[str, Bond]]
 """The tools that bear on one value, each by its strongest bond."""
 
 _OCCURRENCES = 20
@@ -24,10 +24,10 @@ _IS_FIELD = re.compile(r"(?:[^\d\s]\s?:|\d:\s)\s{0,2}[\"'\\]{0,3}$")
 _RANK: dict[Bond, int] = {"mentions": 0, "shows": 1, "keyed": 2}
 
 
-class Pattern(Struct, frozen=True):
+class Preparedness(Struct, frozen=True):
     """How one write call was prepared; equal for calls prepared alike."""
 
-    covers: frozenset[tuple[str, Cover]]
+    covers: frozenset[tuple[str, ValueCover]]
     """For each argument path, the cover of each of its values."""
     chained: frozenset[str]
 
@@ -53,7 +53,7 @@ class EarlierCall:
 
 def names(arguments: dict[str, object]) -> Iterable[tuple[str, str]]:
     """The values in a call's arguments that can name a thing, each with its path: no dates, amounts or flags."""
-    for path, value in atoms(arguments):
+    for path, value in leaf_values(arguments):
         if (name := _name(path, value)) is not None:
             yield path, name
 
@@ -84,9 +84,9 @@ def is_id(path: str) -> bool:
     return last == "id" or last.endswith(("_id", "number", "_no", "code"))
 
 
-def link(arguments: dict[str, object], lookups: Sequence[EarlierCall]) -> Pattern:
+def link(arguments: dict[str, object], lookups: Sequence[EarlierCall]) -> Preparedness:
     """How the look-ups made so far bear on a call with these arguments."""
-    covers: set[tuple[str, Cover]] = set()
+    covers: set[tuple[str, ValueCover]] = set()
     near: dict[int, EarlierCall] = {}
     for path, value in dict.fromkeys(names(arguments)):
         strongest: dict[str, Bond] = {}
@@ -99,7 +99,7 @@ def link(arguments: dict[str, object], lookups: Sequence[EarlierCall]) -> Patter
             if _RANK[bond] > _RANK.get(strongest.get(lookup.tool, "mentions"), 0) or lookup.tool not in strongest:
                 strongest[lookup.tool] = bond
         covers.add((path, frozenset(strongest.items())))
-    return Pattern(frozenset(covers), _chained(near, lookups))
+    return Preparedness(frozenset(covers), _chained(near, lookups))
 
 
 def _bond(path: str, value: str, lookup: EarlierCall) -> Bond | None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from bylaw.policy.verb import words_of
-from bylaw.scan.shape import Values
+from bylaw.scan.shape import SeenValues
 
 _TAILS = {"id", "ids", "number", "no", "nr", "code", "key", "ref", "uuid"}
 _SHARED = 0.5
@@ -32,7 +32,7 @@ def spelled_like(part: str, names: Collection[str], *, thing: str = "") -> str:
 
 
 def arguments_for(
-    key: Sequence[str], thing: str, arguments: Mapping[str, Values], known: Mapping[str, Collection[str]]
+    key: Sequence[str], thing: str, arguments: Mapping[str, SeenValues], known: Mapping[str, Collection[str]]
 ) -> tuple[tuple[str, ...], int]:
     """The arguments that give each part of a key, and how far their names are from it: 0 for the same names.
 
@@ -55,7 +55,7 @@ def arguments_for(
     return tuple(chosen), distance
 
 
-def _shared(values: Values, known: Collection[str]) -> float:
+def _shared(values: SeenValues, known: Collection[str]) -> float:
     """The share of an argument's values that are known, 0 where it is too small to mean anything."""
     if values.type not in ("string", "integer"):
         return 0.0

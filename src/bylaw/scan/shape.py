@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.entity import FieldType
-from bylaw.facts.provenance import text_of
+from bylaw.facts.provenance import result_text
 from bylaw.trace import Call, Result, Trajectory
 
 _SAMPLES = 300
@@ -22,7 +22,7 @@ _ENVELOPE = {"ok", "success", "status", "code", "message", "error", "errors"}
 _ABSENT = re.compile(r"not found|no such|does not exist|doesn't exist|unknown|not exist", re.IGNORECASE)
 
 
-class Values:
+class SeenValues:
     """The values of one field or argument: how often there, of what types, and the words among them."""
 
     def __init__(self) -> None:
@@ -40,11 +40,11 @@ class Values:
         if isinstance(value, str | int) and len(self.seen) < _SEEN:
             self.seen.add(str(value)[:80])
 
-    def joined(self, other: "Values") -> "Values":
+    def joined(self, other: "SeenValues") -> "SeenValues":
         """Both together, as two tools show the same field."""
         if other is self:
             return self
-        made = Values()
+        made = SeenValues()
         made.count = self.count + other.count
         made.types = self.types + other.types
         made.words = self.words | other.words
@@ -74,12 +74,12 @@ class Values:
         return tuple(sorted(self.words)) if all(re.fullmatch(r"[\w -]{1,30}", word) for word in self.words) else ()
 
 
-class Record:
+class RecordShape:
     """Records at one place of a tool's results."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.fields: dict[str, Values] = {}
+        self.fields: dict[str, SeenValues] = {}
         self.repeated: set[str] = set()
         """Fields whose value stood twice in one result, which therefore cannot be a key."""
 
@@ -88,7 +88,7 @@ class Record:
         for record in records:
             self.count += 1
             for name, value in record.items():
-                self.fields.setdefault(name, Values()).add(value)
+                self.fields.setdefault(name, SeenValues()).add(value)
         if len(records) > 1:
             for name in records[0]:
                 if len({repr(record.get(name)) for record in records}) < len({repr(record) for record in records}):
@@ -100,11 +100,11 @@ class Shape:
 
     def __init__(self) -> None:
         self.calls = 0
-        self.arguments: dict[str, Values] = {}
+        self.arguments: dict[str, SeenValues] = {}
         self.definition: dict[str, Any] = {}
-        self.places: dict[str, Record] = {}
+        self.places: dict[str, RecordShape] = {}
         """Where records stand in its results, as an `each` path (empty: the result itself) -> the records there."""
-        self.texts = Values()
+        self.texts = SeenValues()
         self.absent: Counter[str] = Counter()
         self.sampled = 0
 
@@ -139,19 +139,19 @@ class Shapes:
         shape = self.tools.setdefault(call.tool, Shape())
         shape.calls += 1
         for name, value in call.arguments.items():
-            shape.arguments.setdefault(name, Values()).add(value)
+            shape.arguments.setdefault(name, SeenValues()).add(value)
 
     def _result(self, shape: Shape, result: Result) -> None:
         if shape.sampled >= _SAMPLES:
             return
         shape.sampled += 1
         if accepted(None, result) is False:
-            if match := _ABSENT.search(text_of(result)[:300]):
+            if match := _ABSENT.search(result_text(result)[:300]):
                 shape.absent[match[0].lower()] += 1
             return
         value = result.value()
         for place, records in records_in(value):
-            shape.places.setdefault(place, Record()).add(records)
+            shape.places.setdefault(place, RecordShape()).add(records)
         if isinstance(value, (str, int, float)):
             shape.texts.add(value)
 

@@ -11,10 +11,10 @@ from bylaw.policy.document import Document, Sentence
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import words_of
 from bylaw.scan.effect import Guess
-from bylaw.scan.example import Example, choose, example_files
+from bylaw.scan.example import Example, choose_example, example_files
 from bylaw.scan.shape import Shape, Shapes, parameters_of
 from bylaw.scan.survey import Scan, Survey
-from bylaw.scan.thing import Sight, Thing, things
+from bylaw.scan.thing import LoggedThing, ToolSight, things
 from bylaw.scan.wording import Wording
 from bylaw.scan.written import dump, flow, indent, remark, word
 from bylaw.trace import Trajectory
@@ -59,7 +59,7 @@ def skeleton(
     if not guesses:
         raise UsageError("the logs show no tool", hint="a pack needs the tools that the agent may call")
     found = things(shapes.tools, guesses)
-    example = choose(scan, found, shapes.tools, document)
+    example = choose_example(scan, found, shapes.tools, document)
     files = {
         "pack.yaml": _manifest(name, document),
         "policy.md": document.text,
@@ -80,7 +80,7 @@ def _manifest(name: str, document: Document) -> str:
     return body + "# now: 2025-01-31T09:00:00   # a fixed clock, where the logs do not say when they happened\n"
 
 
-def _tools(guesses: Sequence[Guess], shapes: Mapping[str, Shape], found: Sequence[Thing]) -> str:
+def _tools(guesses: Sequence[Guess], shapes: Mapping[str, Shape], found: Sequence[LoggedThing]) -> str:
     lines = [
         "# What each tool does is a guess: read | write | none. Correct it; a write is what policies bind.",
         "# `changes` of a write are all fields of what its arguments name: keep those that it really changes.",
@@ -100,7 +100,7 @@ def _tools(guesses: Sequence[Guess], shapes: Mapping[str, Shape], found: Sequenc
     return "\n".join(lines) + "\n"
 
 
-def _changes(tool: str, shape: Shape, found: Sequence[Thing]) -> list[dict[str, Any]]:
+def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[dict[str, Any]]:
     """What a write may change of the things that its arguments name; that there are such things it leaves as it is."""
     if set(words_of(tool)) & _ENDING:
         return []
@@ -112,7 +112,7 @@ def _changes(tool: str, shape: Shape, found: Sequence[Thing]) -> list[dict[str, 
     return [{"as": thing.name, "fields": names} for thing, names in fields]
 
 
-def _entities(found: Iterable[Thing]) -> str:
+def _entities(found: Iterable[LoggedThing]) -> str:
     found = list(found)
     lines = [
         "# Things and their fields, as the results in the logs show them. Types are guesses. Where a field repeats",
@@ -129,7 +129,7 @@ def _entities(found: Iterable[Thing]) -> str:
             words = f"  # seen: {remark(', '.join(values.few))}" if values.few and name not in thing.key else ""
             lines.append(f"      {name}: {values.type}{words}")
     lines.append("observations:" if found else "observations: {}")
-    by_tool: dict[str, list[tuple[Thing, Sight]]] = {}
+    by_tool: dict[str, list[tuple[LoggedThing, ToolSight]]] = {}
     for thing in found:
         for sight in thing.sights:
             by_tool.setdefault(sight.tool, []).append((thing, sight))
@@ -139,7 +139,7 @@ def _entities(found: Iterable[Thing]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _observation(thing: Thing, sight: Sight) -> dict[str, Any]:
+def _observation(thing: LoggedThing, sight: ToolSight) -> dict[str, Any]:
     parts = {"each": sight.each, "as": thing.name, "key": sight.key, "fields": sight.fields, "absent": sight.absent}
     return {name: part for name, part in parts.items() if part}
 

@@ -8,11 +8,11 @@ from msgspec import Struct
 from bylaw.errors import BylawError
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.evidence import EvidenceCount, LookupEvidence
-from bylaw.facts.provenance import Provenance, atoms, occurs, text_of
+from bylaw.facts.provenance import Provenance, leaf_values, occurs, result_text
 from bylaw.policy.tool import Effect
 from bylaw.scan.argument import Argument, Origins
-from bylaw.scan.effect import Behaviour, Evidence, Guess, by_definition, guess, may_write, name_of, says_done
-from bylaw.scan.habit import Habit, Place, Preparation, habits
+from bylaw.scan.effect import Behaviour, EffectHint, Guess, by_definition, defined_name, guess, may_write, says_done
+from bylaw.scan.habit import CallPlace, Habit, Preparation, habits
 from bylaw.scan.link import EarlierCall, link, names
 from bylaw.trace import Call, Message, Result, Trajectory
 
@@ -83,7 +83,7 @@ class Survey:
         self._trajectories += 1
         self._agents[trajectory.agent] += 1
         self._formats[trajectory.format] += 1
-        definitions = {name_of(each): by_definition(each) for each in trajectory.tools}
+        definitions = {defined_name(each): by_definition(each) for each in trajectory.tools}
         for name, evidence in definitions.items():
             if name:
                 self._behaviour[name].definitions.add(evidence)
@@ -116,7 +116,7 @@ class Survey:
             tuple(each for each in self._evidence.found() if guesses[each.tool].effect == "read"),
         )
 
-    def _behave(self, events: Sequence[object], definitions: Mapping[str, tuple[Evidence, ...]]) -> list[int]:
+    def _behave(self, events: Sequence[object], definitions: Mapping[str, tuple[EffectHint, ...]]) -> list[int]:
         """Count how tools behaved; the steps of the accepted calls that may be writes."""
         suspect: dict[str, bool] = {}
         answered: dict[int, bool] = {}
@@ -139,7 +139,7 @@ class Survey:
                 if not ok:
                     behaviour.refused += 1
                     continue
-                text = text_of(event)
+                text = result_text(event)
                 if suspect[call.tool]:
                     behaviour.done += says_done(text)
                     behaviour.empty += text in ("", "null", "None", "{}", "[]")
@@ -177,12 +177,12 @@ class Survey:
             call = events[step]
             assert isinstance(call, Call)
             start = starts[call.turn]
-            place = Place(trajectory.id, step, trajectory.agent)
+            place = CallPlace(trajectory.id, step, trajectory.agent)
             earlier = self._lookups(events, start, call.agent, provenance, lookups)
             own = self._prepared.setdefault(call.tool, Preparation(self._examples))
             own.add(link(call.arguments, earlier), place)
             own.together |= called
-            for path, value in dict.fromkeys(atoms(call.arguments)):
+            for path, value in dict.fromkeys(leaf_values(call.arguments)):
                 if not _is_small(value):
                     origins = self._origins.setdefault((call.tool, path), Origins(self._examples))
                     origins.add(value, provenance.origin(value, before=start), place)

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from bylaw.policy.verb import words_of
 from bylaw.scan.effect import Guess, by_name
 from bylaw.scan.match import spelled_like
-from bylaw.scan.shape import Record, Shape, Values
+from bylaw.scan.shape import RecordShape, SeenValues, Shape
 
 _FILLER = {
     "details",
@@ -28,7 +28,7 @@ _FILLER = {
 _SHORT = 100
 
 
-class Sight(Struct):
+class ToolSight(Struct):
     """How one tool's results show a thing."""
 
     tool: str
@@ -39,19 +39,19 @@ class Sight(Struct):
     absent: str = ""
 
 
-class Thing(Struct):
+class LoggedThing(Struct):
     """An entity as the logs suggest it."""
 
     name: str
     key: tuple[str, ...]
-    fields: dict[str, Values]
+    fields: dict[str, SeenValues]
     read: str = ""
-    sights: list[Sight] = field(default_factory=list[Sight])
+    sights: list[ToolSight] = field(default_factory=list[ToolSight])
 
 
-def things(shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> dict[str, Thing]:
+def things(shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> dict[str, LoggedThing]:
     """The entities that read tools fetch and list, each with every tool whose results show it."""
-    found: dict[str, Thing] = {}
+    found: dict[str, LoggedThing] = {}
     reads = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "read"]
     writes = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "write"]
     # The tool that is named after its key names the thing; others with that key may show more of it.
@@ -78,7 +78,7 @@ def _named_after_its_key(tool: str, shape: Shape) -> bool:
     return name_of_thing(tool, ()) in {name_of_thing(name, ()) for name in shape.required[:1]}
 
 
-def _single(tool: str, shape: Shape, found: dict[str, Thing]) -> None:
+def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
     """A look-up whose result is one record, or one short text, about what its arguments name."""
     place = max((each for each in shape.places if "[*]" not in each), key=lambda p: shape.places[p].count, default="")
     record = shape.places.get(place)
@@ -91,14 +91,14 @@ def _single(tool: str, shape: Shape, found: dict[str, Thing]) -> None:
         return
     if record is not None and record.count * 2 > shape.sampled - shape.absent.total():
         fields = {name: values for name, values in record.fields.items() if is_name(name)}
-        sight = Sight(tool, place, absent=absent)
+        sight = ToolSight(tool, place, absent=absent)
     elif not shape.places and shape.texts.count and max((len(word) for word in shape.texts.words), default=0) < 40:
         *of, last = words_of(tool) or ["value"]
         name = "value"
-        if is_name(last) and last not in key and name_of_thing("_".join(of), ()) != "Thing":
+        if is_name(last) and last not in key and name_of_thing("_".join(of), ()) != "LoggedThing":
             name, called = last, "_".join(of)  # `get_flight_status` shows the status of a flight
         fields = {name: shape.texts}
-        sight = Sight(tool, fields={name: "$"}, absent=absent)
+        sight = ToolSight(tool, fields={name: "$"}, absent=absent)
     else:
         return
     known = next((thing for thing in found.values() if thing.key == key and key), None)
@@ -106,18 +106,18 @@ def _single(tool: str, shape: Shape, found: dict[str, Thing]) -> None:
     # A look-up that shows nothing else of the thing is about another, so that its own name is suggested where needed.
     if known is None or (not shared and name_of_thing(called, ()) not in found):
         name = name_of_thing(called, found)
-        found[name] = Thing(name, key, fields, tool, [sight])
+        found[name] = LoggedThing(name, key, fields, tool, [sight])
     else:
         _join(known, fields)
         known.sights.append(sight)
 
 
-def _is_table(record: Record) -> bool:
+def _is_table(record: RecordShape) -> bool:
     """Whether an object is a table from names to values, such as airports by code, rather than a record."""
     return len(record.fields) >= 8 and len({values.type for values in record.fields.values()}) == 1
 
 
-def _shown_as_known(tool: str, shape: Shape, place: str, record: Record, found: Mapping[str, Thing]) -> bool:
+def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, found: Mapping[str, LoggedThing]) -> bool:
     """Records of a kind already known: every part of its key stands in them, or among the arguments."""
     fitting = [thing for thing in found.values() if _fits(tool, shape, place, record, thing)]
     if not fitting:
@@ -134,18 +134,18 @@ def _shown_as_known(tool: str, shape: Shape, place: str, record: Record, found: 
             key[part] = f"$args.{given}"
         elif name and name != part and is_name(name):
             key[part] = f"$.{name}"
-    thing.sights.append(Sight(tool, place, key))
+    thing.sights.append(ToolSight(tool, place, key))
     _join(thing, {name: values for name, values in record.fields.items() if is_name(name)})
     return True
 
 
-def _join(thing: Thing, fields: Mapping[str, Values]) -> None:
+def _join(thing: LoggedThing, fields: Mapping[str, SeenValues]) -> None:
     """A field that was always empty in one tool's results may have its type from another's."""
     for name, values in fields.items():
         thing.fields[name] = thing.fields[name].joined(values) if name in thing.fields else values
 
 
-def _fits(tool: str, shape: Shape, place: str, record: Record, thing: Thing) -> bool:
+def _fits(tool: str, shape: Shape, place: str, record: RecordShape, thing: LoggedThing) -> bool:
     """Whether records may be things of this kind."""
     shown = [spelled_like(part, record.fields, thing=thing.name) for part in thing.key]
     given = [spelled_like(part, shape.required, thing=thing.name) for part in thing.key]
@@ -159,7 +159,7 @@ def _fits(tool: str, shape: Shape, place: str, record: Record, thing: Thing) -> 
     return "[*]" in place or len(shared) >= 2 or len(thing.fields) <= 2
 
 
-def _listed(tool: str, shape: Shape, place: str, record: Record, found: dict[str, Thing]) -> None:
+def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dict[str, LoggedThing]) -> None:
     """Records of a new kind: keyed by the first field that names each of them."""
     named = [
         name
@@ -173,7 +173,7 @@ def _listed(tool: str, shape: Shape, place: str, record: Record, found: dict[str
     key = min(keys, key=lambda name: name in shape.required)
     name = name_of_thing(tool, found)
     fields = {name: values for name, values in record.fields.items() if is_name(name)}
-    found[name] = Thing(name, (key,), fields, "", [Sight(tool, place)])
+    found[name] = LoggedThing(name, (key,), fields, "", [ToolSight(tool, place)])
 
 
 def name_of_thing(tool: str, taken: Iterable[str]) -> str:
@@ -183,7 +183,7 @@ def name_of_thing(tool: str, taken: Iterable[str]) -> str:
     kept = [word for word in words if word != verb and word not in _FILLER and not word.isdigit()]
     if kept and kept[-1].endswith("s") and not kept[-1].endswith(("ss", "us", "is")):
         kept[-1] = kept[-1].removesuffix("s")
-    name = "".join(word.capitalize() for word in kept) or "Thing"
+    name = "".join(word.capitalize() for word in kept) or "LoggedThing"
     candidate, number = name, 2
     while candidate in set(taken):
         candidate, number = f"{name}{number}", number + 1

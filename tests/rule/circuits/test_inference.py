@@ -11,7 +11,7 @@ from bylaw.rule.elimination import plan
 from bylaw.rule.inference import Inference, assess
 from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule
-from bylaw.rule.table import Table, choose, table_of
+from bylaw.rule.table import TruthTable, chosen_table, table_of
 
 from . import brute
 
@@ -189,13 +189,13 @@ def test_temporal_rules_take_the_table_of_their_monitors_state():
     made = circuit(("ALWAYS (act IMPLIES ONCE confirmed)", 2.0), ("act IMPLIES ok", 1.0))
     with pytest.raises(CircuitError, match="temporal"):
         assess(made, {"confirmed": True, "ok": True})
-    fresh = Table(("act", "confirmed"), bytes((1, 0, 1, 1)))
-    done = Table(("act", "confirmed"), bytes((1, 1, 1, 1)))
+    fresh = TruthTable(("act", "confirmed"), bytes((1, 0, 1, 1)))
+    done = TruthTable(("act", "confirmed"), bytes((1, 1, 1, 1)))
     inference = Inference(made)
     evidence = {"confirmed": False, "ok": True}
     assert inference.assess(evidence, tables={"r0": fresh}).margin == pytest.approx(math.tanh(-1))
     assert inference.assess(evidence, tables={"r0": done}).margin == 0.0
-    either = inference.assess(evidence, tables={"r0": choose("r0", [fresh, done])})
+    either = inference.assess(evidence, tables={"r0": chosen_table("r0", [fresh, done])})
     assert either.interval == pytest.approx((math.tanh(-1), 0.0))
     assert either.decision == "ask"
 
@@ -218,7 +218,7 @@ def test_tables_agree_with_evaluation():
         for row, value in enumerate(table.values):
             letter = {name: bool(row >> place & 1) for place, name in enumerate(table.atoms)}
             assert value == brute.holds(formula, letter)
-        assert isinstance(table, Table)
+        assert isinstance(table, TruthTable)
 
 
 def test_plan_finds_the_width_of_a_tree_and_of_a_clique():

@@ -8,22 +8,22 @@ import pytest
 
 from bylaw.errors import CircuitError
 from bylaw.rule.learning import (
-    Batch,
-    Example,
+    LabelledAct,
+    LabelledActs,
     accuracy,
     descend,
     learn,
     minimise,
     threshold_for,
     threshold_of,
-    worst,
+    worst_leans,
     z,
 )
 
 
-def random_examples(rng: random.Random, count: int, size: int) -> list[Example]:
+def random_examples(rng: random.Random, count: int, size: int) -> list[LabelledAct]:
     return [
-        Example(tuple(float(rng.choice([-1, 0, 0, 0.5, 1])) for _ in range(size)), rng.random() < 0.5)
+        LabelledAct(tuple(float(rng.choice([-1, 0, 0, 0.5, 1])) for _ in range(size)), rng.random() < 0.5)
         for _ in range(count)
     ]
 
@@ -37,18 +37,18 @@ def slope(function, point, i, step=1e-6):
     return (ends[0] - ends[1]) / (2 * step)
 
 
-def hinge(batch: Batch, point) -> float:
+def hinge(batch: LabelledActs, point) -> float:
     return batch.hinge(point[:-1], point[-1], 0.01)[0]
 
 
-def paper(batch: Batch, point) -> float:
+def paper(batch: LabelledActs, point) -> float:
     return batch.paper(point)[0]
 
 
 def test_gradients_equal_finite_differences():
     rng = random.Random(1)
     for _ in range(40):
-        batch = Batch(random_examples(rng, 12, 4))
+        batch = LabelledActs(random_examples(rng, 12, 4))
         point = [rng.uniform(0, 2) for _ in range(5)]
         _, gradient, by_threshold = batch.hinge(point[:-1], point[-1], 0.01)
         for i, found in enumerate([*gradient, by_threshold]):
@@ -63,7 +63,7 @@ def test_the_minimum_is_stationary_and_weights_are_never_negative():
     examples = random_examples(rng, 200, 6)
     learned = learn(examples, list("abcdef"), l2=0.01)
     theta = list(learned.weights.values())
-    _, gradient, by_threshold = Batch(examples).hinge(theta, learned.threshold, 0.01)
+    _, gradient, by_threshold = LabelledActs(examples).hinge(theta, learned.threshold, 0.01)
     assert abs(by_threshold) < 1e-5
     for weight, each in zip(theta, gradient, strict=True):
         assert weight >= 0
@@ -72,15 +72,17 @@ def test_the_minimum_is_stationary_and_weights_are_never_negative():
 
 def test_scipy_and_our_own_descent_find_the_same_minimum():
     pytest.importorskip("scipy")
-    batch = Batch(random_examples(random.Random(3), 200, 6))
+    batch = LabelledActs(random_examples(random.Random(3), 200, 6))
     found = [batch.hinge(*solve(batch, 6, 0.01), 0.01)[0] for solve in (minimise, descend)]
     assert found[0] == pytest.approx(found[1], abs=1e-8)
 
 
 def test_weight_zero_minimises_the_papers_loss_and_prohibitions_never_give_a_positive_margin():
     rng = random.Random(4)
-    examples = [Example(tuple(float(rng.choice([-1, 0])) for _ in range(5)), rng.random() < 0.5) for _ in range(100)]
-    batch = Batch(examples)
+    examples = [
+        LabelledAct(tuple(float(rng.choice([-1, 0])) for _ in range(5)), rng.random() < 0.5) for _ in range(100)
+    ]
+    batch = LabelledActs(examples)
     assert batch.paper([0.0] * 5)[0] == 0.0
     _, gradient = batch.paper([1.0] * 5)
     assert all(each >= 0 for each in gradient), "every step pulls weights down"
@@ -93,8 +95,8 @@ def synthetic(rng: random.Random, count: int, *, true: int = 12, wrong: int = 3,
         broken = [rng.random() < 0.05 for _ in range(true)]
         odd = [rng.random() < 0.3 for _ in range(wrong)]
         differences = tuple(-float(each) for each in broken + odd)
-        clean.append(Example(differences, not any(broken)))
-        examples.append(Example(differences, (not any(broken)) != (rng.random() < noise)))
+        clean.append(LabelledAct(differences, not any(broken)))
+        examples.append(LabelledAct(differences, (not any(broken)) != (rng.random() < noise)))
     return examples, clean
 
 
@@ -113,25 +115,25 @@ def test_learned_weights_come_within_a_point_of_the_true_rules_despite_noise_and
 
 
 def test_a_rule_no_example_speaks_of_keeps_a_weight_that_denies():
-    examples = [Example((-1.0, 0.0), False), Example((0.0, 0.0), True)] * 10
+    examples = [LabelledAct((-1.0, 0.0), False), LabelledAct((0.0, 0.0), True)] * 10
     learned = learn(examples, ["seen", "unseen"])
     assert learned.untouched == ("unseen",)
     assert -learned.weights["unseen"] < learned.threshold
 
 
 def test_a_trajectory_is_as_bad_as_its_worst_act_rule_by_rule():
-    assert worst([(0, -1, 0), (1, 0, 0)]) == (0, -1, 0)
+    assert worst_leans([(0, -1, 0), (1, 0, 0)]) == (0, -1, 0)
 
 
 def test_examples_must_fit_the_rules():
     with pytest.raises(CircuitError):
-        learn([Example((1.0,), True)], ["a", "b"])
+        learn([LabelledAct((1.0,), True)], ["a", "b"])
 
 
 def test_a_threshold_for_false_alarms_holds_up_no_more_safe_acts_than_wanted():
     rng = random.Random(6)
     examples = [
-        Example((rng.choice([-1.0, 0.0]), rng.choice([-1.0, 0.0, 0.5])), rng.random() < 0.7) for _ in range(500)
+        LabelledAct((rng.choice([-1.0, 0.0]), rng.choice([-1.0, 0.0, 0.5])), rng.random() < 0.7) for _ in range(500)
     ]
     weights = [0.7, 1.9]
     passing = sorted(z(each, weights) for each in examples if each.safe)

@@ -11,7 +11,7 @@ from bylaw.rule.inference import Inference
 from bylaw.rule.monitor import Monitor
 from bylaw.rule.monitors import MonitorSet
 from bylaw.rule.rule import read_rule
-from bylaw.rule.table import ActValues, Table, choose, lost
+from bylaw.rule.table import ActValues, TruthTable, chosen_table, lost
 
 TEXTS = [
     "ALWAYS (pay IMPLIES ONCE confirmed)",
@@ -116,5 +116,5 @@ def test_a_rule_of_many_predicates_is_weighed_where_few_of_them_are_unknown():
 
 
 def test_choosing_among_equal_tables_adds_no_predicate():
-    table = Table(("a",), b"\x00\x01")
-    assert choose("r", [table, table]) == table
+    table = TruthTable(("a",), b"\x00\x01")
+    assert chosen_table("r", [table, table]) == table

@@ -7,10 +7,10 @@ from functools import cache
 import pytest
 
 from bylaw.rule import automaton as automata
-from bylaw.rule.automaton import Lazy
+from bylaw.rule.automaton import LazyAutomaton
 from bylaw.rule.formula import Formula
 from bylaw.rule.letters import alphabet
-from bylaw.rule.lines import evaluate
+from bylaw.rule.lines import evaluate_formula
 from bylaw.rule.monitor import Monitor
 from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule
@@ -29,7 +29,7 @@ def verdict_by_extension(
 
 
 def assert_same_value(formula: Formula, trace: Sequence[Step]) -> None:
-    assert evaluate(formula, trace).holds == holds(formula, trace), (str(formula), trace)
+    assert evaluate_formula(formula, trace).holds == holds(formula, trace), (str(formula), trace)
 
 
 def test_every_formula_of_up_to_three_parts_has_the_meaning_it_should() -> None:
@@ -67,7 +67,7 @@ def test_verdicts_are_those_that_trying_every_extension_gives_over_one_predicate
     for formula in formulas:
         for prefix in dice.sample(prefixes, 4):
             wanted = verdict_by_extension(formula, prefix, extensions)
-            assert evaluate(formula, prefix).verdict == wanted, (str(formula), prefix)
+            assert evaluate_formula(formula, prefix).verdict == wanted, (str(formula), prefix)
 
 
 def test_verdicts_are_those_that_trying_every_extension_gives_over_two_predicates() -> None:
@@ -77,7 +77,7 @@ def test_verdicts_are_those_that_trying_every_extension_gives_over_two_predicate
         formula = random_formula(dice, dice.randint(3, 6))
         prefix = random_trace(dice, 3)
         wanted = verdict_by_extension(formula, prefix, extensions)
-        assert evaluate(formula, prefix).verdict == wanted, (str(formula), prefix)
+        assert evaluate_formula(formula, prefix).verdict == wanted, (str(formula), prefix)
 
 
 def test_unknown_predicates_give_what_all_completions_agree_on() -> None:
@@ -85,8 +85,8 @@ def test_unknown_predicates_give_what_all_completions_agree_on() -> None:
     for _ in range(1500):
         formula = random_formula(dice, dice.randint(2, 9))
         trace = with_unknowns(dice, random_trace(dice, 4), 5)
-        whole = [evaluate(formula, steps) for steps in completions(trace, "ab")]
-        answer = evaluate(formula, trace)
+        whole = [evaluate_formula(formula, steps) for steps in completions(trace, "ab")]
+        answer = evaluate_formula(formula, trace)
         values = {each.holds for each in whole}
         verdicts = {each.verdict for each in whole}
         assert answer.holds == (values.pop() if len(values) == 1 else None), (str(formula), trace)
@@ -156,8 +156,8 @@ def test_the_automaton_made_as_it_is_walked_agrees_with_the_whole_one(monkeypatc
             patch.setattr(automata, "STATE_CAP", 0)
             lazy = automata.Pair(own.skeleton, own.possible, own.exact)
         assert whole.is_whole
-        assert isinstance(lazy.plain, Lazy)
-        assert isinstance(lazy.rearming, Lazy)
+        assert isinstance(lazy.plain, LazyAutomaton)
+        assert isinstance(lazy.rearming, LazyAutomaton)
         for first, second in ((whole.plain, lazy.plain), (whole.rearming, lazy.rearming)):
             one, other = first.start, second.start
             for _ in range(8):

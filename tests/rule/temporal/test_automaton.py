@@ -5,7 +5,7 @@ import random
 import pytest
 
 from bylaw.errors import FormulaError
-from bylaw.rule.automaton import BROKEN, Table, automaton
+from bylaw.rule.automaton import BROKEN, WholeAutomaton, automaton
 from bylaw.rule.formula import Atom, Next, Once
 from bylaw.rule.letters import alphabet, letter_of, possible_letters
 from bylaw.rule.parser import parse
@@ -15,9 +15,9 @@ from .formulas import every_step, random_formula
 from .meaning import completions
 
 
-def table(text: str) -> Table:
+def table(text: str) -> WholeAutomaton:
     found = program(parse(text)).pair.plain
-    assert isinstance(found, Table)
+    assert isinstance(found, WholeAutomaton)
     return found
 
 
@@ -43,7 +43,7 @@ def test_no_two_states_of_an_automaton_read_the_same_words() -> None:
     dice = random.Random(7)
     for _ in range(200):
         found = program(random_formula(dice, dice.randint(3, 10))).pair.plain
-        assert isinstance(found, Table)
+        assert isinstance(found, WholeAutomaton)
         count = len(found.letters)
         apart = {(s, t) for s in range(found.states) for t in range(s) if found.accepting[s] != found.accepting[t]}
         while True:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Container, Iterator
 from typing import Any
 
-from bylaw.audit.report.folder import Folder, Record, cut, whole_text
+from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut, whole_text
 
 TEXT = 20_000
 """The most characters of one message or result; `bylaw explain` shows the rest."""
@@ -17,12 +17,12 @@ CONVERSATION = 1_000_000
 BLOCK = 400_000
 """About how many characters are compressed together: what is unpacked when a finding is opened."""
 
-TOLD = ("trajectory", "agent", "file", "position", "outcome")
+SHOWN_KEYS = ("trajectory", "agent", "file", "position", "outcome")
 RULES = 40
 """The most broken process rules that are marked in one conversation."""
 
 
-def conversation_places(folder: Folder, wanted: set[str]) -> dict[str, int]:
+def conversation_places(folder: AuditFolder, wanted: set[str]) -> dict[str, int]:
     """Where each wanted conversation starts."""
     places: dict[str, int] = {}
     for place, told in folder.places("conversations.jsonl"):
@@ -31,9 +31,9 @@ def conversation_places(folder: Folder, wanted: set[str]) -> dict[str, int]:
     return places
 
 
-def broken_rules(folder: Folder, wanted: Container[str]) -> dict[str, list[Record]]:
+def broken_rules(folder: AuditFolder, wanted: Container[str]) -> dict[str, list[JsonRecord]]:
     """The process rules that wanted conversations broke, each with its step; a few of each conversation."""
-    broken: dict[str, list[Record]] = {}
+    broken: dict[str, list[JsonRecord]] = {}
     for _, found in folder.places("findings.jsonl"):
         name = cut(found["trajectory"])
         if name in wanted and len(kept := broken.setdefault(name, [])) < RULES:
@@ -41,22 +41,22 @@ def broken_rules(folder: Folder, wanted: Container[str]) -> dict[str, list[Recor
     return broken
 
 
-def bounded(conversation: Record, steps: set[int]) -> Record | None:
+def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
     """A conversation with every text cut to size, or None where even that is too long; `steps` are told in full."""
     for brief in (TEXT, BRIEF):
         events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
         if sum(map(_size, events)) <= CONVERSATION:
-            return cut({name: conversation[name] for name in TOLD}) | {"events": events}
+            return cut({name: conversation[name] for name in SHOWN_KEYS}) | {"events": events}
     return None
 
 
-def _size(event: Record) -> int:
+def _size(event: JsonRecord) -> int:
     """About how many characters an event takes."""
     said = event.get("text") or "".join(str(pair) for pair in event.get("arguments", ()))
     return 60 + len(said if isinstance(said, str) else said[0])
 
 
-def _event(event: Record, limit: int) -> Record:
+def _event(event: JsonRecord, limit: int) -> JsonRecord:
     if event["type"] != "call":
         return event | {"text": _shortened(event["text"], limit)}
     # As pairs: a name like `__proto__` is then nothing special to the page.
@@ -70,9 +70,9 @@ def _shortened(value: Any, limit: int) -> str | list[Any]:
     return whole if len(whole) <= limit else [whole[:limit], len(whole)]
 
 
-def blocks(items: Iterator[Record], *, size: int = BLOCK) -> Iterator[tuple[list[Record], str]]:
+def blocks(items: Iterator[JsonRecord], *, size: int = BLOCK) -> Iterator[tuple[list[JsonRecord], str]]:
     """Consecutive items in groups of about `size` characters, each with itself as a compressed block."""
-    group: list[Record] = []
+    group: list[JsonRecord] = []
     written: list[str] = []
     for item in items:
         group.append(item)

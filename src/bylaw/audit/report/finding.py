@@ -8,13 +8,13 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.audit.finding import SEVERITIES, lacked
-from bylaw.audit.report.folder import Folder, Record, cut, spelled
+from bylaw.audit.report.folder import AuditFolder, JsonRecord, cut, spelled
 from bylaw.engine.pack import Criterion
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.engine.wording import host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
 
-REASONS = ("claimed", "stale", "pending", "never_seen")
-BROKEN = "broken"
+SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
+RULE_BROKEN = "broken"
 """Stands for a verdict where a rule was broken: a rule of the conversation knows no near-misses."""
 WRONG = ("violation", "near_miss")
 CALLS, RULES = "calls.jsonl", "findings.jsonl"
@@ -26,15 +26,15 @@ CANDIDATES = 60
 """How many findings of one rank compete for the opening drawing."""
 
 
-Place = tuple[str, int]
+LinePlace = tuple[str, int]
 """A file of the folder, and where in it a line starts."""
 
 
 class Index(Struct):
     """Where the findings of a folder are, most telling first, and how many there are."""
 
-    places: list[Place]
-    candidates: list[Place]
+    places: list[LinePlace]
+    candidates: list[LinePlace]
     """Some findings of every kind, from which the opening drawing is chosen."""
     total: int
     calls: int
@@ -42,9 +42,9 @@ class Index(Struct):
     """By verdict, the flagged calls that the tool refused: listed, but in no count of executed calls."""
 
 
-def index(folder: Folder, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
+def index(folder: AuditFolder, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
     """Find the flagged calls and the broken rules without keeping more than their places."""
-    shelves: dict[tuple[int, ...], list[Place]] = {}
+    shelves: dict[tuple[int, ...], list[LinePlace]] = {}
     refused = Counter[str]()
     total = calls = 0
     for place, call in folder.places(CALLS):
@@ -70,15 +70,15 @@ def index(folder: Folder, severities: Mapping[str, str], criterion: Criterion, *
 
 
 def kept(
-    folder: Folder, places: Iterator[Place], stated: Mapping[str, Record], criterion: Criterion
-) -> Iterator[Record]:
+    folder: AuditFolder, places: Iterator[LinePlace], stated: Mapping[str, JsonRecord], criterion: Criterion
+) -> Iterator[JsonRecord]:
     """What the page keeps of the findings at these places, in the order asked for."""
     for file, group in groupby(places, key=lambda place: place[0]):
         for line in folder.at(file, (place for _, place in group)):
-            yield details(line, criterion) if file == CALLS else rule_details(line, stated)
+            yield call_details(line, criterion) if file == CALLS else rule_details(line, stated)
 
 
-def place_of(folder: Folder, finding: str) -> Place | None:
+def find_place(folder: AuditFolder, finding: str) -> LinePlace | None:
     """Where the finding with this id stands."""
     for file in (CALLS, RULES):
         for place, line in folder.places(file):
@@ -92,7 +92,7 @@ def flagged(verdict: str) -> bool:
     return verdict not in ("", "compliant")
 
 
-def _rank(call: Record, criterion: Criterion) -> tuple[int, ...]:
+def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, ...]:
     """Small comes first: what was done and is wrong before what is not settled, the gravest policy, the verdict."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
@@ -107,7 +107,7 @@ def _position(words: tuple[str, ...], word: str) -> int:
     return words.index(word) if word in words else len(words)
 
 
-def details(call: Record, criterion: Criterion) -> Record:
+def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
     """What the page shows of one finding when it is opened; every text is bounded."""
     told = {name: call[name] for name in ("trajectory", "agent", "step", "tool", "executed")}
     # A call that could not be judged is no finding with an id of its own.
@@ -116,25 +116,25 @@ def details(call: Record, criterion: Criterion) -> Record:
     return cut(told | {"verdict": call[criterion], "because": call.get("because", ""), "policies": policies})
 
 
-def rule_details(broken: Record, stated: Mapping[str, Record]) -> Record:
+def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRecord:
     """The same of a broken rule."""
     policy = stated.get(broken["policy"], {})
     why = rule_words_for_reader(broken, policy.get("predicates", {}))
-    nothing: Record = {"evidence": "", "world": "", "depends_on_user": False, "missing": [], "spare": 0}
-    judged = {"id": broken["policy"], "verdict": BROKEN, "because": why, "severity": policy.get("severity", "")}
+    nothing: JsonRecord = {"evidence": "", "world": "", "depends_on_user": False, "missing": [], "spare": 0}
+    judged = {"id": broken["policy"], "verdict": RULE_BROKEN, "because": why, "severity": policy.get("severity", "")}
     return cut(
         {name: broken[name] for name in ("finding", "trajectory", "agent", "step")}
-        | {"tool": broken["rule"], "executed": None, "verdict": BROKEN, "because": why}
+        | {"tool": broken["rule"], "executed": None, "verdict": RULE_BROKEN, "because": why}
         | {"policies": [judged | nothing | {"seen": [], "asks": [], "host": []}]}
     )
 
 
-def _policy(policy: Record, criterion: Criterion) -> Record:
-    told: Record = {"id": policy["id"], "verdict": policy[criterion]}
+def _policy(policy: JsonRecord, criterion: Criterion) -> JsonRecord:
+    told: JsonRecord = {"id": policy["id"], "verdict": policy[criterion]}
     if not flagged(told["verdict"]):
         return told
     lacking = lacked(policy["missing"], criterion)
-    asks: list[Record] = policy["asks"][:20]
+    asks: list[JsonRecord] = policy["asks"][:20]
     asked: list[str] = [ask["fact"] for ask in asks]
     return told | {
         "because": policy_words_for_reader(policy),
@@ -149,19 +149,19 @@ def _policy(policy: Record, criterion: Criterion) -> Record:
     }
 
 
-def _fact(fact: Record) -> Record:
+def _fact(fact: JsonRecord) -> JsonRecord:
     """A fact with the parts of its key, and its value where it may be told, as texts."""
     told = fact | {"key": [spelled(part) for part in fact["key"] or ()]}
     return told | {"value": spelled(fact["value"])} if "value" in fact else told
 
 
-def _missing(fact: Record) -> Record:
-    lookup: Record = fact["lookup"] or {"tool": "", "args": {}}
+def _missing(fact: JsonRecord) -> JsonRecord:
+    lookup: JsonRecord = fact["lookup"] or {"tool": "", "args": {}}
     arguments = {name: spelled(value) for name, value in lookup["args"].items()}
     return _fact(fact) | {"lookup": {"tool": lookup["tool"], "args": arguments}}
 
 
-class Words:
+class WordList:
     """Strings that many findings share, kept once and named by position."""
 
     def __init__(self) -> None:
@@ -176,12 +176,13 @@ class Words:
         return self._positions[word]
 
 
-def row(finding: Record, words: Words) -> list[Any]:
+def row(finding: JsonRecord, words: WordList) -> list[Any]:
     """A finding in the page's list: what it is sorted, filtered and searched by."""
     judged = [policy for policy in finding["policies"] if flagged(policy["verdict"])]
     gravest = sorted(judged, key=lambda policy: _position(WORST_FIRST, policy["verdict"]))
     facts = sorted(
-        (fact for policy in judged for fact in policy["missing"]), key=lambda fact: _position(REASONS, fact["reason"])
+        (fact for policy in judged for fact in policy["missing"]),
+        key=lambda fact: _position(SHOWN_REASONS, fact["reason"]),
     )
     # The same field of many things is one entry: the list says what kind of fact was missing, the finding says which.
     distinct = dict.fromkeys((name(fact), fact["reason"], fact["lookup"]["tool"]) for fact in facts)
@@ -200,30 +201,30 @@ def row(finding: Record, words: Words) -> list[Any]:
     ]
 
 
-def _gravest_severity(judged: list[Record]) -> str:
+def _gravest_severity(judged: list[JsonRecord]) -> str:
     severities = [str(policy.get("severity", "")) for policy in judged]
     return min(severities, key=lambda word: _position(SEVERITIES, word), default="")
 
 
-def name(fact: Record) -> str:
+def name(fact: JsonRecord) -> str:
     """A fact in one line, without its key: `Patient.membership`."""
     return f"{fact['entity']}.{fact['field']}" if fact["field"] else fact["entity"]
 
 
-OPENING = ("near_miss", "violation", "refused", "uninformed", BROKEN)
+OPENING = ("near_miss", "violation", "refused", "uninformed", RULE_BROKEN)
 """What the page opens on: the first of these that there is. A near-miss only where it can be drawn."""
 
 
-def opening_kind(finding: Record) -> str:
+def opening_kind(finding: JsonRecord) -> str:
     """Which of the kinds in `OPENING` a finding is, if any."""
     refused = finding["executed"] is False and finding["verdict"] in ("near_miss", "violation")
     return "refused" if refused else finding["verdict"]
 
 
-def telling(findings: Iterator[Record]) -> list[Record]:
+def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
     """Candidates for the opening drawing, best first: by kind, then with one gap and something seen beside it."""
 
-    def score(finding: Record) -> tuple[int, ...]:
+    def score(finding: JsonRecord) -> tuple[int, ...]:
         judged = [p for p in finding["policies"] if "missing" in p and p["verdict"] == finding["verdict"]]
         facts = [fact for policy in judged for fact in policy["missing"]]
         claims = [fact for fact in facts if fact["reason"] == "claimed"]

@@ -9,10 +9,10 @@ import msgspec
 
 from bylaw.errors import UsageError
 
-Record = dict[str, Any]
+JsonRecord = dict[str, Any]
 
 
-class Folder:
+class AuditFolder:
     """The files of one audit."""
 
     def __init__(self, path: Path) -> None:
@@ -23,12 +23,12 @@ class Folder:
                 hint=f"make one with `bylaw audit LOGS --pack PACK --out {path}`",
             )
 
-    def document(self, name: str) -> Record:
+    def document(self, name: str) -> JsonRecord:
         """A whole JSON file as a record; empty where there is none."""
         file = self.path / name
-        return decode(file.read_bytes(), file) if file.is_file() else {}
+        return read_record_line(file.read_bytes(), file) if file.is_file() else {}
 
-    def places(self, name: str) -> Iterator[tuple[int, Record]]:
+    def places(self, name: str) -> Iterator[tuple[int, JsonRecord]]:
         """The records of a file of lines, each with its offset."""
         file = self.path / name
         if not file.is_file():
@@ -36,10 +36,10 @@ class Folder:
         with file.open("rb") as lines:
             place = 0
             for line in lines:
-                yield place, decode(line, file)
+                yield place, read_record_line(line, file)
                 place += len(line)
 
-    def at(self, name: str, places: Iterator[int]) -> Iterator[Record]:
+    def at(self, name: str, places: Iterator[int]) -> Iterator[JsonRecord]:
         """The records that start at these offsets of a file, in the order asked for."""
         file = self.path / name
         if not file.is_file():
@@ -47,10 +47,10 @@ class Folder:
         with file.open("rb") as lines:
             for place in places:
                 lines.seek(place)
-                yield decode(lines.readline(), file)
+                yield read_record_line(lines.readline(), file)
 
 
-def decode(data: bytes, file: Path) -> Record:
+def read_record_line(data: bytes, file: Path) -> JsonRecord:
     """A record that an audit wrote; lone surrogates and bytes that are not UTF-8 survive."""
     try:
         found: Any = msgspec.json.decode(data)
@@ -61,7 +61,7 @@ def decode(data: bytes, file: Path) -> Record:
             raise UsageError(f"a line of it does not read: {error}", place=str(file), hint="audit again") from None
     if not isinstance(found, dict):
         raise UsageError("a line of it is not a record", place=str(file), hint="audit again")
-    return cast(Record, found)
+    return cast(JsonRecord, found)
 
 
 def cut(data: Any, limit: int = 2000) -> Any:
@@ -71,7 +71,7 @@ def cut(data: Any, limit: int = 2000) -> Any:
     if isinstance(data, list):
         return [cut(item, limit) for item in cast(list[Any], data)]
     if isinstance(data, dict):
-        return {cut(name, limit): cut(item, limit) for name, item in cast(Record, data).items()}
+        return {cut(name, limit): cut(item, limit) for name, item in cast(JsonRecord, data).items()}
     return data
 
 

@@ -4,7 +4,7 @@ from itertools import islice
 from typing import Any, cast
 
 from bylaw.audit.finding import SEVERITIES
-from bylaw.audit.report.folder import Record, cut, spelled
+from bylaw.audit.report.folder import JsonRecord, cut, spelled
 from bylaw.engine.pack import CRITERIA, Criterion
 
 ROWS = 400
@@ -14,10 +14,10 @@ SKIPPED = 200
 _LISTED = ("worlds", "unknown_tools", "unmapped_fields", "stale_policies", "changed_policy")
 
 
-def overview(summary: Record, criterion: Criterion) -> Record:
+def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
     """The numbers of `summary.json` that the page draws."""
-    shown: Record = cut(summary)
-    period: Record = shown.get("period") or {}
+    shown: JsonRecord = cut(summary)
+    period: JsonRecord = shown.get("period") or {}
     return {
         "pack": shown["pack"],
         "criterion": criterion,
@@ -34,36 +34,38 @@ def overview(summary: Record, criterion: Criterion) -> Record:
     }
 
 
-def policies(document: Record) -> list[Record]:
+def policies(document: JsonRecord) -> list[JsonRecord]:
     """The policies by id, with the sentences they cite."""
-    told: Record = cut(document)
+    told: JsonRecord = cut(document)
     return [
         {"id": name, "unenforced": "", **policy, "citations": policy["citations"][:8]}
         for name, policy in islice(told.items(), 2000)
     ]
 
 
-def _agent(agent: Record, criterion: Criterion) -> Record:
+def _agent(agent: JsonRecord, criterion: Criterion) -> JsonRecord:
     """An agent's rates, those by severity as a list with the gravest first."""
     shown = {name: value for name, value in agent.items() if name not in CRITERIA} | agent[criterion]
-    by_severity: dict[str, Record] = {name: agent.get(name, {}) for name in ("rule_rates", "violation_rates")}
+    by_severity: dict[str, JsonRecord] = {name: agent.get(name, {}) for name in ("rule_rates", "violation_rates")}
     return shown | {name: [rates.get(each) for each in SEVERITIES] for name, rates in by_severity.items()}
 
 
-def _rows(table: Record, criterion: Criterion) -> list[Record]:
+def _rows(table: JsonRecord, criterion: Criterion) -> list[JsonRecord]:
     """A table by name as rows, its counts by verdict or by agent as pairs."""
-    rows: list[Record] = []
+    rows: list[JsonRecord] = []
     for name, entry in islice(table.items(), ROWS):
-        row: Record = {"name": name} | {key: each for key, each in entry.items() if not isinstance(each, dict | list)}
+        row: JsonRecord = {"name": name} | {
+            key: each for key, each in entry.items() if not isinstance(each, dict | list)
+        }
         if "agents" in entry:
             row["agents"] = _pairs(entry["agents"])
         if isinstance(found := entry.get(criterion), dict):
-            row["verdicts"] = _pairs(cast(Record, found))
+            row["verdicts"] = _pairs(cast(JsonRecord, found))
         rows.append(row | {"lacked": found})
     return rows
 
 
-def _pairs(counts: Record) -> list[list[Any]]:
+def _pairs(counts: JsonRecord) -> list[list[Any]]:
     """Pairs, not an object: a name like `__proto__` is then nothing special to the page."""
     return [[name, count] for name, count in islice(counts.items(), ROWS)]
 
@@ -71,14 +73,14 @@ def _pairs(counts: Record) -> list[list[Any]]:
 def _notes(value: Any) -> list[str]:
     """A structure as one line for each of its entries."""
     if isinstance(value, dict):
-        return [f"{name}: {_words(entry)}" for name, entry in islice(cast(Record, value).items(), ROWS)]
+        return [f"{name}: {_words(entry)}" for name, entry in islice(cast(JsonRecord, value).items(), ROWS)]
     return [_words(entry) for entry in value[:ROWS]]
 
 
 def _words(value: Any) -> str:
     """A small structure in one line."""
     if isinstance(value, dict):
-        return cut(", ".join(f"{name}: {_words(entry)}" for name, entry in cast(Record, value).items()))
+        return cut(", ".join(f"{name}: {_words(entry)}" for name, entry in cast(JsonRecord, value).items()))
     if isinstance(value, list):
         return cut(", ".join(_words(entry) for entry in cast(list[Any], value)))
     return spelled(value, 2000)

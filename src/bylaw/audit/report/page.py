@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
-from bylaw.audit.report.finding import Words, index, kept, opening_kind, place_of, row, telling
-from bylaw.audit.report.folder import Folder, Record
+from bylaw.audit.report.finding import WordList, find_place, index, kept, opening_kind, row, telling
+from bylaw.audit.report.folder import AuditFolder, JsonRecord
 from bylaw.audit.report.overview import overview, policies
 from bylaw.engine.pack import Criterion
 from bylaw.errors import UsageError
@@ -34,20 +34,20 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
     It opens on the finding with the id `opening`, else on the most telling one.
     """
     target = target or out / "report.html"
-    folder = Folder(out)
+    folder = AuditFolder(out)
     document = folder.document("policies.json")
     summary = folder.document("summary.json")
     criterion: Criterion = "strict" if summary.get("criterion") == "strict" else "determined"
     severities: dict[str, str] = {name: policy["severity"] for name, policy in document.items()}
     found = index(folder, severities, criterion)
     if opening:
-        place = place_of(folder, opening)
+        place = find_place(folder, opening)
         if place is None:
             raise UsageError(
                 f"no finding `{opening}`", place=str(out), hint="ids are in calls.jsonl and findings.jsonl"
             )
         found = msgspec.structs.replace(found, candidates=[place])
-    words = Words()
+    words = WordList()
     rows: list[list[Any]] = []
     steps: dict[str, set[int]] = {}
     finding_blocks: list[str] = []
@@ -83,7 +83,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
     return target
 
 
-def _steps(finding: Record) -> Iterator[int]:
+def _steps(finding: JsonRecord) -> Iterator[int]:
     """The steps that a finding speaks of."""
     yield finding["step"]
     for policy in finding["policies"]:
@@ -92,7 +92,7 @@ def _steps(finding: Record) -> Iterator[int]:
 
 
 def _conversations(
-    folder: Folder, steps: dict[str, set[int]], places: dict[str, int], room: int
+    folder: AuditFolder, steps: dict[str, set[int]], places: dict[str, int], room: int
 ) -> tuple[list[str], dict[str, int]]:
     """The conversations of the first findings, compressed, until the room is spent; and the block each is in."""
     names = [name for name in steps if name in places]
@@ -113,10 +113,12 @@ def _conversations(
     return written, held
 
 
-def _opening(folder: Folder, ranked: list[Record], places: dict[str, int], stated: list[Record]) -> Record | None:
+def _opening(
+    folder: AuditFolder, ranked: list[JsonRecord], places: dict[str, int], stated: list[JsonRecord]
+) -> JsonRecord | None:
     """The finding that the page opens on, with its conversation where there is one."""
     sentences = {policy["id"]: next((cite["text"] for cite in policy["citations"]), "") for policy in stated}
-    undrawn: list[Record] = []
+    undrawn: list[JsonRecord] = []
     for kind, group in groupby(ranked, key=opening_kind):
         some = list(group)
         first = [finding for finding in some if finding["trajectory"] in places][:60]
@@ -135,13 +137,13 @@ def _opening(folder: Folder, ranked: list[Record], places: dict[str, int], state
     return {"finding": undrawn[0], "conversation": None} if undrawn else None
 
 
-def _is_drawn_whole(finding: Record, conversation: Record) -> bool:
+def _is_drawn_whole(finding: JsonRecord, conversation: JsonRecord) -> bool:
     """Whether the call is there to be drawn, and some fact that it needed."""
     has_facts = any(policy.get("missing") or policy.get("seen") for policy in finding["policies"])
     return has_facts and finding["step"] < len(conversation["events"])
 
 
-def _draws_well(finding: Record, conversation: Record, sentences: dict[str, str]) -> tuple[bool, ...]:
+def _draws_well(finding: JsonRecord, conversation: JsonRecord, sentences: dict[str, str]) -> tuple[bool, ...]:
     """A call that no outcome check caught, made on a user's word, with a sentence and a short enough conversation."""
     outcome = conversation["outcome"]
     facts = [fact for policy in finding["policies"] for fact in policy.get("missing", ())]
@@ -154,7 +156,7 @@ def _draws_well(finding: Record, conversation: Record, sentences: dict[str, str]
     )
 
 
-def _page(data: Record, findings: list[str], conversations: list[str]) -> Iterator[str]:
+def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> Iterator[str]:
     """The page in parts."""
     files = resources.files("bylaw.audit.report")
     style = (files / "page.css").read_text("utf-8")
@@ -187,7 +189,7 @@ def _digest(source: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode("utf-8")).digest()).decode("ascii")
 
 
-def _inert(data: Record) -> str:
+def _inert(data: JsonRecord) -> str:
     """JSON in which nothing can end a data block or reorder the file in an editor."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -21,9 +21,9 @@ from bylaw.engine.consent.proposal import any_deed, asks_leave, offers_another
 from bylaw.engine.consent.records import Records
 from bylaw.engine.consent.talk import Exchange, Talk
 from bylaw.engine.consent.told import chooses, lacks
-from bylaw.facts.assent import Answer
+from bylaw.facts.assent import UserAnswer
 from bylaw.facts.ledger import CallRecord, Ledger
-from bylaw.facts.provenance import fold, occurs, text_of
+from bylaw.facts.provenance import fold, occurs, result_text
 from bylaw.trace.event import Event
 
 Basis = Literal["told", "requested"]
@@ -223,7 +223,7 @@ class Consents:
         """What the system said when it refused calls of the same tool since the user's answer."""
         made = [each.call for each in self._made(action, since, action.call.step)]
         start = action.call.start
-        return [text_of(each.result) for each in made if each.result is not None and not each.counts_at(start)]
+        return [result_text(each.result) for each in made if each.result is not None and not each.counts_at(start)]
 
     def _made(self, action: Action, after: int, before: int) -> Iterator[Action]:
         """The writes by the same tool after a step and before another, the latest first."""
@@ -293,7 +293,7 @@ def _redirected(exchange: Exchange, action: Action) -> Iterator[Lack]:
             yield Lack(detail.name, "unclear", "another_told")
 
 
-def _is_aside(said: Answer, action: Action) -> bool:
+def _is_aside(said: UserAnswer, action: Action) -> bool:
     """Whether the answer sets such a thing aside: "no to the upgrade", "skip the bags", "don't cancel R-2"."""
     ids = [fold(str(detail.value)) for detail in action.goals] if said.aside else []
     return any(

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.provenance import fold, runs_of, text_of
+from bylaw.facts.provenance import fold, result_text, runs_of
 from bylaw.policy.verb import words_of
 from bylaw.trace.event import Call, Event, Result
 
@@ -159,7 +159,7 @@ class Records:
             event = self._events[step]
             if isinstance(event, Result) and event.captured:
                 self._steps.append(step)
-                self._texts.append(text_of(event))
+                self._texts.append(result_text(event))
         self._seen = max(self._seen, end)
         if len(self._steps) - self._indexed > 2 * _NEAR:
             end = len(self._steps) - _NEAR

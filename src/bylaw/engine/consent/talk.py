@@ -7,18 +7,18 @@ from functools import cached_property
 from bylaw.engine.consent.mentions import Mentions
 from bylaw.engine.consent.proposal import Proposal, proposal
 from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.assent import Answer, answer
+from bylaw.facts.assent import UserAnswer, answer_in
 from bylaw.trace.event import Event, Message
 
 
 class Exchange:
     """What the agent said, and what the user said to it; read for what it means once, where anybody asks."""
 
-    def __init__(self, start: int, proposal: tuple[Utterance, ...], answer: tuple[Utterance, ...]) -> None:
+    def __init__(self, start: int, proposal: tuple[Utterance, ...], answer_in: tuple[Utterance, ...]) -> None:
         self.start = start
         """How many utterances came before it."""
         self.proposal = proposal
-        self.answer = answer
+        self.answer = answer_in
 
     @property
     def end(self) -> int:
@@ -41,9 +41,9 @@ class Exchange:
         return proposal("\n".join(each.text for each in self.proposal))
 
     @cached_property
-    def said(self) -> Answer:
+    def said(self) -> UserAnswer:
         """What the user said to it."""
-        return answer("\n".join(each.text for each in self.answer))
+        return answer_in("\n".join(each.text for each in self.answer))
 
 
 class Talk:

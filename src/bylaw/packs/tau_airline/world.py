@@ -120,7 +120,7 @@ class AirlineWorld:
         answer = tools.answer(self, call.tool, call.arguments)
         if isinstance(answer, Refusal) and result is not None:
             # The log knows better, e.g. where its database differs from ours: take the record it shows.
-            shown = result.value()
+            shown: dict[str, Any] | None = result.value()
             if isinstance(shown, dict) and "reservation_id" in shown:
                 self.reservations[shown["reservation_id"]] = dict(shown)
 

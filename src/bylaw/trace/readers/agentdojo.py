@@ -33,7 +33,7 @@ class DojoMessage(Struct, gc=False):
     error: str | None = None
 
 
-class Run(Struct, gc=False):
+class DojoRun(Struct, gc=False):
     """One task under one attack, or none."""
 
     messages: list[DojoMessage]
@@ -48,7 +48,7 @@ class Run(Struct, gc=False):
     error: str | None = None
 
 
-_RUN = msgspec.json.Decoder(Run)
+_RUN = msgspec.json.Decoder(DojoRun)
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:

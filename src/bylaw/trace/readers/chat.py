@@ -279,7 +279,7 @@ def text_id(id: Any) -> str:
     return "" if id is None else str(id)
 
 
-class Conversation(Struct, gc=False):
+class ChatConversation(Struct, gc=False):
     """A conversation with what may be said about it. Every field but the messages is optional."""
 
     messages: list[ChatMessage]
@@ -302,4 +302,4 @@ class Conversation(Struct, gc=False):
 
 
 MESSAGES = msgspec.json.Decoder(list[ChatMessage])
-CONVERSATION = msgspec.json.Decoder(Conversation)
+CONVERSATION = msgspec.json.Decoder(ChatConversation)

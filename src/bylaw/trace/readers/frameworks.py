@@ -21,7 +21,7 @@ from bylaw.trace.transcript import Transcript
 Fields = dict[str, Any]
 
 
-class Talk(Struct):
+class SavedTalk(Struct):
     """A conversation: its messages, the events of an ADK session, or the state of a LangGraph thread."""
 
     messages: list[Fields] | None = None
@@ -39,7 +39,7 @@ class Talk(Struct):
     metadata: Fields | None = None
 
 
-_TALK = msgspec.json.Decoder(Talk)
+_TALK = msgspec.json.Decoder(SavedTalk)
 _MESSAGES = msgspec.json.Decoder(list[Fields])
 
 
@@ -50,7 +50,7 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
 
 
 def _conversation(source: Source, record: Record, format: str) -> Trajectory:
-    talk = Talk(decode(_MESSAGES, record.raw)) if is_list(record) else decode(_TALK, record.raw)
+    talk = SavedTalk(decode(_MESSAGES, record.raw)) if is_list(record) else decode(_TALK, record.raw)
     listed = _listed(talk, format)
     transcript = Transcript()
     follow((message for each in _TOLD[format](listed) for message in each), transcript)
@@ -69,7 +69,7 @@ def _conversation(source: Source, record: Record, format: str) -> Trajectory:
     )
 
 
-def _listed(talk: Talk, format: str) -> list[Fields]:
+def _listed(talk: SavedTalk, format: str) -> list[Fields]:
     if talk.events is not None and format == "adk":
         return talk.events
     if talk.messages is not None:
@@ -82,7 +82,7 @@ def _listed(talk: Talk, format: str) -> list[Fields]:
         raise Malformed(f"`values.messages`: {tell(error)}") from error
 
 
-def _ids(talk: Talk) -> Iterator[Any]:
+def _ids(talk: SavedTalk) -> Iterator[Any]:
     """What may name the conversation; the last where LangGraph's checkpointer keeps it."""
     yield from (talk.id, talk.conversation_id, talk.session_id, talk.thread_id)
     settings = (talk.config or {}).get("configurable")

@@ -25,19 +25,19 @@ _ZSTANDARD = 93
 _ATTACHMENT = "attachment://"
 
 
-class Evaluation(Struct):
+class InspectEvaluation(Struct):
     """What a log says of all its samples."""
 
     model: str = ""
     task: str = ""
 
 
-class Log(Struct):
-    eval: Evaluation = field(default_factory=Evaluation)
+class InspectLog(Struct):
+    eval: InspectEvaluation = field(default_factory=InspectEvaluation)
     samples: list[Raw] | None = None
 
 
-class Score(Struct):
+class InspectScore(Struct):
     value: Any = None
 
 
@@ -48,14 +48,14 @@ class Sample(Struct):
     id: Id = None
     epoch: int = 1
     uuid: str | None = None
-    scores: dict[str, Score] | None = None
+    scores: dict[str, InspectScore] | None = None
     attachments: dict[str, str] | None = None
     error: Any = None
 
 
-_LOG = msgspec.json.Decoder(Log)
+_LOG = msgspec.json.Decoder(InspectLog)
 _SAMPLE = msgspec.json.Decoder(Sample)
-_EVALUATION = msgspec.json.Decoder(Evaluation)
+_EVALUATION = msgspec.json.Decoder(InspectEvaluation)
 
 
 def read(source: Source, _: Look) -> Iterator[Trajectory | RecordError]:
@@ -66,7 +66,7 @@ def read(source: Source, _: Look) -> Iterator[Trajectory | RecordError]:
     return read_each(source, pieces, lambda record: _sample(source, record, evaluation))
 
 
-def _document(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError]]:
+def _document(source: Source) -> tuple[InspectEvaluation, Iterator[Record | RecordError]]:
     data, why = source.document()
     try:
         log = _LOG.decode(data)
@@ -80,12 +80,12 @@ def _document(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError
             ]
             return log.eval, chain((Record(raw, index) for index, raw in enumerate(log.samples or ())), rest)
         head = find_value(data, b"eval")
-        evaluation = Evaluation()
+        evaluation = InspectEvaluation()
         if head is not None:
             try:
                 evaluation = _EVALUATION.decode(head)
             except (msgspec.DecodeError, UnicodeDecodeError):
-                evaluation = Evaluation()
+                evaluation = InspectEvaluation()
         at = data.find(b'"samples": [', data.find(b'"stats"'))
         start = data.find(b"[", at) if at >= 0 else -1
         return evaluation, salvage(source, data, start + 1, why) if start >= 0 else iter([source.fault(0, why)])
@@ -100,7 +100,7 @@ def _is_log(data: bytes) -> bool:
     return True
 
 
-def _members(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError]]:
+def _members(source: Source) -> tuple[InspectEvaluation, Iterator[Record | RecordError]]:
     try:
         archive = zipfile.ZipFile(source.open())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
@@ -108,10 +108,10 @@ def _members(source: Source) -> tuple[Evaluation, Iterator[Record | RecordError]
     names = archive.namelist()
     header = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
     try:
-        evaluation = decode(_LOG, _member(source, archive, header)).eval if header else Evaluation()
+        evaluation = decode(_LOG, _member(source, archive, header)).eval if header else InspectEvaluation()
     except Malformed:
         # The samples can be read without it.
-        evaluation = Evaluation()
+        evaluation = InspectEvaluation()
     samples = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
 
     def pieces() -> Iterator[Record | RecordError]:
@@ -157,7 +157,7 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     return unpacked
 
 
-def _sample(source: Source, record: Record, evaluation: Evaluation) -> Trajectory:
+def _sample(source: Source, record: Record, evaluation: InspectEvaluation) -> Trajectory:
     sample = decode(_SAMPLE, record.raw)
     if sample.attachments:
         _attach(sample.messages, sample.attachments)

@@ -28,7 +28,7 @@ class Extra(Struct):
     refusal: str | None = None
 
 
-class Body(Struct):
+class MessageBody(Struct):
     """The fields of a message, whatever stands around them."""
 
     content: Any = None
@@ -70,7 +70,7 @@ def chat_message(message: dict[str, Any]) -> ChatMessage:
     if role is None:
         raise Malformed(f"a message has the unknown type `{kind}`")
     try:
-        body = msgspec.convert(recorded, Body)
+        body = msgspec.convert(recorded, MessageBody)
     except msgspec.ValidationError as error:
         raise Malformed(f"a message is malformed: {tell(error)}") from error
     extra = body.additional_kwargs or Extra()
@@ -86,7 +86,7 @@ def chat_message(message: dict[str, Any]) -> ChatMessage:
     )
 
 
-def _calls(body: Body, extra: Extra) -> list[ToolCall]:
+def _calls(body: MessageBody, extra: Extra) -> list[ToolCall]:
     """The calls of a message; the provider's own list tells the same ones again."""
     calls = [*(body.tool_calls or ()), *(body.invalid_tool_calls or ())]
     told = {text_id(call.id) for call in calls}

@@ -44,7 +44,7 @@ class SpanEvent(Struct, rename="camel"):
     attributes: list[Attribute] = field(default_factory=list[Attribute])
 
 
-class Span(Struct, rename="camel"):
+class OtlpSpan(Struct, rename="camel"):
     """A span as OTLP-JSON writes it."""
 
     trace_id: str = ""
@@ -70,7 +70,7 @@ class LogRecord(Struct, rename="camel"):
 
 
 class ScopeSpans(Struct):
-    spans: list[Span] = field(default_factory=list[Span])
+    spans: list[OtlpSpan] = field(default_factory=list[OtlpSpan])
 
 
 class ResourceSpans(Struct, rename="camel"):
@@ -85,7 +85,7 @@ class ResourceLogs(Struct, rename="camel"):
     scope_logs: list[ScopeLogs] = field(default_factory=list[ScopeLogs])
 
 
-class Request(Struct, rename="camel"):
+class ExportRequest(Struct, rename="camel"):
     """One export request."""
 
     resource_spans: list[ResourceSpans] | None = None
@@ -93,20 +93,20 @@ class Request(Struct, rename="camel"):
     resource_metrics: Any = None
 
 
-_REQUEST = msgspec.json.Decoder(Request)
+_REQUEST = msgspec.json.Decoder(ExportRequest)
 
 
-class Known(Struct):
+class KnownSpan(Struct):
     """A span with its attributes decoded and what was logged for it."""
 
-    span: Span
+    span: OtlpSpan
     attributes: dict[str, Any]
     events: list[tuple[str, Any]]
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     """The conversations of a file of spans. All spans are held: a conversation may go on to the last line."""
-    known: dict[str, Known] = {}
+    known: dict[str, KnownSpan] = {}
     logged: dict[str, list[tuple[str, Any]]] = {}
     yield from take_each(source, found.layout, lambda record: _gather(decode(_REQUEST, record.raw), known, logged))
     generations: list[Generation] = []
@@ -126,7 +126,7 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     yield from weave(source, generations, runs, FORMAT)
 
 
-def _gather(request: Request, known: dict[str, Known], logged: dict[str, list[tuple[str, Any]]]) -> None:
+def _gather(request: ExportRequest, known: dict[str, KnownSpan], logged: dict[str, list[tuple[str, Any]]]) -> None:
     """Add a request's spans, and what was logged for spans, to those known."""
     if request.resource_spans is None and request.resource_logs is None and request.resource_metrics is None:
         raise Malformed("neither spans nor logs: another format in the same file?")
@@ -134,7 +134,7 @@ def _gather(request: Request, known: dict[str, Known], logged: dict[str, list[tu
         for span in scope.spans:
             events = [(event.name, _attributes(event.attributes)) for event in span.events]
             # Exporters send a span once. One without an id is nobody's parent, but a span all the same.
-            known[span.span_id or f"without an id {len(known)}"] = Known(span, _attributes(span.attributes), events)
+            known[span.span_id or f"without an id {len(known)}"] = KnownSpan(span, _attributes(span.attributes), events)
     for scope in (scope for resource in request.resource_logs or () for scope in resource.scope_logs):
         for log in scope.log_records:
             attributes = _attributes(log.attributes)
@@ -163,7 +163,7 @@ def _attributes(attributes: list[Attribute]) -> dict[str, Any]:
     return {attribute.key: _plain(attribute.value or {}) for attribute in attributes}
 
 
-def _is_generation(known: Known) -> bool:
+def _is_generation(known: KnownSpan) -> bool:
     has = known.attributes
     kind = str(has.get("openinference.span.kind") or has.get("langfuse.observation.type") or "").lower()
     if kind:
@@ -173,7 +173,7 @@ def _is_generation(known: Known) -> bool:
     )
 
 
-def _is_tool(known: Known) -> bool:
+def _is_tool(known: KnownSpan) -> bool:
     has = known.attributes
     kinds = (has.get("openinference.span.kind"), has.get("langfuse.observation.type"), has.get("traceloop.span.kind"))
     if str(has.get("gen_ai.tool.name")).startswith("(merged"):
@@ -182,7 +182,7 @@ def _is_tool(known: Known) -> bool:
     return has.get("gen_ai.operation.name") == "execute_tool" or any(str(kind).lower() == "tool" for kind in kinds)
 
 
-def _generation(known: Known, all_spans: dict[str, Known]) -> Generation:
+def _generation(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation:
     has = known.attributes
     nested = _unflatten(has)
     history = _instructions(has) + messages_in(
@@ -271,7 +271,7 @@ def _tools(has: dict[str, Any], nested: dict[str, Any]) -> list[Any]:
     return cast(list[Any], recorded) if isinstance(recorded, list) else []
 
 
-def _run(known: Known, all_spans: dict[str, Known]) -> ToolRun:
+def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
     has = known.attributes
     given = _first(
         has, "gen_ai.tool.call.arguments", "input.value", "langfuse.observation.input", "traceloop.entity.input"
@@ -378,7 +378,7 @@ def tool_outcome(recorded: Any) -> tuple[Any, bool]:
             return recorded, False
 
 
-def _inherited(known: Known, all_spans: dict[str, Known], names: tuple[str, ...]) -> str:
+def _inherited(known: KnownSpan, all_spans: dict[str, KnownSpan], names: tuple[str, ...]) -> str:
     """The first of the attributes that the span or one of those around it has."""
     for each in _lineage(known, all_spans):
         for name in names:
@@ -387,7 +387,7 @@ def _inherited(known: Known, all_spans: dict[str, Known], names: tuple[str, ...]
     return ""
 
 
-def _agent(known: Known, all_spans: dict[str, Known]) -> str:
+def _agent(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> str:
     """The name of the nearest agent around a span."""
     for each in _lineage(known, all_spans):
         has = each.attributes
@@ -403,9 +403,9 @@ def _agent(known: Known, all_spans: dict[str, Known]) -> str:
     return ""
 
 
-def _lineage(known: Known, all_spans: dict[str, Known]) -> Iterator[Known]:
+def _lineage(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Iterator[KnownSpan]:
     visited: set[str] = set()
-    each: Known | None = known
+    each: KnownSpan | None = known
     while each is not None and each.span.span_id not in visited:
         visited.add(each.span.span_id)
         yield each

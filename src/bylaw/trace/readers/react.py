@@ -13,14 +13,14 @@ _ANSWER = "API output: "
 _RESPOND = "respond"
 
 
-class Action(Struct):
+class WrittenAction(Struct):
     """What the agent wrote after the mark."""
 
     name: str
     arguments: dict[str, object]
 
 
-_ACTION = msgspec.json.Decoder(Action)
+_ACTION = msgspec.json.Decoder(WrittenAction)
 
 
 def is_react(messages: Sequence[ChatMessage]) -> bool:
@@ -50,7 +50,7 @@ def told_as_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
             yield message
 
 
-def _action(message: ChatMessage) -> Action | None:
+def _action(message: ChatMessage) -> WrittenAction | None:
     if message.role != "assistant" or not isinstance(message.content, str):
         return None
     try:

@@ -9,7 +9,7 @@ from bylaw.trace.readers.chat import ChatMessage, ToolCall, call_in, name_and_ar
 from bylaw.trace.readers.langchain import chat_message, is_langchain
 from bylaw.trace.transcript import plain_text
 
-Mark = tuple[Any, ...]
+MessageMark = tuple[Any, ...]
 
 
 def messages_in(recorded: Any, role: str) -> list[ChatMessage]:
@@ -192,9 +192,9 @@ def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
     return told
 
 
-def marks(message: ChatMessage) -> list[Mark]:
+def marks(message: ChatMessage) -> list[MessageMark]:
     """What makes two recordings of a message the same: what is called, each call by itself, else what is said."""
-    calls: list[Mark] = [call_mark(call) for call in message.tool_calls or ()]
+    calls: list[MessageMark] = [call_mark(call) for call in message.tool_calls or ()]
     if message.function_call is not None and message.function_call.name:
         call = message.function_call
         calls.append(("call", call.name, msgspec.json.encode(object_of(call.arguments), order="sorted")))
@@ -207,7 +207,7 @@ def marks(message: ChatMessage) -> list[Mark]:
     return [(message.role, plain_text(content), text_id(message.tool_call_id))]
 
 
-def call_mark(call: ToolCall) -> Mark:
+def call_mark(call: ToolCall) -> MessageMark:
     """What makes two recordings of a call the same, whatever its id."""
     name, arguments = name_and_arguments(call)
     return "call", name, msgspec.json.encode(object_of(arguments), order="sorted")

@@ -16,7 +16,7 @@ from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, ToolCall, follow, name_and_arguments, object_of, text_id
 from bylaw.trace.readers.record import ODD, oddity
-from bylaw.trace.readers.recorded import Mark, call_mark, marks
+from bylaw.trace.readers.recorded import MessageMark, call_mark, marks
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
 from bylaw.trace.trajectory import Trajectory
@@ -59,8 +59,8 @@ class Thread(Struct):
 
     agent: str
     label: str
-    seen: list[Mark] = field(default_factory=list[Mark])
-    calls: set[Mark] = field(default_factory=set[Mark])
+    seen: list[MessageMark] = field(default_factory=list[MessageMark])
+    calls: set[MessageMark] = field(default_factory=set[MessageMark])
     """The calls that are known, each with its id."""
 
 
@@ -118,7 +118,7 @@ class Dialogue(Struct):
         follow(generation.output, self.transcript)
         thread.seen = seen
 
-    def _thread(self, agent: str, told: list[Mark]) -> tuple[Thread, int]:
+    def _thread(self, agent: str, told: list[MessageMark]) -> tuple[Thread, int]:
         """The thread that a history continues and how much of the history it holds already."""
         same = [thread for thread in self.threads if thread.agent == agent]
         # An agent that is handed the whole conversation goes on with it.
@@ -223,7 +223,7 @@ def weave(
 ) -> Iterator[Trajectory | RecordError]:
     """The conversations that model calls and tool runs belong to, in the order in which they began."""
     dialogues: dict[str, Dialogue] = {}
-    ends: dict[Mark, str] = {}
+    ends: dict[MessageMark, str] = {}
     """Where a history stood at the end of each conversation that has no session."""
     spans: list[Generation | ToolRun] = sorted([*generations, *runs], key=lambda span: span.start)
     traces: dict[str, str] = {}
@@ -260,7 +260,7 @@ def weave(
         yield _trajectory(source, dialogue, position, format)
 
 
-def _continued(generation: Generation, ends: dict[Mark, str]) -> str:
+def _continued(generation: Generation, ends: dict[MessageMark, str]) -> str:
     """The conversation whose end this history contains; it must have got as far as an answer."""
     told = tuple(mark for message in generation.history if not _is_instruction(message) for mark in marks(message))
     for length in range(len(told) - 1, 1, -1):
@@ -303,7 +303,7 @@ def _is_instruction(message: ChatMessage) -> bool:
     return message.role in {"system", "developer"}
 
 
-def _shared(seen: list[Mark], told: list[Mark]) -> int:
+def _shared(seen: list[MessageMark], told: list[MessageMark]) -> int:
     count = 0
     for one, other in zip(seen, told, strict=False):
         if one != other:

@@ -44,7 +44,7 @@ class Tau1Run(Struct, gc=False):
     reward: float | None = None
 
 
-class Model(Struct):
+class AgentModel(Struct):
     llm: str | None = None
 
 
@@ -57,11 +57,11 @@ class Environment(Struct):
 class Info(Struct):
     """What a tau2 file says about all its simulations."""
 
-    agent_info: Model | None = None
+    agent_info: AgentModel | None = None
     environment_info: Environment | None = None
 
 
-class Results(Struct):
+class TauResults(Struct):
     """A tau2 file: the simulations stay undecoded until their turn comes, or are files of their own in a folder."""
 
     simulations: list[Raw] | None = None
@@ -95,7 +95,7 @@ class Simulation(Struct, gc=False):
 
 
 _TAU1 = msgspec.json.Decoder(Tau1Run)
-_RESULTS = msgspec.json.Decoder(Results)
+_RESULTS = msgspec.json.Decoder(TauResults)
 _INFO = msgspec.json.Decoder(Info)
 _SIMULATION = msgspec.json.Decoder(Simulation)
 
