@@ -45,30 +45,6 @@ class Vocabulary(Struct, frozen=True):
     """The arguments of each tool that changes something, where that is known."""
 
 
-BUILT_INS = frozenset(
-    [
-        "len",
-        "any",
-        "all",
-        "sum",
-        "min",
-        "max",
-        "sorted",
-        "count",
-        "abs",
-        "round",
-        "date",
-        "time",
-        "days",
-        "hours",
-        "money",
-        "lower",
-        "strip",
-        "get",
-        "now",
-        "done",
-    ]
-)
 GATHERING = frozenset(("any", "all", "sum", "min", "max", "len", "sorted", "count"))
 """Built-ins that take a comprehension."""
 ARITY: Mapping[str, tuple[int, int]] = {
@@ -92,6 +68,7 @@ ARITY: Mapping[str, tuple[int, int]] = {
     "get": (2, 3),
     "now": (0, 0),
 }
+BUILT_INS = frozenset((*ARITY, "done"))
 TEXT_METHODS: Mapping[str, tuple[int, int]] = {
     "lower": (0, 0),
     "upper": (0, 0),

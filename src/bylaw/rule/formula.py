@@ -6,6 +6,7 @@ formula again.
 
 import re
 from collections.abc import Iterator
+from typing import get_args
 
 from msgspec import Struct
 
@@ -27,108 +28,81 @@ class Atom(_Printed, frozen=True):
     name: str
 
 
-class Not(_Printed, frozen=True):
+class _Unary(_Printed, frozen=True):
+    """An operator before one formula."""
+
+    operand: "Formula"
+
+
+class _Binary(_Printed, frozen=True):
+    """An operator between two formulas."""
+
+    left: "Formula"
+    right: "Formula"
+
+
+class Not(_Unary, frozen=True):
     """The operand does not hold."""
 
-    operand: "Formula"
 
-
-class And(_Printed, frozen=True):
+class And(_Binary, frozen=True):
     """Both hold."""
 
-    left: "Formula"
-    right: "Formula"
 
-
-class Or(_Printed, frozen=True):
+class Or(_Binary, frozen=True):
     """One or both hold."""
 
-    left: "Formula"
-    right: "Formula"
 
-
-class Xor(_Printed, frozen=True):
+class Xor(_Binary, frozen=True):
     """Exactly one holds."""
 
-    left: "Formula"
-    right: "Formula"
 
-
-class Implies(_Printed, frozen=True):
+class Implies(_Binary, frozen=True):
     """Where the left holds, the right does."""
 
-    left: "Formula"
-    right: "Formula"
 
-
-class Always(_Printed, frozen=True):
+class Always(_Unary, frozen=True):
     """At this step and every later one."""
 
-    operand: "Formula"
 
-
-class Eventually(_Printed, frozen=True):
+class Eventually(_Unary, frozen=True):
     """At this step or a later one."""
 
-    operand: "Formula"
 
-
-class Next(_Printed, frozen=True):
+class Next(_Unary, frozen=True):
     """There is a next step, and the operand holds there (strong)."""
 
-    operand: "Formula"
 
-
-class WeakNext(_Printed, frozen=True):
+class WeakNext(_Unary, frozen=True):
     """This is the last step, or the operand holds at the next."""
 
-    operand: "Formula"
 
-
-class Until(_Printed, frozen=True):
+class Until(_Binary, frozen=True):
     """The right holds now or later, and the left at every step before that one."""
 
-    left: "Formula"
-    right: "Formula"
 
-
-class Release(_Printed, frozen=True):
+class Release(_Binary, frozen=True):
     """The right holds up to and including the first step where the left does, or to the end."""
 
-    left: "Formula"
-    right: "Formula"
 
-
-class WeakUntil(_Printed, frozen=True):
+class WeakUntil(_Binary, frozen=True):
     """Like `Until`, but the right need never come if the left holds to the end."""
 
-    left: "Formula"
-    right: "Formula"
 
-
-class Yesterday(_Printed, frozen=True):
+class Yesterday(_Unary, frozen=True):
     """There is a step before this one, and the operand held there (strong)."""
 
-    operand: "Formula"
 
-
-class Once(_Printed, frozen=True):
+class Once(_Unary, frozen=True):
     """At this step or an earlier one."""
 
-    operand: "Formula"
 
-
-class Historically(_Printed, frozen=True):
+class Historically(_Unary, frozen=True):
     """At this step and every earlier one."""
 
-    operand: "Formula"
 
-
-class Since(_Printed, frozen=True):
+class Since(_Binary, frozen=True):
     """The right held now or earlier, and the left at every step after that one, this one included."""
-
-    left: "Formula"
-    right: "Formula"
 
 
 Formula = (
@@ -157,23 +131,9 @@ Future = Always | Eventually | Next | WeakNext | Until | Release | WeakUntil
 Past = Yesterday | Once | Historically | Since
 
 KEYWORDS: dict[type[Unary] | type[Binary], str] = {
-    Not: "NOT",
-    And: "AND",
-    Or: "OR",
-    Xor: "XOR",
-    Implies: "IMPLIES",
-    Always: "ALWAYS",
-    Eventually: "EVENTUALLY",
-    Next: "NEXT",
-    WeakNext: "WEAK_NEXT",
-    Until: "UNTIL",
-    Release: "RELEASE",
-    WeakUntil: "WEAK_UNTIL",
-    Yesterday: "YESTERDAY",
-    Once: "ONCE",
-    Historically: "HISTORICALLY",
-    Since: "SINCE",
+    kind: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).upper() for kind in (*get_args(Unary), *get_args(Binary))
 }
+"""How operators are written: `WeakNext` is `WEAK_NEXT`."""
 RESERVED = frozenset(KEYWORDS.values()) | {"TRUE", "FALSE", "true", "false", "IFF", "FOR", "EACH"}
 """Words that a predicate of that name must be quoted to avoid."""
 
@@ -188,12 +148,12 @@ _PLAIN_NAME = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 def operands(formula: Formula) -> tuple[Formula, ...]:
     """The direct parts of a formula, left to right."""
     match formula:
-        case Constant() | Atom():
-            return ()
-        case Not() | Always() | Eventually() | Next() | WeakNext() | Yesterday() | Once() | Historically():
+        case _Unary():
             return (formula.operand,)
-        case _:
+        case _Binary():
             return (formula.left, formula.right)
+        case _:
+            return ()
 
 
 def walk(formula: Formula) -> Iterator[Formula]:
@@ -255,7 +215,7 @@ def _show(formula: Formula, around: int) -> str:
             return "TRUE" if value else "FALSE"
         case Atom(name):
             return show_name(name)
-        case Not() | Always() | Eventually() | Next() | WeakNext() | Yesterday() | Once() | Historically():
+        case _Unary():
             return f"{KEYWORDS[type(formula)]} {_show(formula.operand, UNARY_LEVEL)}"
         case _:
             kind = type(formula)

@@ -6,25 +6,19 @@ automaton, whatever their predicates are called.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from msgspec import Struct
 
 from bylaw.rule.formula import (
-    And,
     Atom,
     Constant,
     Formula,
     Future,
-    Implies,
-    Not,
-    Or,
     Past,
-    Xor,
     atoms,
     operands,
 )
-from bylaw.rule.table import condition
+from bylaw.rule.table import condition, truth_bits
 
 TABLE_CAP = 18
 """Up to so many predicates that hang together, which letters are possible is read off truth tables."""
@@ -75,7 +69,7 @@ def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]
     for group in _groups(leaves):
         names = _names(leaves, group)
         if len(names) <= TABLE_CAP:
-            vectors = _joint([_table(leaves[place], names, {}) for place in group], group, 1 << len(names))
+            vectors = _joint([truth_bits(leaves[place], names) for place in group], group, 1 << len(names))
         else:
             vectors, complete = _search(leaves, group)
             exact = exact and complete
@@ -87,7 +81,7 @@ def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]
 
 def letter_of(leaves: Sequence[Formula], assignment: Mapping[str, bool]) -> int:
     """The letter that a whole assignment gives."""
-    return sum(_table(leaf, (), assignment) << place for place, leaf in enumerate(leaves))
+    return sum(truth_bits(leaf, (), assignment) << place for place, leaf in enumerate(leaves))
 
 
 def letter_table(leaves: Sequence[Formula], names: Sequence[str]) -> list[int]:
@@ -95,7 +89,7 @@ def letter_table(leaves: Sequence[Formula], names: Sequence[str]) -> list[int]:
     rows = 1 << len(names)
     letters = [0] * rows
     for place, leaf in enumerate(leaves):
-        table = _table(leaf, names, {})
+        table = truth_bits(leaf, names)
         for row in range(rows):
             letters[row] |= (table >> row & 1) << place
     return letters
@@ -193,41 +187,3 @@ def _joint(tables: Sequence[int], group: Sequence[int], rows: int) -> list[int]:
                 split.append((vector | 1 << place, within))
         parts = split
     return [vector for vector, _ in parts]
-
-
-@lru_cache(maxsize=512)
-def _column(place: int, count: int) -> int:
-    """The truth table of predicate `place` among `count`: bit `row` is bit `place` of `row`."""
-    half = 1 << place
-    block = ((1 << half) - 1) << half
-    repeat = ((1 << (1 << count)) - 1) // ((1 << 2 * half) - 1)
-    return block * repeat
-
-
-def _table(formula: Formula, names: Sequence[str], known: Mapping[str, bool | None]) -> int:
-    """The truth table of a propositional formula over `names`, one bit per row, the others being `known`."""
-    places = {name: place for place, name in enumerate(names)}
-    ones = (1 << (1 << len(names))) - 1
-
-    def table(part: Formula) -> int:
-        match part:
-            case Constant(value):
-                return ones if value else 0
-            case Atom(name):
-                if name in places:
-                    return _column(places[name], len(names))
-                return ones if known[name] else 0
-            case Not(operand):
-                return ones & ~table(operand)
-            case And(left, right):
-                return table(left) & table(right)
-            case Or(left, right):
-                return table(left) | table(right)
-            case Xor(left, right):
-                return table(left) ^ table(right)
-            case Implies(left, right):
-                return ones & ~table(left) | table(right)
-            case _:
-                raise TypeError(f"`{part}` is not propositional")
-
-    return table(formula)

@@ -14,29 +14,16 @@ from bylaw.rule.formula import (
     KEYWORDS,
     LEVELS,
     RIGHT_ASSOCIATIVE,
-    Always,
-    And,
     Atom,
     Binary,
     Constant,
-    Eventually,
     Formula,
     Future,
-    Historically,
-    Implies,
-    Next,
     Not,
-    Once,
-    Or,
     Past,
-    Release,
     Since,
     Unary,
-    Until,
-    WeakNext,
-    WeakUntil,
     Xor,
-    Yesterday,
     depth,
 )
 
@@ -52,59 +39,37 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_SYMBOLS = {
-    "!": "NOT",
-    "~": "NOT",
-    "¬": "NOT",
-    "&": "AND",
-    "&&": "AND",
-    "∧": "AND",
-    "|": "OR",
-    "||": "OR",
-    "∨": "OR",
-    "^": "XOR",
-    "⊕": "XOR",
-    "->": "IMPLIES",
-    "=>": "IMPLIES",
-    "→": "IMPLIES",
-    "<->": "IFF",
-    "<=>": "IFF",
-    "↔": "IFF",
-    "[]": "ALWAYS",
-    "□": "ALWAYS",
-    "<>": "EVENTUALLY",
-    "◇": "EVENTUALLY",
-    "○": "NEXT",
+_SIGNS = {
+    "NOT": "! ~ ¬",
+    "AND": "& && ∧",
+    "OR": "| || ∨",
+    "XOR": "^ ⊕",
+    "IMPLIES": "-> => →",
+    "IFF": "<-> <=> ↔",
+    "ALWAYS": "[] □",
+    "EVENTUALLY": "<> ◇",
+    "NEXT": "○",
 }
-_UNARY: dict[str, type[Unary]] = {
-    KEYWORDS[kind]: kind for kind in (Not, Always, Eventually, Next, WeakNext, Yesterday, Once, Historically)
-}
-_BINARY: dict[str, type[Binary]] = {
-    KEYWORDS[kind]: kind for kind in (And, Or, Xor, Implies, Until, Release, WeakUntil, Since)
-}
+_SYMBOLS = {sign: word for word, signs in _SIGNS.items() for sign in signs.split()}
+_UNARY: dict[str, type[Unary]] = {word: kind for kind, word in KEYWORDS.items() if issubclass(kind, Unary)}
+_BINARY: dict[str, type[Binary]] = {word: kind for kind, word in KEYWORDS.items() if issubclass(kind, Binary)}
 _CONSTANTS = {"TRUE": True, "true": True, "FALSE": False, "false": False}
-_ELSEWHERE = {
-    "G": "ALWAYS",
-    "GLOBALLY": "ALWAYS",
-    "F": "EVENTUALLY",
-    "FINALLY": "EVENTUALLY",
-    "X": "NEXT",
-    "WX": "WEAK_NEXT",
-    "U": "UNTIL",
-    "R": "RELEASE",
-    "W": "WEAK_UNTIL",
-    "UNLESS": "WEAK_UNTIL",
-    "Y": "YESTERDAY",
-    "PREVIOUSLY": "YESTERDAY",
-    "O": "ONCE",
-    "H": "HISTORICALLY",
-    "S": "SINCE",
-    "THEN": "IMPLIES",
-    "IMPLY": "IMPLIES",
-    "NEVER": "ALWAYS NOT",
-    "WEAKNEXT": "WEAK_NEXT",
-    "WEAKUNTIL": "WEAK_UNTIL",
+_OTHER_NAMES = {
+    "ALWAYS": "G GLOBALLY",
+    "EVENTUALLY": "F FINALLY",
+    "NEXT": "X",
+    "WEAK_NEXT": "WX WEAKNEXT",
+    "UNTIL": "U",
+    "RELEASE": "R",
+    "WEAK_UNTIL": "W UNLESS WEAKUNTIL",
+    "YESTERDAY": "Y PREVIOUSLY",
+    "ONCE": "O",
+    "HISTORICALLY": "H",
+    "SINCE": "S",
+    "IMPLIES": "THEN IMPLY",
+    "ALWAYS NOT": "NEVER",
 }
+_ELSEWHERE = {name: word for word, names in _OTHER_NAMES.items() for name in names.split()}
 """What other tools and plain English call our operators."""
 
 

@@ -39,10 +39,15 @@ def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTab
     if names is None:
         names = atoms(formula)
     _limit(names)
-    size = 1 << len(names)
-    full = (1 << size) - 1
-    patterns = {name: _pattern(j, full) for j, name in enumerate(names)}
-    return TruthTable(names, _spread(_bits(formula, patterns, full), size))
+    return TruthTable(names, _spread(truth_bits(formula, names), 1 << len(names)))
+
+
+def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool] = {}) -> int:
+    """The truth table of a propositional formula over `names`, one bit per row, the others being `known`."""
+    full = (1 << (1 << len(names))) - 1
+    patterns = {name: full if value else 0 for name, value in known.items()}
+    patterns |= {name: _pattern(j, full) for j, name in enumerate(names)}
+    return _bits(formula, patterns, full)
 
 
 def propositional_atoms(formula: Formula) -> tuple[str, ...] | None:
