@@ -21,16 +21,22 @@ FOLDED = ("date", "time", "days", "hours", "money")
 """Built-ins computed when the pack loads where their argument is a constant; a malformed one is found there, too."""
 
 
-class Calling(Reading):
+class Calling:
     """Translates calls. The first list of a comprehension is looked at before the loop, so that one that is not known
     gives an opaque value."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.scope = reading.scope
+        self.fault, self.run, self.meant = self.scope.fault, self.scope.run, self.scope.meant
+        self.reading = reading
+        self.expression = reading.expression
 
     def calling(self, node: ast.Call) -> ast.expr:
         for argument in node.args:
             if isinstance(argument, ast.Starred):
-                return self.refuse(argument)
+                return self.scope.refuse(argument)
         if any(keyword.arg is None for keyword in node.keywords):
-            return self.refuse(ast.copy_location(ast.Starred(node.func, ast.Load()), node))
+            return self.scope.refuse(ast.copy_location(ast.Starred(node.func, ast.Load()), node))
         if isinstance(node.func, ast.Attribute):
             return self.method(node, node.func)
         if not isinstance(node.func, ast.Name):
@@ -40,12 +46,16 @@ class Calling(Reading):
             return self.fault(node, f"`{name}()` stands only after `return`", f"write `return {name}(...)`")
         if name in LOOPING:
             return self.fault(node, f"`{name}` stands only in `for x in {name}(...)`", "loop over it")
-        if self.is_helped(node):
-            kind = self.is_thing(node)
+        if self.reading.is_helped(node):
+            kind = self.reading.is_thing(node)
             if kind is not None:
                 return self.fault(node, f"`{name}(...)` is a {kind}, not a value", f"read a field, `{name}(...).field`")
-            return self.helped(node)
-        if name not in BUILT_INS - self.unavailable or self.kind(name) is not None or name in self.kinds:
+            return self.reading.helped(node)
+        if (
+            name not in BUILT_INS - self.scope.unavailable
+            or self.scope.kind(name) is not None
+            or name in self.scope.kinds
+        ):
             return self.fault(node, f"there is no built-in `{name}`", self.meant(name, BUILT_INS))
         if name == "done":
             return self.done(node)
@@ -62,29 +72,35 @@ class Calling(Reading):
             inside = node.args[0]
             if isinstance(inside, (ast.GeneratorExp, ast.ListComp, ast.SetComp)):
                 return self.gathering(name, inside)
-        if name == "get" and self.is_root(node.args[0], self.call):
-            return self.optional_argument(node)
+        if name == "get" and self.scope.is_root(node.args[0], self.scope.call):
+            return self.reading.optional_argument(node)
         if name in FOLDED and isinstance(node.args[0], ast.Constant):
             return self.folded(node, name, node.args[0].value)
         return self.run(f"do_{name}", *(self.expression(argument) for argument in node.args))
 
     def folded(self, node: ast.Call, name: str, value: object) -> ast.expr:
         try:
-            return self.constant(getattr(BuiltIns(), f"do_{name}")(value))
+            return self.scope.constant(getattr(BuiltIns(), f"do_{name}")(value))
         except (Failure, OverflowError) as failure:
             return self.fault(node, str(failure), "correct the constant")
 
     def done(self, node: ast.Call) -> ast.expr:
         first = node.args[0] if len(node.args) == 1 else None
-        if isinstance(first, ast.Attribute) and first.attr == "tool" and self.is_root(first.value, self.call):
+        if (
+            isinstance(first, ast.Attribute)
+            and first.attr == "tool"
+            and self.scope.is_root(first.value, self.scope.call)
+        ):
             return self.done_by(node)
         if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
             return self.fault(
                 node, "done() takes a tool's name and its arguments", 'write done("tool", argument=value)'
             )
-        if first.value not in self.vocabulary.tools:
-            return self.fault(node, f"there is no tool `{first.value}`", self.meant(first.value, self.vocabulary.tools))
-        if (writes := self.vocabulary.writes) is not None:
+        if first.value not in self.scope.vocabulary.tools:
+            return self.fault(
+                node, f"there is no tool `{first.value}`", self.meant(first.value, self.scope.vocabulary.tools)
+            )
+        if (writes := self.scope.vocabulary.writes) is not None:
             if first.value not in writes:
                 return self.fault(
                     node, f"`{first.value}` changes nothing, so nothing is done by it", self.meant(first.value, writes)
@@ -94,11 +110,11 @@ class Calling(Reading):
                 if keyword.arg not in arguments:
                     name = str(keyword.arg)
                     self.fault(node, f"`{first.value}` has no argument `{name}`", self.meant(name, arguments))
-        return self.run("do_done", ast.Constant(first.value), self.named(node.keywords))
+        return self.run("do_done", ast.Constant(first.value), self.reading.named(node.keywords))
 
     def done_by(self, node: ast.Call) -> ast.expr:
         """`done(call.tool, ...)`: earlier calls of the tool that is called."""
-        if (writes := self.vocabulary.writes) is not None:
+        if (writes := self.scope.vocabulary.writes) is not None:
             arguments = frozenset[str]().union(*writes.values())
             for keyword in node.keywords:
                 if keyword.arg not in arguments:
@@ -106,22 +122,22 @@ class Calling(Reading):
                     self.fault(
                         node, f"no tool that changes something has the argument `{name}`", self.meant(name, arguments)
                     )
-        return self.run("do_done", self.run("tool_name"), self.named(node.keywords))
+        return self.run("do_done", self.run("tool_name"), self.reading.named(node.keywords))
 
     def method(self, node: ast.Call, func: ast.Attribute) -> ast.expr:
         name = func.attr
-        if self.is_root(func.value, self.history) and name == "results":
+        if self.scope.is_root(func.value, self.scope.history) and name == "results":
             if len(node.args) != 1:
                 return self.fault(
                     node, "history.results() takes one tool", 'write history.results("tool", argument=value)'
                 )
-            return self.run("results", self.expression(node.args[0]), self.named(node.keywords))
-        if name == "seen" and self.is_thing(func.value) is not None:
+            return self.run("results", self.expression(node.args[0]), self.reading.named(node.keywords))
+        if name == "seen" and self.reading.is_thing(func.value) is not None:
             return self.fault(
                 node, "`seen` stands only in `any(... for x in facts.X.seen(...))`", "put it inside any()"
             )
-        if self.is_root(func.value, self.facts):
-            self.entity(func)
+        if self.scope.is_root(func.value, self.scope.facts):
+            self.reading.entity(func)
             return self.fault(node, f"`facts.{name}(...)` is not a value", "read one of its fields")
         arity = TEXT_METHODS.get(name) or DATE_METHODS.get(name)
         value = self.expression(func.value)
@@ -136,22 +152,22 @@ class Calling(Reading):
 
     def gathering(self, name: str, node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> ast.expr:
         if isinstance(node, ast.SetComp) and name != "len":
-            return self.refuse(node)
+            return self.scope.refuse(node)
         first = node.generators[0]
         if _is_seen(first.iter):
             return self.gathering_seen(name, node)
         source = self.loop_source(first.iter)
-        outer = [set(scope) for scope in self.scopes]
-        self.scopes.append({})
+        outer = [set(scope) for scope in self.scope.scopes]
+        self.scope.scopes.append({})
         generators = [
             self.generator(one, ast.Name("_it", ast.Load()) if one is first else None, node) for one in node.generators
         ]
         element = self.expression(node.elt)
         free = self.free(node, outer)
-        self.scopes.pop()
+        self.scope.scopes.pop()
         body = ast.GeneratorExp(element, generators)
         how = "distinct" if isinstance(node, ast.SetComp) else name
-        text = ast.Constant(f"{self.label}{how}({ast.unparse(node)})")
+        text = ast.Constant(f"{self.scope.label}{how}({ast.unparse(node)})")
         return self.run("gather", ast.Constant(how), source, ast.Lambda(one_argument("_it"), body), text, free)
 
     def generator(self, one: ast.comprehension, source: ast.expr | None, whole: ast.AST) -> ast.comprehension:
@@ -159,7 +175,7 @@ class Calling(Reading):
             self.fault(whole, "`async` is not part of the language", "use a plain `for`")
         turns = self.turns(source if source is not None else self.loop_source(one.iter), whole)
         names = self.targets(one.target, one.iter)
-        self.scopes[-1].update(dict.fromkeys(names))
+        self.scope.scopes[-1].update(dict.fromkeys(names))
         return ast.comprehension(stored(names), turns, [self.expression(test) for test in one.ifs], 0)
 
     def turns(self, source: ast.expr, body: ast.AST) -> ast.expr:
@@ -180,7 +196,7 @@ class Calling(Reading):
             hint = "loop over the records and read their parts, or over zip(...) or enumerate(...)"
             self.fault(node, "a loop has one name", hint)
             return "_bad"
-        self.check_new_name(node, node.id)
+        self.scope.check_new_name(node, node.id)
         return node.id
 
     def loop_source(self, node: ast.expr) -> ast.expr:
@@ -188,7 +204,7 @@ class Calling(Reading):
             ends = [end.value for end in node.args if isinstance(end, ast.Constant) and type(end.value) is int]
             if len(ends) != len(node.args) or len(ends) not in (1, 2) or node.keywords or max(map(abs, ends)) > LONGEST:
                 return self.fault(node, "range() takes constants", f"write one or two whole numbers up to {LONGEST}")
-            return self.constant(range(*ends))
+            return self.scope.constant(range(*ends))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in LOOPING:
             return self.paired(node, node.func.id)
         if _is_seen(node):
@@ -208,7 +224,7 @@ class Calling(Reading):
         call = node.generators[0].iter
         assert isinstance(call, ast.Call)
         assert isinstance(call.func, ast.Attribute)
-        entity = self.entity(call.func.value)
+        entity = self.reading.entity(call.func.value)
         if entity is None:
             return self.fault(node, "seen() is asked of an entity", "write facts.X.seen(...)")
         if name != "any" or not isinstance(node, ast.GeneratorExp):
@@ -224,39 +240,39 @@ class Calling(Reading):
                 )
         if call.args:
             self.fault(call, "seen() takes fields by name", "write seen(field=value)")
-        match = self.named(keyword for keyword in call.keywords if keyword.arg)
+        match = self.reading.named(keyword for keyword in call.keywords if keyword.arg)
         first, *others = node.generators
         if first.is_async:
             return self.fault(node, "`async` is not part of the language", "use a plain `for`")
         target = self.target(first.target)
-        outer = [set(scope) for scope in self.scopes]
-        self.scopes.append({target: entity.name})
+        outer = [set(scope) for scope in self.scope.scopes]
+        self.scope.scopes.append({target: entity.name})
         tests = [self.expression(test) for test in first.ifs]
         inner = [self.generator(one, None, node) for one in others]
         element = self.expression(node.elt)
         free = self.free(node, outer)
-        self.scopes.pop()
+        self.scope.scopes.pop()
         if inner:
             element = self.run("plain_any", ast.GeneratorExp(element, inner))
         body = ast.BoolOp(ast.And(), [*tests, element]) if tests else element
         size = ast.Constant(1 + sum(1 for _ in ast.walk(node)) // NODES_PER_TICK)
-        fields = [self.spec(entity, entity.fields[k.arg]) for k in call.keywords if k.arg in entity.fields]
+        fields = [self.reading.spec(entity, entity.fields[k.arg]) for k in call.keywords if k.arg in entity.fields]
         specs = ast.Tuple(fields, ast.Load())
         lambda_ = ast.Lambda(one_argument(target), body)
         return self.run(
             "any_seen",
-            self.constant(entity),
+            self.scope.constant(entity),
             match,
             specs,
             lambda_,
             size,
-            ast.Constant(self.label + ast.unparse(node)),
+            ast.Constant(self.scope.label + ast.unparse(node)),
             free,
         )
 
     def free(self, node: ast.AST, outer: Sequence[set[str]]) -> ast.expr:
         """The names a comprehension takes from around it: with its text they say which question it asks."""
-        known = set[str]().union(*outer) | self.sure
+        known = set[str]().union(*outer) | self.scope.sure
         targets = [part.target for part in ast.walk(node) if isinstance(part, ast.comprehension)]
         own = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
         used = sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)} & known - own)

@@ -9,18 +9,10 @@ from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.operation import Failure, admit
 from bylaw.guard.parse import parse_text, size_fault
+from bylaw.guard.scope import Scope
 from bylaw.guard.statement import Statements
 
 NAMES = ("args", "item", "old", "result")
-
-
-class _Expression(Statements):
-    def prepare(self) -> None:
-        self.call, self.facts = "", ""
-        self.parameters = frozenset(NAMES)
-        self.kinds.update(dict.fromkeys(NAMES))
-        self.sure.update(NAMES)
-        self.unavailable = frozenset(("now", "done"))
 
 
 def compile_expression(text: str, place: str) -> Callable[[Mapping[str, Any]], Any]:
@@ -33,18 +25,18 @@ def compile_expression(text: str, place: str) -> Callable[[Mapping[str, Any]], A
     if faults:
         raise faults[0]
     ast.increment_lineno(tree, (int(line) if line.isdigit() else 1) - 1)
-    made = _Expression(file or place, Vocabulary({}))
-    made.prepare()
-    body = ast.copy_location(ast.Return(made.expression(tree.body)), tree.body)
-    if made.faults:
-        raise made.faults[0]
+    scope = Scope(file or place, Vocabulary({}), call="", facts="", parameters=NAMES, unavailable=("now", "done"))
+    made = Statements(scope)
+    body = ast.copy_location(ast.Return(made.values.expression(tree.body)), tree.body)
+    if scope.faults:
+        raise scope.faults[0]
     function = made.compiled(tree.body, [body])
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & set(NAMES)
 
     def compute(given: Mapping[str, Any]) -> Any:
         if any(given[name] is NOTHING for name in used):
             return NOTHING
-        values = [given[name] if name in used else None for name in sorted(NAMES)]
+        values = [given[name] if name in used else None for name in NAMES]
         try:
             return admit(function.made(BuiltIns(), *values))
         except (Failure, ArithmeticError, TypeError, ValueError, LookupError, NameError, RecursionError):

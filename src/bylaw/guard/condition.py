@@ -10,6 +10,7 @@ from bylaw.facts.entity import FactSource
 from bylaw.guard.evaluate import evaluate
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.parse import Guard, parse_text, size_fault
+from bylaw.guard.scope import Scope
 from bylaw.guard.statement import PERMIT, LazyFunction, Statements
 
 
@@ -32,16 +33,6 @@ class Condition:
         return f"<predicate {self.text} at {self.place}>"
 
 
-class _Expression(Statements):
-    """An expression whose names are the parameters; there is no call."""
-
-    def prepare(self, parameters: tuple[str, ...]) -> None:
-        self.call = ""
-        self.parameters = frozenset(parameters)
-        self.kinds.update(dict.fromkeys(parameters))
-        self.sure.update(parameters)
-
-
 def compile_condition(
     text: str, *, parameters: tuple[str, ...], vocabulary: Vocabulary, file: str, line: int = 1
 ) -> Condition:
@@ -53,14 +44,14 @@ def compile_condition(
     if too_large:
         raise _moved(too_large, line)
     ast.increment_lineno(tree, line - 1)
-    made = _Expression(file, vocabulary)
-    made.prepare(parameters)
-    test = made.expression(tree.body)
-    if made.faults:
-        raise made.faults[0]
-    body = ast.If(test, [ast.Return(made.constant(PERMIT))], [ast.Return(made.constant(("deny", "")))])
+    scope = Scope(file, vocabulary, call="", parameters=parameters)
+    made = Statements(scope)
+    test = made.values.expression(tree.body)
+    if scope.faults:
+        raise scope.faults[0]
+    body = ast.If(test, [ast.Return(scope.constant(PERMIT))], [ast.Return(scope.constant(("deny", "")))])
     function = made.compiled(tree.body, [ast.copy_location(body, tree.body)])
-    return Condition(text, parameters, _guard(tree.body, file, line, vocabulary, made, function, parameters))
+    return Condition(text, parameters, _guard(tree.body, line, scope, function))
 
 
 def judge_predicate(
@@ -86,24 +77,15 @@ def evaluate_condition(
     return judge_predicate(predicate, arguments, source, now=now)[0]
 
 
-def _guard(
-    node: ast.expr,
-    file: str,
-    line: int,
-    vocabulary: Vocabulary,
-    made: Statements,
-    function: LazyFunction,
-    parameters: tuple[str, ...],
-) -> Guard:
+def _guard(node: ast.expr, line: int, scope: Scope, function: LazyFunction) -> Guard:
     """The predicate as a guard: permit for true, deny for false."""
-    names = sorted(parameters)
 
     def call(run: Any) -> Any:
-        return function.made(run, *(run.argument(name) for name in names))
+        return function.made(run, *(run.argument(name) for name in scope.parameters))
 
     stub = ast.FunctionDef("predicate", ast.arguments([], [], None, [], [], None, []), [ast.Expr(node)], [], None)
     stub.lineno = line
-    return Guard(stub, file, vocabulary, made, LazyFunction(lambda: call))
+    return Guard(stub, scope, LazyFunction(lambda: call))
 
 
 def _moved(fault: GuardError, line: int) -> GuardError:

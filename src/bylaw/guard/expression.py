@@ -10,10 +10,18 @@ from collections.abc import Sequence
 from bylaw.facts.entity import Field
 from bylaw.guard.calling import Calling
 from bylaw.guard.language import BINARY, BUILT_INS, LARGEST, LONGEST, ORDER
+from bylaw.guard.reading import Reading
+from bylaw.guard.scope import Scope
 
 
-class Expressions(Calling):
+class Expressions:
     """Translates expressions inside one function."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.fault, self.run, self.meant = self.scope.fault, self.scope.run, self.scope.meant
+        self.reading = Reading(scope, self.expression)
+        self.calls = Calling(self.reading)
 
     def expression(self, node: ast.expr) -> ast.expr:
         match node:
@@ -32,17 +40,17 @@ class Expressions(Calling):
             case ast.IfExp():
                 made = self.ternary(node)
             case ast.Attribute():
-                made = self.attribute(node)
+                made = self.reading.attribute(node)
             case ast.Subscript():
                 made = self.subscript(node)
             case ast.Call():
-                made = self.calling(node)
+                made = self.calls.calling(node)
             case ast.List() | ast.Tuple():
                 made = self.run("listed", type(node)([self.expression(item) for item in node.elts], ast.Load()))
             case ast.Dict():
                 made = self.record(node)
             case _:
-                made = self.refuse(node)
+                made = self.scope.refuse(node)
         return ast.copy_location(made, node)
 
     def literal(self, node: ast.Constant) -> ast.expr:
@@ -59,20 +67,20 @@ class Expressions(Calling):
 
     def name(self, node: ast.Name) -> ast.expr:
         name = node.id
-        kind = self.kind(name)
+        kind = self.scope.kind(name)
         if kind is not None:
             return self.fault(node, f"`{name}` is a {kind}, not a value", f"read one of its fields, `{name}.field`")
-        if any(name in scope for scope in self.scopes):
+        if any(name in scope for scope in self.scope.scopes):
             return ast.Name(name, ast.Load())
-        if name in self.kinds:
-            if name not in self.sure:
+        if name in self.scope.kinds:
+            if name not in self.scope.sure:
                 self.fault(node, f"`{name}` may have no value here", "give it one before the `if` or `for`")
             return ast.Name(name, ast.Load())
-        if name in (self.call, self.facts, self.history):
+        if name in (self.scope.call, self.scope.facts, self.scope.history):
             return self.fault(node, f"`{name}` is not a value", f"read something of it, `{name}.x`")
         if name in BUILT_INS:
             return self.fault(node, f"`{name}` is a built-in, not a value", f"call it, `{name}(...)`")
-        return self.fault(node, f"there is no name `{name}`", self.meant(name, [*self.kinds, *BUILT_INS]))
+        return self.fault(node, f"there is no name `{name}`", self.meant(name, [*self.scope.kinds, *BUILT_INS]))
 
     def unary(self, node: ast.UnaryOp) -> ast.expr:
         match node.op, node.operand:
@@ -140,7 +148,7 @@ class Expressions(Calling):
         """A field compared with a constant it can never equal is a slip of the pen."""
         for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
             for side, other in ((left, right), (right, left)):
-                field = self.field_of(side)
+                field = self.reading.field_of(side)
                 if field is None or (isinstance(op, (ast.In, ast.NotIn)) and side is right):
                     continue
                 constants = other.elts if isinstance(other, (ast.Set, ast.List, ast.Tuple)) else [other]
@@ -162,9 +170,9 @@ class Expressions(Calling):
             self.fault(node, f"`{field.name}` is text", "put the constant in quotes")
 
     def ternary(self, node: ast.IfExp) -> ast.expr:
-        yes, no = self.branch(node, "then"), self.branch(node, "else")
+        yes, no = self.scope.branch(node, "then"), self.scope.branch(node, "else")
         test, body, orelse = self.expression(node.test), self.expression(node.body), self.expression(node.orelse)
-        if self.cover:
+        if self.scope.cover:
             body = ast.BoolOp(ast.And(), [self.run("cover", ast.Constant(yes)), body])
             orelse = ast.BoolOp(ast.And(), [self.run("cover", ast.Constant(no)), orelse])
         return ast.IfExp(test, body, orelse)

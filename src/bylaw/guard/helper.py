@@ -6,7 +6,7 @@ Each is translated once for each kind of things it is given, so that `order.tota
 import ast
 from collections.abc import Mapping, Sequence
 
-from bylaw.guard.language import HELPERS, RESERVED, Vocabulary
+from bylaw.guard.language import HELPERS, RESERVED
 from bylaw.guard.scope import Scope
 from bylaw.guard.statement import LazyFunction, Statements
 
@@ -14,27 +14,16 @@ from bylaw.guard.statement import LazyFunction, Statements
 class Translated(Statements):
     """One function, translated for arguments of certain kinds."""
 
-    answers = ()
-
-    def __init__(self, file: str, vocabulary: Vocabulary, *, cover: bool) -> None:
-        super().__init__(file, vocabulary, cover=cover)
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope, ())
         self.gives: str | None = None
         self.has_given = False
 
     def answer(self) -> str:
         return "a value"
 
-    def prepare(self, node: ast.FunctionDef, kinds: Sequence[str | None]) -> None:
-        names = [argument.arg for argument in node.args.args]
-        self.call, self.facts = (root if root in names else "" for root in ("call", "facts"))
-        self.order = [name for name in names if name not in ("call", "facts")]
-        self.kinds.update(zip(self.order, kinds, strict=True))
-        self.sure.update(self.order)
-        shown = ", ".join(kind or "" for kind in kinds)
-        self.label = f"{node.name}({shown}): " if any(kinds) else ""
-
     def returning(self, node: ast.Return) -> list[ast.stmt]:
-        branch = self.branch(node, "return")
+        branch = self.scope.branch(node, "return")
         if node.value is None:
             self.fault(node, "a return gives a value", "write return value")
             return []
@@ -42,12 +31,12 @@ class Translated(Statements):
         if isinstance(func, ast.Name) and func.id in ("permit", "deny"):
             self.fault(node, f"only a guard says `{func.id}`", "return a value, and let the guard answer by it")
             return []
-        thing = self.thing(node.value)
+        thing = self.reading.thing(node.value)
         kind = thing[0].name if thing else None
         if self.has_given and kind != self.gives:
             self.fault(node, "this function gives different kinds of things", "write a function for each")
         self.has_given, self.gives = True, kind
-        return [*self.covering(branch), ast.Return(thing[1] if thing else self.expression(node.value))]
+        return [*self.covering(branch), ast.Return(thing[1] if thing else self.values.expression(node.value))]
 
 
 class TranslatedHelper:
@@ -88,14 +77,19 @@ class FileHelpers:
         return self._made[known]
 
     def _translated(self, scope: Scope, node: ast.FunctionDef, kinds: Sequence[str | None]) -> TranslatedHelper | None:
-        made = Translated(scope.file, scope.vocabulary, cover=scope.cover)
-        made.helpers = self
-        made.branches = scope.branches
+        names = [argument.arg for argument in node.args.args]
+        own = [name for name in names if name not in ("call", "facts")]
+        call, facts = (root if root in names else "" for root in ("call", "facts"))
+        inside = Scope(scope.file, scope.vocabulary, cover=scope.cover, call=call, facts=facts, parameters=own)
+        inside.helpers, inside.branches = self, scope.branches
+        inside.kinds.update(zip(own, kinds, strict=True))
+        shown = ", ".join(kind or "" for kind in kinds)
+        inside.label = f"{node.name}({shown}): " if any(kinds) else ""
         if node.name in RESERVED:
-            made.fault(node, f"`{node.name}` has a meaning already", "choose another name")
-        made.prepare(node, kinds)
-        function = made.function(node, [argument.arg for argument in node.args.args])
-        for fault in made.faults:
+            inside.fault(node, f"`{node.name}` has a meaning already", "choose another name")
+        made = Translated(inside)
+        function = made.function(node, names)
+        for fault in inside.faults:
             if str(fault) not in {str(known) for known in scope.faults}:
                 scope.faults.append(fault)
         return None if function is None else TranslatedHelper(made.gives, function)

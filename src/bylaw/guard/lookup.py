@@ -14,6 +14,7 @@ from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.operation import Failure, admit
 from bylaw.guard.parse import functions_of
+from bylaw.guard.scope import Scope
 from bylaw.guard.statement import LazyFunction, Statements
 
 
@@ -64,17 +65,6 @@ class _Search(BuiltIns):
         return UNSEEN
 
 
-class _Function(Statements):
-    answers = ("found", "unseen")
-
-    def prepare(self) -> None:
-        self.call, self.facts, self.history = "", "", "history"
-        self.parameters = frozenset(("key",))
-        self.kinds["key"] = None
-        self.sure.add("key")
-        self.unavailable = frozenset(("now", "done"))
-
-
 def parse_lookups(
     text: str, *, file: str, vocabulary: Vocabulary
 ) -> tuple[dict[str, LookupFunction], list[GuardError]]:
@@ -87,10 +77,11 @@ def parse_lookups(
             hint = "name it find_<Entity>_<field> after a declared field"
             faults.append(GuardError(f"`{node.name}` looks up no field", place=f"{file}:{node.lineno}", hint=hint))
             continue
-        made = _Function(file, vocabulary)
-        made.prepare()
-        function = made.function(node, ("key", "history"))
-        faults.extend(made.faults)
+        scope = Scope(
+            file, vocabulary, call="", facts="", history="history", parameters=("key",), unavailable=("now", "done")
+        )
+        function = Statements(scope, ("found", "unseen")).function(node, ("key", "history"))
+        faults.extend(scope.faults)
         if function is not None:
             lookups[node.name] = LookupFunction(*target, node.name, file, node.lineno, function)
     return lookups, faults

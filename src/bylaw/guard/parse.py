@@ -12,6 +12,7 @@ from msgspec import Struct
 from bylaw.errors import GuardError
 from bylaw.guard.helper import FileHelpers
 from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary
+from bylaw.guard.scope import Scope
 from bylaw.guard.statement import LazyFunction, Statements
 
 
@@ -30,19 +31,17 @@ class Guard:
     def __init__(
         self,
         node: ast.FunctionDef,
-        file: str,
-        vocabulary: Vocabulary,
-        made: Statements,
+        scope: Scope,
         function: LazyFunction,
         helpers: FileHelpers | None = None,
     ) -> None:
         self.name = node.name
-        self.file = file
+        self.file = scope.file
         self.line = node.lineno
-        self.branches = [Branch(index, line, kind) for index, (line, kind) in enumerate(made.branches)]
+        self.branches = [Branch(index, line, kind) for index, (line, kind) in enumerate(scope.branches)]
         self._node = node
         self._helpers = helpers
-        self._vocabulary = vocabulary
+        self._vocabulary = scope.vocabulary
         self._function = function
 
     @property
@@ -100,9 +99,9 @@ class Guard:
     @cached_property
     def covering(self) -> Callable[..., Any]:
         """The same function, noting the branches it takes."""
-        made = Statements(self.file, self._vocabulary, cover=True)
-        made.helpers = FileHelpers(self._helpers.nodes) if self._helpers else None
-        function = made.function(self._node, ("call", "facts"))
+        scope = Scope(self.file, self._vocabulary, cover=True)
+        scope.helpers = FileHelpers(self._helpers.nodes) if self._helpers else None
+        function = Statements(scope).function(self._node, ("call", "facts"))
         assert function is not None
         return function.made
 
@@ -125,13 +124,13 @@ def parse_guards(
         if node.name in shared:
             continue
         helpers = FileHelpers(shared)
-        made = Statements(file, vocabulary)
-        made.helpers = helpers
-        function = made.function(node, ("call", "facts"))
-        faults.extend(fault for fault in made.faults if str(fault) not in {str(known) for known in faults})
+        scope = Scope(file, vocabulary)
+        scope.helpers = helpers
+        function = Statements(scope).function(node, ("call", "facts"))
+        faults.extend(fault for fault in scope.faults if str(fault) not in {str(known) for known in faults})
         used |= helpers.used
         if function is not None:
-            guards[node.name] = Guard(node, file, vocabulary, made, function, helpers)
+            guards[node.name] = Guard(node, scope, function, helpers)
     for name in sorted(shared.keys() - used):
         hint = "call it from a guard of this file, or remove it"
         faults.append(_fault(f"no guard calls `{name}`", file, shared[name].lineno, hint))

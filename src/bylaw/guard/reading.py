@@ -1,11 +1,13 @@
 """How guards name facts and arguments: `facts.Reservation(call.reservation_id).cabin`, resolved when a pack loads."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeGuard
 
 from bylaw.facts.entity import EXISTS, Entity, Field, Origin
 from bylaw.guard.scope import Helper, Scope
+
+Translate = Callable[[ast.expr], ast.expr]
 
 
 class Spec:
@@ -25,30 +27,37 @@ class Spec:
         self.is_system = self.origin == "system"
 
 
-class Reading(Scope):
-    """Translates what is read of facts, arguments and records."""
+class Reading:
+    """Translates what is read of facts, arguments and records; `expression` translates what stands inside."""
+
+    def __init__(self, scope: Scope, expression: Translate) -> None:
+        self.scope = scope
+        self.fault, self.run, self.meant = self.scope.fault, self.scope.run, self.scope.meant
+        self.expression = expression
 
     def entity(self, node: ast.expr) -> Entity | None:
         """The entity of `facts.X`."""
-        if isinstance(node, ast.Attribute) and self.is_root(node.value, self.facts):
-            found = self.vocabulary.entities.get(node.attr)
+        if isinstance(node, ast.Attribute) and self.scope.is_root(node.value, self.scope.facts):
+            found = self.scope.vocabulary.entities.get(node.attr)
             if found is None:
-                self.fault(node, f"there is no entity `{node.attr}`", self.meant(node.attr, self.vocabulary.entities))
+                self.fault(
+                    node, f"there is no entity `{node.attr}`", self.meant(node.attr, self.scope.vocabulary.entities)
+                )
             return found
         return None
 
     def thing(self, node: ast.expr) -> tuple[Entity, ast.expr] | None:
         """The entity and key of an expression that stands for a thing; None for a value."""
         if isinstance(node, ast.Name):
-            entity = self.kind(node.id)
+            entity = self.scope.kind(node.id)
             if entity is None:
                 return None
-            if node.id not in self.sure and not any(node.id in scope for scope in self.scopes):
+            if node.id not in self.scope.sure and not any(node.id in scope for scope in self.scope.scopes):
                 self.fault(node, f"`{node.id}` may have no value here", "give it one before the `if` or `for`")
-            return self.vocabulary.entities[entity], ast.copy_location(ast.Name(node.id, ast.Load()), node)
+            return self.scope.vocabulary.entities[entity], ast.copy_location(ast.Name(node.id, ast.Load()), node)
         if isinstance(node, ast.Call):
             if (given := self.is_thing(node)) is not None and isinstance(node.func, ast.Name):
-                return self.vocabulary.entities[given], ast.copy_location(self.helped(node), node)
+                return self.scope.vocabulary.entities[given], ast.copy_location(self.helped(node), node)
             entity = self.entity(node.func)
             return None if entity is None else (entity, ast.copy_location(self.key(node, entity), node))
         entity = self.entity(node)
@@ -64,12 +73,12 @@ class Reading(Scope):
         func = node.func if isinstance(node, ast.Call) else node
         if (
             isinstance(func, ast.Attribute)
-            and self.is_root(func.value, self.facts)
-            and func.attr in self.vocabulary.entities
+            and self.scope.is_root(func.value, self.scope.facts)
+            and func.attr in self.scope.vocabulary.entities
         ):
             return func.attr
         if isinstance(node, ast.Name):
-            return self.kind(node.id)
+            return self.scope.kind(node.id)
         helper = self.helper(node) if self.is_helped(node) else None
         return helper.kind if helper is not None else None
 
@@ -78,8 +87,8 @@ class Reading(Scope):
         return (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
-            and self.helpers is not None
-            and node.func.id in self.helpers.nodes
+            and self.scope.helpers is not None
+            and node.func.id in self.scope.helpers.nodes
         )
 
     def helper(self, node: ast.Call) -> Helper | None:
@@ -87,25 +96,31 @@ class Reading(Scope):
 
         `call` and `facts` are given under their own names, and are then what they are in a guard.
         """
-        assert self.helpers is not None
+        assert self.scope.helpers is not None
         assert isinstance(node.func, ast.Name)
         name = node.func.id
-        parameters = [argument.arg for argument in self.helpers.nodes[name].args.args]
+        parameters = [argument.arg for argument in self.scope.helpers.nodes[name].args.args]
         if node.keywords or len(node.args) != len(parameters):
             hint = f"write {name}({', '.join(parameters)})"
             self.fault(node, f"`{name}` takes {len(parameters)} arguments in order", hint)
             return None
         for parameter, argument in zip(parameters, node.args, strict=True):
-            given = next((root for root in (self.call, self.facts) if self.is_root(argument, root)), "")
+            given = next(
+                (root for root in (self.scope.call, self.scope.facts) if self.scope.is_root(argument, root)), ""
+            )
             if given != (parameter if parameter in ("call", "facts") else ""):
                 hint = "give `call` and `facts` under their own names"
                 self.fault(node, f"`{name}` takes `{parameter}` here", hint)
                 return None
-        return self.helpers.find(self, node, [self.is_thing(value) for value in self.given(node)])
+        return self.scope.helpers.find(self.scope, node, [self.is_thing(value) for value in self.given(node)])
 
     def given(self, node: ast.Call) -> list[ast.expr]:
         """What a function of the file is given besides `call` and `facts`."""
-        return [value for value in node.args if not (self.is_root(value, self.call) or self.is_root(value, self.facts))]
+        return [
+            value
+            for value in node.args
+            if not (self.scope.is_root(value, self.scope.call) or self.scope.is_root(value, self.scope.facts))
+        ]
 
     def helped(self, node: ast.Call) -> ast.expr:
         """The call of a function of the file."""
@@ -114,7 +129,7 @@ class Reading(Scope):
         values = [thing[1] if thing else self.expression(value) for value, thing in things]
         if found is None:
             return ast.Constant(None)
-        return ast.Call(self.constant(found.called), [ast.Name("_", ast.Load()), *values], [])
+        return ast.Call(self.scope.constant(found.called), [ast.Name("_", ast.Load()), *values], [])
 
     def key(self, node: ast.Call, entity: Entity) -> ast.expr:
         parts: dict[str, ast.expr] = {}
@@ -142,21 +157,23 @@ class Reading(Scope):
         if not isinstance(node, ast.Attribute):
             return None
         entity = self.is_thing(node.value)
-        return self.vocabulary.entities[entity].fields.get(node.attr) if entity else None
+        return self.scope.vocabulary.entities[entity].fields.get(node.attr) if entity else None
 
     def attribute(self, node: ast.Attribute) -> ast.expr:
         name = node.attr
         if name.startswith("_"):
             return self.fault(node, f"`{name}` begins with an underscore", "read a declared field")
-        if self.is_root(node.value, self.call):
+        if self.scope.is_root(node.value, self.scope.call):
             if name == "tool":
                 return self.run("tool_name")
-            if name not in self.vocabulary.arguments:
+            if name not in self.scope.vocabulary.arguments:
                 return self.fault(
-                    node, f"no tool in scope has the argument `{name}`", self.meant(name, self.vocabulary.arguments)
+                    node,
+                    f"no tool in scope has the argument `{name}`",
+                    self.meant(name, self.scope.vocabulary.arguments),
                 )
             return self.run("argument", ast.Constant(name))
-        if self.is_root(node.value, self.facts):
+        if self.scope.is_root(node.value, self.scope.facts):
             if self.entity(node) is None:
                 return ast.Constant(None)
             return self.fault(node, f"`facts.{name}` is not a value", "read one of its fields")
@@ -186,10 +203,10 @@ class Reading(Scope):
                 return part
 
     def spec(self, entity: Entity, field: Field) -> ast.expr:
-        for name, known in self.constants.items():
+        for name, known in self.scope.constants.items():
             if isinstance(known, Spec) and known.entity is entity and known.field is field:
                 return ast.Name(name, ast.Load())
-        return self.constant(Spec(entity, field))
+        return self.scope.constant(Spec(entity, field))
 
     def optional_argument(self, node: ast.Call) -> ast.expr:
         name = node.args[1]
@@ -197,11 +214,11 @@ class Reading(Scope):
             return self.fault(
                 node, "get(call, ...) needs the argument's name as text", 'write get(call, "name", default)'
             )
-        if name.value not in self.vocabulary.arguments:
+        if name.value not in self.scope.vocabulary.arguments:
             return self.fault(
                 node,
                 f"no tool in scope has the argument `{name.value}`",
-                self.meant(name.value, self.vocabulary.arguments),
+                self.meant(name.value, self.scope.vocabulary.arguments),
             )
         default = self.expression(node.args[2]) if len(node.args) == 3 else ast.Constant(None)
         return self.run("optional", name, default)

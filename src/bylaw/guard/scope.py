@@ -31,31 +31,39 @@ class Helpers(Protocol):
 class Scope:
     """The names in force, and what has been found so far; faults are collected, not raised."""
 
-    def __init__(self, file: str, vocabulary: Vocabulary, *, cover: bool = False) -> None:
+    def __init__(
+        self,
+        file: str,
+        vocabulary: Vocabulary,
+        *,
+        cover: bool = False,
+        call: str = "call",
+        facts: str = "facts",
+        history: str = "",
+        parameters: Sequence[str] = (),
+        unavailable: Iterable[str] = (),
+    ) -> None:
         self.file = file
         self.vocabulary = vocabulary
         self.cover = cover
         self.faults: list[GuardError] = []
         self.constants: dict[str, Any] = {}
         self.branches: list[tuple[int, str]] = []
-        self.kinds: dict[str, str | None] = {}
+        self.parameters = tuple(parameters)
+        """Names of the function's own that hold values, as they are given: the records a predicate speaks of."""
+        self.kinds: dict[str, str | None] = dict.fromkeys(parameters)
         """Every name of the function; its entity where it stands for a thing."""
-        self.sure: set[str] = set()
+        self.sure: set[str] = set(parameters)
         """Names that have a value here whatever path was taken."""
         self.scopes: list[dict[str, str | None]] = []
         """Names of the comprehensions around this expression."""
-        self.call = "call"
-        self.facts = "facts"
-        self.history = ""
-        self.unavailable: frozenset[str] = frozenset()
+        self.call, self.facts, self.history = call, facts, history
+        """What these are called here; empty where there is none."""
+        self.unavailable = frozenset(unavailable)
         """Built-ins that have no meaning in this kind of function."""
         self.helpers: Helpers | None = None
         self.label = ""
         """Says which question is asked, where the same words ask another for things of another kind."""
-
-    def expression(self, node: ast.expr) -> ast.expr:
-        """The instrumented expression; the last class of the chain says how."""
-        raise NotImplementedError
 
     def fault(self, node: ast.AST, message: str, hint: str) -> ast.expr:
         place = f"{self.file}:{getattr(node, 'lineno', 1)}"

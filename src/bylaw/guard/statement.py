@@ -8,6 +8,7 @@ from typing import Any
 from bylaw.guard.calling import stored
 from bylaw.guard.expression import Expressions
 from bylaw.guard.language import BINARY, LOOPS, NODES_PER_TICK
+from bylaw.guard.scope import Scope
 
 PERMIT = ("permit", "")
 
@@ -24,15 +25,16 @@ class LazyFunction:
         return self._compile()
 
 
-class Statements(Expressions):
+class Statements:
     """Translates the body of one function; `answers` are the calls that may follow `return`."""
 
-    answers: Sequence[str] = ("permit", "deny")
-    parameters: frozenset[str] = frozenset()
-    """Names of the function's own that hold values: the records a predicate speaks of."""
-    order: Sequence[str] = ()
-    """The same as they are given, where that is not by name."""
-    loops = 0
+    def __init__(self, scope: Scope, answers: Sequence[str] = ("permit", "deny")) -> None:
+        self.scope = scope
+        self.fault, self.run, self.meant = self.scope.fault, self.scope.run, self.scope.meant
+        self.answers = answers
+        self.values = Expressions(scope)
+        self.reading, self.calls = self.values.reading, self.values.calls
+        self.loops = 0
 
     def function(self, node: ast.FunctionDef, parameters: Sequence[str]) -> "LazyFunction | None":
         """The compiled function, or None where there are faults."""
@@ -42,7 +44,7 @@ class Statements(Expressions):
         if not ends(node.body):
             last = node.body[-1]
             self.fault(last, f"`{node.name}` can end without an answer", f"end every path with return {self.answer()}")
-        if self.faults:
+        if self.scope.faults:
             return None
         return self.compiled(node, body)
 
@@ -56,16 +58,16 @@ class Statements(Expressions):
     def _compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
         size = 1 + sum(1 for _ in ast.walk(node)) // NODES_PER_TICK
         start = ast.Expr(self.run("spend", ast.Constant(size)))
-        named = self.order or sorted(self.parameters)
-        arguments = ast.arguments([], [ast.arg(name) for name in ["_", *named]], None, [], [], None, [])
+        arguments = ast.arguments([], [ast.arg(name) for name in ["_", *self.scope.parameters]], None, [], [], None, [])
         made = ast.FunctionDef("guard", arguments, [start, *body], [], None)
         module = ast.Module([made], [])
         _inherit_lines(made, getattr(node, "lineno", 1))
         names: dict[str, Any] = {"__builtins__": {}}
         names.update(
-            (name, value.made if isinstance(value, LazyFunction) else value) for name, value in self.constants.items()
+            (name, value.made if isinstance(value, LazyFunction) else value)
+            for name, value in self.scope.constants.items()
         )
-        exec(compile(module, self.file, "exec"), names)
+        exec(compile(module, self.scope.file, "exec"), names)
         return names["guard"]
 
     def signature(self, node: ast.FunctionDef, parameters: Sequence[str]) -> None:
@@ -88,7 +90,7 @@ class Statements(Expressions):
         for statement in body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    self.note_name(statement, name, self.is_thing(value))
+                    self.note_name(statement, name, self.reading.is_thing(value))
                 case ast.For():
                     for name in ast.walk(statement.target):
                         if isinstance(name, ast.Name):
@@ -101,9 +103,9 @@ class Statements(Expressions):
                     pass
 
     def note_name(self, node: ast.stmt, name: str, entity: str | None) -> None:
-        if name in self.kinds and self.kinds[name] != entity:
+        if name in self.scope.kinds and self.scope.kinds[name] != entity:
             self.fault(node, f"`{name}` stands for different kinds of things", "use a name for each")
-        self.kinds.setdefault(name, entity)
+        self.scope.kinds.setdefault(name, entity)
 
     def block(self, body: Sequence[ast.stmt], *, skip_docstring: bool = False) -> list[ast.stmt]:
         made: list[ast.stmt] = []
@@ -136,14 +138,14 @@ class Statements(Expressions):
             case ast.Break() | ast.Continue():
                 self.fault(node, "this stands only in a loop", f"write return {self.answer()}")
             case ast.Expr(value=ast.Yield() | ast.YieldFrom() | ast.Await() as value):
-                self.refuse(value)
+                self.scope.refuse(value)
             case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in self.answers:
                 self.fault(node, f"`{name}()` has no effect here", f"write `return {name}(...)`")
             case ast.Expr():
-                self.expression(node.value)
+                self.values.expression(node.value)
                 self.fault(node, "a value on its own has no effect", "assign it or test it")
             case _:
-                self.refuse(node)
+                self.scope.refuse(node)
         return []
 
     def returning(self, node: ast.Return) -> list[ast.stmt]:
@@ -151,7 +153,7 @@ class Statements(Expressions):
         if isinstance(value, ast.IfExp):
             yes, no = (ast.copy_location(ast.Return(way), way) for way in (value.body, value.orelse))
             return self.branching(ast.copy_location(ast.If(value.test, [yes], [no]), node))
-        branch = self.branch(node, "return")
+        branch = self.scope.branch(node, "return")
         name = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
         if name not in self.answers or not isinstance(value, ast.Call):
             self.fault(node, f"a return gives {self.answer()}", f"write return {self.answer()}")
@@ -164,13 +166,13 @@ class Statements(Expressions):
     def answering(self, node: ast.Call, name: str, given: Sequence[ast.expr]) -> ast.expr:
         match name, given:
             case "permit", []:
-                return self.constant(PERMIT)
+                return self.scope.constant(PERMIT)
             case "unseen", []:
                 return self.run(name)
             case "deny", [text]:
                 return self.denying(text)
             case "found", [value]:
-                return self.run("found", self.expression(value))
+                return self.run("found", self.values.expression(value))
             case _:
                 hint = 'write deny("why")' if name == "deny" else f"write {name}()"
                 return self.fault(node, f"`{name}` takes {'one text' if name == 'deny' else 'other arguments'}", hint)
@@ -178,8 +180,8 @@ class Statements(Expressions):
     def denying(self, text: ast.expr) -> ast.expr:
         """Facts read for the text decide nothing: they are read hushed, and cannot fail or fork."""
         if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value.strip():
-            self.literal(text)
-            return self.constant(("deny", text.value))
+            self.values.literal(text)
+            return self.scope.constant(("deny", text.value))
         if not isinstance(text, ast.JoinedStr):
             return self.fault(text, "deny takes a text", 'write deny("why") or deny(f"why {value}")')
         parts: list[ast.expr] = []
@@ -187,10 +189,10 @@ class Statements(Expressions):
         for part in text.values:
             match part:
                 case ast.Constant(value=str() as words):
-                    parts.append(self.literal(part))
+                    parts.append(self.values.literal(part))
                     fallback += words
                 case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
-                    parts.append(self.run("shown", self.expression(value)))
+                    parts.append(self.run("shown", self.values.expression(value)))
                     fallback += "..."
                 case _:
                     return self.fault(text, "a deny text has plain {values}", "leave out conversions and formats")
@@ -201,13 +203,13 @@ class Statements(Expressions):
             self.fault(node, "an assignment goes to one name", "facts, records and lists cannot be changed")
             return []
         name = node.targets[0].id
-        self.check_new_name(node, name)
-        if self.kinds.get(name) is not None:
-            thing = self.thing(node.value)
+        self.scope.check_new_name(node, name)
+        if self.scope.kinds.get(name) is not None:
+            thing = self.reading.thing(node.value)
             value = thing[1] if thing else self.fault(node, f"`{name}` is not a thing here", "use another name")
         else:
-            value = self.expression(node.value)
-        self.sure.add(name)
+            value = self.values.expression(node.value)
+        self.scope.sure.add(name)
         return [ast.Assign([ast.Name(name, ast.Store())], value)]
 
     def augmenting(self, node: ast.AugAssign) -> list[ast.stmt]:
@@ -217,43 +219,43 @@ class Statements(Expressions):
         if type(node.op) not in BINARY:
             self.fault(node, "only += -= *= /= //= %= are allowed", "write it with these")
             return []
-        self.check_new_name(node, node.target.id)
+        self.scope.check_new_name(node, node.target.id)
         old = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
-        value = self.expression(ast.copy_location(ast.BinOp(old, node.op, node.value), node))
+        value = self.values.expression(ast.copy_location(ast.BinOp(old, node.op, node.value), node))
         return [ast.Assign([ast.Name(node.target.id, ast.Store())], value)]
 
     def branching(self, node: ast.If) -> list[ast.stmt]:
-        test = self.expression(node.test)
-        yes, no = self.branch(node, "then"), self.branch(node, "else")
-        before = set(self.sure)
+        test = self.values.expression(node.test)
+        yes, no = self.scope.branch(node, "then"), self.scope.branch(node, "else")
+        before = set(self.scope.sure)
         body = [*self.covering(yes), *self.block(node.body)]
-        after_body = self.sure if not ends(node.body) else None
-        self.sure = set(before)
+        after_body = self.scope.sure if not ends(node.body) else None
+        self.scope.sure = set(before)
         orelse = self.block(node.orelse) if node.orelse else []
         orelse = [*self.covering(no), *orelse]
-        after_else = self.sure if not (node.orelse and ends(node.orelse)) else None
+        after_else = self.scope.sure if not (node.orelse and ends(node.orelse)) else None
         both = [names for names in (after_body, after_else) if names is not None]
-        self.sure = both[0].intersection(*both) if both else set(before)
+        self.scope.sure = both[0].intersection(*both) if both else set(before)
         return [ast.If(test, body, orelse)]
 
     def looping(self, node: ast.For) -> list[ast.stmt]:
         if node.orelse:
             self.fault(node.orelse[0], "`else` after `for` is not part of the language", "set a name before the loop")
-        turns = self.turns(self.loop_source(node.iter), node)
-        names = self.targets(node.target, node.iter)
-        entered = self.branch(node, "loop")
-        before = set(self.sure)
-        self.sure.update(names)
+        turns = self.calls.turns(self.calls.loop_source(node.iter), node)
+        names = self.calls.targets(node.target, node.iter)
+        entered = self.scope.branch(node, "loop")
+        before = set(self.scope.sure)
+        self.scope.sure.update(names)
         self.loops += 1
         if self.loops > LOOPS:
             self.fault(node, "loops are nested too deep", f"at most {LOOPS} stand in one another")
         body = [*self.covering(entered), *self.block(node.body)]
         self.loops -= 1
-        self.sure = before
+        self.scope.sure = before
         return [ast.For(stored(names), turns, body, [])]
 
     def covering(self, branch: int) -> list[ast.stmt]:
-        return [ast.Expr(self.run("cover", ast.Constant(branch)))] if self.cover else []
+        return [ast.Expr(self.run("cover", ast.Constant(branch)))] if self.scope.cover else []
 
 
 def ends(body: Sequence[ast.stmt]) -> bool:
