@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from bylaw.engine.act import Act, says_something
 from bylaw.engine.pack import Pack
-from bylaw.facts.ledger import CallRecord, Ledger
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.ledger import Ledger
 from bylaw.rule.monitor import Monitor
 from bylaw.trace import Call, Event, Message, Result
 

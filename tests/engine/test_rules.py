@@ -19,7 +19,8 @@ from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack
 from bylaw.engine.rules import TURNS, Predicate, Rules
 from bylaw.engine.session import Session
-from bylaw.facts.ledger import CallRecord, Ledger
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.ledger import Ledger
 from bylaw.packs.clinic.simulator.generate import write
 from bylaw.rule.rule import read_rule
 from bylaw.trace import Call, Event, Message, Result, Trajectory, read

@@ -10,7 +10,8 @@ from bylaw.engine.act import Act
 from bylaw.engine.judgement import PolicyEvidence, moment_of
 from bylaw.engine.pack import Pack
 from bylaw.engine.rules import Predicate, Witness
-from bylaw.facts.ledger import CallRecord, Ledger
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.ledger import Ledger
 from bylaw.facts.source import SeenFacts
 from bylaw.guard import Completion, evaluate, evaluate_condition
 from bylaw.trace.event import Call, Event

@@ -7,8 +7,9 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from bylaw.engine.conduct import RuleFinding
+from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Entity, FactSource, Field, Key
-from bylaw.facts.ledger import CallRecord, Shown
+from bylaw.facts.shown import Shown
 from bylaw.guard import Completion, Guard, GuardOutcome
 from bylaw.policy.statement import Policy
 from bylaw.trace.event import Call

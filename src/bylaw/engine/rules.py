@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from bylaw.engine.act import Act
 from bylaw.engine.consent import Basis, ConsentWitness
 from bylaw.errors import BylawError, FormulaError, GuardError
-from bylaw.facts.ledger import CallRecord, Ledger
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.guard import Condition, Vocabulary, compile_condition
 from bylaw.policy.pattern import PatternError, any_of, compile_pattern

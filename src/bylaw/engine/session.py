@@ -19,7 +19,8 @@ from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
 from bylaw.engine.pack import Pack
 from bylaw.engine.settlement import CallVerdict, settle_call
-from bylaw.facts.ledger import CallRecord, Ledger
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.ledger import Ledger
 from bylaw.facts.source import HindsightFacts, SeenFacts, WorldFacts
 from bylaw.facts.world import World
 from bylaw.guard import Inquiry

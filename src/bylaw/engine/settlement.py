@@ -14,8 +14,9 @@ from bylaw.engine.pack import Pack
 from bylaw.engine.reason import Reason, fact_record
 from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, combine, worst
 from bylaw.engine.wording import policy_words
+from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
-from bylaw.facts.ledger import CallRecord, Ledger
+from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import Unread
 from bylaw.facts.value import key_of
 from bylaw.guard import Assumptions, Completion, Guard, Inquiry

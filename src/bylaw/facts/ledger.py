@@ -7,85 +7,24 @@ never depends on what came after it.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
-
-from msgspec import Struct
+from typing import Any
 
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.answered import Answered
+from bylaw.facts.call_record import CallRecord, Touch
 from bylaw.facts.entity import UNSEEN, Entity, Key, NoValue
-from bylaw.facts.observation import Sighting, Unread, sightings, unreadable
+from bylaw.facts.observation import Unread, sightings, unreadable
 from bylaw.facts.path import NOTHING
 from bylaw.facts.schema import Schema
+from bylaw.facts.shown import SeenThing, Shown
 from bylaw.facts.undeclared import UndeclaredCall
 from bylaw.facts.value import is_same, loose, loose_key
 from bylaw.policy.pattern import Pattern
-from bylaw.policy.tool import Tool
 from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Event, Result
 
-TO_USER = "\0user"
-"""Who a result was delivered to where the user made the call."""
 SKEW = 1.0
 """Seconds by which a later event may be stamped earlier: clocks that are rounded or are not quite the same."""
-
-
-class Shown(Struct, frozen=True, gc=False):
-    """One value of one field, as one result showed it."""
-
-    as_of: int
-    """Step of the call that looked."""
-    delivered: int
-    """Step of the result."""
-    agent: str
-    value: Any
-    time: float | None
-
-
-class CallRecord:
-    """One call of the trajectory, its result once that has come, and what it changes."""
-
-    __slots__ = ("accepted", "call", "delivered", "result", "start", "step", "tool", "value", "who")
-
-    def __init__(self, call: Call, step: int, start: int, tool: Tool | None) -> None:
-        self.call = call
-        self.who = TO_USER if call.by == "user" else call.agent
-        """Whom its result is shown to."""
-        self.step = step
-        self.start = start
-        """First step of the call's turn."""
-        self.tool = tool
-        self.result: Result | None = None
-        self.delivered: int | None = None
-        self.accepted: bool | None = None
-        self.value: Any = NOTHING
-
-    def counts_at(self, step: int) -> bool:
-        """Whether, for all that is known just before `step`, the call may have taken effect."""
-        return self.accepted is not False or self.delivered is None or self.delivered >= step
-
-    def counts(self) -> bool:
-        """Whether, for all that is known now, the call may have taken effect."""
-        return self.accepted is not False
-
-
-class Touch(NamedTuple):
-    """A write that may change fields of one thing, or of any of its kind."""
-
-    record: CallRecord
-    fields: frozenset[str] | None
-    """None for all of them."""
-    by_result: bool = False
-    """It holds only while nobody can tell which thing: once the result does, the thing has a touch of its own."""
-
-    def counts(self, known_at: int | None) -> bool:
-        """Whether, for all that is known just before a step, or now, the write may have changed them."""
-        record = self.record
-        if self.by_result and record.result is not None and record.result.captured:
-            delivered = record.delivered
-            if known_at is None or (delivered is not None and delivered < known_at):
-                return False
-        return record.counts() if known_at is None else record.counts_at(known_at)
 
 
 class Ledger:
@@ -166,7 +105,7 @@ class Ledger:
             for key in (None,) if made.call.fault else change.touched(made.call.arguments):
                 self._touch(change.entity, key, Touch(made, change.fields))
 
-    def _touch(self, entity: str, key: Key | None, touch: "Touch") -> None:
+    def _touch(self, entity: str, key: Key | None, touch: Touch) -> None:
         touches = self._changes.setdefault((entity, None if key is None else loose_key(key)), [])
         # A result may come after other writes: the order of the calls is kept.
         place = len(touches)
@@ -195,7 +134,7 @@ class Ledger:
         thing = self.thing(entity.name, key)
         return thing.shown(field) if thing is not None else _NONE
 
-    def thing(self, entity: str, key: Key) -> "SeenThing | None":
+    def thing(self, entity: str, key: Key) -> SeenThing | None:
         """Everything shown of one thing so far; None where nothing was."""
         showing = self._showing.get(entity)
         if showing is None:
@@ -215,7 +154,7 @@ class Ledger:
         return self.latest_of(thing, entity, key, field, at) if thing is not None else None
 
     def latest_of(
-        self, thing: "SeenThing", entity: Entity, key: Key, field: str, at: CallRecord, *, before: int | None = None
+        self, thing: SeenThing, entity: Entity, key: Key, field: str, at: CallRecord, *, before: int | None = None
     ) -> Shown | None:
         """The same, for a thing that has been found already; or as if no write from step `before` on had been made."""
         before = at.step if before is None else before
@@ -497,31 +436,6 @@ class Ledger:
                     thing.sightings.append((made.step, delivered, made.who, sighting, result.time))
                     if not sighting.exists:
                         thing.is_ever_absent = True
-
-
-class SeenThing:
-    """One thing's sightings, and per field asked for, the values they show."""
-
-    __slots__ = ("_fields", "is_ever_absent", "sightings")
-
-    def __init__(self) -> None:
-        self.is_ever_absent = False
-        """Whether anything has shown that there is no such thing."""
-        self.sightings: list[tuple[int, int, str, Sighting, float | None]] = []
-        self._fields: dict[str, tuple[int, list[Shown]]] = {}
-
-    def shown(self, field: str) -> list[Shown]:
-        """Every value of the field shown so far, in the order of delivery."""
-        read, values = self._fields.get(field, (0, None))
-        if values is None:
-            values = []
-        if read < len(self.sightings):
-            for as_of, delivered, who, sighting, time in self.sightings[read:]:
-                value = sighting.show(field)
-                if value is not NOTHING:
-                    values.append(Shown(as_of, delivered, who, value, time))
-            self._fields[field] = (len(self.sightings), values)
-        return values
 
 
 _NONE: list[Shown] = []

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, Entity, Field, Key, OneOf
-from bylaw.facts.ledger import CallRecord, Ledger, SeenThing
+from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
+from bylaw.facts.shown import SeenThing
 from bylaw.facts.value import coerce
 from bylaw.facts.world_change import effect_on
 

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bylaw.facts.assent import is_meant
+from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, Field, Key, NoValue, Saying, is_known
-from bylaw.facts.ledger import CallRecord, Ledger, SeenThing, Shown
+from bylaw.facts.ledger import Ledger
 from bylaw.facts.passage import passages_about
 from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value
+from bylaw.facts.shown import SeenThing, Shown
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 from bylaw.policy.pattern import Match, Pattern, compile_pattern

@@ -5,7 +5,7 @@ from functools import cached_property, lru_cache
 from bylaw.engine.consent.detail import Detail, details
 from bylaw.engine.consent.proposal import Deed, deeds, objects
 from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.ledger import CallRecord
+from bylaw.facts.call_record import CallRecord
 
 
 class Action:

@@ -22,7 +22,8 @@ from bylaw.engine.consent.records import Records
 from bylaw.engine.consent.talk import Exchange, Talk
 from bylaw.engine.consent.told import chooses, lacks
 from bylaw.facts.assent import UserAnswer
-from bylaw.facts.ledger import CallRecord, Ledger
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.ledger import Ledger
 from bylaw.facts.provenance import fold, occurs, result_text
 from bylaw.trace.event import Event
 

@@ -4,7 +4,8 @@ from typing import Any
 
 from bylaw.engine.act import Act
 from bylaw.engine.consent.consents import Basis, Consent, Consents
-from bylaw.facts.ledger import CallRecord, Ledger
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.ledger import Ledger
 from bylaw.trace.event import Event
 
 _CHANGES = ("write", "unknown")

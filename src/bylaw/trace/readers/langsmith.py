@@ -8,9 +8,8 @@ import msgspec
 from bylaw.errors import RecordError
 from bylaw.trace.document import Malformed, Record, decode
 from bylaw.trace.format import Look
-from bylaw.trace.readers.otel import tool_arguments, tool_result
 from bylaw.trace.readers.record import ODD, oddity, take_each
-from bylaw.trace.readers.recorded import messages_in
+from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_result
 from bylaw.trace.readers.spans import Generation, ToolRun, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory

@@ -5,18 +5,18 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import msgspec
-from msgspec import Struct, field
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Malformed, decode
+from bylaw.trace.document import Malformed
 from bylaw.trace.format import Look
 from bylaw.trace.readers.chat import ChatMessage
+from bylaw.trace.readers.otlp import KnownSpan, gather, unflatten
 from bylaw.trace.readers.record import ODD, oddity, take_each
-from bylaw.trace.readers.recorded import gemini_answer, messages_in
+from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_outcome
 from bylaw.trace.readers.spans import Generation, ToolRun, weave
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
-from bylaw.trace.transcript import LATEST, plain_text
+from bylaw.trace.transcript import LATEST
 
 FORMAT = "otlp"
 
@@ -31,84 +31,13 @@ _SESSION = (
 _ADK = "gcp.vertex.agent."
 """What names of ADK's own attributes begin with."""
 _EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message$")
-_KEY = re.compile(r"^(gen_ai\.prompt|gen_ai\.completion|llm\.input_messages|llm\.output_messages|llm\.tools)\.(.+)$")
-
-
-class Attribute(Struct):
-    key: str
-    value: dict[str, Any] | None = None
-
-
-class SpanEvent(Struct, rename="camel"):
-    name: str = ""
-    attributes: list[Attribute] = field(default_factory=list[Attribute])
-
-
-class OtlpSpan(Struct, rename="camel"):
-    """A span as OTLP-JSON writes it."""
-
-    trace_id: str = ""
-    span_id: str = ""
-    parent_span_id: str = ""
-    name: str = ""
-    start_time_unix_nano: str | int = 0
-    end_time_unix_nano: str | int = 0
-    attributes: list[Attribute] = field(default_factory=list[Attribute])
-    events: list[SpanEvent] = field(default_factory=list[SpanEvent])
-    status: dict[str, Any] | None = None
-    dropped_attributes_count: int = 0
-
-
-class LogRecord(Struct, rename="camel"):
-    """An event that was logged for a span: earlier conventions keep messages there."""
-
-    trace_id: str = ""
-    span_id: str = ""
-    event_name: str = ""
-    body: dict[str, Any] | None = None
-    attributes: list[Attribute] = field(default_factory=list[Attribute])
-
-
-class ScopeSpans(Struct):
-    spans: list[OtlpSpan] = field(default_factory=list[OtlpSpan])
-
-
-class ResourceSpans(Struct, rename="camel"):
-    scope_spans: list[ScopeSpans] = field(default_factory=list[ScopeSpans])
-
-
-class ScopeLogs(Struct, rename="camel"):
-    log_records: list[LogRecord] = field(default_factory=list[LogRecord])
-
-
-class ResourceLogs(Struct, rename="camel"):
-    scope_logs: list[ScopeLogs] = field(default_factory=list[ScopeLogs])
-
-
-class ExportRequest(Struct, rename="camel"):
-    """One export request."""
-
-    resource_spans: list[ResourceSpans] | None = None
-    resource_logs: list[ResourceLogs] | None = None
-    resource_metrics: Any = None
-
-
-_REQUEST = msgspec.json.Decoder(ExportRequest)
-
-
-class KnownSpan(Struct):
-    """A span with its attributes decoded and what was logged for it."""
-
-    span: OtlpSpan
-    attributes: dict[str, Any]
-    events: list[tuple[str, Any]]
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     """The conversations of a file of spans. All spans are held: a conversation may go on to the last line."""
     known: dict[str, KnownSpan] = {}
     logged: dict[str, list[tuple[str, Any]]] = {}
-    yield from take_each(source, found.layout, lambda record: _gather(decode(_REQUEST, record.raw), known, logged))
+    yield from take_each(source, found.layout, lambda record: gather(record, known, logged))
     generations: list[Generation] = []
     runs: list[ToolRun] = []
     for id, span in known.items():
@@ -124,43 +53,6 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
         except ODD as error:
             yield source.fault(len(generations), f"span `{id}`: {oddity(error)}")
     yield from weave(source, generations, runs, FORMAT)
-
-
-def _gather(request: ExportRequest, known: dict[str, KnownSpan], logged: dict[str, list[tuple[str, Any]]]) -> None:
-    """Add a request's spans, and what was logged for spans, to those known."""
-    if request.resource_spans is None and request.resource_logs is None and request.resource_metrics is None:
-        raise Malformed("neither spans nor logs: another format in the same file?")
-    for scope in (scope for resource in request.resource_spans or () for scope in resource.scope_spans):
-        for span in scope.spans:
-            events = [(event.name, _attributes(event.attributes)) for event in span.events]
-            # Exporters send a span once. One without an id is nobody's parent, but a span all the same.
-            known[span.span_id or f"without an id {len(known)}"] = KnownSpan(span, _attributes(span.attributes), events)
-    for scope in (scope for resource in request.resource_logs or () for scope in resource.scope_logs):
-        for log in scope.log_records:
-            attributes = _attributes(log.attributes)
-            name = log.event_name or str(attributes.get("event.name", ""))
-            body = _plain(log.body) if log.body else None
-            fields = cast(dict[str, Any], body) if isinstance(body, dict) else {}
-            logged.setdefault(log.span_id, []).append((name, {**attributes, **fields}))
-
-
-def _plain(value: dict[str, Any]) -> Any:
-    """An OTLP value without its type."""
-    for kind, each in value.items():
-        match kind:
-            case "arrayValue":
-                return [_plain(item) for item in each.get("values", ())]
-            case "kvlistValue":
-                return {item["key"]: _plain(item.get("value") or {}) for item in each.get("values", ())}
-            case "intValue":
-                return int(each)
-            case _:
-                return each
-    return None
-
-
-def _attributes(attributes: list[Attribute]) -> dict[str, Any]:
-    return {attribute.key: _plain(attribute.value or {}) for attribute in attributes}
 
 
 def _is_generation(known: KnownSpan) -> bool:
@@ -184,7 +76,7 @@ def _is_tool(known: KnownSpan) -> bool:
 
 def _generation(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation:
     has = known.attributes
-    nested = _unflatten(has)
+    nested = unflatten(has)
     history = _instructions(has) + messages_in(
         has.get("gen_ai.input.messages")
         or nested.get("llm.input_messages")
@@ -332,52 +224,6 @@ def _first(has: dict[str, Any], *names: str) -> Any:
     return next((has[name] for name in names if has.get(name) is not None), None)
 
 
-def tool_arguments(recorded: Any) -> Any:
-    """A tool's input as tracers keep it: the arguments, or a wrapping around them."""
-    if isinstance(recorded, str):
-        try:
-            recorded = msgspec.json.decode(recorded)
-        except msgspec.DecodeError:
-            return recorded
-    wrapping = cast(dict[str, Any], recorded) if isinstance(recorded, dict) else {}
-    if wrapping.keys() == {"args", "kwargs"} and not wrapping["args"]:
-        return wrapping["kwargs"]
-    return wrapping["inputs"] if wrapping.keys() == {"inputs"} else cast(Any, recorded)
-
-
-def tool_result(recorded: Any) -> Any:
-    """A tool's output as tracers keep it: the result, or a library's wrapping around it."""
-    return tool_outcome(recorded)[0]
-
-
-def tool_outcome(recorded: Any) -> tuple[Any, bool]:
-    """The same, and whether the wrapping says that the call failed."""
-    value = recorded
-    if isinstance(recorded, str) and recorded[:1] == "{":
-        try:
-            value = msgspec.json.decode(recorded)
-        except (msgspec.DecodeError, RecursionError):
-            return recorded, False
-    match value:
-        case {"type": "tool", "content": content} | {"type": "tool", "data": {"content": content}}:
-            return content, False
-        case {"lc": _, "kwargs": {"content": content}}:
-            return content, False
-        case {"output": output, **rest} if not rest:
-            return tool_outcome(output)
-        case {"tool_name": _, "raw_output": raw, "is_error": failed, **rest}:
-            # LlamaIndex; what is no data it has printed in the blocks.
-            shown: Any = raw
-            if not isinstance(shown, dict | list | str):
-                shown = plain_text(rest.get("blocks") or rest.get("content"))
-            return cast(Any, shown), failed is True
-        case {"name": str(), "id": _, "response": dict()} if len(cast(dict[str, Any], value)) == 3:
-            answer = gemini_answer(cast(dict[str, Any], value))
-            return answer.content, answer.is_error is True
-        case _:
-            return recorded, False
-
-
 def _inherited(known: KnownSpan, all_spans: dict[str, KnownSpan], names: tuple[str, ...]) -> str:
     """The first of the attributes that the span or one of those around it has."""
     for each in _lineage(known, all_spans):
@@ -410,32 +256,3 @@ def _lineage(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Iterator[Know
         visited.add(each.span.span_id)
         yield each
         each = all_spans.get(each.span.parent_span_id)
-
-
-def _unflatten(has: dict[str, Any]) -> dict[str, Any]:
-    """Lists that were flattened into attributes `prefix.N.rest`, with OpenInference's wrappers taken off."""
-    groups: dict[str, dict[str, Any]] = {}
-    for key, value in has.items():
-        if found := _KEY.match(key):
-            node: Any = groups.setdefault(found[1], {})
-            *path, last = found[2].split(".")
-            for step in path:
-                node = cast(dict[str, Any], node).setdefault(step, {}) if isinstance(node, dict) else None
-            if isinstance(node, dict):
-                cast(dict[str, Any], node)[last] = value
-    return {prefix: _listed(group) for prefix, group in groups.items()}
-
-
-def _listed(node: Any) -> Any:
-    """Objects whose keys are all numbers are lists; `message` and the like wrap what they name."""
-    if not isinstance(node, dict):
-        return node
-    inner: dict[str, Any] = {key: _listed(value) for key, value in cast(dict[str, Any], node).items()}
-    if inner and all(key.isdigit() for key in inner):
-        return [inner[key] for key in sorted(inner, key=int)]
-    for wrapper in ("message", "tool_call", "message_content"):
-        if len(inner) == 1 and isinstance(inner.get(wrapper), dict):
-            return inner[wrapper]
-    if "contents" in inner and "content" not in inner:
-        inner["content"] = inner.pop("contents")
-    return inner

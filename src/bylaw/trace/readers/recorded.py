@@ -211,3 +211,49 @@ def call_mark(call: ToolCall) -> MessageMark:
     """What makes two recordings of a call the same, whatever its id."""
     name, arguments = name_and_arguments(call)
     return "call", name, msgspec.json.encode(object_of(arguments), order="sorted")
+
+
+def tool_arguments(recorded: Any) -> Any:
+    """A tool's input as tracers keep it: the arguments, or a wrapping around them."""
+    if isinstance(recorded, str):
+        try:
+            recorded = msgspec.json.decode(recorded)
+        except msgspec.DecodeError:
+            return recorded
+    wrapping = cast(dict[str, Any], recorded) if isinstance(recorded, dict) else {}
+    if wrapping.keys() == {"args", "kwargs"} and not wrapping["args"]:
+        return wrapping["kwargs"]
+    return wrapping["inputs"] if wrapping.keys() == {"inputs"} else cast(Any, recorded)
+
+
+def tool_result(recorded: Any) -> Any:
+    """A tool's output as tracers keep it: the result, or a library's wrapping around it."""
+    return tool_outcome(recorded)[0]
+
+
+def tool_outcome(recorded: Any) -> tuple[Any, bool]:
+    """The same, and whether the wrapping says that the call failed."""
+    value = recorded
+    if isinstance(recorded, str) and recorded[:1] == "{":
+        try:
+            value = msgspec.json.decode(recorded)
+        except (msgspec.DecodeError, RecursionError):
+            return recorded, False
+    match value:
+        case {"type": "tool", "content": content} | {"type": "tool", "data": {"content": content}}:
+            return content, False
+        case {"lc": _, "kwargs": {"content": content}}:
+            return content, False
+        case {"output": output, **rest} if not rest:
+            return tool_outcome(output)
+        case {"tool_name": _, "raw_output": raw, "is_error": failed, **rest}:
+            # LlamaIndex; what is no data it has printed in the blocks.
+            shown: Any = raw
+            if not isinstance(shown, dict | list | str):
+                shown = plain_text(rest.get("blocks") or rest.get("content"))
+            return cast(Any, shown), failed is True
+        case {"name": str(), "id": _, "response": dict()} if len(cast(dict[str, Any], value)) == 3:
+            answer = gemini_answer(cast(dict[str, Any], value))
+            return answer.content, answer.is_error is True
+        case _:
+            return recorded, False

@@ -1,0 +1,56 @@
+"""A call of the conversation as the ledger keeps it, and what it may have changed."""
+
+from typing import Any, NamedTuple
+
+from bylaw.facts.path import NOTHING
+from bylaw.policy.tool import Tool
+from bylaw.trace.event import Call, Result
+
+TO_USER = "\0user"
+"""Who a result was delivered to where the user made the call."""
+
+
+class CallRecord:
+    """One call of the trajectory, its result once that has come, and what it changes."""
+
+    __slots__ = ("accepted", "call", "delivered", "result", "start", "step", "tool", "value", "who")
+
+    def __init__(self, call: Call, step: int, start: int, tool: Tool | None) -> None:
+        self.call = call
+        self.who = TO_USER if call.by == "user" else call.agent
+        """Whom its result is shown to."""
+        self.step = step
+        self.start = start
+        """First step of the call's turn."""
+        self.tool = tool
+        self.result: Result | None = None
+        self.delivered: int | None = None
+        self.accepted: bool | None = None
+        self.value: Any = NOTHING
+
+    def counts_at(self, step: int) -> bool:
+        """Whether, for all that is known just before `step`, the call may have taken effect."""
+        return self.accepted is not False or self.delivered is None or self.delivered >= step
+
+    def counts(self) -> bool:
+        """Whether, for all that is known now, the call may have taken effect."""
+        return self.accepted is not False
+
+
+class Touch(NamedTuple):
+    """A write that may change fields of one thing, or of any of its kind."""
+
+    record: CallRecord
+    fields: frozenset[str] | None
+    """None for all of them."""
+    by_result: bool = False
+    """It holds only while nobody can tell which thing: once the result does, the thing has a touch of its own."""
+
+    def counts(self, known_at: int | None) -> bool:
+        """Whether, for all that is known just before a step, or now, the write may have changed them."""
+        record = self.record
+        if self.by_result and record.result is not None and record.result.captured:
+            delivered = record.delivered
+            if known_at is None or (delivered is not None and delivered < known_at):
+                return False
+        return record.counts() if known_at is None else record.counts_at(known_at)

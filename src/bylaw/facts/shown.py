@@ -1,0 +1,45 @@
+"""What results have shown of things: each value with the step that showed it, and to whom."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.facts.observation import Sighting
+from bylaw.facts.path import NOTHING
+
+
+class Shown(Struct, frozen=True, gc=False):
+    """One value of one field, as one result showed it."""
+
+    as_of: int
+    """Step of the call that looked."""
+    delivered: int
+    """Step of the result."""
+    agent: str
+    value: Any
+    time: float | None
+
+
+class SeenThing:
+    """One thing's sightings, and per field asked for, the values they show."""
+
+    __slots__ = ("_fields", "is_ever_absent", "sightings")
+
+    def __init__(self) -> None:
+        self.is_ever_absent = False
+        """Whether anything has shown that there is no such thing."""
+        self.sightings: list[tuple[int, int, str, Sighting, float | None]] = []
+        self._fields: dict[str, tuple[int, list[Shown]]] = {}
+
+    def shown(self, field: str) -> list[Shown]:
+        """Every value of the field shown so far, in the order of delivery."""
+        read, values = self._fields.get(field, (0, None))
+        if values is None:
+            values = []
+        if read < len(self.sightings):
+            for as_of, delivered, who, sighting, time in self.sightings[read:]:
+                value = sighting.show(field)
+                if value is not NOTHING:
+                    values.append(Shown(as_of, delivered, who, value, time))
+            self._fields[field] = (len(self.sightings), values)
+        return values
