@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = (
     "tests/facts/test_staleness.py",
     "tests/facts/test_observation.py",
+    "tests/facts/test_testimony.py",
     "tests/facts/test_worlds.py",
     "tests/engine/test_verdict.py",
     "tests/engine/test_claim.py",

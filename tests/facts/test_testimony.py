@@ -70,3 +70,9 @@ def test_the_place_of_a_phrase_is_found_in_any_language() -> None:
     text = "İİİİ. I will not be in state."
     start = text.index("in state")
     assert not is_meant(text, start, start + 8)
+
+
+def test_what_the_user_said_last_counts() -> None:
+    said = ("A1001 came broken.", "Well, A1001: I changed my mind.")
+    assert read(REASON, *said, order_id="A1001") == "changed_mind"
+    assert read(REASON, *reversed(said), order_id="A1001") == "faulty"
