@@ -1,0 +1,33 @@
+"""A conversation that was judged and settled is gone when nobody holds it: nothing waits for the collector."""
+
+import gc
+
+from bylaw.engine.pack import load_pack
+from bylaw.engine.session import Session
+from bylaw.packs.clinic.simulator.generate import simulate
+from bylaw.trace import Call, Event
+
+
+def test_a_settled_conversation_leaves_nothing_to_collect() -> None:
+    pack = load_pack("clinic")
+    talks = [talk.events for talk, _ in simulate(3, 12)]
+    # What is kept for all conversations is made by the first ones.
+    for events in talks:
+        _judge(Session(pack), events)
+    gc.collect()
+    gc.disable()
+    try:
+        for events in talks:
+            _judge(Session(pack), events)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def _judge(session: Session, events: "list[Event] | tuple[Event, ...]") -> None:
+    for event in events:
+        if isinstance(event, Call):
+            session.judge(event)
+        session.observe(event)
+    session.settle()
+    session.findings(ended=True)
