@@ -1,6 +1,7 @@
 """A conversation that was judged and settled is gone when nobody holds it: nothing waits for the collector."""
 
 import gc
+from collections.abc import Sequence
 
 from bylaw.engine.pack import load_pack
 from bylaw.engine.session import Session
@@ -24,7 +25,7 @@ def test_a_settled_conversation_leaves_nothing_to_collect() -> None:
         gc.enable()
 
 
-def _judge(session: Session, events: "list[Event] | tuple[Event, ...]") -> None:
+def _judge(session: Session, events: Sequence[Event]) -> None:
     for event in events:
         if isinstance(event, Call):
             session.judge(event)

@@ -210,7 +210,9 @@ class Run(BuiltIns):
 
     def missing(self, spec: Spec, key: Key, fact: Fact) -> Unknown:
         self.is_open = True
-        self.spend(UNKNOWN_TICKS)
+        self.ticks -= UNKNOWN_TICKS
+        if self.ticks < 0:
+            self.spend(0)
         if spec.is_system:
             self.is_noting = False
         found = self.unknowns.get(fact)
@@ -222,7 +224,9 @@ class Run(BuiltIns):
             found = self.unknowns[fact] = (unknown, is_shaky, thing)
         unknown, is_shaky, thing = found
         if spec.field_name != "exists":
-            self.check_exists(thing)
+            if self.has_decided_existence:
+                self.check_exists(thing)
+            self.touched.add(thing)
             if is_shaky and fact not in self.doubtful:
                 self.doubt(fact, thing)
         return unknown
@@ -418,7 +422,9 @@ class Run(BuiltIns):
             assumed = self.assumptions.regions.get(name)
             current = assumed[1] if assumed else variable.universe
         size = len(current.spans) if isinstance(current, Spans) else len(current.values)
-        self.spend(UNKNOWN_TICKS + size // 4)
+        self.ticks -= UNKNOWN_TICKS + size // 4
+        if self.ticks < 0:
+            self.spend(0)
         yes, no, answer = truth.part(current)
         is_system = "system" in variable.needs.values()
         if answer is not None:
@@ -435,7 +441,8 @@ class Run(BuiltIns):
                 self.decisions.append(True)
             answer = self.decisions[self.position]
             self.position += 1
-            self.lack(variable.needs)
+            for fact, origin in variable.needs.items():
+                (self.lacking if origin == "system" else self.asked)[fact] = None
         self.path[name] = yes if answer else no
         if variable.thing is not None:
             self.has_decided_existence = True
