@@ -35,7 +35,7 @@ Shape = TypeVar("Shape")
 MEMORIES = ("none", "short", "long")
 GUARDS = ("nobody", "direct prompt", "every rule in turn", "plans, no memory", "plans, long memory")
 SHOWN = 300
-"""Characters of a piece that the baselines are shown."""
+"""Characters of a tool's answer that the baselines are shown; what was said and called they are shown whole."""
 
 
 WHO = "asked once and with no tool to help it, in November 2026."
@@ -180,7 +180,12 @@ def sentences(pack: Pack) -> dict[str, str]:
 
 def _seen(site: Site, packs: dict[str, Pack]) -> dict[str, str]:
     pieces = History(site.trajectory.events, site.act(packs[site.domain])).pieces
-    shown = (f"[{each.step}] {each.by}: {each.text[:SHOWN]}{' [...]' * (len(each.text) > SHOWN)}" for each in pieces)
+    shown = (
+        f"[{each.step}] {each.by}: {each.text[:SHOWN]} [...]"
+        if each.by == "tool" and len(each.text) > SHOWN
+        else f"[{each.step}] {each.by}: {each.text}"
+        for each in pieces
+    )
     return {"history": "\n".join(shown), "act": call_text(site.call.tool, site.call.arguments)}
 
 
@@ -463,7 +468,7 @@ def ask_and_take(sites: list[Site], packs: dict[str, Pack], folders: dict[str, P
     return 0
 
 
-PER_PAGE, PAGE_SIZE = 40, 45_000
+PER_PAGE, PAGE_SIZE = 40, 60_000
 
 
 def missing_requests(

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from tests.command import bylaw
 from tests.examples import QUICK, THOROUGH
 
-pytest_plugins = ["tests.cpu_time"]
+pytest_plugins = ["tests.cpu_time", "tests.stores"]
 
 MOST_WORKERS = 4
 """Each worker makes the shared fixtures anew, so that more of them save little."""

@@ -1,7 +1,6 @@
 """An approval is for one call, once, on the facts it was asked on; it answers a question and lifts no denial."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,8 +27,8 @@ class Clock:
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[Log]:
-    with Log(str(tmp_path / "decisions.db")) as opened:
+def log(where: str) -> Iterator[Log]:
+    with Log(where) as opened:
         yield opened
 
 

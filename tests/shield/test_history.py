@@ -24,8 +24,7 @@ from tests.shield.test_decisions import CANCEL, asked, looked_up, shop
 MEMBERSHIP = {"membership_id": "M878", "tier": "gold"}
 
 
-def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
-    where = tmp_path / "decisions.db"
+def test_a_conversation_goes_on_after_a_restart(where: str) -> None:
     with Shield("clinic", log=where) as shield, shield.session("c") as session:
         assert asked(session).decide("cancel_appointment", CANCEL).answer == "look_up"
         session.result("look it up")
@@ -45,8 +44,7 @@ def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
         assert isinstance(history.events[-1], Result)
 
 
-def test_a_decision_is_in_the_log_before_its_answer_leaves(tmp_path: Path) -> None:
-    where = str(tmp_path / "decisions.db")
+def test_a_decision_is_in_the_log_before_its_answer_leaves(where: str) -> None:
     shield = Shield(shop(), log=where)
     decision = shield.session("c").decide("refund", {"order_id": "7"})
     with Log(where) as other:
@@ -62,8 +60,7 @@ def test_a_decision_is_in_the_log_before_its_answer_leaves(tmp_path: Path) -> No
         shield.session("c").decide("refund", {"order_id": "7"})
 
 
-def test_two_workers_share_a_conversation(tmp_path: Path) -> None:
-    where = tmp_path / "decisions.db"
+def test_two_workers_share_a_conversation(where: str) -> None:
     tools = FILES["tools.yaml"].replace("changes: []", "changes: [Order]")
     with Shield(shop(tools_yaml=tools), log=where) as one, Shield(shop(tools_yaml=tools), log=where) as two:
         here, there = one.session("c"), two.session("c")
@@ -78,8 +75,8 @@ def test_two_workers_share_a_conversation(tmp_path: Path) -> None:
         assert [type(event) for event in history.events] == [Message, Call, Result, Call, Call]
 
 
-def test_threads_and_coroutines_decide_in_one_conversation(tmp_path: Path) -> None:
-    with Shield(shop(), log=tmp_path / "decisions.db") as shield:
+def test_threads_and_coroutines_decide_in_one_conversation(where: str) -> None:
+    with Shield(shop(), log=where) as shield:
         sessions = [shield.session("c") for _ in range(4)]
 
         def ask(session: Guarded) -> None:
@@ -102,8 +99,7 @@ def test_threads_and_coroutines_decide_in_one_conversation(tmp_path: Path) -> No
         assert [each.id for each in history.decisions] == [f"c/{number}" for number in range(1, 26)]
 
 
-def test_a_conversation_stays_under_the_pack_it_began_with(tmp_path: Path) -> None:
-    where = tmp_path / "decisions.db"
+def test_a_conversation_stays_under_the_pack_it_began_with(where: str) -> None:
     old = shop()
     stricter = 'def returned_first(call, facts):\n    return deny("no refunds any more")\n'
     new = shop(guards__g_py=stricter)
@@ -116,8 +112,8 @@ def test_a_conversation_stays_under_the_pack_it_began_with(tmp_path: Path) -> No
         assert shield.session("d").decide("refund", {"order_id": "7"}).answer == "deny"
 
 
-def test_what_the_host_vouched_for_does_not_change(tmp_path: Path) -> None:
-    with Shield(shop(), log=tmp_path / "decisions.db") as shield:
+def test_what_the_host_vouched_for_does_not_change(where: str) -> None:
+    with Shield(shop(), log=where) as shield:
         with shield.session("c", context={"caller": "P1"}) as session:
             session.user("Hello.")
         with pytest.raises(BylawError, match="another context"):
@@ -128,8 +124,8 @@ def test_what_the_host_vouched_for_does_not_change(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [{"order_id": 2**70}, '{"order_id": 1e999}', {"order_id": "\ud800"}, {"a": float("nan")}]
 )
-def test_what_cannot_be_written_is_refused_and_the_conversation_goes_on(tmp_path: Path, arguments: Any) -> None:
-    with Shield(shop(), log=tmp_path / "decisions.db") as shield:
+def test_what_cannot_be_written_is_refused_and_the_conversation_goes_on(where: str, arguments: Any) -> None:
+    with Shield(shop(), log=where) as shield:
         session = shield.session("c")
         session.user("\ud800 refund \x00")
         assert not session.decide("refund", arguments).allowed
@@ -176,8 +172,8 @@ def follow(session: Guarded, trajectory: Trajectory) -> list[Decision]:
 SAYS = {"permit": ("allow",), "deny": ("deny",), "undetermined": ("look_up", "ask", "deny"), "failed": ("deny",)}
 
 
-def test_the_audit_of_the_export_is_what_was_decided(tmp_path: Path) -> None:
-    where, exported = tmp_path / "decisions.db", tmp_path / "export.jsonl"
+def test_the_audit_of_the_export_is_what_was_decided(where: str, tmp_path: Path) -> None:
+    exported = tmp_path / "export.jsonl"
     decided: dict[str, list[Decision]] = {}
     live: dict[str, tuple[Event, ...]] = {}
     with Shield(pack(), log=where) as shield:

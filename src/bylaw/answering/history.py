@@ -17,8 +17,9 @@ from bylaw.trace.event import Call, Event, Message
 Who = Literal["user", "agent", "tool"]
 MOST = 8
 """A search finds no more pieces than these, apart from the latest ones it asks for."""
-SHOWN = 1200
-"""A piece is shown up to so many characters; quotes are checked against the whole."""
+SHOWN = {"tool": 1200, "user": 12_000, "agent": 12_000}
+"""A piece is shown up to so many characters: a word that was said may matter, a long result seldom does to its end.
+Quotes are checked against the whole."""
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
     ("a", "an", "and", "are", "be", "for", "from", "has", "have", "i", "in", "is", "it", "my", "of", "on", "or")
@@ -34,7 +35,8 @@ class Piece(Struct, frozen=True):
 
     def shown(self) -> str:
         """As a model reads it."""
-        text = self.text if len(self.text) <= SHOWN else f"{self.text[:SHOWN]} [...]"
+        most = SHOWN[self.by]
+        text = self.text if len(self.text) <= most else f"{self.text[:most]} [...]"
         return f"[{self.step}] {self.by}: {text}"
 
 

@@ -90,20 +90,29 @@ def export_command(where: str, tenant: str, out: Path | None, conversations: tup
 @_tenant
 @click.option("--all", "every", is_flag=True, help="Those that are answered or over, too.")
 @_json
-def approvals_command(where: str, tenant: str, every: bool, as_json: bool) -> None:
-    """List what waits for a person."""
-    now = time.time()
-    found = _existing(where).approvals(tenant, status="" if every else "waiting")
+def approvals_command(where: str, tenant: str, every: bool, as_json: bool) -> int:
+    """List what waits for a person.
+
+    Each is held against the entries of its conversation; the status is 1 where they do not bear one out.
+    """
+    from bylaw.record.verify import unsupported
+
+    now, store = time.time(), _existing(where)
+    found = store.approvals(tenant, status="" if every else "waiting")
     # What nobody answered in time waits for nobody; the log says so when the call is next made.
     found = [each for each in found if every or each.expires > now]
+    wrong = unsupported(store, tenant, found)
     if as_json:
-        _print([_plain(each) for each in found])
-        return
+        _print([_plain(each) | ({"fault": wrong[each.id]} if each.id in wrong else {}) for each in found])
+        return 1 if wrong else 0
     console = open_console()
     for each in found:
         _print_approval(each, console, now)
+        if each.id in wrong:
+            console.print(Text(f"  not to be trusted: {wrong[each.id]}", style="red"))
     if not found:
         console.print("Nothing waits for a person.")
+    return 1 if wrong else 0
 
 
 def _print_approval(approval: Approval, console: Any, now: float) -> None:

@@ -1,6 +1,8 @@
 """`bylaw proxy`: stand between any MCP client and any MCP server, and decide on every tool call."""
 
 import ipaddress
+import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +55,23 @@ def proxy_command(
     named = {"key_argument": key_argument or "", "conversation": conversation or ""}
     with open_answers(llm, memory, operations) as answers:
         shield = Shield(load_pack(pack), postures=Postures(posture) if posture else None, log=log, answers=answers)
+        if conversation and (note := _taken_up(shield, conversation)):
+            print(note, file=sys.stderr, flush=True)
         server: Any = proxy(shield, upstream(url or command), context=given, **named)
         run(server, address)
+
+
+def _taken_up(shield: Shield, name: str) -> str:
+    """What the log already holds of the conversation that all calls will be of, in words."""
+    entries = shield.log.conversation(shield.tenant, name) if shield.log is not None else []
+    if not entries:
+        return ""
+    when = datetime.fromtimestamp(entries[-1].time).isoformat(" ", "minutes")
+    events = sum(entry.kind == "event" for entry in entries)
+    return (
+        f"bylaw: conversation `{name}` goes on where the log left it at {when}: {events} events, "
+        "and what was looked up then counts as seen. For a new one give another --conversation."
+    )
 
 
 def _pair(text: str) -> tuple[str, str]:

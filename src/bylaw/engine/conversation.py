@@ -49,12 +49,17 @@ class Conversation:
         world: World | None = None,
         mode: Mode = "hindsight",
         context: Mapping[str, Any] | None = None,
+        doubts: Callable[[str], bool] | None = None,
         answers: OpenAnswers | None = None,
         known: Iterable[Answered] = (),
     ) -> None:
-        """`answers` is asked for predicates that code cannot settle, `known` is what it answered before."""
+        """`doubts` says of a write's result whether it leaves open if the write was done: it then counts as not seen.
+
+        `answers` is asked for predicates that code cannot settle, `known` is what it answered before.
+        """
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         self.id = id
+        self._doubts = doubts
         self._script = Transcript()
         self._session = Session(
             self.pack,
@@ -165,6 +170,7 @@ class Conversation:
             what = f"no call `{id}` waits for a result" if id else "no call waits for a result"
             raise UsageError(what, hint="say `call(...)` first, and give the result the call's id")
         self._script.answer(shown, id, error=error, captured=captured)
+        self._doubt(len(self._script.events) - 1)
         if not self._held:
             self._speaker = "tool"
         self._take()
@@ -219,6 +225,7 @@ class Conversation:
         """
         self._take()
         follow_messages(messages, self._script)
+        self._doubt(self._taken)
         self._speaker = "tool"
         judged: list[Judgement] = []
         for event in self._script.events[self._taken :]:
@@ -238,6 +245,7 @@ class Conversation:
         self._take()
         script = self._script
         follow_messages(messages, script)
+        self._doubt(self._taken)
         given, _ = as_object(arguments)
         turn = max((call.turn for call in script.waiting().values()), default=None)
         for step, call in sorted(script.waiting().items(), reverse=True):
@@ -303,6 +311,22 @@ class Conversation:
     def __repr__(self) -> str:
         name = f" `{self.id}`" if self.id else ""
         return f"<conversation{name} under {self.pack.name}: {len(self._script.events)} events>"
+
+    def _doubt(self, start: int) -> None:
+        """Results of writes from a step on that leave open whether the write was done count as not seen."""
+        if self._doubts is None:
+            return
+        events, tools = self._script.events, self.pack.schema.tools
+        for step in range(start, len(events)):
+            event = events[step]
+            if not isinstance(event, Result) or event.call is None or not event.captured:
+                continue
+            call = events[event.call]
+            tool = tools.get(call.tool) if isinstance(call, Call) and not call.refused else None
+            content = event.content
+            text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
+            if tool is not None and tool.effect == "write" and self._doubts(text):
+                events[step] = replace(event, captured=False)
 
     def _begin(self, speaker: str, time: float | None, *, anew: bool = False) -> None:
         """The next event is this party's; a new turn, unless it goes on with its own."""

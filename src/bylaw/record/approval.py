@@ -62,7 +62,7 @@ class Approval(Struct, frozen=True):
 
 
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
-_change = msgspec.json.Decoder(Change).decode
+read_change = msgspec.json.Decoder(Change).decode
 
 
 class _Kept(Struct, frozen=True):
@@ -93,7 +93,7 @@ def read_approval(row: tuple[str, str, Status, float, float, Any]) -> Approval:
 
 def project(cursor: "Cursor", draft: Draft, time: float) -> str:
     """Move the table of approvals with an entry; what is wrong, where the approval cannot move so."""
-    change = _change(draft.body)
+    change = read_change(draft.body)
     cursor.execute(
         "SELECT status, expires, body FROM approvals WHERE tenant = ? AND id = ?", (draft.tenant, change.approval)
     )

@@ -19,6 +19,7 @@ class PostgresConnection:
         self._address = address
         self.name = address.rpartition("@")[2]
         """Without the password."""
+        self._is_closed = False
         self._connection = self._connect()
         with self._connection.transaction():
             # Two workers that start together must not both make the tables.
@@ -41,6 +42,8 @@ class PostgresConnection:
 
     def begin(self, *, writing: bool) -> Cursor:
         """A cursor within a new transaction; a server that went away and came back is called again."""
+        if self._is_closed:
+            raise UsageError("the log is closed")
         if self._connection.closed or self._connection.broken:
             self._connection = self._connect()
         cursor = _Cursor(self._connection.cursor())
@@ -60,6 +63,7 @@ class PostgresConnection:
 
     def close(self) -> None:
         """Hang up."""
+        self._is_closed = True
         self._connection.close()
 
 

@@ -1,7 +1,10 @@
 """Whether a log is whole: every entry says what its digest was made from, every link follows from the last."""
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
+from bylaw.record.approval import Approval, Change, read_change
 from bylaw.record.entry import ROOT, Draft, Entry, digest_of, link_of
 from bylaw.record.store import Store
 
@@ -47,4 +50,28 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
         draft = Draft(entry.tenant, entry.conversation or "", entry.kind, entry.body, entry.id or "")
         if entry.salt is None or digest_of(draft, entry.position or 0, entry.salt) != entry.digest:
             found.append(f"entry {entry.number} was altered")
+    return found
+
+
+def unsupported(store: Store, tenant: str, approvals: Iterable[Approval]) -> dict[str, str]:
+    """Approvals that the entries of their conversations do not bear out, by id, each with what is wrong."""
+    found: dict[str, str] = {}
+    for approval in approvals:
+        last: Change | None = None
+        asked: Change | None = None
+        for entry in store.conversation(tenant, approval.conversation):
+            if entry.kind != "approval" or entry.body is None:
+                continue
+            draft = Draft(tenant, approval.conversation, entry.kind, entry.body, entry.id or "")
+            if entry.salt is None or digest_of(draft, entry.position or 0, entry.salt) != entry.digest:
+                continue
+            change = read_change(entry.body)
+            if change.approval == approval.id:
+                asked, last = asked or change, change
+        if asked is None or last is None:
+            found[approval.id] = "no entry of the log asks for it"
+        elif asked != approval.request:
+            found[approval.id] = "the log asks for something else"
+        elif last.status != approval.status:
+            found[approval.id] = f"by the log it is {last.status}"
     return found

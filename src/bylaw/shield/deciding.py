@@ -5,6 +5,7 @@ refused or asked, as the pack says.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -131,7 +132,12 @@ class Decider:
             if call.arguments.get(name) is None:
                 return f"argument `{name}` is missing"
         fitted = tool.fitted(call.arguments)
-        return next((value.why for value in fitted.values() if isinstance(value, Misfit)), "")
+        if (wrong := next((value for value in fitted.values() if isinstance(value, Misfit)), None)) is not None:
+            return wrong.why
+        # A log is judged for what its tools made of it; before a call runs nobody knows that.
+        texts = (name for name, schema in tool.parameters.items() if _is_text(schema))
+        number = next((name for name in texts if isinstance(call.arguments.get(name), int | float)), "")
+        return f"argument `{number}` is a number, and the tool takes a text" if number else ""
 
     def _of_guard(self, judgement: Judgement, evidence: PolicyEvidence, ledger: Ledger) -> Ground:
         policy = evidence.policy
@@ -234,7 +240,7 @@ class Decider:
         return tuple(
             Question(
                 each.name,
-                each.question or _asked(each.description or definition) or f"Is `{each.name}` so here?",
+                each.question.strip() or _asked(each.description or definition) or f"Is `{each.name}` so here?",
                 "user" if each.way in ("consented", "said") else "person",
             )
             for each in unknown
@@ -253,6 +259,10 @@ def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
 
 def _unique(facts: Iterable[Fact]) -> list[Fact]:
     return list(dict.fromkeys(facts))
+
+
+def _is_text(schema: Any) -> bool:
+    return isinstance(schema, dict) and cast(dict[str, Any], schema).get("type") == "string"
 
 
 def _asked(text: str) -> str:

@@ -29,6 +29,7 @@ from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground, Resolved
 from bylaw.shield.history import decision_body, encode, event_body, opening_of, read_history, request_id, writable
+from bylaw.shield.lost import is_lost
 from bylaw.shield.resolving import resolve
 from bylaw.trace.event import Event
 from bylaw.trace.trajectory import Trajectory
@@ -372,7 +373,8 @@ class Guarded:
 
     def _conversation(self, known: Iterable[Answered] = ()) -> Conversation:
         answers = self.shield.answers
-        return Conversation(self._decider.pack, id=self.id, context=self._context, answers=answers, known=known)
+        pack = self._decider.pack
+        return Conversation(pack, id=self.id, context=self._context, doubts=is_lost, answers=answers, known=known)
 
     def _repeat(self, conversation: Conversation) -> None:
         """What happened here and is not written yet happens after all that was written elsewhere."""

@@ -74,6 +74,9 @@ class Shield:
         counted under. `lacks` says why what happened before is not known here: then no call that a policy binds is
         allowed.
         """
+        if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            hint = f'give `"{id}"`, and the same text each time'
+            raise UsageError(f"the id of a conversation is a text, not `{type(id).__name__}`", hint=hint)
         return Guarded(self, id, context, agent, lacks=lacks)
 
     def decide(

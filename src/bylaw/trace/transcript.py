@@ -1,5 +1,6 @@
 """Events put together one at a time, each result joined to the call it answers."""
 
+import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -151,7 +152,9 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
     if not isinstance(recorded, (str, Raw)):
         return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
-        return _decode_object(recorded), ""
+        given = _decode_object(recorded)
+        twice = repeated_key(recorded, given)
+        return (given, f"argument `{twice}` is given twice") if twice else (given, "")
     except msgspec.ValidationError:
         return {}, "arguments are not an object"
     except (msgspec.DecodeError, RecursionError):
@@ -159,6 +162,24 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
         if not isinstance(recorded, Raw) and not recorded.strip():
             return {}, ""
         return {}, "arguments are not JSON"
+
+
+def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any]) -> str:
+    """A key that one object of a JSON text has twice: which of its values counts, each reader of it decides for itself.
+
+    Every key stands before a colon, so as many colons as keys means that none is repeated.
+    """
+    plain = bytes(text).decode("utf-8", "replace") if not isinstance(text, str) else text
+    if plain.count(":") == len(decoded):
+        return ""
+    found: list[str] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        found.extend(name for place, name in enumerate(names) if name in names[:place])
+
+    json.loads(plain, object_pairs_hook=note)
+    return found[0] if found else ""
 
 
 def read_content(recorded: Any) -> str | Raw:

@@ -1,0 +1,134 @@
+"""What a host, an agent or somebody at the database may get wrong: each is said, and none ends in a quiet yes."""
+
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bylaw import Shield
+from bylaw.cli.proxy import _taken_up  # pyright: ignore[reportPrivateUsage]
+from bylaw.engine.pack import Pack
+from bylaw.errors import UsageError
+from bylaw.record import Log
+from bylaw.shield.history import read_history
+from bylaw.shield.lost import is_lost
+from bylaw.trace.chat_record import chat_line
+from tests.command import bylaw
+from tests.engine.test_conversation import FILES
+from tests.shield.test_approvals import REFUND, blind, shield
+from tests.shield.test_decisions import looked_up, shop
+
+DESK = {
+    **FILES,
+    "tools.yaml": FILES["tools.yaml"].replace("changes: []", "changes: [Order]"),
+}
+
+
+def test_the_id_of_a_conversation_is_a_text() -> None:
+    with pytest.raises(UsageError, match="is a text, not `int`"):
+        Shield(shop()).session(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"order_id": "7", "order_id": "8"}',
+        '{"order_id" :"7","order_id":"8"}',
+        '{"order_id": "a:b", "order_id": "7"}',
+        '{"order_id": "7", "note": {"by": "x", "by": "y"}}',
+        '{"order_id": "7", "\\u006frder_id": "8"}',
+    ],
+)
+def test_a_key_that_is_given_twice_is_no_argument(arguments: str) -> None:
+    with Shield(shop()).session() as session:
+        looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+        looked_up(session, "get_order", {"order_id": "8"}, {"order_id": "8", "returned": True})
+        assert session.decide("refund", '{"order_id": "7", "note": {"by": ["x:y"]}}').answer == "allow"
+        decision = session.decide("refund", arguments)
+    assert (decision.answer, decision.allowed) == ("deny", False)
+    assert "is given twice" in decision.feedback
+
+
+def test_a_number_is_not_taken_for_the_text_that_a_tool_declares() -> None:
+    with Shield(shop()).session() as session:
+        looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+        decision = session.decide("refund", {"order_id": 7})
+        assert decision.answer == "deny"
+        assert "argument `order_id` is a number, and the tool takes a text" in decision.feedback
+        assert session.decide("refund", {"order_id": "7"}).answer == "allow"
+
+
+@pytest.mark.parametrize("answer", ["Error: the system timed out, please try again", {"error": "504 Gateway Timeout"}])
+def test_a_write_that_timed_out_may_have_been_done(answer: object, where: str, tmp_path: Path) -> None:
+    pack = Pack.from_files(DESK)
+    with Shield(pack, log=where) as held, held.session("c") as session:
+        looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+        assert session.decide("refund", {"order_id": "7"}).allowed
+        session.result(answer)
+        decision = session.decide("refund", {"order_id": "7"})
+        assert (decision.answer, decision.allowed) == ("look_up", False), "what it did has to be looked up first"
+        looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+        assert session.decide("refund", {"order_id": "7"}).allowed
+        session.result("Error: refused")
+        assert session.decide("refund", {"order_id": "7"}).allowed, "a refusal changes nothing"
+    with Shield(pack, log=where) as held:
+        assert held.log is not None
+        history = read_history(held.log.conversation("default", "c"))
+    assert history is not None
+    exported = tmp_path / "export.jsonl"
+    exported.write_bytes(chat_line(history.trajectory("c")))
+    told = [message for message in msgspec.json.decode(exported.read_bytes())["messages"] if message["role"] == "tool"]
+    assert [message.get("captured", True) for message in told].count(False) == 1, "an audit reads it as it was decided"
+
+
+@pytest.mark.parametrize("answer", ["refunded", "timeouts are handled elsewhere. " * 40, "we time our outings"])
+def test_an_answer_that_came_is_not_lost(answer: str) -> None:
+    assert not is_lost(answer)
+
+
+def test_a_row_of_approvals_that_the_log_does_not_bear_out_is_told_as_such(tmp_path: Path) -> None:
+    file = tmp_path / "log.db"
+    with Log(str(file)) as log:
+        decision = blind(shield(log).session("c")).decide("refund", REFUND)
+        assert decision.approval
+    listed = bylaw(tmp_path, "log", "approvals", "--log", file)
+    assert (listed.returncode, "not to be trusted" in listed.stdout) == (0, False)
+    with sqlite3.connect(file) as database:
+        (row,) = database.execute("SELECT * FROM approvals").fetchall()
+        names = [each[1] for each in database.execute("PRAGMA table_info(approvals)")]
+        forged = dict(zip(names, row, strict=True)) | {"id": "forged"}
+        marks = ",".join("?" * len(names))
+        database.execute(
+            f"INSERT INTO approvals ({','.join(names)}) VALUES ({marks})", [forged[each] for each in names]
+        )
+        database.execute("UPDATE approvals SET status = 'approved' WHERE id = ?", (decision.approval,))
+    listed = bylaw(tmp_path, "log", "approvals", "--all", "--log", file)
+    assert listed.returncode == 1
+    assert listed.stdout.count("not to be trusted") == 2
+    assert "no entry of the log asks for it" in listed.stdout
+    assert "by the log it is waiting" in listed.stdout
+    shown = msgspec.json.decode(bylaw(tmp_path, "log", "approvals", "--all", "--json", "--log", file).stdout)
+    assert {each["fault"] for each in shown} == {"no entry of the log asks for it", "by the log it is waiting"}
+
+
+def test_a_fixed_conversation_that_the_log_knows_is_said_to_go_on(tmp_path: Path) -> None:
+    with Shield(shop(), log=tmp_path / "log.db") as held:
+        assert _taken_up(held, "desk") == ""
+        with held.session("desk") as session:
+            looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+        said = _taken_up(held, "desk")
+    assert "conversation `desk` goes on where the log left it" in said
+    assert "what was looked up then counts as seen" in said
+
+
+def test_a_question_about_an_open_rule_is_never_empty() -> None:
+    rules = "predicates:\n  kind: {question: '  '}\n  change: {effect: write}\nrules:\n" + (
+        "  - {id: be-kind, formula: ALWAYS (change IMPLIES kind)}\n"
+    )
+    policies = "policies:\n  - {id: be-kind, kind: rule, spans: [Refund an order only after it was returned.]}\n"
+    files = {"pack.yaml": FILES["pack.yaml"], "policy.md": FILES["policy.md"], "tools.yaml": FILES["tools.yaml"]}
+    with Shield(Pack.from_files({**files, "policies.yaml": policies, "rules.yaml": rules})).session() as session:
+        decision = session.decide("refund", {"order_id": "7"})
+    assert decision.answer == "ask"
+    assert all(len(question.text.strip(" ?")) > 3 for question in decision.questions)
