@@ -38,7 +38,7 @@ SHOWN = 300
 """Characters of a tool's answer that the baselines are shown; what was said and called they are shown whole."""
 
 
-WHO = "asked once and with no tool to help it, in November 2026."
+WHO = "the first answer counted, and none was changed"
 
 
 class Direct(Struct, frozen=True):
@@ -221,15 +221,17 @@ PAGE = """# Predicates that code cannot settle: a model, its plans and its memor
 
 <!-- Written by benchmarks/answering.py --page; do not edit by hand. -->
 
-{count} predicates at {calls} calls, drawn by seed {seed}: {clinic} at {clinic_calls} calls of the simulated clinic,
-with the simulator's truth, and {airline} at as many labelled writes of recorded airline runs
-(`benchmarks/labels/airline-consent.csv`, the half kept apart, half of them without consent). They are put as questions,
+{count} predicates at {calls} calls, drawn by seed {seed}: {clinic} at {clinic_calls} calls of the simulated clinic, with
+its truth, and {airline} at as many labelled writes of recorded airline runs (`benchmarks/labels/airline-consent.csv`,
+the half kept apart, half of them without consent). They are put as questions,
 so that no code settles them, and go through ShieldAgent's pipeline as `bylaw.answering` does it: a plan for each rule,
 Search and Formal-Verify by code, Binary-Check and Detect by a model, every quote checked word for word.
 
-**Who answered.** The answers are recorded: a large general model, given each request as a page of text, {model} It is
-not one of the paper's models, and with {count} predicates one more or less moves a share by {point:.1f} points. The
-prompts are `src/bylaw/answering/prompts` and, for the baselines, `benchmarks/answers/prompts`.
+**Who answered.** The answers are recorded: a large general model, given the requests on pages of 1 to 40, asked once
+for each and with no tool to help it, in November 2026; {date}.
+Requests on one page were seen by the same reader. It is not one of the paper's models, and with {count} predicates one
+more or less moves a share by {point:.1f} points. The prompts are `src/bylaw/answering/prompts` and, for the baselines, `benchmarks/answers/prompts`; an answer is kept by the
+hash of its whole request and the number of the attempt.
 
 ## What was settled
 
@@ -252,9 +254,11 @@ On the same calls `consented`, which needs no model, says: {code}.
 
 ## As a guard
 
-The same calls decided by the rules alone: in order or not. A call is in order where the user had consented and, in the
-clinic, one change is made at a time and a telehealth caller has said where the patient will be; in the airline, where
-the turn makes one call and says nothing beside it.
+The same calls decided by the rules alone, without the packs' guards: in order or not. A call is in order where the
+user had consented and, in the clinic, one change is made at a time and a telehealth caller has said that the patient
+will be in the state; in the airline, where the turn makes one call and says nothing beside it. The direct prompt and
+the question for each rule are the paper's baselines: they are shown the whole conversation, with tools' answers cut
+after {shown} characters; a check of a plan is shown what its search found.
 
 | guard | right | stopped wrongly | let through wrongly | rules named | queries a call |
 |---|---|---|---|---|---|
@@ -281,8 +285,13 @@ ShieldAgent, tables 1 and 3 (GPT-4o, web agents, 3,110 trajectories; agent-based
 | rule traverse | 82.0 / 81.6 | 18.1 / 15.0 | 69.0 / 75.0 | 27.1 / 31.5 | 32.0 to 75.1 |
 | ShieldAgent | 90.4 / 91.7 | 5.6 / 4.0 | 87.5 / 92.7 | 9.5 / 11.2 | 50.7 to 80.5 |
 
-Theirs are other tasks, another model and a hundred times as many; only the order of the guards and their cost can be
-compared. Ours asks less because code settles what code can, and because a rule that weighs nothing is not asked about.
+Theirs are other tasks, another model and a hundred times as many, so no share can be held against one of ours, and
+with {calls} calls ours say little of each other. What can be read off: a strong model with the whole conversation
+before it does well without any plan. The plans let nothing through that was not in order, and pay for it with calls
+that they stop: a plan asks more of a consent (a refund told, a sum named) than the readers who made the labels did.
+With a memory they cost about one query a call, as the direct prompt does, and each answer comes with words that stand
+in the conversation. The pipeline asks less than a question for each rule because code settles what code can, and
+nothing is asked once the decision is clear.
 
 Made by `python benchmarks/answering.py FOLDER --airline-answers DIR`. The clinic's answers lie in
 `benchmarks/answers/recorded`; the airline's quote recorded conversations and are not in the repository. A test runs the
@@ -304,7 +313,8 @@ def page(results: Results, packs: dict[str, Pack], model: str) -> str:
         clinic=len(of["clinic"]),
         clinic_calls=len({id(each.site) for each in of["clinic"]}),
         airline=len(of["airline"]),
-        model=model,
+        date=model,
+        shown=SHOWN,
         point=100 / len(first),
         settled="\n".join(settled_rows(results, domains)),
         kinds="\n".join(kind_rows(results.settled["long"])),
