@@ -221,17 +221,17 @@ PAGE = """# Predicates that code cannot settle: a model, its plans and its memor
 
 <!-- Written by benchmarks/answering.py --page; do not edit by hand. -->
 
-{count} predicates at {calls} calls, drawn by seed {seed}: {clinic} at {clinic_calls} calls of the simulated clinic, with
-its truth, and {airline} at as many labelled writes of recorded airline runs (`benchmarks/labels/airline-consent.csv`,
-the half kept apart, half of them without consent). They are put as questions,
+{count} predicates at {calls} calls, drawn by seed {seed}: {clinic} at {clinic_calls} calls of the simulated clinic,
+with its truth, and {airline} at as many labelled writes of recorded airline runs
+(`benchmarks/labels/airline-consent.csv`, the half kept apart, half of them without consent). They are put as questions,
 so that no code settles them, and go through ShieldAgent's pipeline as `bylaw.answering` does it: a plan for each rule,
 Search and Formal-Verify by code, Binary-Check and Detect by a model, every quote checked word for word.
 
 **Who answered.** The answers are recorded: a large general model, given the requests on pages of 1 to 40, asked once
 for each and with no tool to help it, in November 2026; {date}.
 Requests on one page were seen by the same reader. It is not one of the paper's models, and with {count} predicates one
-more or less moves a share by {point:.1f} points. The prompts are `src/bylaw/answering/prompts` and, for the baselines, `benchmarks/answers/prompts`; an answer is kept by the
-hash of its whole request and the number of the attempt.
+more or less moves a share by {point:.1f} points. The prompts are `src/bylaw/answering/prompts` and, for the baselines,
+`benchmarks/answers/prompts`; an answer is kept by the hash of its whole request and the number of the attempt.
 
 ## What was settled
 
