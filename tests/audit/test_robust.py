@@ -176,7 +176,8 @@ def audited(shop: Shop, files: list[Path], jobs: int) -> dict[str, bytes]:
     return {name: (out / name).read_bytes() for name in OUTPUTS}
 
 
-def test_the_results_are_the_same_bytes_whatever_the_number_of_workers(shop: Shop) -> None:
+@pytest.mark.parametrize("jobs", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_the_results_are_the_same_bytes_whatever_the_number_of_workers(shop: Shop, jobs: int) -> None:
     kinds = [CAREFUL, HASTY, WRONG, (user("hi"),), (call("teleport", {}),), (ship("PAID", {"error": "no"}),)]
     first: list[Any] = [record(*kinds[n % 6], id=f"t{n % 10}", agent=f"a{n % 3}") for n in range(60)]
     first[7] = "{"
@@ -192,8 +193,7 @@ def test_the_results_are_the_same_bytes_whatever_the_number_of_workers(shop: Sho
         shop.logs(record(*HASTY, id="t1"), name="4.jsonl"),
     ]
     one = audited(shop, files, 1)
-    assert audited(shop, files, 2) == one
-    assert audited(shop, files, 5) == one
+    assert audited(shop, files, jobs) == one
     assert len(json.loads(one["summary.json"])["skipped"]) == 4
 
 
