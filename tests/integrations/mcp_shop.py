@@ -1,5 +1,6 @@
 """The shop as an MCP server, by the official SDK: `python mcp_shop.py NOTES [PORT]`. Each run of a tool is noted."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ def note(text: str) -> None:
 def get_order(order_id: str) -> dict[str, Any]:
     """Show an order."""
     note(f"get_order {order_id}")
+    if order_id == "fatal":
+        os._exit(3)
     if order_id not in ORDERS:
         raise ValueError(f"no order {order_id}")
     return ORDERS[order_id]

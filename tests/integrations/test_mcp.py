@@ -267,3 +267,29 @@ def test_a_conversation_that_was_let_go_is_not_begun_anew_as_if_nothing_had_happ
 
 def test_the_guide_works_as_written(tmp_path: Path) -> None:
     assert follow_guide("shield-mcp", tmp_path) == 1
+
+
+async def test_the_proxy_says_that_its_server_has_ended(place: Place) -> None:
+    async with over_pipes(place.proxy("--", *place.server())) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == {"get_order", "refund"}
+        answer = await client.call_tool("get_order", {"order_id": "fatal"}, meta=KEY)
+        assert answer.is_error
+        again = await client.call_tool("get_order", {"order_id": "7"}, meta=KEY)
+    # It was started anew for the next call; what the first one did nobody knows.
+    assert place.ran() == ["get_order fatal (1)", "get_order 7 (1)"]
+    assert not again.is_error
+
+
+async def test_the_proxy_says_that_its_server_does_not_answer(place: Place) -> None:
+    async with over_pipes(place.proxy("--", sys.executable, "-c", "raise SystemExit(4)")) as client:
+        with pytest.raises(Exception, match="the server behind this proxy does not answer"):
+            await client.list_tools()
+        answer = await client.call_tool("get_order", {"order_id": "7"}, meta=KEY)
+    assert answer.is_error
+    assert "the server behind this proxy does not answer" in answer.content[0].text
+
+
+def test_a_server_that_cannot_be_started_is_named(place: Place) -> None:
+    done = subprocess.run(place.proxy("--", "no-such-program"), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "there is no program `no-such-program` to start" in done.stderr

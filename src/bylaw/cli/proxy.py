@@ -1,6 +1,7 @@
 """`bylaw proxy`: stand between any MCP client and any MCP server, and decide on every tool call."""
 
 import ipaddress
+import shutil
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -46,6 +47,8 @@ def proxy_command(
     """
     if bool(command) == bool(url):
         raise UsageError("say which server to stand before", hint="either `--url URL` or `-- COMMAND...`")
+    if command and shutil.which(command[0]) is None:
+        raise UsageError(f"there is no program `{command[0]}` to start", hint="after `--`, the command of your server")
     address = _address(listen) if listen else None
     given = dict(_pair(each) for each in context)
     try:

@@ -11,7 +11,9 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+from fastmcp import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+from fastmcp.exceptions import MCPError, ToolError
 from fastmcp.server import create_proxy
 from fastmcp.server.dependencies import get_http_headers
 from fastmcp.server.middleware import Middleware
@@ -19,7 +21,7 @@ from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types import TextContent
 
 from bylaw.integrations.sessions import Sessions
-from bylaw.integrations.undecided import undecided
+from bylaw.integrations.undecided import log, undecided
 from bylaw.shield import Decision, Guarded, Shield
 
 CONVERSATION = "bylaw/conversation"
@@ -29,6 +31,10 @@ TURN = "bylaw/turn"
 MESSAGES = "bylaw/messages"
 """In `_meta`: what was said since the last call, as chat messages. Without it, rules about what was said stay open."""
 HEADER = "bylaw-conversation"
+NO_SERVER = -32000
+"""What the client is told by number, of those that JSON-RPC leaves to servers."""
+ANSWER = 15.0
+"""Seconds in which a server that is asked whether it is there must answer."""
 
 
 class ShieldMiddleware(Middleware):
@@ -41,8 +47,10 @@ class ShieldMiddleware(Middleware):
         context: Mapping[str, Any] | None = None,
         key_argument: str = "",
         conversation: str = "",
+        upstream: Any = None,
     ) -> None:
         self.shield = shield
+        self._upstream = upstream
         self._sessions = Sessions(shield, context=context)
         self._key_argument = key_argument
         self._conversation = conversation
@@ -66,10 +74,12 @@ class ShieldMiddleware(Middleware):
             return ToolResult(content=[TextContent(type="text", text=decision.feedback)], is_error=True)
         try:
             answer = await call_next(context)
-        except BaseException:
+        except BaseException as error:
             # It may have been carried out or not.
             with anyio.CancelScope(shield=True):
                 await self._record(session, id, "", captured=False)
+            if isinstance(error, Exception) and (reason := await self._gone()):
+                raise ToolError(f"{reason}; whether `{tool}` was carried out is not known") from error
             raise
         captured, content, error = _shown(answer)
         await self._record(session, id, content, error=error, captured=captured)
@@ -77,7 +87,25 @@ class ShieldMiddleware(Middleware):
 
     async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:
         """The server's tools, as it tells of them."""
-        return [_AsGiven(name=tool.name, parameters=tool.parameters, given=tool) for tool in await call_next(context)]
+        tools = await call_next(context)
+        if not tools and (reason := await self._gone()):
+            # fastmcp tells of no tools where it reaches no server.
+            raise MCPError(code=NO_SERVER, message=reason)
+        return [_AsGiven(name=tool.name, parameters=tool.parameters, given=tool) for tool in tools]
+
+    async def _gone(self) -> str:
+        """Why the server cannot be reached; nothing where it answers."""
+        if self._upstream is None:
+            return ""
+        try:
+            with anyio.fail_after(ANSWER):
+                async with Client(self._upstream) as client:
+                    await client.list_tools()
+        except Exception as error:
+            reason = f"the server behind this proxy does not answer ({str(error) or type(error).__name__})"
+            log.error(reason)
+            return reason
+        return ""
 
     def _key(self, meta: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
         given = meta.get(CONVERSATION) or get_http_headers(include={HEADER}).get(HEADER)
@@ -158,7 +186,8 @@ def proxy(
     one that all calls belong to which name none.
     """
     server = create_proxy(upstream, name="bylaw", identity="upstream")
-    shielded = ShieldMiddleware(shield, context=context, key_argument=key_argument, conversation=conversation)
+    named = {"key_argument": key_argument, "conversation": conversation}
+    shielded = ShieldMiddleware(shield, context=context, upstream=upstream, **named)
     server.add_middleware(shielded)
     return server
 
