@@ -88,6 +88,16 @@ def test_a_request_that_is_half_wrong_does_nothing(app: Any, log: Log) -> None:
     assert decide(app, **REFUND, events=[RETURNED])["allowed"]
 
 
+def test_a_key_that_is_given_twice_is_refused(app: Any, log: Log) -> None:
+    decide(app, **LOOK)
+    post(app, "/v1/events", {"conversation": "c", "events": [RETURNED]})
+    body = b'{"conversation": "c", "tool": "refund", "arguments": {"order_id": "8", "order_id": "7"}}'
+    answer = asyncio.run(ask(app, "POST", "/v1/decide", body))
+    assert answer.status in (400, 422)
+    assert "`order_id` is given twice" in answer.json["error"]["message"]
+    assert decide(app, **REFUND)["allowed"]
+
+
 def test_without_a_conversation_nothing_that_a_policy_binds_is_allowed(app: Any) -> None:
     assert not decide(app, "", **REFUND)["allowed"]
     seen = [{"messages": [{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "get_order",

@@ -14,6 +14,7 @@ from bylaw.record import Log
 from bylaw.shield.history import read_history
 from bylaw.shield.lost import is_lost
 from bylaw.trace.chat_record import chat_line
+from bylaw.trace.transcript import repeated_key
 from tests.command import bylaw
 from tests.engine.test_conversation import FILES
 from tests.shield.test_approvals import REFUND, blind, shield
@@ -48,6 +49,20 @@ def test_a_key_that_is_given_twice_is_no_argument(arguments: str) -> None:
         decision = session.decide("refund", arguments)
     assert (decision.answer, decision.allowed) == ("deny", False)
     assert "is given twice" in decision.feedback
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"n": ' + "9" * 5000 + "}", '{"a": {"b": 1}, "c": {"b": 2}}', '{"a": [{"b": 1}, {"b": 1}]}', '{"a": "\\u003a"}'],
+)
+def test_keys_of_different_objects_are_not_one_key(text: str) -> None:
+    assert repeated_key(text, {}) == ""
+
+
+def test_many_keys_are_looked_through_in_no_time() -> None:
+    many = ",".join(f'"k{number}":[0,"a:b"]' for number in range(100_000))
+    assert repeated_key("{" + many + "}") == ""
+    assert repeated_key("{" + many + ',"k7":1}') == "k7"
 
 
 def test_a_number_is_not_taken_for_the_text_that_a_tool_declares() -> None:

@@ -37,6 +37,7 @@ from bylaw.service.request import (
 
 if TYPE_CHECKING:
     from bylaw.service.tracing import Tracing
+from bylaw.trace.transcript import repeated_key
 
 LARGEST = 1 << 20
 """Bytes in a request at most."""
@@ -110,7 +111,11 @@ class Service:
         decoder = self._decoders.get(type)
         if decoder is None:
             decoder = self._decoders[type] = msgspec.json.Decoder(type)
-        return decoder.decode(body)
+        read = decoder.decode(body)
+        if twice := repeated_key(body):
+            # Which of the values counts, the tool that is called may see otherwise.
+            raise BadRequest(f"`{twice}` is given twice in one object")
+        return read
 
     async def _decide(self, tenant: str, body: bytes) -> Any:
         started = time.perf_counter()

@@ -1,6 +1,7 @@
 """Events put together one at a time, each result joined to the call it answers."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -164,21 +165,23 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
         return {}, "arguments are not JSON"
 
 
-def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any]) -> str:
+def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None) -> str:
     """A key that one object of a JSON text has twice: which of its values counts, each reader of it decides for itself.
 
-    Every key stands before a colon, so as many colons as keys means that none is repeated.
+    Every key stands before a colon: as many colons as `decoded` has keys, and none of them is repeated.
     """
     plain = bytes(text).decode("utf-8", "replace") if not isinstance(text, str) else text
-    if plain.count(":") == len(decoded):
+    if decoded is not None and plain.count(":") == len(decoded):
         return ""
     found: list[str] = []
 
     def note(pairs: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in pairs]
-        found.extend(name for place, name in enumerate(names) if name in names[:place])
+        if len(pairs) > len(dict(pairs)):
+            counts = Counter(name for name, _ in pairs)
+            found.append(counts.most_common(1)[0][0])
 
-    json.loads(plain, object_pairs_hook=note)
+    # Numbers are left unread: one may have more digits than Python reads.
+    json.loads(plain, object_pairs_hook=note, parse_int=len, parse_float=len, strict=False)
     return found[0] if found else ""
 
 
