@@ -63,12 +63,15 @@ class Arm(msgspec.Struct, frozen=True):
         return [*found, "chosen.json"] if self.data == "chosen" else found
 
 
-CHOOSE = Arm("choose", start="stage2-1", data="rl", policies=())
-"""Not a model: the turns of stage 3 are chosen, by the answers of the first stage 2."""
+CHOOSE = "choose"
+"""Not a model: the turns of stage 3 are chosen, by the answers of one stage 2."""
 
 
-def arms(passes: int, steps: int) -> list[Arm]:
-    """Every arm, in order. `answers` takes as many steps as stages 1 and 2 together."""
+def arms(passes: int, steps: int, chooser: int = 1) -> list[Arm]:
+    """Every arm, in order. `answers` takes as many steps as stages 1 and 2 together.
+
+    Turns are chosen by stage 2 of the seed `chooser`, from which the arms with other rewards begin too.
+    """
 
     def supervised(seed: int) -> list[Arm]:
         first = seed == 1
@@ -78,21 +81,21 @@ def arms(passes: int, steps: int) -> list[Arm]:
             Arm(f"stage2-{seed}", 2, f"stage1-{seed}", "stage2", passes, seed, override=first),
         ]
 
-    def reinforced(name: str, seed: int = 1, reward: str = "full", start: str = "") -> Arm:
-        start = start or f"stage2-{seed}"
+    def reinforced(name: str, seed: int = chooser, reward: str = "full", start: str = "stage2") -> Arm:
+        name, start = f"{name}-{seed}", f"{start}-{seed}"
         return Arm(name, 3, start, "chosen", 1, seed, reward, override=name == "stage3-1", steps=steps)
 
     one, two, three = supervised(1), supervised(2), supervised(3)
-    found = [one[0], two[0], one[1], two[1], CHOOSE, reinforced("stage3-1"), reinforced("stage3-2", 2)]
-    found += [*three, reinforced("stage3-3", 3)]
-    found.append(reinforced("stage3-compliance-1", reward="tf+pr+hp+lp+vc"))
+    found = [one[0], two[0], one[1], two[1], Arm(CHOOSE, start=f"stage2-{chooser}", data="rl", policies=())]
+    found += [reinforced("stage3", 1), reinforced("stage3", 2), *three, reinforced("stage3", 3)]
+    found.append(reinforced("stage3-compliance", reward="tf+pr+hp+lp+vc"))
     found += [Arm(f"answers-{seed}", 1, data="answers", epochs=2 * passes, seed=seed) for seed in (2, 3)]
     found.append(Arm("base", policies=()))
-    found += [reinforced(f"stage3-{one.replace('+', '_')}-1", reward=one) for one in ("tf", "tf+pr", "tf+pr+hp")]
+    found += [reinforced(f"stage3-{said.replace('+', '_')}", reward=said) for said in ("tf", "tf+pr", "tf+pr+hp")]
     found += [
-        Arm("stage2_alone-1", 2, "base", "stage2", passes, 1),
-        Arm("stage2_unfiltered-1", 2, "stage1-1", "unfiltered", passes, 1),
-        reinforced("stage3_unfiltered-1", start="stage2_unfiltered-1"),
+        Arm(f"stage2_alone-{chooser}", 2, "base", "stage2", passes, chooser),
+        Arm(f"stage2_unfiltered-{chooser}", 2, f"stage1-{chooser}", "unfiltered", passes, chooser),
+        reinforced("stage3_unfiltered", start="stage2_unfiltered"),
         Arm("answers-1", 1, data="answers", epochs=2 * passes, seed=1),
     ]
     return found
@@ -192,7 +195,7 @@ class Experiment:
         """Train and evaluate one arm."""
         began = time.monotonic()
         summary: dict[str, Any] = {"arm": msgspec.to_builtins(arm)}
-        if arm.name == CHOOSE.name:
+        if arm.name == CHOOSE:
             self.choose(arm)
             return
         folder = self.work / arm.name if arm.stage else self.base
@@ -378,6 +381,9 @@ class Experiment:
                 said = {key: value for key, value in msgspec.to_builtins(known).items() if key != "by_policy"}
                 said["mass"] = sum(exp(yes) + exp(no) for yes, no in pairs[: len(asked)]) / len(asked)
                 found[name] = said
+            parts = [(thoughts[start : len(asked) : 16], asked[start::16]) for start in range(16)]
+            right = sum(self.pool.map(_recalls, *zip(*parts, strict=True)))
+            found[f"{form}, recalled"]["states_the_policy"] = right / len(asked)
             found[f"{form}, recalled"]["examples"] = [
                 {"question": text, "thought": thought} for text, thought in zip(texts[:3], thoughts[:3], strict=True)
             ]
@@ -416,6 +422,13 @@ def _mentions(talks: Sequence[Sequence[str]]) -> tuple[int, int, int, int]:
     return stated, made_up, thoughts, wrong
 
 
+def _recalls(thoughts: Sequence[str], asked: Sequence[Any]) -> int:
+    """How many thoughts state the policy that they were asked about."""
+    matcher = _matcher()
+    pairs = zip(thoughts, asked, strict=True)
+    return sum(question.policy in matcher.mentions(thought).recalled for thought, question in pairs)
+
+
 def override_tasks(kept: str) -> list[tuple[Any, tuple[str, str]]]:
     """The tasks of the override test, each with the old sentences and the new; `kept` is a file that holds them."""
     if kept:
@@ -436,6 +449,7 @@ def main() -> None:
     options.add_argument("--steps", type=int, default=20, help="of stage 3")
     options.add_argument("--tried", type=int, default=2048, help="turns that are tried, to choose those of stage 3")
     options.add_argument("--chosen", type=int, default=900, help="turns of stage 3, at most")
+    options.add_argument("--chooser", type=int, default=1, help="the seed whose stage 2 chooses them")
     options.add_argument("--reinforced", default="{}", help="settings of stage 3 to change, as JSON")
     options.add_argument("--share", type=float, default=1.0, help="of the GPU's memory that this lane may take")
     options.add_argument("--lane", default="a", help="the name of this one of several that run side by side")
@@ -463,9 +477,10 @@ def main() -> None:
         experiment.guarded("kernels", experiment.kernels)
         if given.first:
             experiment.guarded("overfit", experiment.overfit)
-        kinds = {arm.name: arm.name.split("-")[0].split("_")[0] for arm in arms(given.passes, given.steps)}
+        planned = arms(given.passes, given.steps, given.chooser)
+        kinds = {arm.name: arm.name.split("-")[0].split("_")[0] for arm in planned}
         only = given.only.split(",") if given.only else list(kinds)
-        for arm in queue(experiment, [arm for arm in arms(given.passes, given.steps) if arm.name in only]):
+        for arm in queue(experiment, [arm for arm in planned if arm.name in only]):
             kind, left = kinds[arm.name], experiment.left()
             if left < took.get(kind, 30):
                 experiment.log(arm=arm.name, skipped=f"{left:.0f} s left")

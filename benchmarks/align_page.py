@@ -5,35 +5,53 @@ python benchmarks/align_page.py
 
 import gzip
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from bylaw.align.bootstrap import Interval, difference
+from bylaw import load_pack
+from bylaw.align.bootstrap import Interval, difference, interval
+from bylaw.align.check import check
 from bylaw.align.evaluation import Score, clusters
+from bylaw.align.matcher import Matcher
+from bylaw.align.written import RUBRICS
+from bylaw.llm.recorded import Recordings
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from scripts.align_recorded import FOLDER, bearings, turns, written
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 LOGS = RESULTS / "align"
-SEEDS = (1, 2, 3)
+RUNS = {1: LOGS / "before", 2: LOGS}
+"""The two times that a GPU was there."""
+Place = tuple[int, int]
+"""A run and a seed."""
+PLACES: tuple[Place, ...] = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3))
 COLOURS = ("#2f6fb0", "#c2571a", "#2b8a57", "#8a4fb0")
+COMPLIANCE = "stage3-compliance"
 
 
-def summary(arm: str) -> dict[str, Any]:
-    path = LOGS / f"{arm}.json"
+def named(kind: str, seed: int) -> str:
+    return kind if kind == "base" else f"{kind}-{seed}"
+
+
+def summary(kind: str, place: Place) -> dict[str, Any]:
+    path = RUNS[place[0]] / f"{named(kind, place[1])}.json"
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def tasks(arm: str, policy: str) -> list[Score]:
-    path = LOGS / f"{arm}.{policy}.tasks.jsonl.gz"
+def tasks(kind: str, policy: str, place: Place) -> list[Score]:
+    path = RUNS[place[0]] / f"{named(kind, place[1])}.{policy}.tasks.jsonl.gz"
     if not path.exists():
         return []
     return [msgspec.json.decode(line, type=Score) for line in gzip.decompress(path.read_bytes()).splitlines()]
 
 
-def training(arm: str) -> list[dict[str, Any]]:
-    path = LOGS / f"{arm}.train.jsonl"
+def training(kind: str, place: Place) -> list[dict[str, Any]]:
+    path = RUNS[place[0]] / f"{named(kind, place[1])}.train.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     return [line for text in lines if "loss" in (line := json.loads(text))]
 
@@ -47,38 +65,50 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in lines)
 
 
+KINDS = (
+    ("base, policy in the prompt (a)", "base", "context", "Qwen-2.5-32B: 43.00"),
+    ("base, without", "base", "none", ""),
+    ("answers only, without (c)", "answers", "none", ""),
+    ("stage 1, policy in the prompt (b)", "stage1", "context", ""),
+    ("stage 1, without", "stage1", "none", "PA1: 37.93"),
+    ("stage 2, without (d)", "stage2", "none", "PA2: 50.01"),
+    ("stage 3 of run 1 (turns as they come), without", "stage3", "none", "PA3: 53.75"),
+    ("stage 3 of run 2 (chosen turns), without", "stage3", "none", "PA3: 53.75"),
+    ("stage 3 with verified compliance, without", COMPLIANCE, "none", ""),
+)
+
+
+def played(kind: str, policy: str) -> dict[Place, list[Score]]:
+    """Every training of an arm that was played; the base model is one."""
+    places = PLACES[:1] if kind == "base" else PLACES
+    return {place: found for place in places if (found := tasks(kind, policy, place))}
+
+
 def passed() -> str:
     """Table 1 of the paper, with ours beside it."""
-    arms = [
-        ("base, policy in the prompt (a)", "base", "context", "Qwen-2.5-32B: 43.00"),
-        ("base, without", "base", "none", ""),
-        ("answers only, without (c)", "answers", "none", ""),
-        ("stage 1, policy in the prompt (b)", "stage1", "context", ""),
-        ("stage 1, without", "stage1", "none", "PA1: 37.93"),
-        ("stage 2, without (d)", "stage2", "none", "PA2: 50.01"),
-        ("stage 3, without", "stage3", "none", "PA3: 53.75"),
-    ]
     rows: list[list[Any]] = []
-    for title, kind, policy, paper in arms:
-        names = ["base"] if kind == "base" else [f"{kind}-{seed}" for seed in SEEDS]
-        found = [summary(name).get(policy) for name in names]
-        cells = [percent(one["passed"]["mean"]) if one else "" for one in found]
-        cells += [""] * (3 - len(cells))
-        shown = next((one for one in found if one), None)
-        span = f"{percent(shown['passed']['low'])} to {percent(shown['passed']['high'])}" if shown else ""
-        rest = ["", "", "", "", "", ""]
-        if shown:
-            rest = [
-                f"{shown['words']:,.0f}",
-                f"{shown['words_without_tools']:,.0f}",
-                f"{shown['output_words']:,.0f}",
-                percent(shown["seen"]),
-                percent(shown["novel"]),
-                f"{shown['turns']:.1f}",
-            ]
-        rows.append([title, *cells, span, *rest, paper])
-    head = ["arm", "seed 1", "seed 2", "seed 3", "95 % (first seed run)", "words", "without tools", "output words"]
-    return table([*head, "seen", "novel", "turns", "the paper, pass@1"], rows)
+    for title, kind, policy, paper in KINDS:
+        found = played(kind, policy)
+        if kind == "stage3":
+            found = {place: scores for place, scores in found.items() if f"run {place[0]}" in title}
+        shown = [summary(kind, place)[policy] for place in found]
+        cells = [percent(share(found[place])) if place in found else "" for place in PLACES]
+        whole = interval(clusters(*found.values()))
+        rest = [f"{percent(whole.mean)} ({percent(whole.low)} to {percent(whole.high)})"]
+        rest += [f"{middle(shown, name):,.0f}" for name in ("words", "words_without_tools", "output_words")]
+        rest += [percent(middle(shown, "seen")), percent(middle(shown, "novel")), f"{middle(shown, 'turns'):.1f}"]
+        rows.append([title, *cells, *rest, paper])
+    head = ["arm", *(f"run {run}, seed {seed}" for run, seed in PLACES), "mean (95 %)"]
+    head += ["words", "without tools", "output words", "seen", "novel", "turns", "the paper, pass@1"]
+    return table(head, rows)
+
+
+def share(scores: Sequence[Score]) -> float:
+    return sum(one.success for one in scores) / len(scores)
+
+
+def middle(found: Sequence[dict[str, Any]], name: str) -> float:
+    return sum(one[name] for one in found) / len(found)
 
 
 COMPARED = (
@@ -89,25 +119,34 @@ COMPARED = (
     ("stage 2 without - stage 1 in the prompt (b)", ("stage2", "none"), ("stage1", "context")),
     ("stage 2 without - answers only (c)", ("stage2", "none"), ("answers", "none")),
     ("stage 1 in the prompt - stage 1 without", ("stage1", "context"), ("stage1", "none")),
-    ("stage 3 with verified compliance - stage 3", ("stage3-compliance", "none"), ("stage3", "none")),
+    ("stage 3 with verified compliance - stage 3", (COMPLIANCE, "none"), ("stage3", "none")),
+    ("stage 3 with verified compliance - stage 2", (COMPLIANCE, "none"), ("stage2", "none")),
 )
 
 
-def named(kind: str, seed: int) -> str:
-    return kind if kind == "base" else f"{kind}-{seed}"
-
-
 def gaps(one: tuple[str, str], other: tuple[str, str]) -> list[tuple[str, Interval]]:
-    """The difference in pass@1 of two arms for each seed of the first; the other's seed is the same, or 1."""
+    """The difference in pass@1 of two arms, training by training, and for all where both were played.
+
+    Where the other was not played for the same run and seed, its first training stands in, and this is said.
+    """
+    mine, theirs = played(*one), played(*other)
     found: list[tuple[str, Interval]] = []
-    for seed in SEEDS:
-        mine = tasks(named(one[0], seed), one[1])
-        for against in dict.fromkeys((seed, 1)):
-            if mine and (theirs := tasks(named(other[0], against), other[1])):
-                which = f"{seed}" if other[0] == "base" or against == seed else f"{seed}, against {against}"
-                found.append((which, difference(clusters(mine), clusters(theirs))))
-                break
+    both = [place for place in mine if place in theirs]
+    for place in mine:
+        against = place if place in theirs else next(iter(theirs))
+        which = f"run {place[0]}, seed {place[1]}"
+        if against != place and other[0] != "base":
+            which += f", against run {against[0]}, seed {against[1]}"
+        found.append((which, difference(clusters(mine[place]), clusters(theirs[against]))))
+    # Stage 3 is another recipe in each run, so its runs are no sample of one arm.
+    if len(both) > 1 and not one[0].startswith("stage3"):
+        pooled = [clusters(*(scores[place] for place in both)) for scores in (mine, theirs)]
+        found.append((f"these {len(both)} together", difference(*pooled)))
     return found
+
+
+def points(found: Interval) -> str:
+    return f"{100 * found.mean:+.1f}, {100 * found.low:+.1f} to {100 * found.high:+.1f}"
 
 
 def differences() -> str:
@@ -116,72 +155,121 @@ def differences() -> str:
         for title, one, other in COMPARED
         for which, found in gaps(one, other)
     ]
-    return table(["difference in pass@1, points", "seed", "mean", "95 %, paired by task, twins together"], rows)
+    return table(["difference in pass@1, points", "training", "mean", "95 %, paired by task, twins together"], rows)
+
+
+def trainings() -> Iterator[tuple[str, str, Place]]:
+    """Every arm that was evaluated: its title, kind and place."""
+    for place in PLACES:
+        for kind in ("base", "answers", "stage1", "stage2", "stage3", COMPLIANCE):
+            if (kind != "base" or place[1] == 1) and summary(kind, place):
+                yield f"run {place[0]}, {named(kind, place[1])}", kind, place
 
 
 def halves() -> str:
     rows: list[list[Any]] = []
-    for arm, found in measured():
-        name, policy = arm
-        made_up = found["hallucination"]
-        stated = made_up["policies_stated"] + made_up["made_up"]
-        rate = f"{made_up['made_up']} of {stated:,}" if made_up["thoughts"] else ""
-        cells = [percent(found["database"]), percent(found["told"]), f"{found['faults']:.2f}", found["writes"]]
-        writes = [percent(found["near_miss_rate"]), percent(found["violation_rate"])] if found["writes"] else ["", ""]
-        rows.append([f"{name}, {'policy in the prompt' if policy == 'context' else 'without'}", *cells, *writes, rate])
+    for title, kind, place in trainings():
+        for policy in ("context", "none"):
+            found = summary(kind, place).get(policy)
+            if not found:
+                continue
+            made_up = found["hallucination"]
+            stated = made_up["policies_stated"] + made_up["made_up"]
+            rate = f"{made_up['made_up']} of {stated:,}" if made_up["thoughts"] else ""
+            cells = [percent(found["database"]), percent(found["told"]), f"{found['faults']:.2f}", found["writes"]]
+            writes = [percent(found[name]) if found["writes"] else "" for name in ("near_miss_rate", "violation_rate")]
+            where = "policy in the prompt" if policy == "context" else "without"
+            rows.append([f"{title}, {where}", *cells, *writes, rate])
     head = ["arm", "records right", "user told", "faults a task", "writes", "near-misses a write", "violations a write"]
     return table([*head, "made-up policies of those stated"], rows)
-
-
-ARMS = (
-    "base",
-    *(f"{kind}-{seed}" for seed in SEEDS for kind in ("answers", "stage1", "stage2", "stage3")),
-    "stage3-compliance-1",
-    "stage3-tf-1",
-    "stage3-tf_pr-1",
-    "stage3-tf_pr_hp-1",
-)
-
-
-def measured() -> list[tuple[tuple[str, str], dict[str, Any]]]:
-    """Every arm that was played, with the policy in the prompt or without."""
-    pairs = [(arm, policy) for arm in ARMS for policy in ("context", "none")]
-    return [(pair, found) for pair in pairs if (found := summary(pair[0]).get(pair[1]))]
 
 
 def others() -> str:
     """The paper's tables 5 and 4, and what lies beyond it."""
     rows: list[list[str]] = []
-    for title, arm, paper in (
-        ("stage 2 + TF", "stage3-tf-1", "48.46"),
-        ("stage 2 + TF + PR", "stage3-tf_pr-1", "49.26"),
-        ("stage 2 + TF + PR + HP", "stage3-tf_pr_hp-1", "52.97"),
-        ("stage 2 + TF + PR + HP + LP (stage 3, seed 2)", "stage3-2", "53.75"),
-        ("stage 3 with verified compliance", "stage3-compliance-1", ""),
-        ("stage 2 without stage 1", "stage2_alone-1", "(table 3)"),
-        ("stage 2, unfiltered thoughts", "stage2_unfiltered-1", "49.04"),
-        ("stage 3, unfiltered thoughts", "stage3_unfiltered-1", "48.80"),
+    for title, kind, paper in (
+        ("stage 2", "stage2", "50.01"),
+        ("stage 2 + TF", "stage3-tf", "48.46"),
+        ("stage 2 + TF + PR", "stage3-tf_pr", "49.26"),
+        ("stage 2 + TF + PR + HP", "stage3-tf_pr_hp", "52.97"),
+        ("stage 2 + TF + PR + HP + LP (stage 3)", "stage3", "53.75"),
+        ("stage 3 with verified compliance", COMPLIANCE, ""),
+        ("stage 2 without stage 1", "stage2_alone", "(table 3)"),
+        ("stage 2, unfiltered thoughts", "stage2_unfiltered", "49.04"),
+        ("stage 3, unfiltered thoughts", "stage3_unfiltered", "48.80"),
     ):
-        found = summary(arm).get("none")
+        found = summary(kind, (2, 3)).get("none")
         rows.append([title, percent(found["passed"]["mean"]) if found else "", paper])
-    return table(["arm", "pass@1", "the paper"], rows)
+    return table(["arm (run 2, seed 3)", "pass@1", "the paper"], rows)
 
 
 def overrides() -> str:
     rows = [
-        [arm, percent(found["passed"]), str(found["tasks"])] for arm in ARMS if (found := summary(arm).get("override"))
+        [title, percent(found["passed"]), str(found["tasks"])]
+        for title, kind, place in trainings()
+        if (found := summary(kind, place).get("override"))
     ]
     return table(["arm", "passed", "tasks"], rows)
 
 
+FORMS = ("plain", "plain, recalled", "desk", "desk, recalled")
+
+
 def knowledge() -> str:
-    papers = {"stage1-1": "51.02", "stage2-1": "69.39", "stage3-2": "71.43", "stage2_alone-1": "67.35"}
+    papers = {"stage1": "51.02", "stage2": "69.39", "stage3": "71.43"}
     rows: list[list[str]] = []
-    for arm in (*ARMS, "stage2_alone-1"):
-        if found := summary(arm).get("knowledge"):
-            cells = [percent(found[name]) for name in ("accuracy", "balanced", "yes_rate")]
-            rows.append([arm, *cells, papers.get(arm, "")])
-    return table(["arm", "accuracy", "at the median", "says yes", "the paper"], rows)
+    for title, kind, place in trainings():
+        found = summary(kind, place).get("knowledge", {})
+        if place[0] == 1:
+            cells = [f"{percent(found['accuracy'])} / {percent(found['balanced'])}", "", "", "", "", ""]
+        else:
+            cells = [f"{percent(found[form]['accuracy'])} / {percent(found[form]['balanced'])}" for form in FORMS]
+            cells += [percent(found["plain"]["calibrated"]), f"{found['plain']['mass']:.0e}"]
+        rows.append([title, *cells, papers.get(kind, "")])
+    head = ["arm", "by itself", "by itself, after a thought", "at the desk", "at the desk, after a thought"]
+    return table([*head, "by itself, calibrated", "probability of Yes or No, by itself", "the paper"], rows)
+
+
+def thoughts() -> str:
+    """The recorded thoughts, round by round."""
+    results = written(Recordings(FOLDER / "answers"))
+    rows: list[list[Any]] = []
+    for number in range(max(len(each.rounds) for each in results)):
+        rounds = [each.rounds[number] for each in results if len(each.rounds) > number]
+        scores = [f"{sum(each.scores[rubric] for each in rounds) / len(rounds):.2f}" for rubric in RUBRICS]
+        counts = [sum(bool(getattr(each, name)) for each in rounds) for name in ("passed", "faithful", "complete")]
+        rows.append([number, len(rounds), *scores, *counts])
+    return table(["round", "thoughts", *RUBRICS, "passed", "faithful by the guards", "complete by the guards"], rows)
+
+
+def faults() -> dict[str, str]:
+    """What the guards find in the thoughts of the first round, at turns that need policies."""
+    pack = load_pack("clinic")
+    reader, found = Matcher(pack), bearings()
+    checks = [
+        check(pack, one.rounds[0].thought, found[turn.id], reader, f"{turn.conversation}\n{turn.act}")
+        for turn, one in zip(turns(), written(Recordings(FOLDER / "answers")), strict=True)
+        if found[turn.id].required
+    ]
+    counts = {name: sum(bool(getattr(one, name)) for one in checks) for name in ("missing", "made_up", "beside")}
+    return {"needing": str(len(checks)), **{name: str(count) for name, count in counts.items()}}
+
+
+def chosen() -> dict[str, str]:
+    """Which turns stage 3 of run 2 was taught by, and what was right at those with a large spread."""
+    found = json.loads((LOGS / "choose.json").read_text())
+    wide = [place for place in found["chosen"] if max(found["rewards"][place]) - min(found["rewards"][place]) >= 3]
+    purposes = [json.loads(line)["purpose"] for line in (LOGS / "turns.jsonl").read_text().splitlines()]
+    refused = sum(purposes[place] == "refuse" for place in wide)
+    alike = [values for values in found["rewards"] if max(values) - min(values) < 1e-6]
+    return {
+        "tried": f"{found['turns']:,}",
+        "alike": percent(len(alike) / found["turns"]),
+        "disagreed": str(found["disagreed_on"]),
+        "wide": str(len(wide)),
+        "wide_refuse": str(refused),
+        "wide_on": str(len(wide) - refused),
+    }
 
 
 def chart(path: Path, title: str, lines: dict[str, list[tuple[float, float]]], low: float, high: float) -> None:
@@ -218,119 +306,134 @@ def chart(path: Path, title: str, lines: dict[str, list[tuple[float, float]]], l
 
 def curves() -> None:
     supervised = {
-        arm: [(line["step"], line["loss"]) for line in training(arm)] for arm in ("answers-1", "stage1-1", "stage2-1")
+        f"run {run}, {named(kind, seed)}": [(line["step"], line["loss"]) for line in training(kind, (run, seed))]
+        for kind, run, seed in (("answers", 1, 1), ("stage1", 2, 3), ("stage2", 2, 3))
     }
     chart(LOGS / "loss.svg", "Loss of the supervised arms, by step", supervised, 0.0, 0.4)
-    steps = training("stage3-2")
     rewards = {
-        name: [(line["step"], line[key]) for line in steps]
-        for name, key in (("total", "reward"), ("turn", "reward/turn"), ("policy recall", "reward/policy_recall"))
+        "run 1, seed 2": ("stage3", (1, 2)),
+        "run 2, seed 3": ("stage3", (2, 3)),
+        "... compliance": (COMPLIANCE, (2, 3)),
     }
-    chart(LOGS / "reward.svg", "Stage 3: mean reward of the answers tried, by step", rewards, 0.0, 5.0)
+    lines = {
+        name: [(line["step"], line["reward"]) for line in training(kind, place)]
+        for name, (kind, place) in rewards.items()
+    }
+    chart(LOGS / "reward.svg", "Stage 3: mean reward of the answers tried, by step", lines, 3.0, 5.0)
+    drift = {
+        name: [(line["step"], line["kl"]) for line in training(kind, place)] for name, (kind, place) in rewards.items()
+    }
+    chart(LOGS / "drift.svg", "Stage 3: how far it went from stage 2 (KL a token), by step", drift, 0.0, 0.04)
 
 
 def seconds() -> str:
-    rows = [[arm, *cells] for arm in ARMS if any(cells := _times(arm))]
+    rows = [[title, *_times(kind, place)] for title, kind, place in trainings()]
     return table(["arm", "steps", "steps not taken", "training", "playing the test tasks"], rows)
 
 
-def _times(arm: str) -> list[Any]:
-    found = summary(arm)
-    played = sum(found[policy]["seconds"] for policy in ("context", "none") if policy in found)
-    lines = training(arm)
-    log = [json.loads(text) for text in (LOGS / "log.jsonl").read_text().splitlines()]
-    trained = [line["trained"] for line in log if line.get("arm") == arm and "trained" in line]
+def _times(kind: str, place: Place) -> list[Any]:
+    found = summary(kind, place)
+    took = sum(found[policy]["seconds"] for policy in ("context", "none") if policy in found)
+    lines = training(kind, place)
+    trained = found.get("training", {}).get("seconds")
     return [
         lines[-1]["step"] if lines else "",
         sum(line["grad_norm"] != line["grad_norm"] for line in lines) if lines else "",
-        f"{trained[-1]:.0f}" if trained else "",
-        f"{played:.0f}" if played else "",
+        f"{trained:.0f}" if trained else "",
+        f"{took:.0f}" if took else "",
     ]
+
+
+AIMS: tuple[tuple[str, tuple[str, str], float], ...] = (
+    ("ahead of (a), the base model with the policy in its prompt", ("base", "context"), 0.0),
+    ("within 5 points of (b), stage 1 with the policy in its prompt", ("stage1", "context"), -5.0),
+    ("ahead of (c), answers only", ("answers", "none"), 0.0),
+    ("ahead of (d), stage 2", ("stage2", "none"), 0.0),
+)
 
 
 def claims() -> str:
     """What we set out to show, and whether it came out; nothing where it was not measured."""
-    rows: list[list[str]] = []
-    aims: tuple[tuple[str, tuple[str, str], float], ...] = (
-        ("stage 3 ahead of (a), the base model with the policy in its prompt", ("base", "context"), 0.0),
-        ("stage 3 within 5 points of (b), stage 1 with the policy in its prompt", ("stage1", "context"), -5.0),
-        ("stage 3 ahead of (c), answers only", ("answers", "none"), 0.0),
-        ("stage 3 ahead of (d), stage 2", ("stage2", "none"), 0.0),
-    )
-    for title, other, least in aims:
-        found = gaps(("stage3", "none"), other)
-        said = [f"{100 * one.mean:+.1f} points, {100 * one.low:+.1f} to {100 * one.high:+.1f}" for _, one in found]
-        if not found:
-            rows.append([title, "not measured"])
-        elif all(100 * one.low > least for _, one in found):
-            rows.append([title, f"**yes**: {'; '.join(said)}"])
-        else:
-            word = "**no**" if all(100 * one.mean <= least for _, one in found) else "**not shown**"
-            rows.append([title, f"{word}: {'; '.join(said)}"])
-    rows.append(["at least 40 % fewer words than (b)", _fewer()])
-    rows.append(["knowledge test 20 points over chance, and ahead of stage 1", _knows()])
-    rows.append(["fewer near-misses a write with the verified-compliance term", _near()])
-    rows.append(["three training seeds", _seeds()])
-    return table(["claim", "outcome"], rows)
+    rows = [[f"stage 3 {title}", *_held("stage3", other, least)] for title, other, least in AIMS]
+    rows += [[f"(beside it: stage 2 {title})", *_held("stage2", other, least)] for title, other, least in AIMS[:3]]
+    rows.append(["at least 40 % fewer words than (b)", *_fewer()])
+    rows.append(["knowledge test 20 points over chance, and ahead of stage 1", *_knows()])
+    rows.append(["fewer near-misses a write with the verified-compliance term", *_near()])
+    rows.append(["three training seeds", *_seeds()])
+    return table(["claim", "came out", "points in pass@1, or what was measured"], rows)
 
 
-def headline() -> dict[str, str]:
-    """The numbers of the first paragraph."""
-    arms = {"stage2_1": ("stage2-1", "none"), "stage2_2": ("stage2-2", "none"), "stage3_2": ("stage3-2", "none")}
-    arms |= {"stage1_context": ("stage1-1", "context"), "answers": ("answers-1", "none")}
-    means = {name: summary(arm)[policy]["passed"]["mean"] for name, (arm, policy) in arms.items()}
-    apart = percent(abs(means["stage2_1"] - means["stage2_2"]))
-    return {**{name: percent(mean) for name, mean in means.items()}, "between_seeds": apart}
+def _held(kind: str, other: tuple[str, str], least: float) -> list[str]:
+    found = [one for one in gaps((kind, "none"), other) if "together" not in one[0]]
+    held = [100 * one.low > least for _, one in found]
+    missed = [100 * one.high < least for _, one in found]
+    word = "**yes**" if all(held) else "**no**" if any(missed) and not any(held) else "**not shown**"
+    return [word, "; ".join(f"{which}: {points(one)}" for which, one in found)]
 
 
-def first(kind: str) -> dict[str, Any]:
-    """The arm's summary for the first seed that was run."""
-    return next((found for seed in SEEDS if (found := summary(f"{kind}-{seed}"))), {})
-
-
-def _fewer() -> str:
-    mine, theirs = first("stage3").get("none"), first("stage1").get("context")
-    if not mine or not theirs:
-        return "not measured"
+def _fewer() -> list[str]:
+    mine, theirs = (summary(kind, (2, 3))[policy] for kind, policy in (("stage3", "none"), ("stage1", "context")))
     less, bare = (100 * (1 - mine[name] / theirs[name]) for name in ("words", "words_without_tools"))
-    word = "**yes**" if less >= 40 else "**no**"
-    return f"{word}: {less:.1f} % fewer, {bare:.1f} % without the lines that tell the tools"
+    said = f"run 2, seed 3: {less:.1f} % fewer, {bare:.1f} % without the lines that tell the tools"
+    return ["**yes**" if less >= 40 else "**no**", said]
 
 
-def _knows() -> str:
-    both = [("stage 3", first("stage3").get("knowledge")), ("stage 1", first("stage1").get("knowledge"))]
-    if not all(one for _, one in both):
-        return "not measured"
-    mine, theirs = (one["accuracy"] for _, one in both)
-    said = [f"{name} {percent(one['accuracy'])}, at the median {percent(one['balanced'])}" for name, one in both]
-    return f"{'**yes**' if mine >= 0.7 and mine > theirs else '**no**'}: {'; '.join(said)}"
+def _knows() -> list[str]:
+    mine, theirs = (summary(kind, (2, 3))["knowledge"] for kind in ("stage3", "stage1"))
+    best = [max(one[form]["balanced"] for form in FORMS) for one in (mine, theirs)]
+    said = (
+        f"run 2, seed 3, the best of four forms at the median: stage 3 {percent(best[0])}, stage 1 {percent(best[1])}"
+    )
+    return ["**yes**" if best[0] >= 0.7 and best[0] > best[1] else "**no**", said]
 
 
-def _near() -> str:
-    mine, theirs = first("stage3-compliance").get("none"), first("stage3").get("none")
-    if not mine or not theirs:
-        return "not run"
-    said = [
-        f"{percent(one['near_miss_rate'])} of {one['writes']} writes {name}"
-        for name, one in (("with it", mine), ("without", theirs))
-    ]
-    return "; ".join(said)
+def _near() -> list[str]:
+    arms = (("with it", COMPLIANCE), ("without", "stage3"), ("before stage 3", "stage2"))
+    found = [(name, summary(kind, (2, 3))["none"]) for name, kind in arms]
+    said = "; ".join(f"{name} {percent(one['near_miss_rate'])} % of {one['writes']} writes" for name, one in found)
+    broken = "; ".join(f"{name} {percent(one['violation_rate'])} %" for name, one in found)
+    lower = found[0][1]["near_miss_rate"] < found[1][1]["near_miss_rate"]
+    return ["**yes**" if lower else "**no**", f"run 2, seed 3: {said}. Writes that break a policy: {broken}"]
 
 
-def _seeds() -> str:
-    counts = {kind: sum(bool(summary(f"{kind}-{seed}").get("none")) for seed in SEEDS) for kind in ("stage2", "stage3")}
-    word = "**yes**" if min(counts.values()) == len(SEEDS) else "**no**"
-    return f"{word}: stage 2 has {counts['stage2']}, stage 3 has {counts['stage3']}"
+def _seeds() -> list[str]:
+    arms = (("answers only", "answers", "none"), ("stage 1 in the prompt", "stage1", "context"))
+    arms += (("stage 2", "stage2", "none"), ("stage 3, by two recipes", "stage3", "none"))
+    counts = [f"{title}: {len({seed for _, seed in played(kind, policy)})}" for title, kind, policy in arms]
+    return ["**no**", "; ".join(counts)]
+
+
+def numbers() -> dict[str, str]:
+    """The numbers that sentences of the page tell."""
+    lines = {place: training("stage3", place) for place in ((1, 2), (2, 3))}
+    found: dict[str, str] = {}
+    for (run, seed), steps in lines.items():
+        for name, part in (("first", steps[:3]), ("last", steps[-3:])):
+            found[f"{name}_{run}"] = f"{sum(line['reward'] for line in part) / 3:.2f}"
+        found[f"kl_{run}"] = f"{max(line['kl'] for line in steps):.3f}"
+        for kind, name in (("stage2", "was"), ("stage3", "is")):
+            one = summary(kind, (run, seed))["none"]
+            found[f"{name}_{run}"] = percent(one["passed"]["mean"])
+            found[f"broken_{name}_{run}"] = percent(one["violation_rate"])
+            found[f"writes_{name}_{run}"] = str(one["writes"])
+    flat = [line["frac_reward_zero_std"] for line in lines[1, 2]]
+    found["flat"] = percent(sum(flat) / len(flat))
+    for kind, policy in (("stage1", "context"), ("stage2", "none")):
+        shares = [share(scores) for place, scores in played(kind, policy).items() if place[0] == 2]
+        found[f"{kind}_mean"] = percent(sum(shares) / len(shares))
+        found[f"{kind}_each"] = ", ".join(map(percent, shares))
+    found["answers"] = percent(share(tasks("answers", "none", (1, 1))))
+    old, new = (training("stage1", place)[0] for place in ((1, 1), (2, 1)))
+    found["same_loss"] = f"{old['loss']:.3f} and {new['loss']:.3f}"
+    return found
 
 
 def main() -> None:
     curves()
     text = (Path(__file__).parent / "align_page.md").read_text(encoding="utf-8")
     lease = json.loads((LOGS / "lease.json").read_text())
-    steps = training("stage3-2")
     filled = text.format(
         passed=passed(),
-        **headline(),
         differences=differences(),
         claims=claims(),
         halves=halves(),
@@ -338,11 +441,10 @@ def main() -> None:
         overrides=overrides(),
         others=others(),
         seconds=seconds(),
-        first_reward=f"{sum(line['reward'] for line in steps[:3]) / 3:.2f}" if steps else "",
-        last_reward=f"{sum(line['reward'] for line in steps[-3:]) / 3:.2f}" if steps else "",
-        flat_first=percent(sum(line["frac_reward_zero_std"] for line in steps[:3]) / 3) if steps else "",
-        flat_last=percent(sum(line["frac_reward_zero_std"] for line in steps[-3:]) / 3) if steps else "",
-        steps=len(steps),
+        thoughts=thoughts(),
+        **numbers(),
+        **faults(),
+        **chosen(),
         **lease,
     )
     (RESULTS / "align.md").write_text(filled, encoding="utf-8")

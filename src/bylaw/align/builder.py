@@ -8,7 +8,7 @@ from pathlib import Path
 from bylaw.align.card import Source, write_card
 from bylaw.align.dataset import SHAPES, conversation_row, turn_rows, write_rows
 from bylaw.align.filters import unfit
-from bylaw.align.gold import gold
+from bylaw.align.gold import CannotPassError, gold
 from bylaw.align.lesson import Conversation
 from bylaw.align.logged import lessons_of
 from bylaw.align.planted import Faults, plant
@@ -29,6 +29,7 @@ def build_from_tasks(
     *,
     turns: int = 900,
     times: int = 1,
+    rl_times: int = 1,
     seed: int = 0,
     command: str = "",
     faults: Faults | None = None,
@@ -36,22 +37,28 @@ def build_from_tasks(
 ) -> Path:
     """Sets from the gold conversations of a pack's tasks; returns the data card's path.
 
-    `times` asks for that many times the usual number of training tasks. With `faults` there is a fifth set,
-    `unfiltered`: stage 2 with faults planted in its thoughts.
+    `times` and `rl_times` ask for that many times the usual number of tasks to train on and to try. With `faults` there
+    is a fifth set, `unfiltered`: stage 2 with faults planted in its thoughts.
     """
     talks: dict[str, list[Conversation]] = {}
+    dropped: Counter[str] = Counter()
     for part in ("training", "rl"):
-        tasks = load_tasks(part, pack, times=times)
+        tasks = load_tasks(part, pack, times=times if part == "training" else rl_times)
         talks[part] = []
         for done, task in enumerate(tasks, start=1):
-            talks[part].append(gold(task, seed=seed))
+            try:
+                talks[part].append(gold(task, seed=seed))
+            except CannotPassError:
+                dropped["a caller who contradicts themselves"] += 1
             if watch is not None:
                 watch(part, done, len(tasks))
     if faults is not None:
         out.mkdir(parents=True, exist_ok=True)
         spoilt = (plant(pack_named(pack), talk, faults, seed=seed) for talk in talks["training"])
         write_rows(out / "unfiltered.jsonl", (conversation_row(pack, talk, SHAPES["stage2"]) for talk in spoilt))
-    source = Source("Gold conversations of the pack's own training tasks, played by its careful agent.", command, {})
+    source = Source(
+        "Gold conversations of the pack's own training tasks, played by its careful agent.", command, dropped
+    )
     return write_sets(pack, out, talks["training"], talks["rl"], turns=turns, seed=seed, source=source)
 
 

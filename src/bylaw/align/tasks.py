@@ -9,7 +9,7 @@ from bylaw.errors import UsageError
 def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[Task]:
     """The tasks of one part (training, development, test, rl) of a pack that comes with Bylaw.
 
-    `times` asks for that many times the usual number of training tasks.
+    `times` asks for that many times the usual number of tasks of the training or the rl part.
     """
     from bylaw.packs.clinic.tasks import PARTS, scenarios
 
@@ -17,4 +17,4 @@ def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[T
         raise UsageError(f"pack `{pack}` brings no tasks", hint="`clinic` does")
     if part not in PARTS:
         raise UsageError(f"there is no part `{part}`", hint=f"one of {', '.join(PARTS)}")
-    return scenarios(part, times if part == "training" else 1)
+    return scenarios(part, times if part in ("training", "rl") else 1)

@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from bylaw.align.training import generator as training  # noqa: E402
 from bylaw.align.training.generator import Generator  # noqa: E402
 
 pytestmark = pytest.mark.train
@@ -55,14 +56,19 @@ def test_conversations_that_grow_and_end_get_the_answers_the_model_gives(kind):
 
 
 @pytest.mark.parametrize("kind", ["Qwen2", "Qwen3"])
-def test_conversations_at_their_own_pace_get_the_answers_the_model_gives(kind):
+def test_conversations_at_their_own_pace_get_the_answers_the_model_gives(kind, monkeypatch):
+    # Answers take more steps than are taken between two looks, and slots are given up early.
+    monkeypatch.setattr(training, "BLOCK", 4)
+    monkeypatch.setattr(training, "LEAST", 3)
     rng = random.Random(1)
     model = model_of(kind)
-    generator = Generator(model, ends=[1], slots=160, room=900)
-    opening = [rng.randrange(2, 60) for _ in range(40)]
-    talks = [opening + [rng.randrange(2, 60) for _ in range(rng.randrange(1, 30))] for _ in range(150)]
+    generator = Generator(model, ends=[1], slots=16, room=300)
+    opening = [rng.randrange(2, 60) for _ in range(20)]
+    talks = [opening + [rng.randrange(2, 60) for _ in range(rng.randrange(1, 20))] for _ in range(16)]
     firsts = list(talks)
-    turns = [rng.choice((1, 1, 1, 4)) for _ in talks]
+    turns = [rng.choice((1, 1, 2, 3)) for _ in talks]
+    turns[7] = 2
+    expected = sum(turns)
     heard, sizes = [], []
 
     def reply(place, answer):
@@ -71,17 +77,15 @@ def test_conversations_at_their_own_pace_get_the_answers_the_model_gives(kind):
         if not turns[place]:
             return None
         # One conversation outgrows its room: it gets an empty answer.
-        more = 1000 if place == 149 else rng.randrange(1, 90)
+        more = 400 if place == 7 else rng.randrange(1, 60)
         talks[place] = talks[place] + answer + [rng.randrange(2, 60) for _ in range(more)]
         return talks[place]
 
-    turns[149] = 2
-    expected = sum(turns)
-    generator.converse(firsts, reply, longest=21, watch=sizes.append)
+    generator.converse(firsts, reply, longest=11, watch=sizes.append)
     assert len(heard) == expected
     assert sizes[-1] == 0
     for prompt, answer in heard:
-        assert answer == ([] if len(prompt) > 900 else slowly(model, prompt, 21))
+        assert answer == ([] if len(prompt) > 300 else slowly(model, prompt, 11))
 
 
 def test_like_prompts_are_read_once():

@@ -22,6 +22,7 @@ from bylaw.align.agents import leanings, open_agent  # noqa: E402
 from bylaw.align.dataset import SHAPES, conversation_row, turn_rows, write_rows  # noqa: E402
 from bylaw.align.evaluation import evaluate, score  # noqa: E402
 from bylaw.align.gold import gold  # noqa: E402
+from bylaw.align.prompt import pack_named  # noqa: E402
 from bylaw.align.rollout import play  # noqa: E402
 from bylaw.align.training.data import training_rows  # noqa: E402
 from bylaw.align.training.dialect import Dialect, turns  # noqa: E402
@@ -44,8 +45,11 @@ def place(tmp_path_factory):
     root = tmp_path_factory.mktemp("train")
     (root / "data").mkdir()
     golds = [gold(task) for pair in islice(pairs("training"), 3) for task in pair]
+    # The first lines of the handbook will do: plain attention on a CPU takes the square of their length.
+    lines = pack_named("clinic").document.text[:800]
     for name, shape in SHAPES.items():
-        write_rows(root / "data" / f"{name}.jsonl", (conversation_row("clinic", one, shape) for one in golds))
+        rows = (conversation_row("clinic", one, shape, document=lines) for one in golds)
+        write_rows(root / "data" / f"{name}.jsonl", rows)
     write_rows(root / "data" / "rl.jsonl", turn_rows("clinic", golds, 4))
     texts = [
         message["content"]
@@ -88,8 +92,9 @@ def test_data_to_stages_to_evaluation(place):
 
 def test_a_resumed_run_ends_with_the_same_losses(place):
     rows = training_rows(place / "data", 1)
-    train(run_of(place, 1, "base", "whole", steps=4), rows)
-    halves = {"save_every": 0.0, "steps": 4}
+    small = {"batch": 2, "at_once": 2}
+    train(run_of(place, 1, "base", "whole", steps=4, changes=small), rows)
+    halves = {"save_every": 0.0, "steps": 4, "changes": small}
     # A run that is stopped after the first of its four steps, then goes on.
     train(run_of(place, 1, "base", "halves", until=time.monotonic(), **halves), rows)
     assert last_checkpoint(place / "halves") is not None
@@ -105,7 +110,7 @@ def test_a_killed_run_goes_on(place):
         "from bylaw.align.training.run import Run, train\nfrom bylaw.align.training.data import training_rows\n"
         f"root = Path({str(place)!r})\n"
         "run = Run(stage=1, model=root / 'base', out=root / 'killed', preset='tiny', steps=4, save_every=0.0,"
-        " tensorboard=False)\n"
+        " tensorboard=False, changes={'batch': 2, 'at_once': 2})\n"
         "print(train(run, training_rows(root / 'data', 1))['resumed_from'])\n"
     )
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -215,3 +220,45 @@ def test_the_command_trains_and_says_what_it_did(place):
     said = json.loads(done.stdout.splitlines()[-1])
     assert (said["stage"], said["steps"], said["settings"]["batch"]) == (2, 1, 2)
     assert (place / "commanded" / "model.safetensors").exists()
+
+
+def test_stage_3_learns_what_is_rewarded(place):
+    """Each prompt wants a letter of its own, so answers, rewards and prompts must stay together."""
+    wants = {"one": "e", "two": "a", "three": "t", "four": "o"}
+    rows = [
+        {"prompt": [{"role": "user", "content": f"{word} " * times}], "want": want}
+        for word, want in wants.items()
+        for times in (9, 10, 11, 12)
+    ]
+
+    def score(outputs, asked):
+        shares = [text.count(row["want"]) / max(1, len(text)) for text, row in zip(outputs, asked, strict=True)]
+        return [{"total": share} for share in shares]
+
+    changes = {"batch": 64, "at_once": 32, "learning_rate": 0.03, "epochs": 100, "warmup": 0.0}
+    train(
+        run_of(place, 3, "base", "rewarded", steps=16, changes=changes | {"scale": "batch", "beta": 0.0}), rows, score
+    )
+    lines = [json.loads(line) for line in (place / "rewarded" / "metrics.jsonl").read_text().splitlines()]
+    rewards = [line["reward"] for line in lines if "reward" in line]
+    assert sum(rewards[-3:]) > 1.25 * sum(rewards[:3])
+
+
+def test_turns_are_chosen_where_answers_disagree(place):
+    from transformers import AutoTokenizer
+
+    from bylaw.align.training.checkpoint import open_checkpoint
+    from bylaw.align.training.choice import disagreeing, tried
+
+    assert disagreeing([[1, 1], [0, 4], [2, 3], [5, 5]], 3) == [1, 2]
+    rows = [{"prompt": [{"role": "user", "content": word}], "word": word} for word in ("one two", "three", "four")]
+    dialect = Dialect(AutoTokenizer.from_pretrained(place / "base"))
+    heard = []
+
+    def score(outputs, asked):
+        heard.extend(row["word"] for row in asked)
+        return [{"total": float(len(row["word"]))} for row in asked]
+
+    generator = open_checkpoint(place / "base", slots=2, room=200).generator
+    assert tried(rows, dialect, generator, score, times=3, longest=4) == [[7.0] * 3, [5.0] * 3, [4.0] * 3]
+    assert len(heard) == 9

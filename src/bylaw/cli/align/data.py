@@ -30,6 +30,13 @@ from bylaw.errors import UsageError
     metavar="N",
     help="Make N times as many training tasks (without logs).",
 )
+@click.option(
+    "--rl-times",
+    default=1,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Make N times as many tasks to draw RL turns from (without logs).",
+)
 @click.option("--seed", default=0, metavar="N", help="Another seed, other words in the thoughts.")
 @click.option("--keep-all", is_flag=True, help="Keep logs that failed or that the audit flags.")
 @click.option(
@@ -46,6 +53,7 @@ def data_command(
     document: Path | None,
     turns: int,
     times: int,
+    rl_times: int,
     seed: int,
     keep_all: bool,
     plant: str,
@@ -57,6 +65,7 @@ def data_command(
 
     said = ["bylaw align data", *map(str, logs), f"--pack {pack}", f"--turns {turns}", f"--seed {seed}"]
     said += [f"--times {times}"] if times > 1 else []
+    said += [f"--rl-times {rl_times}"] if rl_times > 1 else []
     command = " ".join([*said, *(["--keep-all"] if keep_all else []), *([f"--plant {plant}"] if plant else [])])
     faults = _faults(plant) if plant else None
     if logs:
@@ -75,7 +84,15 @@ def data_command(
             )
     else:
         card = build_from_tasks(
-            pack, out, turns=turns, times=times, seed=seed, command=command, faults=faults, watch=_say
+            pack,
+            out,
+            turns=turns,
+            times=times,
+            rl_times=rl_times,
+            seed=seed,
+            command=command,
+            faults=faults,
+            watch=_say,
         )
     if parquet:
         write_parquet(out)
