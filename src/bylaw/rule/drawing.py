@@ -1,11 +1,11 @@
 """A rule's automaton as a picture: one circle per state, coloured by its verdict, and below it what each edge means.
 
-States stand in columns by how many acts they are from the start.
+States stand on a ring, the start at the left.
 """
 
 from collections.abc import Sequence
 from html import escape
-from math import hypot
+from math import cos, hypot, pi, sin
 from textwrap import wrap
 
 from bylaw.rule.automaton import VERDICTS, StateVerdict, WholeAutomaton, automaton
@@ -21,8 +21,6 @@ COLOURS: dict[StateVerdict, tuple[str, str]] = {
 }
 """Fill and line."""
 RADIUS = 26
-COLUMN = 220
-ROW = 150
 STATE_LIMIT = 40
 """A picture with more states than these helps nobody."""
 
@@ -35,19 +33,21 @@ def draw_automaton(rule: Rule) -> str:
     table = automaton(own).plain
     if not isinstance(table, WholeAutomaton) or table.states > STATE_LIMIT:
         return _page(rule, 760, 120, ['<text x="24" y="104" class="note">too many states to draw</text>'])
-    places = _places(table)
-    width = max(760, max(x for x, _ in places) + 110)
-    height = max(y for _, y in places) + 100
+    places = _places(table.states)
+    centre = sum(x for x, _ in places) / len(places) + 0.1, sum(y for _, y in places) / len(places)
+    width = max(760, max(x for x, _ in places) + 130)
+    height = max(y for _, y in places) + 120
     body = _legend(height)
     for number, ((source, target), letters) in enumerate(_edges(table).items(), 1):
         condition = condition_of(letters, own)
         meaning = "any act" if condition == Constant(True) else show(condition)
-        body.append(_edge(places[source], places[target], str(number)))
+        body.append(_edge(places[source], places[target], centre, str(number)))
         body.append(f'<text x="24" y="{height + 22 + 18 * number}" class="note">{number}  {escape(meaning)}</text>')
     height += 18 * len(_edges(table)) + 40
     body += [_state(table, number, place) for number, place in enumerate(places)]
-    x, y = places[0]
-    body.append(f'<path d="M {x - 72} {y} L {x - RADIUS - 4} {y}" class="edge" marker-end="url(#tip)"/>')
+    x, y = places[0][0] - 64, places[0][1] + 48
+    into = _towards(places[0], (x, y), RADIUS + 4)
+    body.append(f'<path d="M {x} {y} L {into[0]:.1f} {into[1]:.1f}" class="edge" marker-end="url(#tip)"/>')
     return _page(rule, width, height, body)
 
 
@@ -91,19 +91,12 @@ def _edges(table: WholeAutomaton) -> dict[tuple[int, int], list[int]]:
     return found
 
 
-def _places(table: WholeAutomaton) -> list[Point]:
-    """A column per distance from the start, a row per state of it."""
-    columns = [0] + [-1] * (table.states - 1)
-    order = [0]
-    count = len(table.letters)
-    for state in order:
-        for target in table.after[state * count : (state + 1) * count]:
-            if columns[target] < 0:
-                columns[target] = columns[state] + 1
-                order.append(target)
-    rows = [columns[:state].count(column) for state, column in enumerate(columns)]
-    # Every other column is a little lower, so that an edge that skips one does not run through it.
-    return [(110 + c * COLUMN, 180 + row * ROW + 50 * (c % 2)) for c, row in zip(columns, rows, strict=True)]
+def _places(count: int) -> list[Point]:
+    """The start at the left, the others clockwise."""
+    radius = max(130, 48 * count)
+    angles = [pi + 2 * pi * number / count for number in range(count)]
+    highest = min(map(sin, angles))
+    return [(round(140 + radius * (1 + cos(angle))), round(190 + radius * (sin(angle) - highest))) for angle in angles]
 
 
 def _verdict(table: WholeAutomaton, state: int) -> StateVerdict:
@@ -123,17 +116,20 @@ def _state(table: WholeAutomaton, number: int, place: Point) -> str:
     )
 
 
-def _edge(source: Point, target: Point, label: str) -> str:
-    """A bent arrow with its number; from a state to itself, a loop above it."""
+def _edge(source: Point, target: Point, centre: tuple[float, float], label: str) -> str:
+    """A bent arrow with its number; from a state to itself, a loop away from the centre."""
     (x1, y1), (x2, y2) = source, target
     if source == target:
-        path, at = (
-            f"M {x1 - 14} {y1 - 22} C {x1 - 46} {y1 - 84}, {x1 + 46} {y1 - 84}, {x1 + 15} {y1 - 24}",
-            (x1, y1 - 76),
-        )
+        out, side = _towards(source, centre, -84), _towards(source, centre, -22)
+        turned = (y1 - side[1]) * 0.65, (side[0] - x1) * 0.65
+        start = f"M {side[0] + turned[0]:.1f} {side[1] + turned[1]:.1f}"
+        bend = f"C {out[0] + 2.2 * turned[0]:.1f} {out[1] + 2.2 * turned[1]:.1f}"
+        back = f"{out[0] - 2.2 * turned[0]:.1f} {out[1] - 2.2 * turned[1]:.1f}"
+        path = f"{start} {bend}, {back}, {side[0] - turned[0]:.1f} {side[1] - turned[1]:.1f}"
+        at = _towards(source, centre, -76)
     else:
         length = hypot(x2 - x1, y2 - y1)
-        middle = (x1 + x2) / 2 + (y2 - y1) / length * 40, (y1 + y2) / 2 - (x2 - x1) / length * 40
+        middle = (x1 + x2) / 2 + (y2 - y1) / length * 34, (y1 + y2) / 2 - (x2 - x1) / length * 34
         start, end = _towards(source, middle, RADIUS), _towards(target, middle, RADIUS + 3)
         path = f"M {start[0]:.1f} {start[1]:.1f} Q {middle[0]:.1f} {middle[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
         at = (start[0] + 2 * middle[0] + end[0]) / 4, (start[1] + 2 * middle[1] + end[1]) / 4
