@@ -8,7 +8,7 @@ from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.naming import alike, counts, heads, mark_forms, names_word, plain, stem
 from bylaw.engine.consent.price import money_lacks
-from bylaw.engine.consent.records import FieldValues, scalars
+from bylaw.engine.consent.records import scalars
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.provenance import fold
 from bylaw.policy.verb import words_of
@@ -73,16 +73,15 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
     own = fold(str(detail.value))
     if detail.is_person and not _names_person(hearing, detail):
         return None
-    others = hearing.records.values(detail.name, hearing.before)
     by_user, by_agent = hearing.last_said(detail.value, "user"), hearing.last_said(detail.value, "agent")
     is_said = by_user is not None or by_agent is not None
-    if is_said and _names_other(hearing, own, others):
+    if is_said and any(_names_other(hearing, detail, each) for each in hearing.proposal):
         return Lack(detail.name, "missing" if detail.is_target else "unclear", "another_told")
     if by_agent is not None and by_user is None:
         since = hearing.mentions.since(by_agent, hearing.end)
-        if any(others.other_in(each, own, hearing.before) for each in since):
+        if any(_names_other(hearing, detail, each) for each in since):
             return Lack(detail.name, "unclear", "others_since")
-    if is_said or not others.has_other(own, hearing.before):
+    if is_said or not hearing.records.values(detail.name, hearing.before).has_other(own, hearing.before):
         return None
     told = _marks_told(hearing, detail)
     if told >= _MARKS:
@@ -90,24 +89,18 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
     return Lack(detail.name, "unclear" if told else "missing", "one_mark" if told else "never_told")
 
 
-def _names_other(hearing: Hearing, own: str, others: FieldValues) -> bool:
-    """Whether the proposal names another thing of the kind: one that records hold, or an id that is written alike."""
-    if any(others.other_in(each, own, hearing.before) for each in hearing.proposal):
-        return True
+def _names_other(hearing: Hearing, detail: Detail, said: Utterance) -> bool:
+    """Whether an utterance names another thing of the kind: an id that is written alike, or one that records hold."""
+    own = fold(str(detail.value))
     shape = alike(own)
-    return shape is not None and any(
-        found[0] != own for each in hearing.proposal for found in shape.finditer(each.folded)
-    )
+    if shape is not None:
+        return any(found[0] != own for found in shape.finditer(said.folded))
+    return hearing.records.values(detail.name, hearing.before).other_in(said, own, hearing.before)
 
 
 def _names_person(hearing: Hearing, detail: Detail) -> bool:
     """Whether some person is told by an id. Nobody reads the caller's own out to them."""
-    own = fold(str(detail.value))
-    shape = alike(own)
-    if shape is not None:
-        return any(found[0] != own for each in hearing.now for found in shape.finditer(each.folded))
-    others = hearing.records.values(detail.name, hearing.before)
-    return any(others.other_in(each, own, hearing.before) for each in hearing.now)
+    return any(_names_other(hearing, detail, each) for each in hearing.now)
 
 
 def _marks_told(hearing: Hearing, detail: Detail) -> int:
