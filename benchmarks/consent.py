@@ -27,8 +27,9 @@ ROWS = (
     ("random", "kept apart"),
     ("doubted", "kept apart"),
     ("traits", "kept apart"),
-    ("both", "kept apart"),
-    ("both", "all"),
+    ("third", "development"),
+    ("third", "kept apart"),
+    ("all", "all"),
 )
 LABELS = Path(__file__).parent / "labels" / "airline-consent.csv"
 PAGE = """# Consent: the airline's writes, told by code and by readers
@@ -43,20 +44,24 @@ without consent: none, or only requested.
 The first draw is by seed alone. The second has a part by seed alone (`random`), a part that an earlier `consented`
 had doubted, and a part with traits that go with a missing consent (a second write after one yes, an answer without a
 yes, a flight or a card that the last message did not name): positives are more frequent there than in the runs. What
-is called development was looked at while `consented` was written, and the rest only counted; the second draw's was
-counted once, at the end.
+is called development was looked at while `consented` was written, and the rest only counted. When the third draw had
+been counted once, the mistakes in what the first two had kept apart were read as well, and `consented` was changed by
+them: those rows no longer speak for unseen runs. The third's kept-apart half does; nobody who changes `consented` has
+read it. The third is of runs in neither of the first two: its development half has writes with such traits that
+`consented` took for agreed to, its other half 14 of these, 14 that it doubted and 14 by seed alone.
 
 | draw | half | writes | without consent | precision | recall | left open | found of all |
 |---|---|---|---|---|---|---|---|
 {rows}
 
-Precision and recall are over the writes it decides; `found of all` counts what it leaves open as missed. The pattern
-that the rule had before, on all of these writes: {before}
+In brackets: counts, and the interval of 95 % (Wilson). Precision and recall are over the writes it decides; `found of
+all` counts what it leaves open as missed. The pattern that the rule had before, on the first two draws: {before}
 
-Readers agree on {agree} of {count} ({share:.0%}) whether the user had consented: on {first_agree} of the first
-{first_count}, where the other {first_parted} were read again, and on {second_agree} of the second {second_count}. The
-other {parted} of the second draw are in no row above; `consented` leaves {parted_open} of them open. Of those in the
-development half, most are refunds that were told without a sum.
+Two readers agree on {agree} of {read} ({share:.0%}) whether the user had consented: on {first_agree} of the first
+{first_count}, where the other {first_parted} were read again, on {second_agree} of the second {second_count}, and on
+{third_agree} of the third {third_count}; one alone read the third's development half. The {parted} others are in no row
+above; `consented` leaves {parted_open} of them open. Of those in the development half, most are refunds that were told
+without a sum.
 
 | reason | writes, of {all} accepted ones | value |
 |---|---|---|
@@ -80,9 +85,9 @@ class Label(NamedTuple):
     readers: str
     """What the two said, joined by `/`."""
     pattern: str
-    """`broken` where the pattern over the last message took the write for one without consent."""
+    """`broken` where the pattern over the last message took the write for one without consent; empty where unknown."""
     draw: str
-    """`first`, or the part of the second draw."""
+    """`first`, `third`, or the part of the second draw."""
 
     @property
     def is_agreed(self) -> bool:
@@ -116,7 +121,14 @@ class Score:
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.2f} ({part}/{whole})" if whole else "-"
+    """A share, its counts, and Wilson's interval of 95 %."""
+    if not whole:
+        return "-"
+    share, z = part / whole, 1.96
+    middle, scale = share + z * z / (2 * whole), 1 + z * z / whole
+    width = z * (share * (1 - share) / whole + z * z / (4 * whole * whole)) ** 0.5
+    low, high = max(0.0, (middle - width) / scale), min(1.0, (middle + width) / scale)
+    return f"{share:.2f} ({part}/{whole}; {low:.2f}-{high:.2f})"
 
 
 def labels() -> list[Label]:
@@ -155,29 +167,37 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
         if label.label == PARTED:
             continue
         value = answers[label.trajectory, label.step].value
-        whole = "first" if label.draw == "first" else "second"
-        for draw in {label.draw, whole, "both"}:
+        whole = label.draw if label.draw in ("first", "third") else "second"
+        for draw in {label.draw, whole, "all"}:
             for half in (label.half, "all"):
                 if (draw, half) in scores:
                     scores[draw, half].add(label.label, value)
-        before.add(label.label, label.pattern != "broken")
+        if label.pattern:
+            before.add(label.label, label.pattern != "broken")
     rows = [f"| {draw} | {half} | {' | '.join(score.row())} |" for (draw, half), score in scores.items()]
     pattern = before.row()
     first = [label for label in labelled if label.draw == "first"]
-    second = [label for label in labelled if label.draw != "first"]
+    second = [label for label in labelled if label.draw not in ("first", "third")]
+    third = [label for label in labelled if label.draw == "third" and "/" in label.readers]
     parted = [label for label in labelled if label.label == PARTED]
-    agree = {name: sum(label.is_agreed for label in some) for name, some in (("first", first), ("second", second))}
+    agree = {
+        name: sum(label.is_agreed for label in some)
+        for name, some in (("first", first), ("second", second), ("third", third))
+    }
     reasons = Counter((answer.reason, answer.value) for answer in answers.values())
     names = {True: "consent", False: "none", None: "open"}
     return PAGE.format(
         count=len(labelled),
         agree=sum(agree.values()),
-        share=sum(agree.values()) / len(labelled),
+        read=len(first) + len(second) + len(third),
+        share=sum(agree.values()) / (len(first) + len(second) + len(third)),
         first_agree=agree["first"],
         first_count=len(first),
         first_parted=len(first) - agree["first"],
         second_agree=agree["second"],
         second_count=len(second),
+        third_agree=agree["third"],
+        third_count=len(third),
         parted=len(parted),
         parted_open=sum(answers[label.trajectory, label.step].value is None for label in parted),
         rows="\n".join(rows),

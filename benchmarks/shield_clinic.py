@@ -39,7 +39,8 @@ Five kinds of agent handle the same tasks for the same callers, without a shield
 the shield tells them; a scripted person answers what it asks a person. Success is the state of the database at the end.
 Violations and near-misses (criterion `determined`) are what the clinic's simulator says of each change that ran: it
 states every policy a second time and imports nothing of the engine. Whether the caller had said yes (`no yes`) and
-whether several changes ran in one turn (`at once`) is known to the script that plays the conversation. `stuck` counts
+whether several changes ran in one turn (`at once`) is known to the script that plays the conversation. `corrected` are
+changes whose amount a denial put right after the caller's yes: such a correction stays covered. `stuck` counts
 wishes that were given up although nothing denied them. The columns from `deny` on count what the shield said of calls,
 in the shadow too: `manner` are denials for a missing yes or for the shape of a turn alone.
 
@@ -49,13 +50,8 @@ always does). Under `advise` the call has run when the agent reads the advice; i
 LEFT = """
 ## What is left
 
-Under `enforce` some changes ran without the yes that the script looks for. They are let through by how consent is read,
-not by a guard. In some the caller had agreed to another amount, which the refusal put right to $0.00, and that need not
-be told again. In the others a yes to one change of a thing ("move appointment A0469", "change the listing of N354") was
-taken for another change of it that the caller had asked for in the same breath (cancel it, release records to them).
-
-No policy of the clinic asks a person as long as the tools answer. `--glitch 0.1` lets a tenth of
-all calls fail; that was not measured for this page.
+What stands below the table does not hold under `enforce`. No policy of the clinic asks a person as long as the tools
+answer. `--glitch 0.1` lets a tenth of all calls fail; that was not measured for this page.
 """
 
 
@@ -67,6 +63,8 @@ class Cell(Struct):
     writes: int = 0
     verdicts: Counter[str] = field(default_factory=Counter[str])
     no_yes: int = 0
+    corrected: int = 0
+    """Changes whose amount a denial had put right after the yes."""
     at_once: int = 0
     answers: Counter[str] = field(default_factory=Counter[str])
     """What the shield said of calls; an `ask` by whom it is for."""
@@ -112,6 +110,7 @@ def play(cell: Cell, setting: Setting, agent: Agent, seed: int, number: int, gli
             why = [each.id for each in call.policies if each.determined["snapshot"] == verdict]
             cell.notes.append(f"{task.id} step {call.step} {call.tool}: {verdict} of {', '.join(why)}")
     cell.no_yes += len(talk.unconfirmed)
+    cell.corrected += talk.put_right
     cell.notes += [f"{task.id} {tool}: no yes to {arguments}" for tool, arguments in talk.unconfirmed]
     cell.at_once += sum(len(turn) > 1 for turn in talk.turns)
     cell.stuck += played.stuck
@@ -163,6 +162,7 @@ HEADS = {
     "violation": 9,
     "near-miss": 9,
     "no yes": 6,
+    "corrected": 9,
     "at once": 7,
     "stuck": 5,
     "deny": 5,
@@ -179,7 +179,7 @@ def lines(cells: dict[tuple[Setting, str], Cell]) -> Iterator[str]:
     yield " ".join((f"{'posture':8}{'agent':10}", *(f"{head:>{width}}" for head, width in HEADS.items())))
     for (setting, agent), cell in cells.items():
         said, found = cell.answers, cell.verdicts
-        happened = (found["violation"], found["near_miss"], cell.no_yes, cell.at_once, cell.stuck)
+        happened = (found["violation"], found["near_miss"], cell.no_yes, cell.corrected, cell.at_once, cell.stuck)
         answers = (said[kind] for kind in ("deny", "manner", "look_up", "ask user", "ask person"))
         numbers = (f"{cell.conversations:,}", f"{100 * cell.success:.1f}", cell.writes, *happened, *answers)
         texts = (f"{number:>{width}}" for number, width in zip(numbers, HEADS.values(), strict=True))

@@ -49,8 +49,9 @@ _NO_CONDITION = Phrases(
     ("if", r"\bif\s+(?:possible|that's ok(?:ay)?|at all|any|applicable|needed|necessary|required|available)\b"),
     (
         "if",
-        r"\bif (?:that|this|it)(?:'s| is) "
-        r"(?:the only|the case|the best|all|how|what|so|necessary|needed|required|the way)\b",
+        r"\bif (?:that|this|it)(?:'s| is) (?:really |truly |indeed )?"
+        r"(?:the only|the case|the best|all|how|what|so|necessary|needed|required|the way|not possible|impossible|"
+        r"not an option|not allowed)\b",
     ),
     ("confirm ", r"\bconfirm (?:once|when|after)\b"),
     (
@@ -232,9 +233,13 @@ _ASKS = re.compile(
 )
 _BIDS = re.compile(
     r"\b(?:can|could|would|will) (?:you|we|i) (?:please |just |now |kindly |also )*"
-    r"(?:go ahead|proceed|do (?:it|that|this|so)|process)\b"
+    r"(?:go ahead|proceed|do (?:it|that|this|so)|process)\b(?! without)"
 )
 """A question that asks for the thing to be done."""
+_HOW_MUCH = re.compile(
+    r"\bhow much\b(?! (?:time|longer|notice))"
+    r"|\bwhat(?:'s| is| would| will)\b.{0,20}\b(?:total|cost|price|charge|fee|difference)\b"
+)
 _BARE = re.compile(r"\W*(?:yes|yeah|yep|ok|okay|sure|really)\W*\?\W*")
 """Only echoes a yes, to ask what was meant."""
 _OPENS = re.compile(r"\W*(?:yes|yeah|yep|oui|ok|okay|sure)\b")
@@ -263,6 +268,9 @@ def answer_in(text: str) -> UserAnswer:
                 stance = "mixed"
             case "yes" | "no" | "held" | "if" | "mixed" as found:
                 stance = found
+            case "asks" if stance == "yes" and _HOW_MUCH.search(part):
+                # Whoever asks what it costs has not agreed to it.
+                stance = "mixed"
             case "asks" if stance == "weak":
                 # "Okay. What does it cost?" may mean either.
                 stance = "mixed"

@@ -17,7 +17,7 @@ from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Grade, Lack
 from bylaw.engine.consent.means import Wallet
 from bylaw.engine.consent.naming import alike
-from bylaw.engine.consent.proposal import any_deed, asks_leave, offers_another
+from bylaw.engine.consent.proposal import any_deed, asks_for_another, asks_leave, offers_another
 from bylaw.engine.consent.records import Records
 from bylaw.engine.consent.talk import Exchange, Talk
 from bylaw.engine.consent.told import chooses, lacks
@@ -152,7 +152,9 @@ class Consents:
             is_topic = before is not None and action.is_named_in((*before.proposal, *before.answer))
             grade: Grade = "unclear" if is_topic else "missing"
             found = (*found, Lack(action.tool, grade, "not_named"))
-        if (not told_deed and any_deed().stands_in(put.text)) or offers_another(put.text, action.tool):
+        spoken = " ".join(each.folded for each in exchange.answer)
+        is_other = offers_another(put.text, action.tool) or asks_for_another(put, spoken, deed, things)
+        if is_other or (not told_deed and any_deed().stands_in(put.text)):
             # The user had asked for it, or the thing was named, and the agent spoke of doing something else.
             found = (*found, Lack(action.tool, "unclear", "another_told"))
         found = (*found, *_redirected(exchange, action))

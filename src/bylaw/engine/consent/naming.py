@@ -89,6 +89,18 @@ def names_word(text: str, own: str, others: Sequence[str]) -> tuple[bool, bool]:
     return names_own, any(_word(other).search(without_own) for other in spoken)
 
 
+def puts_word(text: str, word: str) -> bool:
+    """Whether a text says of a part that it will be so: `only the way out to business`, `(business class)`."""
+    found = _loose(word)
+    return found in text and _put(found).search(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _put(word: str) -> re.Pattern[str]:
+    part = r"(?:only|just)\b[^.!?]{0,60}"
+    return re.compile(rf"\b{part}\b(?:to|into|in) (?:the |a )?{re.escape(word)}\b|\({re.escape(word)} class\)")
+
+
 def _names_own(text: str, own: str, others: Sequence[str]) -> bool:
     form = _word(own) if " " in own else _inflected(own, tuple(map(_loose, others)))
     return form.search(text) is not None

@@ -1,16 +1,19 @@
 """Whether the money of a call was told, and the means of payment: the sum where the call names it, else some price."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 from itertools import combinations
 
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.means import Called
-from bylaw.engine.consent.naming import heads, plain, stem
+from bylaw.engine.consent.naming import heads, plain
+from bylaw.engine.consent.proposal import PRICED, objects
 from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.provenance import occurs
+from bylaw.facts.assent import sentences
+from bylaw.facts.provenance import fold, occurs
 from bylaw.policy.verb import words_of
 
 _CURRENCY = re.compile(r"[$€£]\s?\d|\b\d[\d,.]*\s?(?:dollars|usd|euros?|eur|pounds|gbp)\b")
@@ -28,18 +31,27 @@ _TOLD_SUM = re.compile(
 _SUMS = 12
 _ABOUT = 0.02
 """How far a sum may be from a guess at it."""
-_PARTS = re.compile(r"[.!?;]+ |- ")
+_MONEY = r"[$€£]\s?\d[\d,.]*"
+_KINDS = re.compile(r"\b(?:gift card|credit card|debit card|certificate|voucher|store credit|bank account|paypal)s?\b")
+_NOT_BY = re.compile(r"\b(?:instead of|rather than|not|without|don't)\b[^.!?,;]*")
+_BALANCE = re.compile(
+    rf"\b(?:balance|bal)\b(?: of| is| was|:)?\s*\(?{_MONEY}"
+    rf"|{_MONEY}\s*(?:\w+ )?(?:balance|bal|available|left|remaining)\b"
+    rf"|\b(?:payment history|original(?:ly)? pa(?:id|yment)|previously paid)\b[^.!?$]{{0,40}}{_MONEY}"
+)
+"""Says how much is on a card, or was paid before, not what something costs."""
 _CHEAPER = re.compile(r"\b(?:downgrad\w*|cheaper|since the (?:price|fare)|lower fare)\b")
 _SUM = r"(?:amounts?|prices?|costs?|total|charges?|fees?|refund|difference|calc\w*|figure)"
 _KNOWN = r"(?:determined|calculated|computed|confirmed|known|finali[sz]ed|provided|shown)"
 _LATER = re.compile(
     rf"\b(?:exact|final|actual|precise|specific) {_SUM}\b[^.!?$]{{0,40}}"
     rf"\b(?:will|once|after|upon|on|at|when|via|{_KNOWN})\b"
-    rf"|\b(?:confirm|calculate|determine|provide|tell you|know) the (?:exact|final|actual|precise) {_SUM}"
+    rf"|\b(?:will|can|'ll|once i|before i|to) (?:then |only )?(?:confirm|determine|provide|tell you|know) "
+    rf"the (?:exact|final|actual|precise) {_SUM}|\b(?:will|can|'ll) calculate the (?:exact|final|actual|precise) {_SUM}"
     rf"|\b{_SUM} (?:to be |will be |is |are |only )?{_KNOWN} (?:on|at|upon|after|once|when|during|by)\b"
+    rf"|\b{_SUM} (?:to be|yet to be|still to be) {_KNOWN}\b|\b{_SUM}:? (?:tbd|to be advised)\b"
 )
 """Says that the sum will be known only when it is done."""
-_CHARGE = re.compile(r"\b(?:upgrad\w*|charged?|pay(?:ing|s)?|difference paid|due)\b")
 _REFUND = re.compile(r"\b(?:refund|reimburs|credited|money back|saving|cheaper|lower)\w*")
 _ORIGINAL = re.compile(
     r"\b(?:original(?:ly)?|same|existing|current|previous|used (?:for|to)|paid with|on file|initial)\b[^.!?]{0,40}"
@@ -58,13 +70,15 @@ def money_lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
     if not means:
         return found
     is_free = _is_free(hearing, matters)
-    if not amounts and not is_free and (lack := _price_lack(hearing)) is not None:
+    if not amounts and not is_free and (lack := _price_lack(hearing, matters)) is not None:
         found.append(lack)
     if amounts or not is_free:
         used = set[str]().union(*(hearing.called(detail).own for detail in means))
         goals = [detail for detail in matters if detail.is_target]
-        same = {each.key for each in means if hearing.is_unchanged(each, goals)}
-        found.extend(lack for each in means if (lack := _means_lack(hearing, each, used, each.key in same)) is not None)
+        for each in means:
+            is_same = hearing.is_unchanged(each, goals)
+            lack = _means_lack(hearing, each, used, is_original=is_same, has_sums=bool(amounts))
+            found += [] if lack is None else [lack]
     return found
 
 
@@ -91,20 +105,58 @@ def _is_free(hearing: Hearing, matters: Sequence[Detail]) -> bool:
     """Whether it was told that what the call does costs nothing; `free bags` says so of bags only."""
     if any(_CURRENCY.search(each.folded) for each in hearing.answer):
         return False
-    if any(detail.kind == "count" and detail.is_off and _PAID & {*words_of(detail.name)} for detail in matters):
+    own, others = _topics(matters)
+    is_one = len(own.families) < 2
+    unpaid = (detail for detail in matters if detail.kind in ("count", "flag") and detail.is_off)
+    if is_one and any(_PAID & {*words_of(detail.name)} for detail in unpaid):
         return True
-    stems = {stem(detail.name) for detail in matters if detail.kind != "means" and not detail.is_target} - {""}
     is_priced = any(_CURRENCY.search(each.folded) for each in hearing.proposal)
-    for sentence in (part for each in hearing.now for part in _PARTS.split(each.folded)):
-        is_about_it = any(stem in sentence for stem in stems)
-        if _NO_COST.search(sentence) and (is_about_it or not is_priced):
-            return True
-        if is_about_it and _FREE.search(sentence):
+    for sentence in (part for each in hearing.now for part in sentences(each.text)):
+        if not _NO_COST.search(sentence) and not _FREE.search(sentence):
+            continue
+        is_about_it, is_about_other = own.stands_in(sentence), others.stands_in(sentence)
+        # Free bags make no trip free.
+        if not is_about_other and ((is_about_it and is_one) or (_NO_COST.search(sentence) and not is_priced)):
             return True
     return False
 
 
-def _price_lack(hearing: Hearing) -> Lack | None:
+class _Topic:
+    """Words for things that may have a price of their own."""
+
+    def __init__(self, stems: Collection[str], families: Sequence[tuple[str, ...]]) -> None:
+        self.families = families
+        """Those of them that mostly have."""
+        words = "|".join(sorted(map(re.escape, stems)))
+        self._search = re.compile(rf"\b(?:{words})" if words else r"(?!)").search
+
+    def stands_in(self, sentence: str) -> bool:
+        """Whether a sentence speaks of any."""
+        return self._search(sentence) is not None
+
+
+def _topics(matters: Sequence[Detail]) -> tuple[_Topic, _Topic]:
+    """What a call is about, and what else may have a price."""
+    return _topics_of(frozenset(each.name for each in matters if each.kind != "means" and not each.is_target))
+
+
+@lru_cache(maxsize=512)
+def _topics_of(names: frozenset[str]) -> tuple[_Topic, _Topic]:
+    stems = {stem for name in names for stem in objects(name)}
+    own = [family for family in PRICED if stems.intersection(family)]
+    others = [family for family in PRICED if family not in own]
+    return _Topic(stems, own), _Topic({stem for family in others for stem in family}, others)
+
+
+def _priced_part(hearing: Hearing, matters: Sequence[Detail]) -> str:
+    """What the proposal says, without what it says of other things' prices and of how much is on a card."""
+    own, others = _topics(matters)
+    told = (part for each in hearing.proposal for part in sentences(each.text))
+    mine = (part for part in told if own.stands_in(part) or not others.stands_in(part))
+    return _BALANCE.sub(" ", fold(" ".join(mine)))
+
+
+def _price_lack(hearing: Hearing, matters: Sequence[Detail]) -> Lack | None:
     """What is missing where the call charges or refunds a sum that only the system knows.
 
     A charge needs a price. Whether it is enough of a refund that there will be one, readers do not agree on.
@@ -113,9 +165,8 @@ def _price_lack(hearing: Hearing) -> Lack | None:
     is_later = _LATER.search(put) is not None
     if any(_CURRENCY.search(each.folded) for each in hearing.answer):
         return None
-    is_charge = _CHARGE.search(put) is not None and not _REFUND.search(put)
-    if _CURRENCY.search(put):
-        return Lack("amount", "missing" if is_charge else "unclear", "price_later") if is_later else None
+    if _CURRENCY.search(put) and _CURRENCY.search(_priced_part(hearing, matters)):
+        return Lack("amount", "unclear", "price_later") if is_later else None
     if _REFUND.search(put) or (_CHEAPER.search(put) and any(_REFUND.search(each.folded) for each in hearing.answer)):
         return Lack("amount", "unclear", "price_later" if is_later else "price_vague")
     if hearing.said_before("price", _is_priced, "agent"):
@@ -127,13 +178,14 @@ def _is_priced(said: Utterance) -> bool:
     return bool(_CURRENCY.search(said.folded) or _REFUND.search(said.folded))
 
 
-def _means_lack(hearing: Hearing, detail: Detail, used: set[str], is_original: bool) -> Lack | None:
+def _means_lack(hearing: Hearing, detail: Detail, used: set[str], *, is_original: bool, has_sums: bool) -> Lack | None:
     called = hearing.called(detail)
     if any(called.is_own_in(part) or _names(part, called.kind) for part in hearing.aside):
         return Lack(detail.name, "missing", "set_aside")
     spoken = " ".join(each.folded for each in hearing.answer)
     if any(called.is_own_in(each.folded) for each in hearing.now) or _is_own_before(hearing, called):
-        return Lack(detail.name, "unclear", "another_beside") if _names(spoken, called.others - used) else None
+        is_beside = _names(spoken, called.others - used) or _is_split(hearing, spoken, called, used, has_sums)
+        return Lack(detail.name, "unclear", "another_beside") if is_beside else None
     now = " ".join(each.folded for each in hearing.now)
     if is_original and _ORIGINAL.search(now):
         return None
@@ -154,6 +206,17 @@ def _means_lack(hearing: Hearing, detail: Detail, used: set[str], is_original: b
     if is_original and _REFUND.search(now):
         return Lack(detail.name, "unclear", "original_untold")
     return Lack(detail.name, "missing", "never_told")
+
+
+def _is_split(hearing: Hearing, spoken: str, called: Called, used: set[str], has_sums: bool) -> bool:
+    """Whether others are to pay as well: by their kinds in the answer, or, where that names none and the call tells no
+    sums, by their ids in the proposal."""
+    kinds = {found[0].rstrip("s") for found in _KINDS.finditer(_NOT_BY.sub(" ", spoken))}
+    if len(kinds) > 1:
+        return not all(any(kind in form for form in used) for kind in kinds)
+    if kinds or has_sums or called.is_own_in(spoken):
+        return False
+    return any(_names(each.folded, called.others - used) for each in hearing.proposal)
 
 
 def _is_own_before(hearing: Hearing, called: Called) -> bool:

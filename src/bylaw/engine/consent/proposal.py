@@ -20,7 +20,8 @@ _GO_AHEAD = Phrases(
     ("?", r"\b(?:shall|should|may|can|could) (?:i|we)\b.*\?"),
     (" you ", r"\b(?:would|do) you (?:still )?(?:like|want|wish)\b(?! to know)(?!.{0,20}\b(?:which|what)\b)"),
     (" me to", r"\b(?:want|like|wish) me to\b"),
-    ("confirm", r"\bconfirm(?:ation|ing|ed)?\b(?! (?:which|your|what|the reason|once))"),
+    ("confirm", r"\bconfirm(?:ation|ing)?\b(?! (?:which|your|what|the reason|once))"),
+    ("confirmed", r"\b(?:once|if|when|until|after|be|is|are|have|get) (?:\w+ )?confirmed\b|\bconfirmed\?"),
     (
         "confirm your",
         r"\bconfirm your (?:choice|selection|agreement|approval|decision|acceptance|intent\w*|wish)\b",
@@ -80,7 +81,26 @@ _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH = frozenset(
     (
         *("the", "to", "you", "your", "is", "for", "and", "of", "i", "would", "please", "be", "will", "with", "this"),
-        *("that", "in", "on", "it", "are", "have", "can", "not", "a"),
+        *(
+            "that",
+            "in",
+            "on",
+            "it",
+            "are",
+            "have",
+            "can",
+            "not",
+            "a",
+            "or",
+            "no",
+            "now",
+            "what",
+            "at",
+            "from",
+            "by",
+            "if",
+        ),
+        *("yes", "confirm", "cancel", "cancellation", "reason", "details", "order", "payment", "policy", "flight"),
     )
 )
 _ENOUGH = 12
@@ -114,6 +134,7 @@ _FAMILIES: tuple[tuple[str, ...], ...] = (
     ("unblock", "unlock", "unfreez", "resum", "reactivat", "activat", "enabl"),
 )
 """Stems of words for one deed."""
+_UNPLAIN = {"creat", "correct", "edit", "make", "mov", "open", "order", "plac", "register", "set up", "void"}
 _THINGS: tuple[tuple[str, ...], ...] = (
     ("bag", "luggage", "suitcase"),
     ("passenger", "traveler", "traveller", "companion"),
@@ -127,6 +148,10 @@ _THINGS: tuple[tuple[str, ...], ...] = (
     ("address", "shipping", "deliver"),
 )
 """Stems of words for one kind of thing."""
+_NOUNS = frozenset(("order", "charge", "deposit", "exchange", "post", "record", "refund", "return", "transfer"))
+"""Verbs of tools that are names of things as well."""
+PRICED: tuple[tuple[str, ...], ...] = (_THINGS[0], (*_THINGS[2], *_THINGS[3]), _THINGS[5])
+"""Of these, what mostly has a price of its own beside others."""
 _SHORT = 4
 """Longer stems stand for every word that begins with them; `add` does not stand for `additional`."""
 _ENDING = re.compile(r"(?:e|s|d|es|ed|ing|ings)?\b")
@@ -202,17 +227,31 @@ def asks_leave(put: Proposal, deed: Deed, things: Sequence[str]) -> bool:
     )
 
 
+def asks_for_another(put: Proposal, said: str, deed: Deed, things: Sequence[str]) -> bool:
+    """Whether leave is asked for another deed, and the answer speaks of one: "Yes to book it?" - "Yes, book it." """
+    return all(
+        _plain_deed().stands_in(part) and not deed.stands_in(part) and not any(thing in part for thing in things)
+        for part in (*put.leave, said)
+    )
+
+
 def _is_refusal(part: str) -> bool:
     """Whether a sentence says what cannot be done: it asks for nothing."""
     return _REFUSES.search(part) is not None and not part.endswith("?")
 
 
+def _verbs(tool: str) -> list[str]:
+    """The verbs in a tool's name: the first, and those joined to it by `and`; `order` is none of `cancel_order`."""
+    words = words_of(tool)
+    verbs = [place for place, word in enumerate(words) if VERBS.get(word) == "write"]
+    return [words[place] for place in verbs if place == verbs[0] or words[place - 1] in ("and", "or")] or words[:1]
+
+
 @lru_cache(maxsize=512)
 def deeds(tool: str) -> Deed:
     """Words for what a tool does."""
-    words = [word for word in words_of(tool) if VERBS.get(word) == "write"] or words_of(tool)[:1]
     stems: set[str] = set()
-    for word in words:
+    for word in _verbs(tool):
         stem = word.rstrip("e") if len(word) > 4 else word
         stems.add(stem)
         for family in _FAMILIES:
@@ -255,11 +294,20 @@ def any_deed() -> Deed:
     return Deed({stem for family in _FAMILIES for stem in family})
 
 
+@lru_cache(maxsize=1)
+def _plain_deed() -> Deed:
+    """Words that say plainly what is done: not `make`, `confirm` or `issue`, which may stand for much."""
+    return Deed({stem for family in _FAMILIES[:3] for stem in family} - _UNPLAIN)
+
+
 @lru_cache(maxsize=512)
 def objects(name: str) -> tuple[str, ...]:
     """Stems of what a tool or an argument is named after, verbs left out: `baggag` of `update_reservation_baggages`."""
-    words = [word for word in words_of(name) if VERBS.get(word) is None and len(word) > 2]
+    every = words_of(name)
+    words = [word for word in every if VERBS.get(word) is None and len(word) > 2]
     stems = {word[: max(3, min(len(word) - 2, 7))]: None for word in words}
     for word in words:
         stems.update((stem, None) for family in _THINGS if any(map(word.startswith, family)) for stem in family)
+    # After a verb, or before what names a thing, it is what something is done to.
+    stems.update((word, None) for word in every if word in _NOUNS and (word != every[0] or every[1:2] == ["id"]))
     return tuple(stems)

@@ -6,7 +6,7 @@ from typing import Any
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
-from bylaw.engine.consent.naming import alike, counts, heads, mark_forms, names_word, plain, stem
+from bylaw.engine.consent.naming import alike, counts, heads, mark_forms, names_word, plain, puts_word, stem
 from bylaw.engine.consent.price import money_lacks
 from bylaw.engine.consent.records import scalars
 from bylaw.engine.consent.utterance import Utterance
@@ -35,7 +35,9 @@ def chooses(hearing: Hearing, matters: Sequence[Detail]) -> bool:
     is_told = any(each.says(detail.value) for detail in told for each in hearing.proposal)
     for detail in matters:
         if detail.kind == "means":
-            if is_told and any(hearing.called(detail).is_own_in(each.folded) for each in hearing.answer):
+            called = hearing.called(detail)
+            is_offered = is_told or any(called.is_own_in(each.folded) for each in hearing.proposal)
+            if is_offered and any(called.is_own_in(each.folded) for each in hearing.answer):
                 return True
         elif detail.kind not in ("count", "flag"):
             said = any(each.says(detail.value) for each in hearing.answer)
@@ -122,7 +124,8 @@ def _choice_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) ->
                 put = [names_word(one.loose, word, others) for one in hearing.proposal]
                 if any(told for _, told in put) and not any(told for told, _ in put):
                     return Lack(detail.name, "missing", "user_changed")
-            return None
+            is_mixed = other and each.by != "user" and any(puts_word(each.loose, word) for word in others)
+            return Lack(detail.name, "unclear", "another_beside") if is_mixed else None
         if other and each.by != "user":
             return Lack(detail.name, "unclear", "another_told")
     # Nobody spoke of any of the words: where the sum was told, the word is part of what was.
