@@ -29,6 +29,8 @@ _TOLD_SUM = re.compile(
     r"((?:~|about |approximately |around |roughly |est\.? |estimated )\s?)?[$€£]\s?(\d[\d,]*(?:\.\d+)?)"
 )
 _SUMS = 12
+_BESIDE = 20
+"""Letters between a means of payment and what is taken from it."""
 _ABOUT = 0.02
 """How far a sum may be from a guess at it."""
 _MONEY = r"[$€£]\s?\d[\d,.]*"
@@ -210,13 +212,26 @@ def _means_lack(hearing: Hearing, detail: Detail, used: set[str], *, is_original
 
 def _is_split(hearing: Hearing, spoken: str, called: Called, used: set[str], has_sums: bool) -> bool:
     """Whether others are to pay as well: by their kinds in the answer, or, where that names none and the call tells no
-    sums, by their ids in the proposal."""
+    sums, by what the proposal takes from each."""
     kinds = {found[0].rstrip("s") for found in _KINDS.finditer(_NOT_BY.sub(" ", spoken))}
     if len(kinds) > 1:
         return not all(any(kind in form for form in used) for kind in kinds)
     if kinds or has_sums or called.is_own_in(spoken):
         return False
-    return any(_names(each.folded, called.others - used) for each in hearing.proposal)
+    texts = [_BALANCE.sub(" ", each.folded) for each in hearing.proposal]
+    return any(_has_sum(text, called.own) and _has_sum(text, called.others - used) for text in texts)
+
+
+def _has_sum(text: str, forms: set[str]) -> bool:
+    """Whether a sum stands right beside a means of payment."""
+    for form in forms:
+        here = -1 if form[:1] in "$€£" else occurs(form, text)
+        while here >= 0:
+            end = here + len(form)
+            if _CURRENCY.search(text[max(0, here - _BESIDE) : here]) or _CURRENCY.search(text[end : end + _BESIDE]):
+                return True
+            here = occurs(form, text, end)
+    return False
 
 
 def _is_own_before(hearing: Hearing, called: Called) -> bool:
