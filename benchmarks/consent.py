@@ -46,9 +46,10 @@ had doubted, and a part with traits that go with a missing consent (a second wri
 yes, a flight or a card that the last message did not name): positives are more frequent there than in the runs. What
 is called development was looked at while `consented` was written, and the rest only counted. When the third draw had
 been counted once, the mistakes in what the first two had kept apart were read as well, and `consented` was changed by
-them: those rows no longer speak for unseen runs. The third's kept-apart half does; nobody who changes `consented` has
-read it. The third is of runs in neither of the first two: its development half has writes with such traits that
-`consented` took for agreed to, its other half 14 of these, 14 that it doubted and 14 by seed alone.
+them: those rows no longer speak for unseen runs. The third's kept-apart half does, but for one choice between two
+versions that was made by its counts; nobody who changes `consented` has read it. The third is of runs in neither of
+the first two: its development half has writes with such traits that `consented` took for agreed to, its other half 14
+of these, 14 that it doubted and 14 by seed alone.
 
 | draw | half | writes | without consent | precision | recall | left open | found of all |
 |---|---|---|---|---|---|---|---|

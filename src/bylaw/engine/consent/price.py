@@ -54,6 +54,7 @@ _LATER = re.compile(
     rf"|\b{_SUM} (?:to be|yet to be|still to be) {_KNOWN}\b|\b{_SUM}:? (?:tbd|to be advised)\b"
 )
 """Says that the sum will be known only when it is done."""
+_CHARGE = re.compile(r"\b(?:upgrad\w*|charged?|pay(?:ing|s)?|difference paid|due)\b")
 _REFUND = re.compile(r"\b(?:refund|reimburs|credited|money back|saving|cheaper|lower)\w*")
 _ORIGINAL = re.compile(
     r"\b(?:original(?:ly)?|same|existing|current|previous|used (?:for|to)|paid with|on file|initial)\b[^.!?]{0,40}"
@@ -168,7 +169,8 @@ def _price_lack(hearing: Hearing, matters: Sequence[Detail]) -> Lack | None:
     if any(_CURRENCY.search(each.folded) for each in hearing.answer):
         return None
     if _CURRENCY.search(put) and _CURRENCY.search(_priced_part(hearing, matters)):
-        return Lack("amount", "unclear", "price_later") if is_later else None
+        is_charge = _CHARGE.search(put) is not None and not _REFUND.search(put)
+        return Lack("amount", "missing" if is_charge else "unclear", "price_later") if is_later else None
     if _REFUND.search(put) or (_CHEAPER.search(put) and any(_REFUND.search(each.folded) for each in hearing.answer)):
         return Lack("amount", "unclear", "price_later" if is_later else "price_vague")
     if hearing.said_before("price", _is_priced, "agent"):
