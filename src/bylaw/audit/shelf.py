@@ -1,6 +1,7 @@
 """The packs and worlds of one audit: which of them a conversation is held to."""
 
 import importlib
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,11 @@ class Shelf:
     def packs(self) -> list[Pack]:
         """Every pack on the shelf."""
         return [pack for _, pack in self._variants] if self._only is None else [self._only]
+
+    def adapt(self, change: Callable[[Pack], Pack]) -> None:
+        """Put another in the place of every pack, with the same policies."""
+        self._variants = [(when, change(pack)) for when, pack in self._variants]
+        self._only = change(self._only) if self._only is not None else None
 
     def pack_for(self, trajectory: Trajectory) -> Pack:
         """The variant whose conditions the trajectory meets, the first that does; `FormatError` where the pack is about

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import compare_audits, read_baseline, write_comparison
+from bylaw.audit.examine import Examiner
 from bylaw.audit.finding import Finding, Gate, read_findings
 from bylaw.audit.redaction import Pseudonyms, redaction_key
 from bylaw.audit.request import Request
@@ -95,6 +96,14 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--sarif", metavar="FILE", type=_FILE, help="Also write the findings as SARIF 2.1.0.")
 @click.option("--junit", metavar="FILE", type=_FILE, help="Also write the calls as JUnit XML.")
+@click.option(
+    "--search",
+    default="",
+    metavar="llm[:MODEL]",
+    help="Where no observation shows a fact, ask a model whether a result does; what it quotes must stand there."
+    " llm:batch:DIR writes the questions down.",
+)
+@click.option("--searched", type=_FILE, metavar="DIR", help="Where answers of --search are kept; else OUT-search.")
 @click.option("--redact", is_flag=True, help="Write no text of the logs, and pseudonyms for ids.")
 @click.option(
     "--redact-key",
@@ -122,6 +131,8 @@ def audit_command(
     waivers: Path | None,
     sarif: Path | None,
     junit: Path | None,
+    search: str,
+    searched: Path | None,
     redact: bool,
     redact_key: str | None,
     llm: str | None,
@@ -137,9 +148,12 @@ def audit_command(
         if answers is not None and jobs > 1:
             raise UsageError("with `--llm` one process asks for all", hint="leave --jobs out")
         _spare((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
+        # What a model found is known here, and in no other process.
+        jobs = 1 if search else jobs
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
         request = replace(request, answers=answers)
-        found = audit(request, out, progress=_progress())
+        examiner = searching(request, search, searched or out.with_name(f"{out.name}-search")) if search else None
+        found = audit(request, out, progress=_progress(), examiner=examiner)
         _say(found, opened)
         if key is not None:
             kept = (
@@ -171,6 +185,17 @@ def audit_command(
         print(f"Wrote {write_report(out)}")
     counted = comparison.new if comparison is not None else read_findings(out)
     return _status(found, counted, Gate.named(fail_on, min_severity))
+
+
+def searching(request: Request, search: str, kept: Path) -> Examiner:
+    """An examiner whose facts a model has looked for, too."""
+    from bylaw.compile.search import searching_examiner
+    from bylaw.llm.source import open_chat
+
+    method, _, model = search.partition(":")
+    if method != "llm":
+        raise UsageError(f"`{search}` is no way to search", hint="llm, llm:MODEL or llm:batch:DIR")
+    return searching_examiner(request, open_chat(model, kept=kept), tell=print)
 
 
 def _spare(inputs: Iterable[Path | None], outputs: dict[str, Path | None]) -> None:

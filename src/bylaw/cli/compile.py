@@ -105,7 +105,7 @@ def _write(out: Path, made: Mapping[str, str], before: "PackFolder | None") -> N
     from bylaw.policy.folder import read_folder
 
     old = sides_of(before) if before is not None else {}
-    for path in (old for folder in ("guards", "cases") for old in (out / folder).glob("*")):
+    for path in (old for folder in ("guards", "cases", "lookups") for old in (out / folder).glob("*")):
         path.unlink()
     if "rules.yaml" not in made:
         (out / "rules.yaml").unlink(missing_ok=True)

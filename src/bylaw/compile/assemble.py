@@ -48,6 +48,8 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
             part = "rules"
         cases.setdefault(part, []).extend(check.cases)
     files |= {f"guards/{part}.py": "\n\n".join(codes) for part, codes in guards.items()}
+    if work.lookups is not None and work.lookups.codes:
+        files["lookups/found.py"] = work.lookups.text
     if rules:
         files["rules.yaml"] = dump(_merged(rules))
     files |= {f"cases/{part}.yaml": dump(listed) for part, listed in cases.items()}
@@ -110,7 +112,9 @@ def _record(source: Source, work: Work, drafts: list[Draft], said: Mapping[str, 
         for each in source.document.sentences
         if each.digest in aside
     ]
-    return {"policies": policies, "sentences_without_policy": listed, "left_out": left_out}
+    record = {"policies": policies, "sentences_without_policy": listed, "left_out": left_out}
+    unfound = work.lookups.failed if work.lookups is not None else {}
+    return {**record, "facts_that_nothing_shows": unfound} if unfound else record
 
 
 def _merged(checks: list[Check]) -> dict[str, Any]:

@@ -80,8 +80,8 @@ def _is_reached(key: Sequence[str], names: set[str]) -> bool:
 
 
 def _leads(name: str, key: str) -> bool:
-    """Whether a field or argument may hold the key of something: `primary_clinician_id` for `clinician_id`."""
-    return name == key or name.endswith(f"_{key}")
+    """Whether a field or argument may hold keys of something: `primary_order_id`, `orders` for `order_id`."""
+    return name == key or name.endswith(f"_{key}") or (key.endswith("_id") and name == f"{key.removesuffix('_id')}s")
 
 
 def _read_by(body: Mapping[str, Any], cards: Mapping[str, Card]) -> Mapping[str, Any]:

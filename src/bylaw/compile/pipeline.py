@@ -15,6 +15,7 @@ from bylaw.compile.desk import Desk
 from bylaw.compile.extract import Draft, Extraction, cover, extract
 from bylaw.compile.guards import write_guards
 from bylaw.compile.kept import still_standing, under_old_names
+from bylaw.compile.lookups import Lookups, out_of_reach, write_lookups
 from bylaw.compile.rules import write_rules
 from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, describe
@@ -55,6 +56,7 @@ class Work(Struct):
     second: Extraction | None = None
     kinds: dict[str, Sorted] = field(default_factory=dict[str, Sorted])
     checks: dict[str, Check] = field(default_factory=dict[str, Check])
+    lookups: Lookups | None = None
 
     @property
     def drafts(self) -> tuple[Draft, ...]:
@@ -122,6 +124,12 @@ def run(desk: Desk, source: Source) -> Work:
         work.kinds |= kinds
         if work.things is not None and drafts:
             _write(desk, source, work, work.things, drafts)
+    if not desk.wanted and work.things is not None:
+        bench = Bench(source.cards, work.things, work.request, source.now or _CLOCK)
+        wanted = out_of_reach(bench, work.checks)
+        work.lookups = write_lookups(
+            desk, bench.vocabulary, source.cards, wanted, work.things.entities, source.trajectories
+        )
     return work
 
 

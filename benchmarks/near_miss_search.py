@@ -1,0 +1,246 @@
+"""The near-miss paper's Table 1 rebuilt: three ways to tell what an agent had been shown, held against the truth.
+
+    uv run python benchmarks/near_miss_search.py [--airline ../shared/data/tau-airline] [--answers DIR] [--page FILE]
+
+Observations are a pack's own mapping. Look-up code was written by a model from the tools alone and takes the place of
+every observation. Model search asks a model about each write call, over the results shown before it. Answers come from
+recordings; what has none is written as a batch to DIR/requests. Truth: the clinic's simulator, and readers.
+"""
+
+import argparse
+import csv
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from bylaw.audit.shelf import Shelf
+from bylaw.cli.logs import open_logs
+from bylaw.compile.desk import Desk
+from bylaw.compile.lookups import Lookups, fields_read, write_lookups
+from bylaw.compile.search import ModelSearch
+from bylaw.compile.tools import read_tools, with_logs
+from bylaw.engine.pack import Pack
+from bylaw.engine.session import Session
+from bylaw.engine.settlement import CallVerdict
+from bylaw.facts.world import World
+from bylaw.guard import Vocabulary, parse_lookups, run_lookup
+from bylaw.llm import Chat, Pending
+from bylaw.llm.batch import Batch
+from bylaw.llm.recorded import Recorded, Recordings
+from bylaw.packs.clinic.simulator.generate import write
+from bylaw.policy.folder import find_folder, read_folder
+from bylaw.scan.interval import wilson
+from bylaw.trace import Call, Trajectory, read
+
+SEED = 12
+LABELS = Path(__file__).parent / "labels" / "airline-near-miss.csv"
+CLINIC_TOOLS = find_folder("clinic_compiled") / "source" / "tools.json"
+Place = tuple[str, int]
+"""A write call: conversation and step."""
+
+
+class Domain(NamedTuple):
+    """Conversations with what they are held to, and the truth of their write calls where it is known."""
+
+    name: str
+    pack: Pack
+    trajectories: Sequence[tuple[Trajectory, World | None]]
+    truth: dict[Place, bool]
+    cards: dict[str, object]
+    searched: int
+    """Write calls that a model's search is tried on."""
+
+
+def clinic(folder: Path) -> Domain:
+    """200 simulated conversations; the simulator says which calls are near-misses."""
+    write(folder, seeds=(SEED,), count=200)
+    shelf = Shelf("clinic", world=folder / "clinic.sqlite")
+    pack = shelf.packs[0]
+    logs = folder / "logs.jsonl.gz"
+    _, world = shelf.world_for(pack, logs)
+    trajectories = [(each, world) for each in read(logs) if isinstance(each, Trajectory)]
+    truths = [json.loads(line) for line in (folder / "truth.jsonl").open("rb")]
+    truth = {
+        (each["trajectory"], call["step"]): call["strict"]["snapshot"] == "near_miss"
+        for each in truths
+        for call in each["calls"]
+    }
+    with open_logs([find_folder("clinic") / "demo" / "logs.jsonl.gz"]) as opened:
+        cards, _ = with_logs(read_tools([str(CLINIC_TOOLS)]), opened.trajectories())
+    return Domain("clinic", pack, trajectories, truth, dict(cards), 60)
+
+
+def airline(data: Path) -> Domain:
+    """50 recorded conversations with write calls, drawn by seed; readers say which calls are near-misses."""
+    shelf = Shelf("tau-airline", world=data)
+    files = sorted(file for file in (data / "tau2" / "runs").glob("*.json.gz") if "variant" not in file.name)
+    found: list[tuple[Trajectory, Path]] = []
+    for file in files:
+        found += [(each, file) for each in read(file) if isinstance(each, Trajectory)]
+    pack = shelf.pack_for(found[0][0])
+    writing = [(each, file) for each, file in found if _writes(pack, each)]
+    drawn = random.Random(SEED).sample(writing, 50)
+    trajectories = [(each, shelf.world_for(pack, file)[1]) for each, file in drawn]
+    with open_logs([data / "tau2" / "runs" / "gpt-4.1.json.gz"]) as opened:
+        cards, _ = with_logs(read_tools([str(data / "tools.json")]), opened.trajectories())
+    return Domain("airline", pack, trajectories, read_labels(), dict(cards), 20)
+
+
+def read_labels() -> dict[Place, bool]:
+    """What readers said of the airline's calls."""
+    if not LABELS.is_file():
+        return {}
+    with LABELS.open(newline="") as lines:
+        return {(row["trajectory"], int(row["step"])): row["near_miss"] == "yes" for row in csv.DictReader(lines)}
+
+
+def _writes(pack: Pack, trajectory: Trajectory) -> bool:
+    return any(isinstance(event, Call) and _is_write(pack, event) for event in trajectory.events)
+
+
+def flagged(pack: Pack, domain: Domain, places: set[Place] | None = None) -> dict[Place, bool]:
+    """By write call whether it is a near-miss by the paper's criterion; all calls, or some."""
+    names = None if places is None else {name for name, _ in places}
+    found: dict[Place, bool] = {}
+    for trajectory, world in domain.trajectories:
+        if names is None or trajectory.id in names:
+            for call in _judged(pack, trajectory, world, places):
+                found[trajectory.id, call.made.step] = call.strict == "near_miss"
+    return found
+
+
+def _judged(pack: Pack, trajectory: Trajectory, world: World | None, places: set[Place] | None) -> list[CallVerdict]:
+    """The verdicts on the write calls of a conversation, or on some of them: a search looks for nothing else."""
+    session = Session(pack, world=world)
+    observed = 0
+    for step, event in enumerate(trajectory.events):
+        if isinstance(event, Call) and event.by == "agent" and _is_write(pack, event):
+            session.observe_all(trajectory.events[observed:step])
+            observed = step
+            if places is None or (trajectory.id, step) in places:
+                session.judge(event)
+    session.observe_all(trajectory.events[observed:])
+    return [each for each in session.settle() if places is None or (trajectory.id, each.made.step) in places]
+
+
+def _is_write(pack: Pack, call: Call) -> bool:
+    tool = pack.schema.tools.get(call.tool)
+    return tool is not None and tool.effect == "write"
+
+
+def without_observations(pack: Pack) -> Pack:
+    """The pack, blind but for what is searched for."""
+    return replace(pack, schema=replace(pack.schema, shows={}, searches={}))
+
+
+def by_code(domain: Domain, chat: Chat) -> tuple[Pack, Lookups]:
+    """The pack with look-up functions in the place of all observations."""
+    schema = domain.pack.schema
+    vocabulary = Vocabulary(
+        schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools), schema.writes()
+    )
+    wanted = fields_read(domain.pack.guards.values(), schema)
+    entities = read_folder(domain.pack.root).parts["entities"].data["entities"]
+    shown = [trajectory for trajectory, _ in domain.trajectories[:20]]
+    desk = Desk()
+    while True:
+        desk.begin()
+        made = write_lookups(desk, vocabulary, domain.cards, wanted, entities, shown)  # pyright: ignore
+        if made is not None:
+            break
+        desk.fetch(chat)
+    searches: dict[tuple[str, str], Callable[..., object]] = {}
+    functions, faults = parse_lookups(made.text, file="lookups.py", vocabulary=vocabulary)
+    assert not faults, faults
+    for lookup in functions.values():
+        searches[lookup.entity.name, lookup.field.name] = partial(run_lookup, lookup)
+    blind = without_observations(domain.pack)
+    return replace(blind, schema=replace(blind.schema, searches=searches)), made
+
+
+def by_model(domain: Domain, places: set[Place], chat: Chat) -> tuple[dict[Place, bool], ModelSearch]:
+    """What a model's search makes of some write calls."""
+    search = ModelSearch(chat)
+    pack = search.over(without_observations(domain.pack))
+    return search.repeat(lambda: flagged(pack, domain, places)), search
+
+
+def row(name: str, found: dict[Place, bool], truth: dict[Place, bool]) -> str:
+    """Near-miss rate, precision and recall, each with its 95 % interval."""
+    rate = _share(sum(found.values()), len(found))
+    known = {place: flag for place, flag in found.items() if place in truth}
+    right = sum(flag and truth[place] for place, flag in known.items())
+    said, true = sum(known.values()), sum(truth[place] for place in known)
+    return f"{name:38} {len(found):5} {rate:>22} {len(known):7} {_share(right, said):>22} {_share(right, true):>22}"
+
+
+def _share(part: int, whole: int) -> str:
+    if not whole:
+        return "-"
+    low, high = wilson(part, whole)
+    return f"{part / whole:.1%} ({low:.1%}-{high:.1%})"
+
+
+def rows(domain: Domain, chat: Chat) -> Iterator[str]:
+    """The lines of one domain; a way whose answers have yet to come is told as such."""
+    seen = flagged(domain.pack, domain)
+    yield row(f"{domain.name}, observations", seen, domain.truth)
+    drawn = set(random.Random(SEED).sample(sorted(seen), min(domain.searched, len(seen))))
+    try:
+        pack, made = by_code(domain, chat)
+        yield row(f"{domain.name}, look-up code", flagged(pack, domain), domain.truth)
+        yield f"  {len(made.codes)} functions written, {len(made.failed)} not"
+    except Pending as error:
+        yield f"{domain.name}, look-up code: {error.message}"
+    yield row(f"{domain.name}, observations, same calls", {place: seen[place] for place in drawn}, domain.truth)
+    try:
+        found, search = by_model(domain, drawn, chat)
+        yield row(f"{domain.name}, model search", found, domain.truth)
+        yield f"  {search.refused} findings without ground were refused"
+    except Pending as error:
+        yield f"{domain.name}, model search: {error.message}"
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--airline", type=Path)
+    parser.add_argument("--answers", type=Path, default=Path(__file__).parent / "recorded" / "near-miss-search")
+    parser.add_argument("--batch", type=Path, help="where requests without an answer are written")
+    parser.add_argument("--page", type=Path)
+    options = parser.parse_args()
+    chat: Chat = Recorded(Recordings(options.answers), Batch(options.batch or options.answers))
+    heads = f"{'':38} {'calls':>5} {'near-miss rate':>22} {'labels':>7} {'precision':>22} {'recall':>22}"
+    text = [heads]
+    with tempfile.TemporaryDirectory() as folder:
+        text += rows(clinic(Path(folder)), chat)
+    if options.airline is not None:
+        text += rows(airline(options.airline), chat)
+    print("\n".join(text))
+    if options.page is not None:
+        page = options.page.read_text(encoding="utf-8")
+        mark = "<!-- near-miss search -->"
+        before = page.partition(mark)[0].rstrip()
+        options.page.write_text(f"{before}\n\n{mark}\n{PAGE}\n```\n" + "\n".join(text) + "\n```\n", encoding="utf-8")
+    return 0
+
+
+PAGE = """
+## How near-misses are found: the paper's Table 1
+
+    uv run python benchmarks/near_miss_search.py --airline ../shared/data/tau-airline --page docs/results/compile.md
+
+Three ways to tell what an agent had been shown before a write call, under the same hand-written guards and by the
+paper's criterion (every fact on the guard's path was seen). Intervals are Wilson's, 95 %. Truth: for the clinic the
+simulator's own labels; for the airline, readers of the transcripts.
+"""
+
+if __name__ == "__main__":
+    sys.exit(main())

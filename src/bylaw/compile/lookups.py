@@ -1,0 +1,196 @@
+"""Look-up functions: code that searches what was shown, where observations do not reach (the near-miss paper's way).
+
+They are in the guard language, so nothing foreign runs, and they are tried on recorded results before they count.
+"""
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.compile.bench import Bench, told
+from bylaw.compile.card import Card
+from bylaw.compile.check import Check
+from bylaw.compile.context import keys_of
+from bylaw.compile.desk import Desk
+from bylaw.compile.inside import names_in
+from bylaw.compile.prompt import render
+from bylaw.facts.entity import UNSEEN, Entity
+from bylaw.facts.schema import Schema
+from bylaw.facts.value import coerce
+from bylaw.guard import Guard, Vocabulary, parse_lookups, run_lookup
+from bylaw.guard.lookup import LookupFunction
+from bylaw.llm import Request
+from bylaw.llm.chat import bare_json
+from bylaw.policy.statement import Policy
+from bylaw.trace import Call, Result, Trajectory
+
+_ROUNDS = 3
+_PER_QUESTION = 24
+"""Fields in one question."""
+_TRIED = 50
+"""Recorded conversations that a function is tried on."""
+
+
+class Lookups(Struct, frozen=True):
+    """Look-up functions by `Entity.field`, and the fields for which none was written, with why."""
+
+    codes: dict[str, str]
+    failed: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        """The file of all of them."""
+        return "\n\n".join(self.codes.values())
+
+
+def out_of_reach(bench: Bench, checks: Mapping[str, Check]) -> dict[str, list[str]]:
+    """By entity the fields that guards read and that no observation of any tool shows."""
+    guards = [bench.guard(Policy(check.policy, "guard", ""), check.code)[0] for check in checks.values() if check.code]
+    return {
+        entity: unshown
+        for entity, fields in fields_read([guard for guard in guards if guard is not None], bench.base.schema).items()
+        if (unshown := [field for field in fields if not _is_shown(bench, entity, field)])
+    }
+
+
+def fields_read(guards: Iterable[Guard], schema: Schema) -> dict[str, list[str]]:
+    """By entity the fields that guards may read and that tools know, in the order declared."""
+    read = {name for guard in guards for name in guard.facts}
+    found: dict[str, list[str]] = {}
+    for name, entity in schema.entities.items():
+        if entity.key and entity.origin == "system":
+            known = [
+                each.name for each in entity.fields.values() if each.origin == "system" and each.name not in entity.key
+            ]
+            if fields := [field for field in (*known, "exists") if f"{name}.{field}" in read]:
+                found[name] = fields
+    return found
+
+
+def _is_shown(bench: Bench, entity: str, field: str) -> bool:
+    """Whether some observation shows a field: by name, or with all that stands in its results."""
+    for tool, kinds in bench.base.schema.shows.items():
+        for observation in kinds.get(entity, ()):
+            if field == "exists" or field in observation.fields:
+                return True
+            output = bench.cards[tool].output
+            if not observation.only and (not output or field in names_in(output)):
+                return True
+    return False
+
+
+def write_lookups(
+    desk: Desk,
+    vocabulary: Vocabulary,
+    cards: Mapping[str, Card],
+    wanted: Mapping[str, Sequence[str]],
+    entities: Mapping[str, Any],
+    trajectories: Sequence[Trajectory] = (),
+) -> Lookups | None:
+    """A function for every field wanted; None while an answer is missing."""
+    codes: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    missing = False
+    listed = [(entity, field) for entity, fields in wanted.items() for field in fields]
+    for start in range(0, len(listed), _PER_QUESTION):
+        part = listed[start : start + _PER_QUESTION]
+        outcome = desk.converse(
+            lookup_request(cards, part, entities),
+            lambda text, part=part: _judged(text, part, vocabulary, trajectories),
+            rounds=_ROUNDS,
+        )
+        if outcome is None:
+            missing = True
+            continue
+        codes |= outcome.made
+        why = outcome.complaints[0] if outcome.complaints else "no function was written"
+        names = (f"{entity}.{field}" for entity, field in part)
+        failed |= {name: why for name in names if name not in outcome.made}
+    return None if missing else Lookups(codes, failed)
+
+
+def lookup_request(cards: Mapping[str, Card], part: Sequence[tuple[str, str]], entities: Mapping[str, Any]) -> Request:
+    """The question for some fields, each with its entity."""
+    lines: list[str] = []
+    for entity in dict.fromkeys(entity for entity, _ in part):
+        body = cast(dict[str, Any], entities[entity])
+        kinds = cast(dict[str, Any], body.get("fields") or {})
+        named = (f"{name} ({_kind(kinds.get(name, 'boolean'))})" for owner, name in part if owner == entity)
+        lines.append(f"- {entity}, key {', '.join(keys_of(body))}: {', '.join(named)}")
+    given = {"tools": "\n\n".join(card.whole for card in cards.values()), "fields": "\n".join(lines)}
+    return render("lookups", given, max_tokens=8192)
+
+
+class _Recorded:
+    """All results of one conversation."""
+
+    def __init__(self, trajectory: Trajectory) -> None:
+        self._entries: list[tuple[str, dict[str, Any]]] = []
+        for step, event in enumerate(trajectory.events):
+            call = trajectory.events[event.call] if isinstance(event, Result) and event.call is not None else None
+            if isinstance(event, Result) and isinstance(call, Call) and event.captured:
+                entry = {"arguments": call.arguments, "value": event.value(), "step": step}
+                self._entries.append((call.tool, entry))
+
+    def results(self, tool: str, match: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Those of one tool, of calls with these arguments."""
+        return [
+            entry
+            for name, entry in self._entries
+            if name == tool and all(entry["arguments"].get(part) == value for part, value in match.items())
+        ]
+
+    def keys(self, entity: Entity) -> set[tuple[Any, ...]]:
+        """Keys of such things that stand among the arguments of calls."""
+        found = [[entry["arguments"].get(part) for part in entity.key] for _, entry in self._entries]
+        return {tuple(map(str, key)) for key in found if None not in key}
+
+
+def _failures(lookup: LookupFunction, trajectories: Sequence[Trajectory]) -> list[str]:
+    """How a function fails on what was recorded; it may find nothing, but it must not fail."""
+    for trajectory in trajectories[:_TRIED]:
+        history = _Recorded(trajectory)
+        for key in sorted(history.keys(lookup.entity)):
+            try:
+                found = run_lookup(lookup, key, history)
+                if found is not UNSEEN and lookup.field.name != "exists":
+                    coerce(lookup.field, found)
+            except ValueError as error:
+                return [f"`{lookup.name}` fails on recorded results: {error}"]
+    return []
+
+
+def _judged(
+    text: str, part: Sequence[tuple[str, str]], vocabulary: Vocabulary, trajectories: Sequence[Trajectory]
+) -> tuple[dict[str, str], list[str]]:
+    source = bare_json(text)
+    try:
+        nodes = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return {}, [f"not Python: {error}"]
+    names = {f"find_{entity}_{field}": f"{entity}.{field}" for entity, field in part}
+    found: dict[str, str] = {}
+    complaints = [f"`{node.name}` is none of the functions asked for" for node in nodes if node.name not in names]
+    for node in nodes:
+        if node.name not in names:
+            continue
+        code = f"{ast.get_source_segment(source, node)}\n"
+        made, faults = parse_lookups(code, file="guards/lookups.py", vocabulary=vocabulary)
+        wrong = [f"`{node.name}`, {told(fault)}" for fault in faults]
+        wrong += [each for lookup in made.values() for each in _failures(lookup, trajectories)]
+        complaints += wrong
+        if not wrong:
+            found[names[node.name]] = code
+    given = {node.name for node in nodes}
+    return found, complaints + [f"there is no function `{name}`" for name in names if name not in given]
+
+
+def _kind(spec: Any) -> str:
+    if isinstance(spec, list):
+        return "|".join(map(str, cast(list[Any], spec)))
+    if isinstance(spec, dict):
+        record = cast(dict[str, Any], spec)
+        return _kind(record["values"]) if record.get("values") else str(record.get("type", "string"))
+    return str(spec)

@@ -1,0 +1,220 @@
+"""History search by a model: does a result that the agent had been shown settle a fact that a guard needs?
+
+The third way to a fact, behind observations and look-up functions (the near-miss paper's other method). An answer
+counts only where its quote stands, letter for letter, in the result that it names.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.audit.examine import Examiner, open_examiner
+from bylaw.audit.request import Request as AuditRequest
+from bylaw.compile.desk import Desk
+from bylaw.compile.prompt import render
+from bylaw.engine.pack import Pack
+from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key
+from bylaw.facts.schema import Search, ShownResults
+from bylaw.facts.value import coerce
+from bylaw.llm import Chat, Request
+from bylaw.llm.chat import bare_json, schema_of
+
+Made = TypeVar("Made")
+_ROUNDS = 2
+_LONGEST = 6_000
+"""Letters of one result that are shown; what stands further on settles nothing."""
+_LITERAL = ("string", "integer", "number", "money", "date", "datetime")
+"""Types whose value must stand in the quote."""
+
+
+class Finding(Struct, frozen=True):
+    """What was said of one fact."""
+
+    number: int
+    settled: bool
+    step: int = 0
+    quote: str = ""
+    value: str = ""
+
+
+class _Answer(Struct, frozen=True):
+    facts: tuple[Finding, ...]
+
+
+class _Need(NamedTuple):
+    """A fact that some guard asked for and nothing showed."""
+
+    entity: Entity
+    key: Key
+    field: Field
+
+    def __str__(self) -> str:
+        key = ", ".join(f"{name} {part}" for name, part in zip(self.entity.key, self.key, strict=True))
+        kind = "|".join(self.field.values) if self.field.values else self.field.type
+        what = "whether there is such a thing" if self.field.name == "exists" else f"{self.field.name} ({kind})"
+        return f"{self.entity.name} [{key}]: {what}"
+
+
+class ModelSearch:
+    """Facts found by a model, remembered by what was shown; asks for all that is wanted at once."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+        self._desk = Desk()
+        self._wanted: dict[tuple[str, ...], list[_Need]] = {}
+        """By the results shown, what is needed and not settled yet."""
+        self._known: dict[tuple[tuple[str, ...], str], Any] = {}
+        self.asked = 0
+        """Questions put so far."""
+        self.refused = 0
+        """Facts said to be settled whose quote or value does not stand where it should."""
+
+    def over(self, pack: Pack) -> Pack:
+        """The pack with this search behind its observations and look-up functions."""
+        schema = pack.schema
+        tools = [name for name, tool in schema.tools.items() if tool.effect != "none"]
+        searches: dict[tuple[str, str], Search] = {
+            (entity.name, field.name): partial(
+                self._find, tools, entity, field, schema.searches.get((entity.name, field.name))
+            )
+            for entity in schema.entities.values()
+            for field in (*entity.fields.values(), EXISTS)
+            if entity.origin == "system" and field.origin == "system" and entity.key
+        }
+        return replace(pack, schema=replace(schema, searches=searches))
+
+    def repeat(self, work: Callable[[], Made]) -> Made:
+        """Do something until every fact it asks for has been looked for; `Pending` where answers have yet to come."""
+        while True:
+            done = work()
+            if not self._wanted:
+                return done
+            self._ask()
+
+    def requests(self) -> list[Request]:
+        """What has yet to be asked, one question for each state of what was shown."""
+        return [_request(shown, needs) for shown, needs in self._wanted.items()]
+
+    def _find(
+        self,
+        tools: Sequence[str],
+        entity: Entity,
+        field: Field,
+        below: Search | None,
+        key: Key,
+        history: ShownResults,
+    ) -> Any:
+        found = below(key, history) if below is not None else UNSEEN
+        if found is not UNSEEN:
+            return found
+        shown = _told(tools, history)
+        if not shown:
+            return UNSEEN
+        need = _Need(entity, key, field)
+        known = self._known.get((shown, str(need)), None)
+        if known is None:
+            needs = self._wanted.setdefault(shown, [])
+            if str(need) not in map(str, needs):
+                needs.append(need)
+            return UNSEEN
+        return known[0]
+
+    def _ask(self) -> None:
+        requests = {shown: (_request(shown, needs), needs) for shown, needs in self._wanted.items()}
+        while True:
+            self._desk.begin()
+            for shown, (request, needs) in requests.items():
+                outcome = self._desk.converse(
+                    request, lambda text, needs=needs: _judged(text, len(needs)), rounds=_ROUNDS
+                )
+                if outcome is not None:
+                    self._settle(shown, needs, outcome.made)
+            if not self._desk.wanted:
+                break
+            self.asked += len(self._desk.wanted)
+            self._desk.fetch(self._chat)
+        self._wanted.clear()
+
+    def _settle(self, shown: tuple[str, ...], needs: Sequence[_Need], findings: Sequence[Finding]) -> None:
+        said = {each.number: each for each in findings}
+        for number, need in enumerate(needs, 1):
+            value = _checked(said.get(number), need, shown)
+            self.refused += value is UNSEEN and number in said and said[number].settled
+            self._known[shown, str(need)] = (value,)
+
+
+def searching_examiner(request: AuditRequest, chat: Chat, *, tell: Callable[[str], None] = lambda _: None) -> Examiner:
+    """An examiner for an audit whose facts a model has looked for, too."""
+    search = ModelSearch(chat)
+
+    def examined() -> Examiner:
+        examiner = open_examiner(request)
+        examiner.shelf.adapt(search.over)
+        for _ in examiner.examine_all(request):
+            pass
+        return examiner
+
+    search.repeat(examined)
+    tell(f"asked a model about {search.asked} states of what was shown; {search.refused} findings had no ground")
+    examiner = open_examiner(request)
+    examiner.shelf.adapt(search.over)
+    return examiner
+
+
+def _told(tools: Sequence[str], history: ShownResults) -> tuple[str, ...]:
+    """Every result that was shown and still holds, each as one text, oldest first."""
+    found = [(entry["step"], tool, entry) for tool in tools for entry in history.results(tool, {})]
+    return tuple(
+        f"[{step}] {tool}({_json(entry['arguments'])}) -> {_json(entry['value'])[:_LONGEST]}"
+        for step, tool, entry in sorted(found, key=lambda each: (each[0], each[1]))
+    )
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _request(shown: Sequence[str], needs: Sequence[_Need]) -> Request:
+    listed = "\n".join(f"{number}. {need}" for number, need in enumerate(needs, 1))
+    given = {"results": "\n".join(shown), "facts": listed}
+    return render("search", given, schema=schema_of(_Answer), max_tokens=4096)
+
+
+def _judged(text: str, count: int) -> tuple[tuple[Finding, ...], list[str]]:
+    try:
+        facts = msgspec.json.decode(bare_json(text), type=_Answer).facts
+    except (msgspec.DecodeError, RecursionError) as error:
+        return (), [f"not the JSON asked for: {error}"]
+    missing = set(range(1, count + 1)) - {each.number for each in facts}
+    return facts, [f"nothing is said of fact {number}" for number in sorted(missing)]
+
+
+def _checked(finding: Finding | None, need: _Need, shown: Sequence[str]) -> Any:
+    """The value that a finding gives, where its quote stands in the result it names and its value is of its type."""
+    if finding is None or not finding.settled:
+        return UNSEEN
+    result = next((each for each in shown if each.startswith(f"[{finding.step}] ")), "").partition(" -> ")[2]
+    if not finding.quote.strip() or finding.quote not in result:
+        return UNSEEN
+    if need.field.name == "exists":
+        return {"true": True, "false": False}.get(finding.value.strip().lower(), UNSEEN)
+    if need.field.type in _LITERAL and finding.value.strip() not in result:
+        return UNSEEN
+    try:
+        return coerce(need.field, _read(finding.value, need.field))
+    except ValueError:
+        return UNSEEN
+
+
+def _read(text: str, field: Field) -> Any:
+    """The value of an answer as a result would have it."""
+    if field.type in ("list", "object", "boolean", "integer", "number") or text == "null":
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            return text
+    return text
