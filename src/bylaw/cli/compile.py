@@ -40,6 +40,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--now", default="", metavar="TIME", help="A fixed clock, where logs do not say when they happened.")
 @click.option("--llm", default="", metavar="MODEL", help="A model at OPENAI_BASE_URL, batch:DIR, or recorded.")
 @click.option("--kept", type=_FILE, metavar="DIR", help="Where answers are kept, by what was asked.")
+@click.option("--refine", default=0, metavar="N", help="Refine up to N rules: made verifiable, doubles merged.")
 @click.option("--dry-run", is_flag=True, help="Say what asking would take, and stop.")
 @click.option("--overwrite", is_flag=True, help="Write over a pack that was compiled before.")
 def compile_command(
@@ -52,6 +53,7 @@ def compile_command(
     now: str,
     llm: str,
     kept: Path | None,
+    refine: int,
     dry_run: bool,
     overwrite: bool,
 ) -> int:
@@ -81,7 +83,7 @@ def compile_command(
     reading = read_documents([Path(each) for each in _seen(made_of.documents, out)])
     with open_logs([Path(each) for each in _seen(made_of.logs, out)]) as opened:
         cards, trajectories = with_logs(read_tools(_seen(made_of.tools, out)), opened.trajectories())
-    source = Source(reading.document, reading.title, cards, trajectories, made_of.now, earlier)
+    source = Source(reading.document, reading.title, cards, trajectories, made_of.now, earlier, refine)
     if dry_run:
         print("\n".join(forecast(source)))
         return 0

@@ -112,7 +112,11 @@ def _record(source: Source, work: Work, drafts: list[Draft], said: Mapping[str, 
         for each in source.document.sentences
         if each.digest in aside
     ]
-    record = {"policies": policies, "sentences_without_policy": listed, "left_out": left_out}
+    record: dict[str, Any] = {"policies": policies, "sentences_without_policy": listed, "left_out": left_out}
+    if work.things is not None and work.things.complaints:
+        record["of_the_tools"] = list(work.things.complaints)
+    if work.steps:
+        record["refinement"] = [to_builtins(each) for each in work.steps]
     unfound = work.lookups.failed if work.lookups is not None else {}
     return {**record, "facts_that_nothing_shows": unfound} if unfound else record
 

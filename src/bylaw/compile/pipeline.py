@@ -16,10 +16,11 @@ from bylaw.compile.extract import Draft, Extraction, cover, extract
 from bylaw.compile.guards import write_guards
 from bylaw.compile.kept import still_standing, under_old_names
 from bylaw.compile.lookups import Lookups, out_of_reach, write_lookups
+from bylaw.compile.refine import Step, refine
 from bylaw.compile.rules import write_rules
 from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, describe
-from bylaw.errors import BylawError, UsageError
+from bylaw.errors import BylawError, PackError, UsageError
 from bylaw.llm import Chat
 from bylaw.llm.recorded import Recorded
 from bylaw.policy.document import Document
@@ -46,6 +47,8 @@ class Source(Struct, frozen=True):
     """A fixed clock; empty where calls bear their own time."""
     earlier: "Work | None" = None
     """What an earlier compile made: what the change of a document does not touch is taken from it."""
+    refinements: int = 0
+    """How many rules may be replaced by refined ones; 0 leaves rules as they were written."""
 
 
 class Work(Struct):
@@ -57,6 +60,8 @@ class Work(Struct):
     kinds: dict[str, Sorted] = field(default_factory=dict[str, Sorted])
     checks: dict[str, Check] = field(default_factory=dict[str, Check])
     lookups: Lookups | None = None
+    steps: tuple[Step, ...] = ()
+    """How the rules were refined."""
 
     @property
     def drafts(self) -> tuple[Draft, ...]:
@@ -98,7 +103,7 @@ def run(desk: Desk, source: Source) -> Work:
     work = Work()
     known = source.earlier.things if source.earlier is not None else None
     work.things = describe(desk, source.cards, source.trajectories, known)
-    if work.things is not None and work.things.complaints:
+    if work.things is not None and work.things.complaints and not _loads(source, work.things):
         hint = "describe the tools more fully, or give logs of their results"
         message = f"what the tools read and change was not understood: {work.things.complaints[0]}"
         raise CompileError(message, hint=hint)
@@ -125,12 +130,28 @@ def run(desk: Desk, source: Source) -> Work:
         if work.things is not None and drafts:
             _write(desk, source, work, work.things, drafts)
     if not desk.wanted and work.things is not None:
-        bench = Bench(source.cards, work.things, work.request, source.now or _CLOCK)
-        wanted = out_of_reach(bench, work.checks)
-        work.lookups = write_lookups(
-            desk, bench.vocabulary, source.cards, wanted, work.things.entities, source.trajectories
-        )
+        _finish(desk, source, work, work.things)
     return work
+
+
+def _loads(source: Source, things: Things) -> bool:
+    """Whether a pack can stand on what was said of the tools, though some of it may not fit what was recorded."""
+    try:
+        return Bench(source.cards, things, {}, source.now or _CLOCK).base is not None
+    except PackError:
+        return False
+
+
+def _finish(desk: Desk, source: Source, work: Work, things: Things) -> None:
+    """What takes all checks to be there: rules refined together, and functions for facts that nothing shows."""
+    bench = Bench(source.cards, things, work.request, source.now or _CLOCK)
+    if source.refinements:
+        refined = refine(desk, bench, work.checks, work.drafts, _general(work), budget=source.refinements)
+        if refined is None:
+            return
+        work.checks, work.steps = refined.checks, refined.steps
+    wanted = out_of_reach(bench, work.checks)
+    work.lookups = write_lookups(desk, bench.vocabulary, source.cards, wanted, things.entities, source.trajectories)
 
 
 def _write(desk: Desk, source: Source, work: Work, things: Things, drafts: Sequence[Draft]) -> None:

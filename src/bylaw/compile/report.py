@@ -26,6 +26,11 @@ def told_lines(source: Source, work: Work, requests: int, out: Path) -> tuple[li
         f"questions for the reviewer: {sum(len(check.questions) for check in checks)}",
         f"requests: {requests}; 4 + 11 per item, per tool, would be {toolguard_calls(dict(items))}",
     ]
+    lines += [
+        f"{each.stage}, {each.iteration}: {each.rules} rules, {each.predicates} predicates, vague {each.vagueness:.2f}"
+        for each in work.steps
+    ]
+    lines += [f"of the tools: {each}" for each in (work.things.complaints if work.things is not None else ())]
     lines += [f"left out: {each}" for each in dropped]
     lines += [f"unenforced: {check.policy}: {check.failed}" for check in failed]
     lines += [f"unenforced: {name}: nobody said what kind it is" for name in unsorted]
