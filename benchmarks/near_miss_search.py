@@ -90,15 +90,23 @@ def airline(data: Path) -> Domain:
     trajectories = [(each, shelf.world_for(pack, file)[1]) for each, file in drawn]
     with open_logs([data / "tau2" / "runs" / "gpt-4.1.json.gz"]) as opened:
         cards, _ = with_logs(read_tools([str(data / "tools.json")]), opened.trajectories())
-    return Domain("airline", pack, trajectories, read_labels(), dict(cards), 20)
+    # A reader tells what was looked up; whether the call was right all the same, the replayed database tells.
+    wrong = {
+        (trajectory.id, call.made.step)
+        for trajectory, world in trajectories
+        for call in _judged(pack, trajectory, world, None)
+        if call.strict == "violation"
+    }
+    truth = {place: unchecked and place not in wrong for place, unchecked in read_labels().items()}
+    return Domain("airline", pack, trajectories, truth, dict(cards), 20)
 
 
 def read_labels() -> dict[Place, bool]:
-    """What readers said of the airline's calls."""
+    """By call of the airline whether, as a reader says, some fact that it hangs on had not been shown before."""
     if not LABELS.is_file():
         return {}
     with LABELS.open(newline="") as lines:
-        return {(row["trajectory"], int(row["step"])): row["near_miss"] == "yes" for row in csv.DictReader(lines)}
+        return {(row["trajectory"], int(row["step"])): row["unchecked"] == "yes" for row in csv.DictReader(lines)}
 
 
 def _writes(pack: Pack, trajectory: Trajectory) -> bool:

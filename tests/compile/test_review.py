@@ -120,3 +120,24 @@ def test_an_audit_says_that_nobody_has_reviewed_the_pack(pack: Path) -> None:
     accepted = [part for name in names for part in ("--accept", name)]
     assert bylaw(pack.parent, "review", pack, *accepted, "--by", "Ines").returncode == 0
     assert "Nobody has" not in bylaw(pack.parent, "audit", "logs.jsonl", "--pack", pack, "--out", "o2").stdout
+
+
+def test_the_page_shows_sentence_check_cases_writer_and_questions(pack: Path) -> None:
+    path = pack / "cases/refunds.yaml"
+    path.write_text(path.read_text().replace("a day late", "a <b>day</b> late"))
+    bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--by", "Ines")
+    done = bylaw(pack.parent, "review", pack, "--page", "review.html")
+    assert "Wrote review.html" in done.stdout
+    page = (pack.parent / "review.html").read_text()
+    for part in (
+        "A refund is made within 30 days after delivery.",
+        "def refund_window(call, facts):",
+        "ALWAYS (refunds IMPLIES agreed)",
+        "written by a model",
+        "accepted by Ines",
+        "gold and a cent over",
+        "a &lt;b&gt;day&lt;/b&gt; late",
+    ):
+        assert part in page, part
+    assert "<b>day" not in page
+    assert "<script" not in page

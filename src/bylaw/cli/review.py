@@ -15,6 +15,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.cli.console import open_console
+from bylaw.cli.review_page import review_page
 from bylaw.engine.pack import Pack, build_pack
 from bylaw.engine.review import COMPILED, REVIEW, Sides, Signature, Standing, Word, read_signatures, sides_of, standings
 from bylaw.errors import PackError, UsageError
@@ -44,6 +45,7 @@ _SHOWN = 3
 @click.option("--by", default="", metavar="NAME", help="Who says so.")
 @click.option("--note", default="", metavar="TEXT", help="Why.")
 @click.option("--ask", is_flag=True, help="Go through what is open, and ask for each.")
+@click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Also write the review as a page.")
 @click.option("--cases", "all_cases", is_flag=True, help="Show every case.")
 def review_command(
     pack: str,
@@ -54,6 +56,7 @@ def review_command(
     by: str,
     note: str,
     ask: bool,
+    page: Path | None,
     all_cases: bool,
 ) -> int:
     """Review a pack: sentence beside check, cases, open questions; accept or reject."""
@@ -74,9 +77,14 @@ def review_command(
     if ask:
         return _go_through(root, shown, sides, console, by)
     standing = standings(root)
-    if not words and not unenforced:
+    if not words and not unenforced and page is None:
         for name in policies or sides:
             _show(shown, name, standing[name], _compiled(root, name), console, everything=all_cases)
+    if page is not None:
+        noted = {name: _compiled(root, name) for name in sides}
+        checks = {name: _check(shown, policy) for name, policy in shown.policies.items()}
+        page.write_text(review_page(shown, standing, noted, read_signatures(root), checks), encoding="utf-8")
+        console.print(f"Wrote {page}", markup=False)
     counts = {state: list(standing.values()).count(cast(Standing, state)) for state in _STYLES}
     console.print(", ".join(f"{count} {state}" for state, count in counts.items() if count), markup=False)
     if counts["unreviewed"]:

@@ -113,8 +113,8 @@ def _record(source: Source, work: Work, drafts: list[Draft], said: Mapping[str, 
         if each.digest in aside
     ]
     record: dict[str, Any] = {"policies": policies, "sentences_without_policy": listed, "left_out": left_out}
-    if work.things is not None and work.things.complaints:
-        record["of_the_tools"] = list(work.things.complaints)
+    if work.things is not None and work.things.misfits:
+        record["of_the_tools"] = list(work.things.misfits)
     if work.steps:
         record["refinement"] = [to_builtins(each) for each in work.steps]
     unfound = work.lookups.failed if work.lookups is not None else {}

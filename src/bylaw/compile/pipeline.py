@@ -20,7 +20,7 @@ from bylaw.compile.refine import Step, refine
 from bylaw.compile.rules import write_rules
 from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, describe
-from bylaw.errors import BylawError, PackError, UsageError
+from bylaw.errors import BylawError, UsageError
 from bylaw.llm import Chat
 from bylaw.llm.recorded import Recorded
 from bylaw.policy.document import Document
@@ -103,7 +103,7 @@ def run(desk: Desk, source: Source) -> Work:
     work = Work()
     known = source.earlier.things if source.earlier is not None else None
     work.things = describe(desk, source.cards, source.trajectories, known)
-    if work.things is not None and work.things.complaints and not _loads(source, work.things):
+    if work.things is not None and work.things.complaints:
         hint = "describe the tools more fully, or give logs of their results"
         message = f"what the tools read and change was not understood: {work.things.complaints[0]}"
         raise CompileError(message, hint=hint)
@@ -132,14 +132,6 @@ def run(desk: Desk, source: Source) -> Work:
     if not desk.wanted and work.things is not None:
         _finish(desk, source, work, work.things)
     return work
-
-
-def _loads(source: Source, things: Things) -> bool:
-    """Whether a pack can stand on what was said of the tools, though some of it may not fit what was recorded."""
-    try:
-        return Bench(source.cards, things, {}, source.now or _CLOCK).base is not None
-    except PackError:
-        return False
 
 
 def _finish(desk: Desk, source: Source, work: Work, things: Things) -> None:

@@ -30,7 +30,7 @@ def told_lines(source: Source, work: Work, requests: int, out: Path) -> tuple[li
         f"{each.stage}, {each.iteration}: {each.rules} rules, {each.predicates} predicates, vague {each.vagueness:.2f}"
         for each in work.steps
     ]
-    lines += [f"of the tools: {each}" for each in (work.things.complaints if work.things is not None else ())]
+    lines += [f"of the tools: {each}" for each in (work.things.misfits if work.things is not None else ())]
     lines += [f"left out: {each}" for each in dropped]
     lines += [f"unenforced: {check.policy}: {check.failed}" for check in failed]
     lines += [f"unenforced: {name}: nobody said what kind it is" for name in unsorted]

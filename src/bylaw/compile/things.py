@@ -9,6 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.compile.card import Card
 from bylaw.compile.desk import Desk
@@ -39,7 +40,9 @@ class Things(Struct, frozen=True):
     observations: dict[str, Any]
     tools: dict[str, dict[str, Any]]
     complaints: tuple[str, ...] = ()
-    """What was still wrong when asking ended; the parts concerned are left out."""
+    """What was still wrong when asking ended, so that no pack can stand on it."""
+    misfits: tuple[str, ...] = ()
+    """What does not fit recorded results; a pack can stand on it, and a reviewer should know."""
     shown: str = ""
     """Digest of the tools as they were shown."""
 
@@ -70,8 +73,8 @@ def describe(
         if outcome is None:
             return None
         made = outcome.made
-        complaints += outcome.complaints
-    return Things(made.entities, made.observations, made.tools, tuple(complaints), shown)
+        complaints += [each for each in outcome.complaints if each not in made.misfits]
+    return replace(made, complaints=tuple(complaints), shown=shown)
 
 
 def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
@@ -154,7 +157,8 @@ def _judged(
         pack = Pack.from_files(schema_files(known, things))
     except PackError as error:
         return things, complaints + [_told(fault) for fault in error.faults]
-    return things, complaints + _unread(pack, trajectories, part)
+    misfits = _unread(pack, trajectories, part)
+    return replace(things, misfits=(*before.misfits, *misfits)), complaints + misfits
 
 
 def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
