@@ -6,16 +6,23 @@ predicates, cases and data. Nothing may be opened, started, connected or importe
 
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from bylaw.compile.bench import Bench
+from bylaw.compile.inputs import tried
 from bylaw.compile.pipeline import CompileError, compile_pack
-from tests.compile.shop import LIMIT, RULES, THINGS, WINDOW, Scripted, source
+from bylaw.compile.things import Things
+from bylaw.policy.statement import Policy
+from bylaw.policy.yaml import read_yaml
+from tests.compile.shop import CARDS, LIMIT, RULES, THINGS, WINDOW, Scripted, source
 from tests.compile.test_lookups import BLIND
 
+NOW = datetime.fromisoformat("2025-01-15T10:00:00")
 FORBIDDEN = ("subprocess.", "os.system", "os.exec", "os.fork", "os.spawn", "socket.", "ctypes.", "shutil.", "os.remove")
 BODIES = [
     "import os\n    os.system('touch /tmp/owned')",
@@ -75,20 +82,34 @@ def guard(body: str) -> str:
     return f"def refund_window(call, facts):\n    {body}\n    return permit()\n"
 
 
-def generations() -> list[str]:
-    from_corpus = [case["text"] for case in CORPUS if "text" in case]
-    from_corpus += [
-        guard("\n    ".join(case.get("lines") or [f"x = {case['value']}"])) for case in CORPUS if "text" not in case
+def corpus() -> list[str]:
+    """The corpus of the guard language, under the name of a policy of the shop."""
+    whole = [case["text"] for case in CORPUS if "text" in case]
+    listed = [case.get("lines") or [f"x = {case['value']}"] for case in CORPUS if "text" not in case]
+    return [text.replace("def hostile(", "def refund_window(") for text in whole] + [
+        guard("\n    ".join(lines)) for lines in listed
     ]
-    return [*map(guard, BODIES), *WHOLE, *from_corpus]
 
 
 def test_hostile_guards_are_no_guards_and_touch_nothing(events: list[str]) -> None:
-    for text in generations():
-        renamed = text.replace("def hostile(", "def refund_window(")
-        made = compile_pack(source(), Scripted(guards=renamed + LIMIT, repair=renamed))[0].checks["refund-window"]
+    for text in [*map(guard, BODIES), *WHOLE]:
+        made = compile_pack(source(), Scripted(guards=text + LIMIT, repair=text))[0].checks["refund-window"]
         assert not made.code, text
         assert made.failed
+    assert not events
+
+
+def test_the_corpus_of_hostile_guards_finds_no_way_through_the_bench(events: list[str]) -> None:
+    data = read_yaml(THINGS, file="answer").data
+    things = Things(data["entities"], data["observations"], data["tools"])
+    bench = Bench(CARDS, things, {}, "2025-01-15T10:00:00")
+    policy = Policy("refund-window", "guard", "", ("refund",))
+    for text in corpus():
+        found, faults = bench.guard(policy, text)
+        assert found is None or not faults
+        if found is not None:
+            for trial in tried(policy.id, [found], [text], [bench.base.schema.tools["refund"]], NOW, {})[:5]:
+                assert trial.outcomes[0] in ("permit", "deny", "failed")
     assert not events
 
 

@@ -18,7 +18,8 @@ h2 { margin: 0; font-size: 1.1rem } article { border-top: 1px solid var(--line);
 blockquote { margin: .5rem 0; padding-left: .8rem; border-left: 3px solid var(--line) }
 pre { overflow-x: auto; padding: .7rem; border: 1px solid var(--line); border-radius: 6px; font-size: .85rem }
 table { border-collapse: collapse; width: 100%; font-size: .9rem }
-td { padding: .25rem .6rem .25rem 0; vertical-align: top; border-bottom: 1px solid var(--line) } code { font-size: .85em } summary { cursor: pointer }
+td { padding: .25rem .6rem .25rem 0; vertical-align: top; border-bottom: 1px solid var(--line) }
+code { font-size: .85em } summary { cursor: pointer }
 .dim { color: var(--dim) } .open, .lapsed, .question { color: var(--warn) }
 .rejected, .deny, .broken { color: var(--bad) }
 .accepted, .permit, .kept { color: var(--good) } nav a { margin-right: .8rem; white-space: nowrap }
@@ -60,7 +61,7 @@ def _policy(
     parts = [f"<article id='{escape(policy.id)}'><h2>{escape(policy.id)} <span class=dim>{policy.kind}</span>"]
     parts.append(f" <span class={state}>{state}</span></h2>")
     parts += [
-        f"<blockquote>{escape(each.text)} <span class=dim>{escape(str(each))}</span></blockquote>"
+        f"<blockquote>{escape(each.text or '')} <span class=dim>{escape(str(each))}</span></blockquote>"
         for each in policy.citations
     ]
     if policy.definition:
@@ -120,12 +121,10 @@ def _cases(pack: Pack, name: str) -> Iterator[str]:
             if name in (case.policy, case.rule):
                 want = str(case.want)
                 given = case.facts if case.rule is None else [_event(each) for each in case.events or ()]
-                shown = json.dumps(
-                    {**case.call, "facts": given} if case.call else given, ensure_ascii=False, default=str
-                )
-                rows.append(
-                    f"<tr><td class={escape(want)}>{escape(want)}<td>{escape(str(case.note))}<td><code>{escape(shown)}</code>"
-                )
+                whole = {**case.call, "facts": given} if case.call else given
+                shown = escape(json.dumps(whole, ensure_ascii=False, default=str))
+                said = f"<td class={escape(want)}>{escape(want)}<td>{escape(str(case.note))}"
+                rows.append(f"<tr>{said}<td><code>{shown}</code>")
     if rows:
         yield f"<details><summary>{len(rows)} cases</summary><table>{''.join(rows)}</table></details>"
 
