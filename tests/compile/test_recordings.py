@@ -58,6 +58,20 @@ def test_a_batch_goes_round_by_round_and_loses_nothing(tmp_path: Path) -> None:
     assert rounds == 3
 
 
+def test_a_compile_may_end_with_what_is_answered(tmp_path: Path) -> None:
+    chat = Scripted()
+    for number in (1, 2):
+        with pytest.raises(Pending):
+            compile_pack(source(), Batch(tmp_path), as_is=True)
+        with (tmp_path / f"round-{number}.jsonl").open("w") as out:
+            for request in _requests(tmp_path):
+                out.write(_line(request, chat.ask([request])[0].text))
+    work, _ = compile_pack(source(), Batch(tmp_path), as_is=True)
+    assert {check.failed for check in work.checks.values()} == {"a question about it has no answer yet"}
+    assert {"refund-window", "refund-limit", "confirm-refunds"} == work.checks.keys()
+    assert "refund-window" in assemble(source(), work, name="shop")["compiled.yaml"]
+
+
 def test_the_same_compile_is_the_same_in_another_process() -> None:
     code = (
         "from tests.compile.shop import *; from bylaw.compile.pipeline import compile_pack;"

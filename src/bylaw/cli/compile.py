@@ -42,6 +42,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--kept", type=_FILE, metavar="DIR", help="Where answers are kept, by what was asked.")
 @click.option("--refine", default=0, metavar="N", help="Refine up to N rules: made verifiable, doubles merged.")
 @click.option("--dry-run", is_flag=True, help="Say what asking would take, and stop.")
+@click.option("--as-is", is_flag=True, help="Do not wait: policies whose questions have no answer have no check.")
 @click.option("--overwrite", is_flag=True, help="Write over a pack that was compiled before.")
 def compile_command(
     documents: tuple[Path, ...],
@@ -55,6 +56,7 @@ def compile_command(
     kept: Path | None,
     refine: int,
     dry_run: bool,
+    as_is: bool,
     overwrite: bool,
 ) -> int:
     """Compile a policy document and a catalogue of tools into a pack."""
@@ -88,7 +90,7 @@ def compile_command(
         print("\n".join(forecast(source)))
         return 0
     chat = open_chat(llm, kept=kept or out / "answers")
-    work, desk = compile_pack(source, chat, progress=print)
+    work, desk = compile_pack(source, chat, progress=print, as_is=as_is)
     _write(out, assemble(source, work, name=made_of.name or _name(out), reading=reading), before)
     keep(out, made_of, work)
     if before is not None:

@@ -17,6 +17,10 @@ class Question(Struct, frozen=True):
     """The call and the facts that it is about."""
 
 
+UNANSWERED = "a question about it has no answer yet"
+"""Why a policy has no check where a compile was ended before its time."""
+
+
 class Check(Struct, frozen=True):
     """The guard or the rule of one policy, or why there is none."""
 

@@ -38,6 +38,8 @@ class Desk:
         self.wanted: dict[str, Request] = {}
         self.asked: dict[str, Request] = {}
         """Every request whose answer was used in the last run."""
+        self.gives_up = False
+        """Whether what has no answer now counts as having none: its policy is then without a check."""
 
     def begin(self) -> None:
         """Before the stages run (again)."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench, Case, read_cases, told
-from bylaw.compile.check import Check, Question
+from bylaw.compile.check import UNANSWERED, Check, Question
 from bylaw.compile.context import told_things, told_tools
 from bylaw.compile.desk import Desk
 from bylaw.compile.digest import digest_of
@@ -118,14 +118,14 @@ def write_guards(
         )
         if cases is None or len(written) < len(codes):
             missing = True
+            checks |= {each.id: Check(each.id, failed=UNANSWERED) for each in policies}
             continue
         for asking in group:
             check = _settle(desk, bench, asking, cases.made.get(asking.draft.id, []), written)
-            if check is None:
-                missing = True
-            else:
-                checks[asking.draft.id] = replace(check, shown=asking.digest)
-    return None if missing else checks
+            missing = missing or check is None
+            made = check or Check(asking.draft.id, failed=UNANSWERED)
+            checks[asking.draft.id] = replace(made, shown=asking.digest if check is not None else "")
+    return None if missing and not desk.gives_up else checks
 
 
 def _asking(bench: Bench, draft: Draft, tools: Sequence[str], general: str) -> Asking:

@@ -21,7 +21,7 @@ from bylaw.compile.rules import write_rules
 from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, describe
 from bylaw.errors import BylawError, UsageError
-from bylaw.llm import Chat
+from bylaw.llm import Chat, Pending
 from bylaw.llm.recorded import Recorded
 from bylaw.policy.document import Document
 from bylaw.trace import Trajectory
@@ -79,8 +79,13 @@ class Work(Struct):
         return request_fields([fact for each in self.kinds.values() for fact in each.user_facts])
 
 
-def compile_pack(source: Source, chat: Chat, *, progress: Callable[[str], None] = lambda _: None) -> tuple[Work, Desk]:
-    """Run the stages until every question is answered; `Pending` where answers have yet to come."""
+def compile_pack(
+    source: Source, chat: Chat, *, progress: Callable[[str], None] = lambda _: None, as_is: bool = False
+) -> tuple[Work, Desk]:
+    """Run the stages until every question is answered; `Pending` where answers have yet to come.
+
+    With `as_is` the work ends there, once the document is read: policies whose questions wait have no check.
+    """
     if not source.cards:
         raise UsageError("no tool is given", hint="--tools FILE, or --logs with calls of tools")
     desk = Desk(chat.recordings if isinstance(chat, Recorded) else None)
@@ -91,7 +96,14 @@ def compile_pack(source: Source, chat: Chat, *, progress: Callable[[str], None] 
             return work, desk
         stages = ", ".join(sorted({request.name for request in desk.wanted.values()}))
         progress(f"asking {len(desk.wanted)} ({stages}), {len(desk.asked)} answered")
-        desk.fetch(chat)
+        try:
+            desk.fetch(chat)
+        except Pending:
+            if not as_is or work.things is None or work.second is None or not work.kinds:
+                raise
+            desk.gives_up = True
+            desk.begin()
+            return run(desk, source), desk
 
 
 def run(desk: Desk, source: Source) -> Work:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench, Case, read_cases, told
-from bylaw.compile.check import Check, Question
+from bylaw.compile.check import UNANSWERED, Check, Question
 from bylaw.compile.context import told_catalogue, told_tools
 from bylaw.compile.desk import Desk, Outcome, sent_back
 from bylaw.compile.digest import digest_of
@@ -70,15 +70,15 @@ def write_rules(
         rules = desk.converse(request, lambda text, p=policies: _judged_rules(text, p, bench), rounds=_ROUNDS)
         if cases is None or rules is None:
             missing = True
+            checks |= {each.id: Check(each.id, failed=UNANSWERED) for each in policies}
             continue
         for draft, policy in zip(group, policies, strict=True):
             own = cases.made.get(draft.id, [])
             check = _settle(desk, bench, draft, policy, own, rules, shown | {"policies": told_policy(draft)})
-            if check is None:
-                missing = True
-            else:
-                checks[draft.id] = replace(check, shown=digests[draft.id])
-    return None if missing else checks
+            missing = missing or check is None
+            made = check or Check(draft.id, failed=UNANSWERED)
+            checks[draft.id] = replace(made, shown=digests[draft.id] if check is not None else "")
+    return None if missing and not desk.gives_up else checks
 
 
 def _settle(
