@@ -16,6 +16,7 @@ from typing import Any
 
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
+from bylaw.compile.check import UNANSWERED
 from bylaw.engine.case import CaseResult, run_cases
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.verdict import WORST_FIRST
@@ -78,6 +79,8 @@ def lines(pack: Path, data: Path) -> Iterator[str]:
     yield f"policies: {len(made.policies)} ({', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))})"
     yield f"guards: {len(made.guards)}; rules: {len(made.book.rules)}; cases as wanted: {passed} of {len(results)}"
     yield f"unenforced, each with why in compiled.yaml: {', '.join(lacking) or 'none'}"
+    waiting = [name for name, body in noted.items() if body.get("failed") == UNANSWERED]
+    yield f"of these, because the compile was ended (--as-is) before a question was answered: {len(waiting)}"
     files = tuple(sorted(each for each in (data / "tau2" / "runs").glob("*.gz") if "variant" not in each.name))
     ours, theirs = judged("tau-airline/tau2", files, text), judged(str(pack), files, None)
     pairs = answering(hand, made, document)
