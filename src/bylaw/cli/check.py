@@ -12,6 +12,7 @@ from bylaw.cli.console import open_console
 from bylaw.engine.check import CheckReport, check
 from bylaw.engine.coverage import Covered
 from bylaw.engine.pack import load_pack
+from bylaw.engine.review import told_unaccepted
 from bylaw.policy.folder import find_folder, read_folder
 
 _SHOWN = 200
@@ -45,6 +46,8 @@ def check_command(pack: str, document: Path | None, sentences: bool, as_json: bo
 
 def _tell(report: CheckReport, console: Console, sentences: bool) -> None:
     console.print(Text(f"{report.pack} {report.version}  {report.digest[:12]}", style="bold"))
+    if report.unaccepted:
+        _say(console, f"{told_unaccepted(dict(report.unaccepted))}; see `bylaw review`", indent=2, style="red")
     for fault in report.faults:
         _say(console, f"{fault.code} {fault}", indent=2, style="red")
     for case in report.failed:
@@ -82,8 +85,13 @@ def _sentences(report: CheckReport, console: Console, every: bool) -> None:
         console.print("document not at hand: give --document for coverage by sentence", markup=False)
         return
     counts = {state: sum(c.state == state for c in covered) for state in ("enforced", "listed", "uncovered")}
+    held_back = {name for name, _ in report.unaccepted}
+    waiting = sum(
+        entry.state == "enforced" and {policy.id for policy in entry.policies} <= held_back for entry in covered
+    )
+    not_accepted = f", not accepted {waiting}" if waiting else ""
     console.print(
-        f"sentences: {len(covered)}; enforced {counts['enforced']}, listed {counts['listed']},"
+        f"sentences: {len(covered)}; enforced {counts['enforced'] - waiting}{not_accepted}, listed {counts['listed']},"
         f" uncovered {counts['uncovered']}",
         markup=False,
     )

@@ -17,9 +17,21 @@ from rich.text import Text
 from bylaw.cli.console import open_console
 from bylaw.cli.review_page import review_page
 from bylaw.engine.pack import Pack, build_pack
-from bylaw.engine.review import COMPILED, REVIEW, Sides, Signature, Standing, Word, read_signatures, sides_of, standings
+from bylaw.engine.review import (
+    COMPILED,
+    REVIEW,
+    Sides,
+    Signature,
+    Standing,
+    Word,
+    read_signatures,
+    sides_of,
+    standings,
+    told_unaccepted,
+    unaccepted,
+)
 from bylaw.errors import PackError, UsageError
-from bylaw.policy.folder import PackFolder, find_folder, read_folder
+from bylaw.policy.folder import READY, PackFolder, find_folder, read_folder
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.scan.written import dump
@@ -63,6 +75,10 @@ def review_command(
     root = find_folder(pack)
     if (accept or reject or unenforced or ask) and not by:
         raise UsageError("a review needs a name", hint=f"--by {_user()}")
+    if both := sorted({*accept, *unenforced} & set(reject)):
+        raise UsageError(f"`{both[0]}` is both accepted and rejected", hint="say one of them")
+    if accept or reject or unenforced or ask:
+        _refuse_installed(root)
     for name in unenforced:
         _accept_unenforced(root, name, by, note)
     folder = read_folder(root)
@@ -87,9 +103,24 @@ def review_command(
         console.print(f"Wrote {page}", markup=False)
     counts = {state: list(standing.values()).count(cast(Standing, state)) for state in _STYLES}
     console.print(", ".join(f"{count} {state}" for state, count in counts.items() if count), markup=False)
-    if counts["unreviewed"]:
+    if counts["unreviewed"] == len(standing):
         console.print("nobody has reviewed this pack; written by hand, it needs no review to be enforced")
+    elif counts["unreviewed"]:
+        console.print("written by hand, what nobody has reviewed is enforced all the same")
+    if told := told_unaccepted(unaccepted(root)):
+        console.print(Text(told, style="red"), soft_wrap=True)
     return 0 if counts["accepted"] + counts["unreviewed"] == len(standing) else 1
+
+
+def _refuse_installed(root: Path) -> None:
+    """A review is written into the pack's folder, which must not be one that an installation may replace."""
+    place = root.resolve()
+    if place.is_relative_to(READY.resolve()) or {"site-packages", "dist-packages"} & set(place.parts):
+        raise UsageError(
+            "this pack is part of an installed package: a review written there would be lost",
+            place=str(root),
+            hint="copy the folder, and review the copy",
+        )
 
 
 def _user() -> str:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from bylaw.engine.case import CaseResult, run_cases, untested
 from bylaw.engine.coverage import Covered, covered_sentences
 from bylaw.engine.pack import Pack
+from bylaw.engine.review import Standing, unaccepted
 from bylaw.errors import BylawError
 from bylaw.rule.lint import LintFinding, lint
 
@@ -42,6 +43,8 @@ class CheckReport(Struct, frozen=True):
     """Policies that nothing enforces: id, reason, who accepted it."""
     stale: tuple[str, ...]
     """Policies whose sentence no longer stands in the document."""
+    unaccepted: tuple[tuple[str, Standing], ...] = ()
+    """Policies that a review keeps from being enforced, and how they stand."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
@@ -87,6 +90,7 @@ class CheckReport(Struct, frozen=True):
             ],
             "unenforced": [{"policy": name, "reason": why, "accepted_by": who} for name, why, who in self.unenforced],
             "stale": list(self.stale),
+            "unaccepted": dict(self.unaccepted),
         }
 
     def __repr__(self) -> str:
@@ -124,4 +128,5 @@ def check(pack: Pack) -> CheckReport:
             if policy.unenforced is not None
         ),
         pack.stale,
+        tuple(unaccepted(pack.root).items()),
     )

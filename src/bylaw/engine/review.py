@@ -1,6 +1,7 @@
 """Who accepted which check of a pack: a person's word on a sentence and its check, which lapses when either changes.
 
-A pack that was compiled needs such words; one that was written by hand is its author's word already, and may have them.
+A pack that was compiled needs such words. One that was written by hand is its author's word already; it may have them,
+and they bind the policies that they name and no other.
 """
 
 import ast
@@ -54,32 +55,42 @@ class Sides(Struct, frozen=True):
     check: str
 
 
-def needs_review(root: Path) -> bool:
-    """Whether the pack in a folder is held to what somebody accepted."""
-    return (root / COMPILED).is_file() or (root / REVIEW).is_file()
+def is_compiled(root: Path) -> bool:
+    """Whether the pack in a folder is enforced only where somebody accepted it."""
+    return (root / COMPILED).is_file()
 
 
 def standings(root: Path) -> dict[str, Standing]:
-    """How each policy of a pack stands; nothing is accepted where nobody reviews, and nothing needs to be."""
-    folder = read_folder(root)
-    now = sides_of(folder)
-    if not needs_review(root):
-        return dict.fromkeys(now, "unreviewed")
+    """How each policy of a pack stands; one written by hand that nobody signed is unreviewed, and needs no review."""
     signed = read_signatures(root)
-    return {name: _standing(signed.get(name), sides) for name, sides in now.items()}
+    unsigned: Standing = "open" if is_compiled(root) else "unreviewed"
+    return {name: _standing(signed.get(name), sides, unsigned) for name, sides in sides_of(read_folder(root)).items()}
 
 
 def held_to(postures: Postures, root: Path) -> Postures:
-    """The postures of a shield: policies that nobody has accepted are only noted."""
+    """The postures of a shield: policies that were rejected, or that still need to be accepted, are only noted."""
     shadowed: dict[str, Posture] = dict.fromkeys(unaccepted(root), "shadow")
     return replace(postures, policies={**postures.policies, **shadowed}) if shadowed else postures
 
 
-def unaccepted(root: Path) -> list[str]:
-    """Policies that nobody has accepted as they are now; none where no review is needed."""
-    if not needs_review(root):
-        return []
-    return [name for name, standing in standings(root).items() if standing != "accepted"]
+def unaccepted(root: Path) -> dict[str, Standing]:
+    """Policies that a review keeps from being enforced, and how they stand.
+
+    In a compiled pack all that nobody has accepted as they are now; in one written by hand those that were rejected.
+    """
+    if not is_compiled(root) and not (root / REVIEW).is_file():
+        return {}
+    held = ("accepted",) if is_compiled(root) else ("accepted", "lapsed", "unreviewed")
+    return {name: standing for name, standing in standings(root).items() if standing not in held}
+
+
+def told_unaccepted(found: Mapping[str, Standing]) -> str:
+    """Which policies are not enforced and why, such as `3 not enforced: a, b (open), c (rejected)`; empty for none."""
+    by_standing: dict[str, list[str]] = {}
+    for name, standing in found.items():
+        by_standing.setdefault(standing, []).append(name)
+    parts = (f"{', '.join(names)} ({standing})" for standing, names in by_standing.items())
+    return f"{len(found)} not enforced: {', '.join(parts)}" if found else ""
 
 
 def read_signatures(root: Path) -> dict[str, Signature]:
@@ -115,9 +126,9 @@ def sides_of(folder: PackFolder) -> dict[str, Sides]:
     return made
 
 
-def _standing(signature: Signature | None, sides: Sides) -> Standing:
+def _standing(signature: Signature | None, sides: Sides, unsigned: Standing) -> Standing:
     if signature is None:
-        return "open"
+        return unsigned
     is_same = (signature.sentence, signature.check) == (sides.sentence, sides.check)
     return signature.word if is_same else "lapsed"
 

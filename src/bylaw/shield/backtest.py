@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from bylaw.engine.pack import Pack
+from bylaw.engine.review import held_to
 from bylaw.engine.verdict import Verdict
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Answer
@@ -51,7 +52,7 @@ class Backtest(Struct, frozen=True):
 
 def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backtest:
     """Hold the same conversations to both versions."""
-    before, after = Decider(old, old.postures), Decider(new, new.postures)
+    before, after = (Decider(each, held_to(each.postures, each.root)) for each in (old, new))
     conversations = calls = differing = stopped = allowed = 0
     changed: list[Changed] = []
     for trajectory in trajectories:

@@ -1,5 +1,6 @@
 """The shield: one pack, many live conversations, a decision before each call runs."""
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, Self
 from bylaw.engine.conversation import Conversation, OpenAnswers
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack, load_pack
-from bylaw.engine.review import held_to
+from bylaw.engine.review import held_to, told_unaccepted, unaccepted
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.posture import Postures
 from bylaw.record import Log
@@ -19,6 +20,8 @@ from bylaw.shield.decision import Decision, Ground
 from bylaw.shield.guarded import Guarded
 from bylaw.shield.history import Opening
 from bylaw.shield.resolving import RunTool
+
+_logger = logging.getLogger("bylaw")
 
 
 class PinnedPack(BylawError):
@@ -49,6 +52,10 @@ class Shield:
     ) -> None:
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         self.postures = held_to(postures or self.pack.postures, self.pack.root)
+        self.unaccepted = unaccepted(self.pack.root)
+        """Policies that a review keeps from being enforced, and how they stand."""
+        if self.unaccepted:
+            _logger.warning("%s: %s; see `bylaw review`", self.pack.name, told_unaccepted(self.unaccepted))
         self.tenant = tenant
         self.tools = tools
         """Makes a read call of the host's, for `resolve: live`."""
@@ -121,4 +128,7 @@ class Shield:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<shield of {self.pack.name} {self.pack.version}: {self.postures.posture}>"
+        count = (
+            f"; {len(self.unaccepted)} of {len(self.pack.policies)} policies not enforced" if self.unaccepted else ""
+        )
+        return f"<shield of {self.pack.name} {self.pack.version}: {self.postures.posture}{count}>"
