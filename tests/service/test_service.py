@@ -277,6 +277,28 @@ def test_a_request_that_is_sent_again_happens_once_and_is_answered_as_it_was(log
     assert post(two, "/v1/decide", {**REFUND, "request": "r2"}).status == 400
 
 
+def test_a_name_belongs_to_one_request_whole(log: Log) -> None:
+    one, two = Service(Desk(shop(), log), {}), Service(Desk(shop(), log), {})
+    taken = {"conversation": "c", **LOOK, "request": "r"}
+    assert decide(one, **LOOK, request="r")["allowed"]
+    before = len(log.conversation("default", "c"))
+    others: list[tuple[str, dict[str, Any]]] = [
+        ("/v1/decide", {**taken, "arguments": {"order_id": "8"}}),
+        ("/v1/decide", {**taken, "events": [{"user": "Hello."}]}),
+        ("/v1/decide", {**taken, "id": "z"}),
+        ("/v1/events", {"conversation": "c", "events": [RETURNED], "request": "r"}),
+    ]
+    for app in (one, two, Service(Desk(shop(), log), {})):
+        for path, other in others:
+            answer = post(app, path, other)
+            assert (answer.status, "`r` was another one" in str(answer.json)) == (422, True), other
+        assert post(app, "/v1/decide", dict(reversed(taken.items()))).status == 200
+    assert len(log.conversation("default", "c")) == before
+    # What was refused under a name can be sent under another.
+    assert decide(two, **REFUND, events=[RETURNED], request="r/2")["allowed"]
+    assert post(one, "/v1/decide", {"conversation": "c", **REFUND, "request": "r/2"}).status == 422
+
+
 def test_two_workers_that_get_the_same_request_at_once_take_it_once(log: Log) -> None:
     workers = [Service(Desk(shop(), log), {}) for _ in range(4)]
     body = json.dumps({"conversation": "c", **REFUND, "request": "r"}).encode()

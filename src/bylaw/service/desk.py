@@ -68,7 +68,7 @@ class Desk:
             session = self._session(tenant, request.conversation, request.context, request.agent)
             now = session.shield.clock()
             happenings = [event.happening(now) for event in request.events]
-            found = await session.take_async(happenings, calls, name=request.request)
+            found = await session.take_async(happenings, calls, named=request.named())
         self.metrics.events[tenant] += len(happenings)
         for decision in found:
             self.metrics.decisions[tenant, decision.answer, str(decision.allowed).lower()] += 1
@@ -81,7 +81,7 @@ class Desk:
         request.check()
         session = self._session(tenant, request.conversation, request.context, request.agent)
         now = session.shield.clock()
-        await session.take_async([event.happening(now) for event in request.events], name=request.request)
+        await session.take_async([event.happening(now) for event in request.events], named=request.named())
         self.metrics.events[tenant] += len(request.events)
         return EventsAnswer(session.id, len(request.events))
 

@@ -8,10 +8,10 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from bylaw.engine.conversation import Conversation
 from bylaw.errors import BylawError
-from bylaw.record.approval import Approval
+from bylaw.record.approval import Approval, fingerprint
 from bylaw.shield.decision import Answer, Decision, LookUp, Question
 from bylaw.shield.guarded import Happening
-from bylaw.shield.history import writable
+from bylaw.shield.history import Named, writable
 
 NAME = 300
 """Characters in a name at most."""
@@ -102,6 +102,10 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
             return [(self.tool, self.arguments, self.id)]
         return [(call.tool, call.arguments, call.id) for call in self.calls]
 
+    def named(self) -> Named | None:
+        """How to know it if it is sent again; None where it has no name."""
+        return Named(self.request, fingerprint(self)) if self.request else None
+
 
 class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What happened in a conversation."""
@@ -118,6 +122,10 @@ class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
         if not self.conversation:
             raise BadRequest("`conversation` is empty")
         _check(self.conversation, self.events, (), self.request)
+
+    def named(self) -> Named | None:
+        """As for a decision."""
+        return Named(self.request, fingerprint(self)) if self.request else None
 
 
 def _check(conversation: str, events: Sequence[Event], calls: Sequence[AskedCall], request: str) -> None:

@@ -28,7 +28,7 @@ from bylaw.record.journal import Answers, LogError
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground, Resolved
-from bylaw.shield.history import decision_body, encode, event_body, opening_of, read_history, request_id, writable
+from bylaw.shield.history import Named, decision_body, encode, event_body, opening_of, read_history, writable
 from bylaw.shield.lost import is_lost
 from bylaw.shield.resolving import resolve
 from bylaw.trace.event import Event
@@ -89,8 +89,9 @@ class Guarded:
         self._told = 0
         """How many answers of a model decisions have told of."""
         self._approvals = Approvals()
-        self._requests: dict[str, list[Decision] | None] = {}
-        """Requests that were taken, by the names their senders gave them; None where the log has to be asked."""
+        self._requests: dict[str, tuple[str, list[Decision] | None]] = {}
+        """Requests that were taken, by the names their senders gave them: the digest of each, and what was answered;
+        None where the log has to be asked."""
         self._is_held = False
         self._lock = threading.RLock()
         """One thing at a time: frameworks run tools in threads of their own."""
@@ -166,11 +167,12 @@ class Guarded:
         return asked, later
 
     async def take_async(
-        self, happenings: Sequence[Happening], calls: Sequence[AskedCall] = (), *, name: str = ""
+        self, happenings: Sequence[Happening], calls: Sequence[AskedCall] = (), *, named: Named | None = None
     ) -> list[Decision]:
         """Let things happen and then decide on calls of one turn, all of it or, where any of it is wrong, nothing.
 
-        A request with a `name` is taken once: sent again, nothing happens, and the same is answered.
+        A request with a name is taken once: sent again, nothing happens, and the same is answered. Another request of
+        that name is refused.
         """
         if self._live is None and self._log is not None:
             await asyncio.to_thread(self._ready)
@@ -179,22 +181,22 @@ class Guarded:
             hold: Happening = lambda conversation: conversation.hold()  # noqa: E731
             happenings = [*happenings, hold]
         try:
-            found = await self._settle_async(asked, beside, happenings, name)
+            return await self._settle_async(asked, beside, happenings, named)
         finally:
             if len(calls) > 1:
                 self._happen(Conversation.let_go)
-        if name and [each.tool for each in found] != [tool for tool, *_ in calls]:
-            raise UsageError(f"request `{name}` was another one", hint="give each request a name of its own")
-        return found
 
-    def _taken_before(self, name: str, calls: int) -> list[Decision] | None:
-        """What was answered to the request of this name; None where there was none."""
+    def _taken_before(self, named: Named, calls: int) -> list[Decision] | None:
+        """What was answered to this request; None where none of its name was taken."""
         with self._lock:
             self._open()
-            if name in self._requests and self._requests[name] is None:
+            digest, found = self._requests.get(named.name, ("", None))
+            if digest and found is None:
                 self._forget()
                 self._open()
-            found = self._requests.get(name)
+                digest, found = self._requests.get(named.name, ("", None))
+        if digest and digest != named.digest:
+            raise UsageError(f"request `{named.name}` was another one", hint="give each request a name of its own")
         return found[:calls] if found is not None else None
 
     def _ready(self) -> None:
@@ -278,7 +280,7 @@ class Guarded:
         asked: Sequence[Asking],
         beside: Sequence[Beside] = (),
         first: Sequence[Happening] = (),
-        name: str = "",
+        named: Named | None = None,
     ) -> list[Decision]:
         if self._log is None:
             if self.shield.answers is None:
@@ -287,15 +289,15 @@ class Guarded:
         self._queue = self._queue or asyncio.Lock()
         async with self._queue:
             for _ in range(TRIES):
-                if name and (before := self._taken_before(name, len(asked))) is not None:
+                if named is not None and (before := self._taken_before(named, len(asked))) is not None:
                     return before
                 if self._decider.resolves or self.shield.answers is not None:
                     # The host's tools, or a model, may take their time.
                     attempt = await asyncio.to_thread(self._attempt_alone, asked, beside, first)
                 else:
                     attempt = self._attempt_alone(asked, beside, first)
-                if name and attempt.drafts:
-                    attempt.drafts[0] = replace(attempt.drafts[0], id=request_id(self.id, name))
+                if named is not None and attempt.drafts:
+                    attempt.drafts[0] = replace(attempt.drafts[0], id=named.id(self.id))
                 try:
                     answers = await self._log.append_async(attempt.drafts)
                 except BaseException:
@@ -303,8 +305,9 @@ class Guarded:
                     raise
                 with self._lock:
                     if self._is_written(attempt, answers):
-                        if name:
-                            self._requests = {**dict.fromkeys(self._requests), name: attempt.decisions}
+                        if named is not None:
+                            known = {name: (digest, None) for name, (digest, _) in self._requests.items()}
+                            self._requests = {**known, named.name: (named.digest, attempt.decisions)}
                         return attempt.decisions
         raise self._overtaken()
 
@@ -362,7 +365,9 @@ class Guarded:
             self._decider = self.shield.decider(opening)
             self._by = opening.agent
             self._approvals = Approvals(history.approvals)
-            self._requests = {name: history.decisions[start:] for name, start in history.requests.items()}
+            self._requests = {
+                name: (digest, history.decisions[start:]) for name, (digest, start) in history.requests.items()
+            }
             self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
             conversation = self._conversation([each for decision in history.decisions for each in decision.answered])
             conversation.resume(history.events)

@@ -30,6 +30,17 @@ class Opening(Struct, frozen=True, omit_defaults=True):
     agent: str = ""
 
 
+class Named(Struct, frozen=True):
+    """A request that may be sent again: its sender's name for it, and a hash of all that it says."""
+
+    name: str
+    digest: str
+
+    def id(self, conversation: str) -> str:
+        """What its first entry is called: the log then knows the name, and what was asked under it."""
+        return f"{_REQUEST}{conversation}/{self.digest}/{self.name}"
+
+
 class _Answer(Struct, frozen=True, omit_defaults=True, tag="result"):
     """A result: text and data lie apart, so that what was text stays text."""
 
@@ -60,8 +71,8 @@ class History(Struct):
     """Every step in the life of every approval, in order."""
     length: int
     """How many entries there are."""
-    requests: dict[str, int] = field(default_factory=dict[str, int])
-    """By the names that senders gave their requests, how many decisions there were before each."""
+    requests: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
+    """By the names that senders gave their requests, the digest of each and how many decisions came before it."""
 
     def trajectory(self, id: str) -> Trajectory:
         """The conversation as an audit reads it."""
@@ -71,11 +82,6 @@ class History(Struct):
 def opening_of(pack: Pack, context: Mapping[str, Any] | None, agent: str) -> Opening:
     """What to write of a conversation that begins now."""
     return Opening(pack.name, pack.version, pack.digest, dict(context or {}), agent)
-
-
-def request_id(conversation: str, name: str) -> str:
-    """What the first entry of a request is called, so that the request is written once however often it is sent."""
-    return f"{_REQUEST}{conversation}/{name}"
 
 
 def event_body(event: Event) -> bytes:
@@ -109,7 +115,8 @@ def read_history(entries: Iterable[Entry]) -> History | None:
         if history is None:
             raise UsageError(f"nothing in the log says how conversation `{entry.conversation}` began")
         if entry.id and entry.id.startswith(_REQUEST):
-            history.requests[entry.id.removeprefix(request_id(entry.conversation or "", ""))] = len(history.decisions)
+            digest, _, name = entry.id.removeprefix(f"{_REQUEST}{entry.conversation}/").partition("/")
+            history.requests[name] = (digest, len(history.decisions))
         match entry.kind:
             case "event":
                 history.events.append(_read_event(body))
