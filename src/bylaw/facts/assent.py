@@ -67,19 +67,55 @@ _CONDITION = Phrases(
     ),
     ("provid", r"\b(?:provided|providing) that\b"),
     ("only ", r"\bonly (?:when|once|after)\b"),
+    (
+        "after |once |when |until ",
+        r"^\W*(?:(?:yes|yeah|yep|ok|okay|sure|go ahead|do it|please do|please)\W+)+(?:but )?"
+        r"(?:after|once|when|until) (?:i|i'm|i've|we|my|our|the|it|it's)\b",
+    ),
+)
+_LATER = (
+    r"(?:later|tomorrow|tonight|another (?:day|time)|some other (?:day|time)|next (?:week|month|time|year)|"
+    r"in an? (?:while|bit|minute|moment|hour|day|week|few \w+|couple of \w+))"
 )
 _HOLD = Phrases(
     (
-        "hold o|not yet|just a |never|think",
-        r"\b(?:hold (?:on|off)|not yet|just a (?:second|moment|minute)|never ?mind|let me think|think about it)\b",
+        "hold |not yet|just a |never|think",
+        r"\b(?:hold (?:on|off|it|that)|not yet|just a (?:second|moment|minute)|never ?mind|let me think|"
+        r"think about it)\b",
     ),
     ("wait", r"\bwait\b(?! (?:for|to))"),
+    (
+        "give me |let me ",
+        r"\bgive me (?:until|till|(?:a|an|one|two|some|a few|a couple of) "
+        r"(?:sec(?:ond)?|moment|min(?:ute)?|hour|day|week|time)s?)\b"
+        r"|\blet me (?:just |first )?(?:check|ask|think|talk|discuss)\b",
+    ),
+    (
+        "day|next |in ",
+        r"\b(?:go ahead|proceed|do (?:it|that)) (?:(?:on |next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+        r"|next (?:week|month)|in (?:an?|one|two|three|\d+) \w+)\b"
+        r"|\bon (?:mon|tues|wednes|thurs|fri|satur|sun)day,? (?:please )?(?:go ahead|proceed|do (?:it|that))\b",
+    ),
     ("first|before", r"\b(?:but|though) (?:first|before)\b"),
     (
         "before ",
         r"\bbefore (?:(?:i|we|you) )?(?:do|decide|proceed|confirm|go|agree|mak|cancel|book|finali|mov|commit|chang)\w*",
     ),
     ("sure ", r"\bnot (?:so |yet )?sure (?:if i|whether|about|yet|i want)\b"),
+    (
+        "not ",
+        r"\bnot (?:today|now|tonight|tomorrow|right now|right away|just yet|at the moment|for now|"
+        r"this (?:week|month|time))\b",
+    ),
+    (
+        "later|tomorrow|tonight|next |another |some other |in a",
+        # "Book it for tomorrow" says when it is to be; "do it tomorrow" puts it off.
+        r"(?<!i'll )(?<!i will )(?<!i can )(?<!we'll )"
+        rf"\b(?:do|cancel|book|make|change|process|submit|move|send|decide|confirm)\w* (?:it|that|this|them) {_LATER}\b"
+        rf"|\bbut (?:only |please |maybe )?{_LATER}\b|\b(?:ask|remind|call) me (?:again )?{_LATER}\b"
+        rf"|^\W*(?:(?:yes|yeah|yep|ok|okay|sure|fine|please)\W+)*(?:maybe |perhaps )?(?:later|another (?:day|time)|"
+        r"some other (?:day|time)|next time)\W*$",
+    ),
     (
         "my mind|second thought|rather ",
         r"\bchanged? my mind\b|\bon second thought\b|\bi(?:'d| would) rather (?:not|wait)\b",
@@ -100,7 +136,12 @@ _REFUSES = Phrases(
         r"\b(?:absolutely|definitely|certainly|of course|surely|obviously|please|better|preferably|i think|"
         r"i'd say) not\b",
     ),
-    ("no ", r"\b(?:no way|hell no|by no means|under no circumstances)\b"),
+    ("no ", r"\b(?:no way|hell no|by no means|under no circumstances|no chance)\b"),
+    (
+        "a chance|scratch|strike|nothing|touch",
+        r"\bnot a chance\b|\b(?:scratch|strike) that\b|\bdo nothing\b|(?:n't|\bnot) touch\b",
+    ),
+    ("no", r"\bactually,? no\b|\b(?:yes|yeah|right|well|ok|okay|sure)\W+no\W*$|\byes is not\b"),
     (
         "forget|scrap|drop|abort|stop",
         r"\b(?:forget|scrap|drop|abort) (?:it|that|this|about it)\b"
@@ -114,6 +155,26 @@ _REFUSES = Phrases(
     ("don|do not", r"\b(?:don'?t|do not)\W*$"),
 )
 """Says no without the word, or after one that sounds like a yes: "absolutely not", "ok, forget it"."""
+_KEEPS = Phrases(
+    (
+        "keep|leav|retain",
+        r"\b(?:keep|keeping|leave|leaving|retain|retaining) (?:it|that|this|them|both|everything|[a-z]{0,4}-?\d\w*|"
+        r"(?:the|my|our|that|this) (?:\w+ )?"
+        r"(?:appointment|booking|reservation|visit|order|trip|flight|slot|one|listing)s?)"
+        r"(?: [a-z]*-?\d\w*)?(?: (?:please|thanks|thank you|then|instead|for now|after all|though|anyway|yes|"
+        r"on the books|as booked|booked|in place))*\W*(?:,.*)?$",
+    ),
+    (" to keep", r"\b(?:want|wanted|like|wish|plan) to keep\W*$"),
+)
+"""Agrees to leaving things as they are: "yes to keeping it", "go ahead and keep it"."""
+_DOES = re.compile(r"\b(?:cancel|book|chang|mov|updat|add|upgrad|downgrad|refund|send|switch|proceed with)")
+_MOCKS = Phrases(
+    ("right", r"\b(?:yeah|yea|ya|sure|oh),? right\b(?! (?:away|now|there))"),
+    ("as if", r"\bas if\W*$"),
+    ("wish|dreams|chance|funny", r"\byou wish\b|\bin your dreams\b|\bfat chance\b|\bvery funny\b"),
+    ("everything |anything |all ", r"\b(?:everything|anything|all) but (?:that|this|it)\b"),
+)
+"""Says yes and may mean the opposite, or all but what was asked."""
 _NOT = r"\b(?:don'?t|do not|not|never|stop|won'?t|can'?t|cannot|wouldn'?t|isn'?t|aren'?t|shouldn'?t)\b[^,.;-]{0,24}?"
 _NOT_PARTS = "n't|not|never|stop|dont|wont|cant|wouldnt|isnt|arent|shouldnt"
 _UNDONE = Phrases(
@@ -240,7 +301,7 @@ _HOW_MUCH = re.compile(
     r"\bhow much\b(?! (?:time|longer|notice))"
     r"|\bwhat(?:'s| is| would| will)\b.{0,20}\b(?:total|cost|price|charge|fee|difference)\b"
 )
-_BARE = re.compile(r"\W*(?:yes|yeah|yep|ok|okay|sure|really)\W*\?\W*")
+_BARE = re.compile(r"\W*(?:yes|yeah|yep|ok|okay|sure|really)\W*(?:to )?(?:what|who|why)?\W*\?\W*")
 """Only echoes a yes, to ask what was meant."""
 _OPENS = re.compile(r"\W*(?:yes|yeah|yep|oui|ok|okay|sure)\b")
 _DENIES = re.compile(r"\b(?:no|not|never|nor|neither|without|hardly|cannot|\w+n't)\b(?! (?:only|just|sure|to mention))")
@@ -323,6 +384,11 @@ def is_meant(text: str, start: int, end: int) -> bool:
 
 def _stance(sentence: str) -> Stance:
     bare = _NO_CONDITION.without(sentence)
+    if _KEEPS.found_in(bare):
+        # "Cancel the one and keep the other" does both.
+        return "mixed" if _DOES.search(_KEEPS.without(bare)) else "no"
+    if _MOCKS.found_in(sentence):
+        return "mixed"
     if _HOLD.found_in(bare):
         return "held"
     if _CONDITION.found_in(bare):
@@ -332,7 +398,9 @@ def _stance(sentence: str) -> Stance:
     if _NO.found_in(bare):
         return "mixed" if _YES.found_in(_NO.without(bare)) else "no"
     if _UNDONE.found_in(bare) and not _WITHOUT.search(bare):
-        return "yes" if _OPENS.match(bare) and _YES.found_in(_UNDONE.without(bare)) else "no"
+        if not _OPENS.match(bare) or not _YES.found_in(_UNDONE.without(bare)):
+            return "no"
+        return "mixed" if "but i " in bare else "yes"
     if _SPARED.found_in(bare) and not _YES.found_in(_SPARED.without(bare)):
         return "spares"
     is_question = sentence.endswith("?")

@@ -46,6 +46,30 @@ def test_a_yes_to_another_deed_than_the_user_asked_for_leaves_it_open(told: str,
     assert len(judged.open_rules) == open_rules
 
 
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        *(
+            ("cancel A0469 with no fee", said)
+            for said in ("Yes to keeping it", "go ahead and keep it", "do it tomorrow")
+        ),
+        *(
+            ("cancel A0469 with no fee", said)
+            for said in ("yes but not today", "Yeah right, as if", "Yes, keep A0469.")
+        ),
+        ("not cancel A0469", "Yes."),
+    ],
+)
+def test_a_yes_to_leaving_it_or_put_off_or_in_mockery_is_never_consent(told: str, said: str) -> None:
+    conversation = Conversation(load_pack("clinic"))
+    conversation.user("I'm P121 and ill. Please cancel A0469.")
+    conversation.agent(f"I will {told}. Is that right?")
+    conversation.user(said)
+    arguments = {"patient_id": "P121", "appointment_id": "A0469", "late_fee": "0.00", "reason": "illness"}
+    judged = conversation.call("cancel_appointment", arguments)
+    assert [finding.rule.name for finding in (*judged.rules, *judged.open_rules)] == ["confirm-before-change"]
+
+
 ORDERS = ("R-1001", "R-1002", "R-1003")
 REPLIES = ("Yes.", "No.", "Go ahead.", "Yes, if it is free.", "Thanks.", "What does it cost?", "Cancel R-1002 instead.")
 

@@ -241,8 +241,10 @@ class Consents:
 
 
 def _is_held(action: Action, exchange: Exchange) -> bool:
-    """Whether the answer refuses, puts off, makes it depend on something, or says not to do it."""
+    """Whether the answer refuses, puts off, makes it depend on something, or says or agrees not to do it."""
     stance = exchange.said.stance
+    if stance in ("yes", "weak", "mixed"):
+        return exchange.put.refrains_from(action.deed)
     return stance in ("held", "if", "no") or (stance == "spares" and _asks_for(action, exchange))
 
 

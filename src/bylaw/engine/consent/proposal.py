@@ -77,6 +77,10 @@ _REFUSES = re.compile(
     r"\b(?:cannot|can't|can not|unable|not (?:be )?(?:able|possible|allowed|eligible|permitted)|ineligible|"
     r"doesn't allow|not allow\w*|unfortunately)\b"
 )
+_NEGATING = ("not ", "n't ", "never ", "refrain", "without ")
+_NEGATED = re.compile(
+    r"\b(?:not|won't|wouldn't|don't|shouldn't|never|refrain from|without)\b(?! (?:only|just|be able))[^.,;:!?-]{0,24}"
+)
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH = frozenset(
     (
@@ -134,6 +138,10 @@ _FAMILIES: tuple[tuple[str, ...], ...] = (
     ("unblock", "unlock", "unfreez", "resum", "reactivat", "activat", "enabl"),
 )
 """Stems of words for one deed."""
+_CARRY_OUT = frozenset(
+    ("issue", "make", "place", "apply", "submit", "create", "send", "execute", "run", "start", "post")
+)
+"""Verbs of tools that say what is done by another word: a refund is issued."""
 _UNPLAIN = {"creat", "correct", "edit", "make", "mov", "open", "order", "plac", "register", "set up", "void"}
 _THINGS: tuple[tuple[str, ...], ...] = (
     ("bag", "luggage", "suitcase"),
@@ -202,6 +210,12 @@ class Proposal:
         )
         """Whether it offers a choice, or asks what the user would like."""
 
+    def refrains_from(self, deed: Deed) -> bool:
+        """Whether it speaks of a deed only as not to be done: "Shall I not cancel it?" """
+        if not deed.stands_in(self.text) or not any(part in self.text for part in _NEGATING):
+            return False
+        return not deed.stands_in(_NEGATED.sub(" ", self.text))
+
     @cached_property
     def is_foreign(self) -> bool:
         """Whether it is in a language whose words for deeds and requests are not known here."""
@@ -241,10 +255,14 @@ def _is_refusal(part: str) -> bool:
 
 
 def _verbs(tool: str) -> list[str]:
-    """The verbs in a tool's name: the first, and those joined to it by `and`; `order` is none of `cancel_order`."""
+    """The verbs in a tool's name: the first, and what it carries out or is joined to: `refund` of `issue_refund`, but
+    not `order` of `cancel_order`."""
     words = words_of(tool)
     verbs = [place for place, word in enumerate(words) if VERBS.get(word) == "write"]
-    return [words[place] for place in verbs if place == verbs[0] or words[place - 1] in ("and", "or")] or words[:1]
+    if not verbs:
+        return words[:1]
+    first = words[verbs[0]]
+    return [words[at] for at in verbs if at == verbs[0] or first in _CARRY_OUT or words[at - 1] in ("and", "or")]
 
 
 @lru_cache(maxsize=512)
