@@ -34,7 +34,9 @@ def log(where: str) -> Iterator[Log]:
 
 def shield(log: Log, *, clock: Any = None, **terms: Any) -> Shield:
     postures = Postures(approval=ApprovalTerms(**terms))
-    tools = FILES["tools.yaml"].replace("changes: []", "changes: [Order]")
+    tools = FILES["tools.yaml"].replace(
+        "{order_id: string}, changes: []", '{order_id: string, note: "string?"}, changes: [Order]'
+    )
     return Shield(shop(tools_yaml=tools), log=log, postures=postures, **({"clock": clock} if clock else {}))
 
 

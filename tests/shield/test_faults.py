@@ -42,7 +42,8 @@ def test_the_id_of_a_conversation_is_a_text() -> None:
     ],
 )
 def test_a_key_that_is_given_twice_is_no_argument(arguments: str) -> None:
-    with Shield(shop()).session() as session:
+    tools = FILES["tools.yaml"].replace("{order_id: string}, changes", '{order_id: string, note: "object?"}, changes')
+    with Shield(shop(tools_yaml=tools)).session() as session:
         looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
         looked_up(session, "get_order", {"order_id": "8"}, {"order_id": "8", "returned": True})
         assert session.decide("refund", '{"order_id": "7", "note": {"by": ["x:y"]}}').answer == "allow"

@@ -5,7 +5,6 @@ refused or asked, as the pack says.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -16,10 +15,10 @@ from bylaw.facts.entity import Fact, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import key_of
 from bylaw.policy.posture import Posture, Postures
-from bylaw.policy.tool import Misfit
 from bylaw.rule.circuit import Assessment
 from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, LookUp, Question, Whom, firmest, gravest
 from bylaw.shield.feedback import feedback, for_person
+from bylaw.shield.fitting import misfit
 
 
 class Decider:
@@ -43,7 +42,11 @@ class Decider:
         """
         tool = judgement.made.call.tool
         found: list[Ground] = []
-        fault = judgement.fault or self._misfit(judgement) or (lacks if self._is_bound(judgement) else "")
+        fault = (
+            judgement.fault
+            or misfit(judgement.made.tool, judgement.made.call.arguments)
+            or (lacks if self._is_bound(judgement) else "")
+        )
         try:
             found += [self._of_guard(judgement, evidence, ledger) for evidence in judgement.evidence]
             found += [self._of_broken(finding, tool, weighed) for finding in judgement.rules]
@@ -122,22 +125,6 @@ class Decider:
         tool = judgement.made.tool
         changes = tool is None or tool.effect == "write"
         return bool(judgement.evidence or judgement.rules or judgement.open_rules or (changes and self.pack.book.rules))
-
-    def _misfit(self, judgement: Judgement) -> str:
-        """What is wrong with the arguments of a write, whether or not a guard looks at them."""
-        call, tool = judgement.made.call, judgement.made.tool
-        if tool is None or tool.effect != "write":
-            return ""
-        for name in tool.required:
-            if call.arguments.get(name) is None:
-                return f"argument `{name}` is missing"
-        fitted = tool.fitted(call.arguments)
-        if (wrong := next((value for value in fitted.values() if isinstance(value, Misfit)), None)) is not None:
-            return wrong.why
-        # A log is judged for what its tools made of it; before a call runs nobody knows that.
-        texts = (name for name, schema in tool.parameters.items() if _is_text(schema))
-        number = next((name for name in texts if isinstance(call.arguments.get(name), int | float)), "")
-        return f"argument `{number}` is a number, and the tool takes a text" if number else ""
 
     def _of_guard(self, judgement: Judgement, evidence: PolicyEvidence, ledger: Ledger) -> Ground:
         policy = evidence.policy
@@ -259,10 +246,6 @@ def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
 
 def _unique(facts: Iterable[Fact]) -> list[Fact]:
     return list(dict.fromkeys(facts))
-
-
-def _is_text(schema: Any) -> bool:
-    return isinstance(schema, dict) and cast(dict[str, Any], schema).get("type") == "string"
 
 
 def _asked(text: str) -> str:
