@@ -53,10 +53,14 @@ def test_an_audit_finds_with_a_model_what_it_leaves_open_without(folder: Path) -
     asking = ("audit", "talk.jsonl", "--pack", "desk", "--llm", "batch:asked")
     before = -1
     for _ in range(6):
-        assert bylaw(folder, *asking).returncode == 0
+        done = bylaw(folder, *asking)
         if (count := answer(folder)) == before:
             break
+        assert done.returncode == 3
+        assert "for an answer in asked/requests; answer, and run" in done.stdout
         before = count
+    assert done.returncode == 0
+    assert "for an answer" not in done.stdout
     assert findings(folder) == ["confirm"], "the customer said no"
     assert before == 6, "two plans, the second once more with the first as an example; told, yes and owner"
 
@@ -67,3 +71,14 @@ def test_what_goes_with_a_model_needs_one(folder: Path) -> None:
     assert "go with `--llm`" in done.stderr
     done = bylaw(folder, "audit", "talk.jsonl", "--pack", "desk", "--llm", "batch:asked", "--jobs", "2")
     assert done.returncode == 2
+
+
+def test_a_model_that_cannot_be_reached_is_no_clean_result(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openai")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    done = bylaw(folder, "audit", "talk.jsonl", "--pack", "desk", "--llm", "small")
+    assert done.returncode == 3
+    assert "The model was not asked: no connection to the model at http://127.0.0.1:9/v1" in done.stdout
+    (told,) = msgspec.json.decode((folder / "out" / "summary.json").read_bytes())["unanswered"]
+    assert "no connection to the model" in told

@@ -127,3 +127,15 @@ def _line(request: Request, text: str) -> str:
     import json
 
     return json.dumps({"custom_id": request.key, "text": text}) + "\n"
+
+
+class Failing:
+    """Behind a network that loses everything."""
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        return [Answer("", "failed", "gave up after 6 tries: connection lost") for _ in requests]
+
+
+def test_a_model_that_never_answers_is_not_taken_for_one_that_found_nothing() -> None:
+    with pytest.raises(ChatError, match=r"none of . requests was answered: gave up after 6 tries: connection lost"):
+        compile_pack(source(), Failing())

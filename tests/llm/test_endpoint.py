@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bylaw.llm import Message, Request, Usage
-from bylaw.llm.chat import ChatError
+from bylaw.llm.chat import ChatError, Unreachable
 from bylaw.llm.recorded import Recorded, Recordings
 from tests.llm.scripted import chunks, completion, serving
 
@@ -97,9 +97,26 @@ def test_what_will_not_get_better_is_said_at_once() -> None:
             assert endpoint.calls == 1
 
 
-def test_an_endpoint_that_is_not_there_is_a_failed_answer() -> None:
-    (answer,) = _endpoint("http://127.0.0.1:9/v1", tries=2).ask([_question()])
+def test_an_endpoint_that_is_not_there_is_said_at_once() -> None:
+    endpoint = _endpoint("http://127.0.0.1:9/v1", pause=30.0)
+    with pytest.raises(Unreachable, match=r"no connection to the model at http://127\.0\.0\.1:9/v1"):
+        endpoint.ask([_question()])
+    assert endpoint.calls == 1
+
+
+def test_an_endpoint_that_goes_away_is_tried_again() -> None:
+    with serving(lambda number, body: (200, {}, completion("ok"))) as server:
+        endpoint = _endpoint(server.url, tries=3)
+        endpoint.ask([_question()])
+    (answer,) = endpoint.ask([_question("And now?")])
     assert answer.fault == "failed"
+    assert endpoint.calls == 4
+
+
+def test_a_missing_key_is_named_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ChatError, match="OPENAI_API_KEY"):
+        Endpoint(Settings("scripted"))
 
 
 @pytest.mark.parametrize("stream", [False, True])

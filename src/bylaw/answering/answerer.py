@@ -16,8 +16,8 @@ from bylaw.engine.act import Act
 from bylaw.engine.asking import ANSWERABLE, Answered
 from bylaw.engine.pack import Pack
 from bylaw.engine.rules import Predicate
-from bylaw.llm import Answer, Chat, Request
-from bylaw.llm.chat import schema_of
+from bylaw.llm import Answer, Chat, Pending, Request
+from bylaw.llm.chat import ChatError, Unreachable, schema_of
 from bylaw.llm.prompt import render
 from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule
@@ -45,9 +45,47 @@ class Answerer:
         self.remembers = remembers
         self.operations = {each.name: each for each in operations}
         self.most_queries = most_queries
+        self._waiting: dict[str, str] = {}
+        """Requests that were written down, each with the file."""
+        self._failed: dict[str, str] = {}
+        """Requests that nobody answered, each with why."""
+        self._unreachable: Unreachable | None = None
 
     def __call__(self, pack: Pack, events: Callable[[], Sequence[Event]]) -> "ConversationAnswers":
         return ConversationAnswers(self, pack, events)
+
+    def ask(self, request: Request) -> Answer:
+        """The model's answer; one that cannot be reached is not tried again."""
+        if self._unreachable is not None:
+            raise self._unreachable
+        try:
+            (answer,) = self.chat.ask([request])
+        except Unreachable as error:
+            self._unreachable = error
+            raise
+        except Pending as error:
+            self._waiting[request.key] = error.place
+            raise
+        except ChatError as error:
+            self._failed[request.key] = str(error)
+            raise
+        if answer.fault == "failed":
+            self._failed[request.key] = answer.why
+        return answer
+
+    def unanswered(self) -> list[str]:
+        """What was asked in vain, in sentences: what hangs on it was left open."""
+        told: list[str] = []
+        if self._unreachable is not None:
+            told.append(f"The model was not asked: {self._unreachable}. What only it can tell stays open.")
+        if count := len(self._waiting):
+            waits = "1 request waits" if count == 1 else f"{count} requests wait"
+            folder = next(iter(self._waiting.values())).rpartition("/")[0]
+            told.append(f"{waits} for an answer in {folder}; answer, and run the same command again.")
+        if count := len(self._failed):
+            had = "1 request to the model had" if count == 1 else f"{count} requests to the model had"
+            told.append(f"{had} no answer, the first because: {next(iter(self._failed.values()))}")
+        return told
 
 
 class ConversationAnswers:
@@ -143,7 +181,7 @@ class _Queries:
         if self.count >= self._answerer.most_queries:
             return Answer("", "failed", "asked too often")
         self.count += 1
-        (answer,) = self._answerer.chat.ask([request])
+        answer = self._answerer.ask(request)
         self._known[request.key] = answer
         return answer
 

@@ -231,4 +231,4 @@ def _say(report: Report, logs: Logs) -> None:
 def _status(report: Report, findings: Iterable[Finding], gate: Gate) -> int:
     if gate.verdicts and any(map(gate.stops, findings)):
         return 1
-    return 3 if report.skipped else 0
+    return 3 if report.skipped or report.summary["unanswered"] else 0

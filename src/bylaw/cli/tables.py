@@ -28,6 +28,8 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
         console.print(_rules(summary))
     for line in _notes(summary, out):
         console.print(line, style="dim", markup=False)
+    for line in summary.get("unanswered", ()):
+        console.print(visible(line), markup=False, soft_wrap=True)
     if found := _finding(summary, out):
         console.print(f"To see why, one call at a time: bylaw explain {out} {found}", markup=False, soft_wrap=True)
     console.print(f"Wrote {out}/summary.json, calls.jsonl, findings.jsonl, conversations.jsonl", markup=False)

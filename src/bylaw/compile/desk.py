@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.llm import Answer, Chat, Message, Request
+from bylaw.llm.chat import ChatError
 from bylaw.llm.recorded import Recordings
 
 Made = TypeVar("Made")
@@ -60,7 +61,10 @@ class Desk:
     def fetch(self, chat: Chat) -> None:
         """Ask everything that is wanted; `Pending` where answers have yet to come."""
         requests = list(self.wanted.values())
-        self._answers.update(zip((each.key for each in requests), chat.ask(requests), strict=True))
+        answers = chat.ask(requests)
+        if answers and all(each.fault == "failed" for each in answers):
+            raise ChatError(f"none of {len(answers)} requests was answered: {answers[0].why}")
+        self._answers.update(zip((each.key for each in requests), answers, strict=True))
 
     def converse(self, request: Request, judge: Judge[Made], *, rounds: int) -> Outcome[Made] | None:
         """Ask, and send back what is wrong, `rounds` times in all at most; None while an answer is missing."""

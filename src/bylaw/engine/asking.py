@@ -2,7 +2,7 @@
 code cannot tell, of whoever was passed in to answer."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -25,6 +25,15 @@ class Quote(Struct, frozen=True):
 
     step: int
     text: str
+
+
+@runtime_checkable
+class TellsUnanswered(Protocol):
+    """Whoever answers may tell what was asked in vain, so that no silence passes for a clean result."""
+
+    def unanswered(self) -> list[str]:
+        """In sentences; empty where every question had an answer."""
+        ...
 
 
 class Answered(Struct, frozen=True, omit_defaults=True):

@@ -35,6 +35,10 @@ class Pending(ChatError):
         super().__init__(message, place=place, hint=hint)
 
 
+class Unreachable(ChatError):
+    """Nothing ever came back from where the model should be: asking on would only take time."""
+
+
 class Message(Struct, frozen=True):
     """One message of a request."""
 

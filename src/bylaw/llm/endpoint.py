@@ -1,7 +1,7 @@
 """Any OpenAI-compatible endpoint, through the openai SDK: many requests at once, patient where it is busy.
 
 What a network does wrong is tried again (too many requests, time-outs, lost connections, faults of the server); what a
-model does wrong is an answer, and nothing is asked twice on the quiet.
+model does wrong is an answer, and nothing is asked twice on the quiet. Where no connection was ever made, asking ends.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.llm.chat import Answer, ChatError, Request, Usage, checked
+from bylaw.llm.chat import Answer, ChatError, Request, Unreachable, Usage, checked
 from bylaw.llm.exchange import completion_answer
 from bylaw.llm.recorded import Recordings
 
@@ -60,12 +60,13 @@ class Endpoint:
         self.usage = Usage()
         self.calls = 0
         """Requests sent, tries included."""
+        self._connected = False
         try:
             self._client: Any = self._openai.OpenAI(
                 base_url=settings.base_url or None, api_key=key, timeout=settings.timeout, max_retries=0
             )
         except self._openai.OpenAIError as error:
-            raise ChatError(str(error).splitlines()[0].lower(), hint="set OPENAI_API_KEY and OPENAI_BASE_URL") from None
+            raise ChatError(_short(str(error).splitlines()[0]), hint="set OPENAI_API_KEY and OPENAI_BASE_URL") from None
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """The answers, in order. Each is kept as soon as it is there, so an interrupted run loses none."""
@@ -105,12 +106,18 @@ class Endpoint:
             with self._lock:
                 self.calls += 1
             try:
-                return self._send(request)
+                answer = self._send(request)
+                self._connected = True
+                return answer
             except self._openai.RateLimitError as error:
                 why = f"too many requests: {error}"
                 pause = max(pause, _asked_to_wait(error))
             except (self._openai.APITimeoutError, self._openai.APIConnectionError) as error:
                 why = str(error) or type(error).__name__
+                # The SDK's network library is not the same in all versions; the name of its error is.
+                if type(error.__cause__).__name__ == "ConnectError" and not self._connected:
+                    message = f"no connection to the model at {self._client.base_url}: {_short(str(error.__cause__))}"
+                    raise Unreachable(message, hint="look at OPENAI_BASE_URL") from None
             except self._openai.APIStatusError as error:
                 why = f"status {error.status_code}: {error}"
                 if error.status_code < 500 and error.status_code != 408:
