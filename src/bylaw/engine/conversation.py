@@ -115,8 +115,10 @@ class Conversation:
         Calls that follow each other were made side by side. Where the first one's result is in hand before the second
         is judged, put both under `turn()`: a call does not see the results of its own turn. Arguments may be JSON text.
         """
-        if not isinstance(tool, str) or not tool:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(tool, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"a tool's name is a text, not `{type(tool).__name__}`")
+        if not tool:
+            raise UsageError("a tool's name is empty", hint="give the name that the catalogue has for it")
         given, fault = as_object(arguments)
         self._begin("agent", time)
         if id and self._script.waits_for(id):
@@ -283,6 +285,10 @@ class Conversation:
         """The rules broken so far; where the conversation has `ended`, also those that wait for something in vain."""
         self._take()
         return self._session.findings(ended=ended)
+
+    def waiting(self) -> list[Call]:
+        """The agent's calls that still wait for their results, in order."""
+        return [call for _, call in sorted(self._script.waiting().items()) if call.by == "agent"]
 
     @property
     def ledger(self) -> Ledger:

@@ -10,6 +10,7 @@ from bylaw.engine.conversation import Conversation
 from bylaw.errors import BylawError
 from bylaw.record.approval import Approval, fingerprint
 from bylaw.shield.decision import Answer, Decision, LookUp, Question
+from bylaw.shield.door import one_waits
 from bylaw.shield.guarded import Happening
 from bylaw.shield.history import Named, writable
 
@@ -59,6 +60,8 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
         content, error, id = self.result, self.error, self.call
 
         def answer(conversation: Conversation) -> None:
+            if not id:
+                one_waits(conversation.waiting())
             conversation.result(content, id=id, error=error, captured=content is not None, time=at)
 
         return answer

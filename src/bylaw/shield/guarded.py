@@ -25,6 +25,7 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Change, draft
 from bylaw.record.entry import Conflict, Draft, Kind
 from bylaw.record.journal import Answers, LogError
+from bylaw.shield import door
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground, Resolved
@@ -99,12 +100,12 @@ class Guarded:
 
     def user(self, text: str, *, time: float | None = None) -> None:
         """The user said something."""
-        said, at = writable(text), self._time(time)
+        said, at = door.text(text, "what the user said"), self._time(time)
         self._happen(lambda conversation: conversation.user(said, time=at))
 
     def agent(self, text: str, *, time: float | None = None) -> None:
         """The agent said something."""
-        said, at = writable(text), self._time(time)
+        said, at = door.text(text, "what the agent said"), self._time(time)
         self._happen(lambda conversation: conversation.agent(said, time=at))
 
     def unheard(self) -> None:
@@ -117,7 +118,7 @@ class Guarded:
 
     def messages(self, messages: Iterable[Any]) -> None:
         """Messages of the conversation so far, calls and results among them: what happened, not to be decided."""
-        given = list(messages)
+        given = door.messages(messages)
         self._happen(lambda conversation: conversation.messages(given))
 
     def result(
@@ -129,9 +130,21 @@ class Guarded:
         captured: bool = True,
         time: float | None = None,
     ) -> None:
-        """What the tool answered; or, after a refusal, what the agent was told in its place."""
+        """What the tool answered; or, after a refusal, what the agent was told in its place.
+
+        Without `id` it is the answer to the earliest call that waits: where several calls of one tool do, it needs one.
+        """
+        id = door.text(id, "the id of a call")
+        error = None if error is None else door.yes_or_no(error, "`error`")
+        captured = door.yes_or_no(captured, "`captured`")
         shown, at = writable(content) if isinstance(content, str) else content, self._time(time)
-        self._happen(lambda conversation: conversation.result(shown, id=id, error=error, captured=captured, time=at))
+
+        def answer(conversation: Conversation) -> None:
+            if not id:
+                door.one_waits(conversation.waiting())
+            conversation.result(shown, id=id, error=error, captured=captured, time=at)
+
+        self._happen(answer)
 
     def decide(self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None) -> Decision:
         """Whether the agent may make a call now. A call that is not allowed counts as refused before it ran."""
@@ -149,17 +162,20 @@ class Guarded:
         They are decided in their order, each for the turn as a whole: where a policy is about its shape, such as one
         call at a time, the first may be refused for what comes beside it.
         """
+        asked, beside = self._turn_of(calls, time)
         with self.turn(text):
-            return self._settle(*self._turn_of(calls, time))
+            return self._settle(asked, beside)
 
     async def decide_turn_async(
         self, text: str, calls: Sequence[AskedCall], *, time: float | None = None
     ) -> list[Decision]:
         """The same, for a coroutine."""
+        asked, beside = self._turn_of(calls, time)
         with self.turn(text):
-            return await self._settle_async(*self._turn_of(calls, time))
+            return await self._settle_async(asked, beside)
 
     def _turn_of(self, calls: Sequence[AskedCall], time: float | None) -> tuple[list[Asking], list[Beside]]:
+        calls = door.calls(calls)
         asked = [self._asking(tool, arguments, *id, time=time) for tool, arguments, *id in calls]
         later: list[Beside] = [
             [(tool, arguments) for tool, arguments, *_ in calls[place:]] for place in range(1, len(calls) + 1)
@@ -178,6 +194,7 @@ class Guarded:
             await asyncio.to_thread(self._ready)
         asked, beside = self._turn_of(calls, None)
         if len(calls) > 1:
+            self._refuse_nesting()
             hold: Happening = lambda conversation: conversation.hold()  # noqa: E731
             happenings = [*happenings, hold]
         try:
@@ -212,20 +229,28 @@ class Guarded:
         return (await self._settle_async([self._asking_after(messages, tool, arguments)]))[0]
 
     def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Asking:
-        given, at = list(messages), self._time(None)
+        given, at = door.messages(messages), self._time(None)
         return lambda conversation: conversation.asked(given, tool, arguments, time=at)
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
         """One turn of the agent: what is decided inside was asked for at once, whatever is answered in between."""
-        said, at = writable(text), self._time(None)
-        self._happen(lambda conversation: conversation.hold(said, time=at))
-        self._is_held = True
+        said, at = door.text(text, "what the agent said"), self._time(None)
+        with self._lock:
+            self._refuse_nesting()
+            self._happen(lambda conversation: conversation.hold(said, time=at))
+            self._is_held = True
         try:
             yield self
         finally:
             self._is_held = False
             self._happen(Conversation.let_go)
+
+    def _refuse_nesting(self) -> None:
+        """What is decided after the inner turn would no longer be of the outer one, and see what it was shown."""
+        if self._is_held:
+            hint = "end the first, or decide its calls with `decide(...)`"
+            raise UsageError("a turn of the agent has begun and not ended: no other begins inside it", hint=hint)
 
     def flush(self) -> None:
         """Write what happened since the last decision; on disk when this returns."""
@@ -252,12 +277,12 @@ class Guarded:
             return self._open().trajectory(agent or self._by)
 
     def _time(self, given: float | None) -> float:
-        return self.shield.clock() if given is None else given
+        return self.shield.clock() if given is None else door.seconds(given)
 
     def _asking(self, tool: str, arguments: Arguments, id: str = "", *, time: float | None) -> Asking:
         at = self._time(time)
-        name = writable(tool) if isinstance(tool, str) else tool  # pyright: ignore[reportUnnecessaryIsInstance]
-        return lambda conversation: conversation.call(name, arguments, id=writable(id), time=at)
+        name, called = door.tool_name(tool), door.text(id, "the id of a call")
+        return lambda conversation: conversation.call(name, arguments, id=called, time=at)
 
     def _happen(self, happening: Happening) -> None:
         with self._lock:

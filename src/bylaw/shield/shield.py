@@ -15,6 +15,7 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.policy.posture import Postures
 from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT
+from bylaw.shield import door
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground
 from bylaw.shield.guarded import Guarded
@@ -42,7 +43,7 @@ class Shield:
         self,
         pack: Pack | str | Path,
         *,
-        postures: Postures | None = None,
+        postures: Postures | Mapping[str, Any] | None = None,
         log: Log | str | Path | None = None,
         tenant: str = DEFAULT_TENANT,
         earlier: Iterable[Pack | str | Path] = (),
@@ -51,7 +52,8 @@ class Shield:
         answers: OpenAnswers | None = None,
     ) -> None:
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
-        self.postures = held_to(postures or self.pack.postures, self.pack.root)
+        firmness = self.pack.postures if postures is None else door.postures(postures, self.pack)
+        self.postures = held_to(firmness, self.pack.root)
         self.unaccepted = unaccepted(self.pack.root)
         """Policies that a review keeps from being enforced, and how they stand."""
         if self.unaccepted:
@@ -84,7 +86,8 @@ class Shield:
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = f'give `"{id}"`, and the same text each time'
             raise UsageError(f"the id of a conversation is a text, not `{type(id).__name__}`", hint=hint)
-        return Guarded(self, id, context, agent, lacks=lacks)
+        given, name = door.context(context), door.text(agent, "the name of an agent")
+        return Guarded(self, id, given, name, lacks=lacks)
 
     def decide(
         self,

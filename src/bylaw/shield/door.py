@@ -1,0 +1,95 @@
+"""What a host may say: each thing of its own type, or it is refused at once with what to give in its place."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from msgspec import ValidationError, convert
+
+from bylaw.engine.pack import Pack
+from bylaw.errors import UsageError
+from bylaw.policy.folder import ManifestError
+from bylaw.policy.posture import Postures
+from bylaw.shield.history import writable
+from bylaw.trace.event import Call
+from bylaw.trace.transcript import EARLIEST, LATEST
+
+
+def text(given: Any, what: str) -> str:
+    """A text, such as it can be written down."""
+    if not isinstance(given, str):
+        raise UsageError(f"{what} is a text, not `{type(given).__name__}`")
+    return writable(given)
+
+
+def tool_name(given: Any) -> str:
+    """The name of a tool."""
+    if given == "":
+        raise UsageError("a tool's name is empty", hint="give the name that the catalogue has for it")
+    return text(given, "a tool's name")
+
+
+def seconds(given: Any) -> float:
+    """A time, as seconds since 1970."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise UsageError(f"a time is seconds since 1970, not `{type(given).__name__}`", hint="give `time.time()`")
+    if not EARLIEST <= given <= LATEST:
+        raise UsageError(f"`{given}` is no time in seconds since 1970", hint="are these milliseconds?")
+    return float(given)
+
+
+def yes_or_no(given: Any, what: str) -> bool:
+    """True or false, and nothing that only counts as such."""
+    if not isinstance(given, bool):
+        raise UsageError(f"{what} is true or false, not `{type(given).__name__}`")
+    return given
+
+
+def calls(given: Any) -> Sequence[tuple[Any, ...]]:
+    """Calls of one turn, each as tool, arguments and, where it has one, id."""
+    if isinstance(given, str | Mapping) or not hasattr(given, "__iter__"):
+        raise UsageError(f"calls are a list, not `{type(cast(object, given)).__name__}`", hint=_CALLS)
+    found = list(cast(Sequence[Any], given))
+    for each in found:
+        if not isinstance(each, tuple | list) or len(cast(Sequence[Any], each)) not in (2, 3):
+            raise UsageError("a call of a turn is `(tool, arguments)` or `(tool, arguments, id)`", hint=_CALLS)
+    return [tuple(each) for each in found]
+
+
+def messages(given: Any) -> list[Any]:
+    """Messages of a conversation, in any shape logs may have."""
+    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
+        raise UsageError(f"messages are a list, not `{type(cast(object, given)).__name__}`")
+    return list(cast(Sequence[Any], given))
+
+
+def postures(given: Any, pack: Pack) -> Postures:
+    """How firmly a pack is held to: `Postures`, or a mapping as `shield:` of pack.yaml is, of names the pack knows."""
+    try:
+        found = given if isinstance(given, Postures) else convert(given, Postures)
+    except ValidationError as error:
+        hint = 'such as `{"posture": "shadow", "policies": {"late-fee": "enforce"}}`'
+        raise ManifestError(f"`postures`: {error}", hint=hint) from None
+    unknown = [f"policy `{name}`" for name in found.policies if name not in pack.policies]
+    unknown += [f"tool `{name}`" for name in found.tools if name not in pack.schema.tools]
+    if unknown:
+        raise ManifestError(f"`postures` names {', '.join(unknown)}, which `{pack.name}` does not have")
+    return found
+
+
+def one_waits(waiting: Sequence[Call]) -> None:
+    """Whether it is clear which call a result without an id answers."""
+    for place, call in enumerate(waiting):
+        if any(call.tool == other.tool and call.arguments != other.arguments for other in waiting[:place]):
+            hint = "give each call an `id`, and its result the same"
+            raise UsageError(f"several calls of `{call.tool}` wait for a result, and this one has no id", hint=hint)
+
+
+def context(given: Any) -> Mapping[str, Any] | None:
+    """What a host vouches for, by name."""
+    if given is not None and not isinstance(given, Mapping):
+        hint = 'give names with values, such as `{"signed_in_as": "C1"}`'
+        raise UsageError(f"a context is a mapping, not `{type(given).__name__}`", hint=hint)
+    return cast("Mapping[str, Any] | None", given)
+
+
+_CALLS = 'such as `[("get_order", {"order_id": "7"}), ("refund", {"order_id": "7"}, "call-2")]`'

@@ -1,0 +1,115 @@
+"""What a host says is of its type or refused at once, and it is always clear which turn and which call is meant."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bylaw import Shield
+from bylaw.errors import BylawError, UsageError
+from bylaw.shield import Guarded, Postures
+from bylaw.shield.history import read_history
+from tests.shield.test_decisions import shop
+
+ORDER = {"order_id": "7"}
+SHOWN = {"order_id": "7", "returned": True}
+WRONG: dict[str, Callable[[Guarded], object]] = {
+    "a time is seconds": lambda s: s.user("hi", time="2026-01-01"),  # type: ignore[arg-type]
+    "a time is seconds since 1970, not `bool`": lambda s: s.agent("hi", time=True),
+    "is no time in seconds": lambda s: s.user("hi", time=float("nan")),
+    "milliseconds": lambda s: s.decide("refund", ORDER, time=1_700_000_000_000_000.0),
+    "what the user said is a text, not `bytes`": lambda s: s.user(b"x"),  # type: ignore[arg-type]
+    "what the user said is a text, not `NoneType`": lambda s: s.user(None),  # type: ignore[arg-type]
+    "what the agent said is a text": lambda s: s.agent(None),  # type: ignore[arg-type]
+    "not `str`; give": lambda s: s.result(SHOWN, time="x"),  # type: ignore[arg-type]
+    "`error` is true or false": lambda s: s.result(SHOWN, error="yes"),  # type: ignore[arg-type]
+    "`captured` is true or false": lambda s: s.result(SHOWN, captured="no"),  # type: ignore[arg-type]
+    "the id of a call is a text": lambda s: s.decide("refund", ORDER, id=5),  # type: ignore[arg-type]
+    "id of a call is a text, not `int`": lambda s: s.result(SHOWN, id=5),  # type: ignore[arg-type]
+    "a tool's name is empty": lambda s: s.decide("", {}),
+    "a tool's name is a text, not `NoneType`": lambda s: s.decide(None, {}),  # type: ignore[arg-type]
+    "agent said is a text, not `NoneType`": lambda s: s.decide_turn(None, [("refund", ORDER)]),  # type: ignore[arg-type]
+    "a call of a turn is": lambda s: s.decide_turn("x", [("refund",)]),  # type: ignore[list-item]
+    "calls are a list": lambda s: s.decide_turn("x", "refund"),  # type: ignore[arg-type]
+    "messages are a list": lambda s: s.messages(None),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("why", WRONG)
+def test_what_is_of_another_type_is_refused_and_leaves_nothing_behind(why: str, tmp_path: Path) -> None:
+    where = str(tmp_path / "log.db")
+    with Shield(shop(), log=where) as shield, shield.session("c") as session:
+        assert session.decide("get_order", ORDER).allowed
+        with pytest.raises(UsageError, match=why):
+            WRONG[why](session)
+        session.result(SHOWN)
+        assert session.decide("refund", ORDER).allowed
+    with Shield(shop(), log=where) as shield:
+        assert shield.log is not None
+        history = read_history(shield.log.conversation("default", "c"))
+    assert history is not None
+    assert len(history.events) == 3
+
+
+@pytest.mark.parametrize("given", [{"context": [1]}, {"agent": 5}])
+def test_a_session_is_opened_with_what_it_takes(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        Shield(shop()).session(**given)
+
+
+def test_no_turn_begins_inside_a_turn() -> None:
+    session = Shield(shop()).session()
+    with session.turn("Let me see."):
+        with pytest.raises(UsageError, match="no other begins inside it"):
+            session.decide_turn("And this.", [("get_order", ORDER)])
+        with pytest.raises(UsageError, match="no other begins inside it"):
+            asyncio.run(session.decide_turn_async("And this.", [("get_order", ORDER)]))
+        assert session.decide("get_order", ORDER).allowed
+        session.result(SHOWN)
+        assert session.decide("refund", ORDER).answer == "look_up", "it is still one turn"
+    assert session.decide("refund", ORDER).answer == "allow"
+
+
+def test_a_result_without_an_id_is_not_taken_for_one_of_several_calls() -> None:
+    session = Shield(shop()).session()
+    with session.turn():
+        assert session.decide("get_order", {"order_id": "7"}, id="a").allowed
+        assert session.decide("get_order", {"order_id": "8"}, id="b").allowed
+        with pytest.raises(UsageError, match="several calls of `get_order` wait"):
+            session.result({"returned": True})
+        session.result({"returned": True}, id="b")
+        session.result({"returned": False}, id="a")
+    assert session.decide("refund", {"order_id": "7"}).answer == "deny"
+    assert session.decide("refund", {"order_id": "8"}).answer == "allow"
+
+
+def test_calls_that_are_told_apart_need_no_id() -> None:
+    session = Shield(shop()).session()
+    for _ in range(2):
+        assert session.decide("get_order", ORDER).allowed
+    session.result(SHOWN)
+    session.result(SHOWN)
+    assert session.decide("refund", ORDER).answer == "allow"
+
+
+def test_postures_may_be_a_mapping_as_pack_yaml_has_it() -> None:
+    shield = Shield(shop(), postures={"posture": "shadow", "policies": {"returned-first": "advise"}})
+    assert shield.postures == Postures("shadow", policies={"returned-first": "advise"})
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (Postures(policies={"returned-frist": "shadow"}), "policy `returned-frist`"),
+        ({"tools": {"refnd": "shadow"}}, "tool `refnd`"),
+        ({"posture": "firm"}, "`postures`: "),
+        ({"postures": "shadow"}, "unknown field"),
+        (["shadow"], "`postures`: "),
+    ],
+)
+def test_postures_of_what_the_pack_does_not_have_are_refused(given: Any, why: str) -> None:
+    with pytest.raises(BylawError, match=why) as raised:
+        Shield(shop(), postures=given)
+    assert raised.value.code == "BY405"
