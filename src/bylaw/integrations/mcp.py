@@ -20,6 +20,7 @@ from fastmcp.server.middleware import Middleware
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types import TextContent
 
+from bylaw.errors import UsageError
 from bylaw.integrations.sessions import Sessions
 from bylaw.integrations.undecided import log, undecided
 from bylaw.shield import Decision, Guarded, Shield
@@ -27,9 +28,13 @@ from bylaw.shield import Decision, Guarded, Shield
 CONVERSATION = "bylaw/conversation"
 """In `_meta` of a call: the conversation it belongs to."""
 TURN = "bylaw/turn"
-"""In `_meta`: the agent's turn that asked for it. Calls of one turn do not count on each other's results."""
+"""In `_meta`: the agent's turn that asked for it, a number or a text; 1 and "1" are the same turn. Calls of one turn do
+not count on each other's results."""
 MESSAGES = "bylaw/messages"
-"""In `_meta`: what was said since the last call, as chat messages. Without it, rules about what was said stay open."""
+"""In `_meta`: what user and assistant said since the last call, as chat messages. Without it, rules about what was said
+stay open. Calls and results are no talk: those the proxy sees itself, and it takes nobody's word for them."""
+_TALK = {"role", "content", "name", "id", "timestamp", "type"}
+"""What a message that only says something may hold."""
 HEADER = "bylaw-conversation"
 NO_SERVER = -32000
 """What the client is told by number, of those that JSON-RPC leaves to servers."""
@@ -54,7 +59,7 @@ class ShieldMiddleware(Middleware):
         self._sessions = Sessions(shield, context=context)
         self._key_argument = key_argument
         self._conversation = conversation
-        self._turns: dict[str, Any] = {}
+        self._turns: dict[str, str | None] = {}
         self._numbers = itertools.count(1)
 
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
@@ -115,13 +120,13 @@ class ShieldMiddleware(Middleware):
     def _decide(
         self, session: Guarded, meta: Mapping[str, Any], tool: str, arguments: dict[str, Any], id: str
     ) -> Decision:
-        turn = meta.get(TURN)
+        turn, said = _turn(meta), _said(meta)
         is_same = turn is not None and self._turns.get(session.id) == turn
         self._turns[session.id] = turn
         if is_same:
             session.resume_turn()
-        elif MESSAGES in meta:
-            session.messages(meta[MESSAGES])
+        elif said is not None:
+            session.messages(said)
         else:
             session.unheard()
         return session.decide(tool, arguments, id=id)
@@ -148,6 +153,53 @@ class _AsGiven(Tool):
 def _meta(context: Any) -> Mapping[str, Any]:
     request = context.fastmcp_context.request_context if context.fastmcp_context is not None else None
     return (request.meta if request is not None else None) or {}
+
+
+def _turn(meta: Mapping[str, Any]) -> str | None:
+    """The name of the turn, where the call says one."""
+    turn = meta.get(TURN)
+    if turn is None:
+        return None
+    if isinstance(turn, bool) or not isinstance(turn, int | str):
+        raise UsageError(f"`{TURN}` is neither a whole number nor a text")
+    return str(turn)
+
+
+def _said(meta: Mapping[str, Any]) -> list[dict[str, str]] | None:
+    """What user and agent said to each other, and nothing else; None where the call does not tell."""
+    if MESSAGES not in meta:
+        return None
+    messages = meta[MESSAGES]
+    if not isinstance(messages, list):
+        raise UsageError(f"`{MESSAGES}` is not a list")
+    said: list[dict[str, str]] = []
+    for place, message in enumerate(messages):
+        text = _talk(message)
+        if text is None:
+            raise UsageError(
+                f"message {place} of `{MESSAGES}` is not plain talk of `user` or `assistant`",
+                hint="leave out calls and results: the proxy has seen those itself",
+            )
+        said.append({"role": message["role"], "content": text})
+    return said
+
+
+def _talk(message: Any) -> str | None:
+    """The text of a message that does nothing but say it; None for any other."""
+    if not isinstance(message, Mapping) or message.get("role") not in ("user", "assistant"):
+        return None
+    if (
+        any(value for name, value in message.items() if name not in _TALK)
+        or message.get("type", "message") != "message"
+    ):
+        return None
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [None]
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping) and part.keys() == {"type", "text"}]
+    is_text = len(texts) == len(parts) and all(isinstance(text, str) for text in texts)
+    return "\n".join(texts) if is_text else None
 
 
 def _shown(answer: Any) -> tuple[bool, Any, bool | None]:
