@@ -74,3 +74,43 @@ def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere.db").exists()
     write(tmp_path)
     assert "no conversation `x`" in bylaw(tmp_path, "log", "export", "--log", "decisions.db", "x").stderr
+
+
+def test_a_log_whose_heads_are_gone_is_not_empty(tmp_path: Path) -> None:
+    write(tmp_path)
+    with sqlite3.connect(tmp_path / "decisions.db") as connection:
+        connection.execute("DELETE FROM heads")
+    ran = bylaw(tmp_path, "log", "verify", "--log", "decisions.db")
+    assert ran.returncode == 1
+    assert "how many were written is no longer there" in ran.stdout
+
+
+def test_an_export_does_not_go_over_its_log(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "link.db").symlink_to("decisions.db")
+    (tmp_path / "hard.db").hardlink_to(tmp_path / "decisions.db")
+    before = (tmp_path / "decisions.db").read_bytes()
+    for out in ("decisions.db", "./link.db", "hard.db", "decisions.db-wal"):
+        ran = bylaw(tmp_path, "log", "export", "--log", "decisions.db", "--out", out)
+        assert ran.returncode == 2
+        assert "this is the log itself" in ran.stderr
+    assert (tmp_path / "decisions.db").read_bytes() == before
+    assert bylaw(tmp_path, "log", "verify", "--log", "decisions.db").returncode == 0
+
+
+def test_an_export_names_what_it_cannot_read_and_goes_on(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "export.jsonl").write_text("older\n")
+    with sqlite3.connect(tmp_path / "decisions.db") as connection:
+        connection.execute("UPDATE entries SET body = NULL WHERE conversation = 'chat-1' AND kind = 'event'")
+    ran = bylaw(tmp_path, "log", "export", "--log", "decisions.db", "--out", "export.jsonl")
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("bylaw: `chat-1` is left out: ")
+    assert "Traceback" not in ran.stderr
+    (line,) = (tmp_path / "export.jsonl").read_text().splitlines()
+    assert json.loads(line)["id"] == "chat-2"
+    with sqlite3.connect(tmp_path / "decisions.db") as connection:
+        connection.execute("UPDATE entries SET body = CAST('{' AS BLOB) WHERE conversation = 'chat-2' AND position = 1")
+    ran = bylaw(tmp_path, "log", "export", "--log", "decisions.db")
+    assert (ran.returncode, ran.stdout, ran.stderr.count("is left out")) == (1, "", 2)
+    assert sorted(path.name for path in tmp_path.iterdir() if "part" in path.name) == []

@@ -67,7 +67,9 @@ def test_removing_a_conversation_leaves_the_chain_whole_and_none_of_its_words(wh
     store.append([event("other", '"stays"')])
     assert store.remove("t", conversation="c") == 5
     found = verify(store, "t")
-    assert (found.entries, found.removed, found.faults) == (6, 5, ())
+    # The removal is an entry itself, and says which entries it emptied.
+    assert (found.entries, found.removed, found.faults) == (7, 5, ())
+    assert [(entry.kind, entry.body) for entry in store.entries("t")][-1] == ("removal", b'{"entries":[[1,5]]}')
     assert store.conversation("t", "c") == []
     assert [entry.salt for entry in store.entries("t") if entry.is_removed] == [None] * 5
     assert store.conversations("t") == ["other"]
@@ -96,6 +98,15 @@ def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
         ("UPDATE entries SET kind = 'decision' WHERE number = 3", "entry 3 does not follow"),
         ("DELETE FROM entries WHERE number = 3", "entry 3 is not there"),
         ("DELETE FROM entries WHERE number = 5", "ends at entry 4, but 5 were written"),
+        ("DELETE FROM heads", "ends at entry 5, but how many were written is no longer there"),
+        ("DELETE FROM conversations", "conversation `c` has 5 entries, but is left out"),
+        ("UPDATE conversations SET length = 4", "conversation `c` has 5 entries, but 4 were written"),
+        ("INSERT INTO conversations VALUES ('t', 'd', 2)", "conversation `d` has 0 entries, but 2 were written"),
+        ("UPDATE entries SET body = NULL WHERE number = 4", "entry 4 was emptied, and no removal in the log says so"),
+        (
+            "UPDATE entries SET body = NULL, salt = NULL, conversation = NULL, position = NULL WHERE number > 2",
+            "entries 3 to 5 were emptied, and no removal in the log says so",
+        ),
     ],
 )
 def test_an_altered_log_does_not_verify(tmp_path: Path, statement: str, said: str) -> None:
@@ -103,6 +114,34 @@ def test_an_altered_log_does_not_verify(tmp_path: Path, statement: str, said: st
     fill(str(path)).close()
     with sqlite3.connect(path) as connection:
         connection.execute(statement)
+    store = open_store(str(path))
+    assert any(said in fault for fault in verify(store, "t").faults)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE entries SET body = NULL WHERE number = 3", "entry 3 was emptied"),
+        ("UPDATE entries SET body = NULL WHERE kind = 'removal'", "entries 1 to 2 were emptied"),
+        ("UPDATE entries SET body = '{\"entries\":[[1,3]]}' WHERE kind = 'removal'", "entries 1 to 2 were emptied"),
+        ("DELETE FROM entries WHERE kind = 'removal'", "entries 1 to 2 were emptied"),
+    ],
+)
+def test_a_removal_covers_what_it_emptied_and_no_more(tmp_path: Path, statement: str, said: str) -> None:
+    path = tmp_path / "log.db"
+    store = fill(str(path), 2)
+    store.append([event("other", "1")])
+    store.remove("t", conversation="c")
+    store.append([event("c", "anew"), event("other", "2")])
+    # A later removal leaves the earlier one's entry as it is.
+    assert store.remove("t", conversation="c") == 1
+    assert (verify(store, "t").removed, verify(store, "t").faults) == (3, ())
+    assert store.remove("t", conversation="c") == 0
+    assert verify(store, "t").entries == 7
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(statement + (" AND number = 4" if "removal" in statement else ""))
     store = open_store(str(path))
     assert any(said in fault for fault in verify(store, "t").faults)
     store.close()
@@ -117,6 +156,7 @@ def test_a_log_cut_off_with_its_head_is_found_by_a_hash_noted_earlier(tmp_path: 
     with sqlite3.connect(path) as connection:
         connection.execute("DELETE FROM entries WHERE number = 5")
         connection.execute("UPDATE heads SET number = 4, link = ?", (fourth,))
+        connection.execute("UPDATE conversations SET length = 4")
     store = open_store(str(path))
     assert verify(store, "t").faults == ()
     assert verify(store, "t", head=noted).faults != ()

@@ -2,17 +2,19 @@
 
 import getpass
 import json
+import os
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 from rich.text import Text
 
 from bylaw.cli.console import open_console
 from bylaw.cli.rules import InOrder
-from bylaw.errors import UsageError
+from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store, open_store
 from bylaw.record.approval import Approval, Status
 from bylaw.record.entry import DEFAULT_TENANT
@@ -35,12 +37,13 @@ def log_command() -> None:
 def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> int:
     """See whether every entry is as it was written, and none was left out or put in.
 
-    The status is 1 where one was. To find out later whether the end of a log was cut off, note the hash it prints.
+    The status is 1 where one was. What Bylaw itself removed is no fault: an entry says which those are. To find out
+    later whether the end of a log was cut off, note the hash it prints.
     """
     from bylaw.record.verify import verify
 
     store = _existing(where)
-    tenants = [tenant] if tenant is not None else [*store.heads()]
+    tenants = [tenant] if tenant is not None else store.tenants()
     if head and len(tenants) != 1:
         raise UsageError("a hash belongs to one tenant's chain", hint="say which with --tenant")
     found = [verify(store, name, head=head) for name in tenants]
@@ -64,25 +67,59 @@ def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> 
 @click.option("--out", type=click.Path(path_type=Path), help="A file; standard output where it is left out.")
 @click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
 def export_command(where: str, tenant: str, out: Path | None, conversations: tuple[str, ...]) -> int:
-    """Write conversations as `bylaw audit` reads them, one a line."""
-    from bylaw.shield.history import read_history
-    from bylaw.trace.chat_record import chat_line
+    """Write conversations as `bylaw audit` reads them, one a line.
 
+    One that cannot be read is named and left out, and the status is 1.
+    """
     store = _existing(where)
     known = store.conversations(tenant)
     if unknown := set(conversations) - set(known):
         raise UsageError(f"the log has no conversation `{sorted(unknown)[0]}`", place=where)
-    target = out.open("wb") if out is not None else sys.stdout.buffer
+    wanted = conversations or known
+    if out is None:
+        return _export(store, tenant, wanted, sys.stdout.buffer)
+    if _is_of_log(out, where):
+        raise UsageError("this is the log itself: an export does not go over it", place=str(out))
+    if out.exists() and not out.is_file():
+        with out.open("wb") as target:
+            return _export(store, tenant, wanted, target)
+    rough = out.with_name(f"{out.name}.{os.getpid()}.part")
     try:
-        for name in conversations or known:
-            history = read_history(store.conversation(tenant, name))
-            if history is not None:
-                target.write(chat_line(history.trajectory(name)))
+        with rough.open("xb") as target:
+            status = _export(store, tenant, wanted, target)
+        os.replace(rough, out)
     finally:
-        target.flush()
-        if out is not None:
-            target.close()
-    return 0
+        rough.unlink(missing_ok=True)
+    return status
+
+
+def _export(store: Store, tenant: str, names: Iterable[str], target: BinaryIO) -> int:
+    from bylaw.shield.history import read_history
+    from bylaw.trace.chat_record import chat_line
+
+    status = 0
+    for name in names:
+        try:
+            history = read_history(store.conversation(tenant, name))
+        except BylawError as error:
+            print(f"bylaw: `{name}` is left out: {error}", file=sys.stderr, flush=True)
+            status = 1
+            continue
+        if history is not None:
+            target.write(chat_line(history.trajectory(name)))
+    target.flush()
+    return status
+
+
+def _is_of_log(out: Path, where: str) -> bool:
+    """Whether a file is the log's own, or one that SQLite keeps beside it."""
+    if "://" in where:
+        return False
+    log = Path(where).expanduser()
+    own = [log.with_name(log.name + end) for end in ("", "-wal", "-shm", "-journal")]
+    return any(
+        out.resolve() == each.resolve() or (out.exists() and each.exists() and out.samefile(each)) for each in own
+    )
 
 
 @log_command.command("approvals")

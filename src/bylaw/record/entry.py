@@ -1,7 +1,8 @@
 """What the log keeps, and the chain of hashes that shows if any of it was altered, left out or put in.
 
 The chain covers a salted hash of each entry, never the entry itself: what an entry says can be removed, to keep a
-retention period or a promise to a person, and the chain still holds.
+retention period or a promise to a person, and the chain still holds. A removal is an entry of its own, which says which
+entries it emptied: what was emptied without one was tampered with.
 """
 
 import hashlib
@@ -10,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["opening", "event", "decision", "approval"]
+Kind = Literal["opening", "event", "decision", "approval", "removal"]
 
 ROOT = b"\0" * 32
 """What the first entry of a chain is linked to."""

@@ -8,6 +8,7 @@ from bylaw.record.approval import Approval, read_approval
 from bylaw.record.batch import Batch
 from bylaw.record.database import COLUMNS, Connection, entry_of
 from bylaw.record.entry import Conflict, Draft, Entry
+from bylaw.record.removal import remove
 
 
 class Store:
@@ -60,6 +61,15 @@ class Store:
         rows = self._rows("SELECT tenant, number, link FROM heads ORDER BY tenant", ())
         return {tenant: (number, bytes(link)) for tenant, number, link in rows}
 
+    def tenants(self) -> list[str]:
+        """Everybody whose entries or whose count of them is there."""
+        rows = self._rows("SELECT tenant FROM heads UNION SELECT tenant FROM entries ORDER BY tenant", ())
+        return [tenant for (tenant,) in rows]
+
+    def lengths(self, tenant: str) -> dict[str, int]:
+        """Per conversation how many entries were written."""
+        return dict(self._rows("SELECT name, length FROM conversations WHERE tenant = ?", (tenant,)))
+
     def conversations(self, tenant: str) -> list[str]:
         """Names of a tenant's conversations that have not been removed."""
         rows = self._rows("SELECT name FROM conversations WHERE tenant = ? ORDER BY name", (tenant,))
@@ -78,41 +88,19 @@ class Store:
         return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
 
     def remove(self, tenant: str, *, conversation: str | None = None, before: float | None = None) -> int:
-        """Take out what entries say: those of a conversation, or all older than a time. The chain still verifies."""
-        with self._lock:
-            return self._remove(tenant, conversation, before)
+        """Take out what entries say: those of a conversation, or of all that ended before a time.
 
-    def _remove(self, tenant: str, conversation: str | None, before: float | None) -> int:
-        where, values = ("conversation = ?", conversation) if conversation is not None else ("time < ?", before)
-        cursor = self._connection.begin(writing=True)
-        try:
-            if conversation is None:
-                # A conversation that is still going on must stay whole, or nobody could decide in it.
-                where += (
-                    " AND conversation NOT IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?"
-                    " AND conversation IS NOT NULL)"
-                )
-            extra = (tenant, before) if conversation is None else ()
-            cursor.execute(
-                f"SELECT DISTINCT conversation FROM entries WHERE tenant = ? AND body IS NOT NULL AND {where}",
-                (tenant, values, *extra),
-            )
-            names = [name for (name,) in cursor.fetchall()]
-            removed = 0
-            for name in names:
-                cursor.execute(
-                    "UPDATE entries SET conversation = NULL, position = NULL, id = NULL, body = NULL, salt = NULL"
-                    " WHERE tenant = ? AND conversation = ?",
-                    (tenant, name),
-                )
-                removed += cursor.rowcount
-                cursor.execute("DELETE FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
-                cursor.execute("DELETE FROM approvals WHERE tenant = ? AND conversation = ?", (tenant, name))
-            self._connection.commit()
-        except BaseException:
-            self._connection.rollback()
-            raise
-        return removed
+        The chain still verifies, and has one entry more, which says what was emptied.
+        """
+        with self._lock:
+            cursor = self._connection.begin(writing=True)
+            try:
+                removed = remove(cursor, tenant, conversation, before)
+                self._connection.commit()
+            except BaseException:
+                self._connection.rollback()
+                raise
+            return removed
 
     def close(self) -> None:
         """Give the connection back."""

@@ -1,11 +1,13 @@
 """Whether a log is whole: every entry says what its digest was made from, every link follows from the last."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
 from bylaw.record.approval import Approval, Change, read_change
 from bylaw.record.entry import ROOT, Draft, Entry, digest_of, link_of
+from bylaw.record.removal import emptied, runs
 from bylaw.record.store import Store
 
 
@@ -15,7 +17,7 @@ class Verified(Struct, frozen=True):
     tenant: str
     entries: int
     removed: int
-    """Entries whose text was taken out; the chain still covers them."""
+    """Entries whose text was taken out; the chain still covers them, and a later entry says that they were."""
     head: str
     """The last hash. Kept elsewhere, it also shows if the end of a log was cut off."""
     faults: tuple[str, ...]
@@ -26,20 +28,50 @@ def verify(store: Store, tenant: str, *, head: str = "") -> Verified:
     faults: list[str] = []
     link, number, removed = ROOT, 0, 0
     noted = not head
+    empty: set[int] = set()
+    lengths: Counter[str] = Counter()
     for entry in store.entries(tenant):
         if entry.number != number + 1:
             faults.append(f"entry {number + 1} is not there: the next is {entry.number}")
         number = entry.number
-        removed += entry.is_removed
-        faults.extend(_faults(entry, link))
+        wrong = _faults(entry, link)
+        faults.extend(wrong)
+        if entry.is_removed:
+            removed += 1
+            empty.add(number)
+        elif entry.kind == "removal" and not wrong:
+            empty.difference_update(emptied(entry))
+        if entry.conversation is not None:
+            lengths[entry.conversation] += 1
         link = entry.link
         noted = noted or link.hex() == head
-    kept = store.heads().get(tenant, (0, ROOT))
-    if kept != (number, link):
+    faults.extend(f"{_those(run)} emptied, and no removal in the log says so" for run in runs(empty))
+    kept = store.heads().get(tenant)
+    if kept is None and number:
+        faults.append(f"the log ends at entry {number}, but how many were written is no longer there")
+    elif kept is not None and kept != (number, link):
         faults.append(f"the log ends at entry {number}, but {kept[0]} were written")
+    faults.extend(_miscounted(lengths, store.lengths(tenant)))
     if not noted:
         faults.append(f"no entry has the hash {head}: the log was cut off or replaced")
     return Verified(tenant, number, removed, link.hex(), tuple(faults))
+
+
+def _those(run: tuple[int, int]) -> str:
+    first, last = run
+    return f"entry {first} was" if first == last else f"entries {first} to {last} were"
+
+
+def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[str]:
+    """Conversations whose entries are not as many as the log says it wrote."""
+    faults: list[str] = []
+    for name in sorted({*found, *written}):
+        here, said = found.get(name, 0), written.get(name)
+        if said is None:
+            faults.append(f"conversation `{name}` has {here} entries, but is left out of the list of conversations")
+        elif here != said:
+            faults.append(f"conversation `{name}` has {here} entries, but {said} were written")
+    return faults
 
 
 def _faults(entry: Entry, before: bytes) -> list[str]:

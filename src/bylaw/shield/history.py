@@ -11,6 +11,7 @@ from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
 from bylaw.record.approval import Change
 from bylaw.record.entry import Entry
+from bylaw.record.journal import LogError
 from bylaw.shield.decision import Decision
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.trajectory import Trajectory
@@ -109,24 +110,37 @@ def read_history(entries: Iterable[Entry]) -> History | None:
     """What entries of one conversation say; None where there are none."""
     history: History | None = None
     for entry in entries:
-        body = entry.body or b"{}"
-        if entry.kind == "opening":
-            history = History(_opening(body), [], [], [], 0)
-        if history is None:
-            raise UsageError(f"nothing in the log says how conversation `{entry.conversation}` began")
-        if entry.id and entry.id.startswith(_REQUEST):
-            digest, _, name = entry.id.removeprefix(f"{_REQUEST}{entry.conversation}/").partition("/")
-            history.requests[name] = (digest, len(history.decisions))
-        match entry.kind:
-            case "event":
-                history.events.append(_read_event(body))
-            case "decision":
-                history.decisions.append(_decision(body))
-            case "approval":
-                history.approvals.append(_change(body))
-            case "opening":
-                pass
-        history.length = (entry.position or 0) + 1
+        body = entry.body
+        if body is None or (entry.position or 0) != (history.length if history is not None else 0):
+            gone = f"what entry {entry.number} said, or one before it, is gone"
+            raise LogError(f"conversation `{entry.conversation}` is not whole: {gone}")
+        try:
+            history = _read(entry, body, history)
+        except msgspec.MsgspecError as error:
+            where = f"entry {entry.number} of conversation `{entry.conversation}`"
+            raise LogError(f"{where} does not read: {error}") from error
+    return history
+
+
+def _read(entry: Entry, body: bytes, history: History | None) -> History:
+    """What is known of a conversation after one more entry."""
+    if entry.kind == "opening":
+        history = History(_opening(body), [], [], [], 0)
+    if history is None:
+        raise UsageError(f"nothing in the log says how conversation `{entry.conversation}` began")
+    if entry.id and entry.id.startswith(_REQUEST):
+        digest, _, name = entry.id.removeprefix(f"{_REQUEST}{entry.conversation}/").partition("/")
+        history.requests[name] = (digest, len(history.decisions))
+    match entry.kind:
+        case "event":
+            history.events.append(_read_event(body))
+        case "decision":
+            history.decisions.append(_decision(body))
+        case "approval":
+            history.approvals.append(_change(body))
+        case "opening" | "removal":
+            pass
+    history.length = (entry.position or 0) + 1
     return history
 
 

@@ -1,0 +1,85 @@
+"""Takes out what entries say, to keep a retention period or a promise to a person, and writes down that it did."""
+
+import time as clock
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.record.database import COLUMNS, Cursor
+from bylaw.record.entry import ROOT, Draft, Entry, digest_of, link_of, new_salts
+
+
+class Removal(Struct, frozen=True):
+    """What the entry of a removal says: which entries it emptied, and nothing of what they said."""
+
+    entries: list[tuple[int, int]]
+    """First and last number of each run of them."""
+
+
+encode = msgspec.json.Encoder().encode
+read_removal = msgspec.json.Decoder(Removal).decode
+
+
+def remove(cursor: Cursor, tenant: str, conversation: str | None, before: float | None) -> int:
+    """Empty the entries of a conversation, or of all that ended before a time; how many there were."""
+    numbers: list[int] = []
+    for name in _names(cursor, tenant, conversation, before):
+        cursor.execute("SELECT number FROM entries WHERE tenant = ? AND conversation = ?", (tenant, name))
+        numbers += [number for (number,) in cursor.fetchall()]
+        cursor.execute(
+            "UPDATE entries SET conversation = NULL, position = NULL, id = NULL, body = NULL, salt = NULL"
+            " WHERE tenant = ? AND conversation = ?",
+            (tenant, name),
+        )
+        cursor.execute("DELETE FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
+        cursor.execute("DELETE FROM approvals WHERE tenant = ? AND conversation = ?", (tenant, name))
+    if numbers:
+        _write(cursor, tenant, Removal(runs(numbers)))
+    return len(numbers)
+
+
+def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float | None) -> list[str]:
+    if conversation is not None:
+        return [conversation]
+    # A conversation that is still going on must stay whole, or nobody could decide in it.
+    cursor.execute(
+        "SELECT conversation FROM entries WHERE tenant = ? AND conversation IS NOT NULL"
+        " GROUP BY conversation HAVING MAX(time) < ?",
+        (tenant, before),
+    )
+    return [name for (name,) in cursor.fetchall()]
+
+
+def _write(cursor: Cursor, tenant: str, removal: Removal) -> None:
+    """The entry of a removal. It belongs to no conversation, so no later removal empties it."""
+    cursor.execute("SELECT number, link FROM heads WHERE tenant = ?", (tenant,))
+    number, before = cursor.fetchone() or (0, ROOT)
+    number, time, salt = number + 1, clock.time(), new_salts(1)
+    draft = Draft(tenant, "", "removal", encode(removal))
+    digest = digest_of(draft, 0, salt)
+    link = link_of(bytes(before), tenant, number, time, draft.kind, digest)
+    row = (tenant, number, time, draft.kind, None, None, None, draft.body, salt, digest, link)
+    cursor.execute(f"INSERT INTO entries ({COLUMNS}) VALUES ({','.join('?' * len(row))})", row)
+    cursor.execute("UPDATE heads SET number = ?, link = ? WHERE tenant = ?", (number, link, tenant))
+
+
+def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Numbers as runs, first and last of each."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
+def emptied(entry: Entry) -> Iterable[int]:
+    """The entries that a removal says it emptied: all of them came before it."""
+    try:
+        removal = read_removal(entry.body or b"")
+    except msgspec.MsgspecError:
+        return
+    for first, last in removal.entries:
+        yield from range(max(first, 1), min(last, entry.number - 1) + 1)
