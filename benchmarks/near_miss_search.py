@@ -233,21 +233,46 @@ def main() -> int:
         text += rows(airline(options.airline), chat)
     print("\n".join(text))
     if options.page is not None:
-        page = options.page.read_text(encoding="utf-8")
-        mark = "<!-- near-miss search -->"
-        before = page.partition(mark)[0].rstrip()
-        options.page.write_text(f"{before}\n\n{mark}\n{PAGE}\n```\n" + "\n".join(text) + "\n```\n", encoding="utf-8")
+        options.page.write_text(f"{PAGE}\n```\n" + "\n".join(text) + "\n```\n", encoding="utf-8")
     return 0
 
 
-PAGE = """
-## How near-misses are found: the paper's Table 1
+PAGE = """# How near-misses are found: the near-miss paper's Table 1
 
-    uv run python benchmarks/near_miss_search.py --airline ../shared/data/tau-airline --page docs/results/compile.md
+<!-- Written by benchmarks/near_miss_search.py --page; do not edit by hand. -->
 
-Three ways to tell what an agent had been shown before a write call, under the same hand-written guards and by the
-paper's criterion (every fact on the guard's path was seen). Intervals are Wilson's, 95 %. Truth: for the clinic the
-simulator's own labels; for the airline, readers of the transcripts.
+    uv run python benchmarks/near_miss_search.py --airline ../shared/data/tau-airline --answers DIR --page FILE
+
+Three ways to tell what an agent had been shown before a write call, under the same guards written by hand and by the
+paper's criterion (every fact on the guard's path was seen). Intervals are Wilson's, 95 %.
+
+- **Observations** are the pack's own mapping of results to facts.
+- **Look-up code** was written by a model from the tools alone, and takes the place of every observation.
+- **Model search** asks a model about each write call, over the results shown before it; what it quotes must stand
+  there. It was tried on 60 write calls of the clinic and 20 of the airline, drawn by seed 12; the line above it has the
+  observations on the same calls.
+
+200 simulated conversations of the clinic, labelled by the simulator; 50 recorded ones of the airline (tau2) that write,
+drawn by the same seed. A Claude model (its exact version was not told) wrote the code and answered the searches in
+November 2026, each question once and apart from the others. The clinic's answers are in
+`benchmarks/recorded/near-miss-search`, by the hash of the question, with attempt and date, so that without `--airline`
+and `--answers` the clinic's lines come out the same anywhere; the airline's quote recorded conversations and stay
+outside.
+
+What falls short:
+
+- Observations and simulator agree on every call of the clinic because the pack and the simulator were written for the
+  same handbook. This shows that the engine does what it should, not that a mapping for another document is right.
+- The same kind of model wrote code and answered the searches; the paper compares two.
+- **The airline has 20 labels, not 92**: the calls of the model search, read by one reader, a Claude model too, who saw
+  the document and the conversation and no verdict. One of them is a near-miss by this reading, so that the intervals
+  span nearly everything: these three lines tell no way from another.
+- Each way flags four of the 20. Of the four that the observations flag, reader and audit differ on three, all of them
+  changes of cabin before which nobody looked up the price in the new cabin. The document says that the customer pays
+  the difference, or gets it back; the pack (`modify-cabin-price`) takes from this that the price must be known. The
+  reader held that the price sets the amount, and not whether the change is allowed. Both can be read out of the
+  document. Five further calls that the reader calls unchecked are violations by the replayed database, and so no
+  near-misses.
 """
 
 if __name__ == "__main__":
