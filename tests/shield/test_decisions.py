@@ -361,3 +361,33 @@ def test_rules_are_weighed_where_they_speak(clinic: Shield) -> None:
     assert decision.interval is not None
     assert decision.interval[1] < 0.5
     assert [str(each) for each in decision.sentences]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"order_id": "7", "amount": "12"}, "this call could not be checked: a text and a number do not go together."),
+        ({"order_id": "7"}, "this call could not be checked: the call has no argument `amount`."),
+    ],
+)
+def test_an_agent_is_told_what_a_guard_cannot_answer_and_not_how_it_is_written(
+    arguments: dict[str, Any], told: str
+) -> None:
+    tools = FILES["tools.yaml"].replace("{order_id: string}, changes", '{order_id: string, amount: "number?"}, changes')
+    guard = (
+        "def returned_first(call, facts):\n    if call.amount > 5:\n        return permit()\n    return deny('no')\n"
+    )
+    decision = Shield(shop(tools_yaml=tools, guards__g_py=guard)).session().decide("refund", arguments)
+    assert told in decision.feedback
+    assert not any(part in decision.feedback for part in ("guards/g.py", "instances", "get(call"))
+    assert "guards/g.py:2" in decision.for_person
+
+
+def test_a_person_is_asked_for_what_the_host_did_not_say_in_words() -> None:
+    entities = FILES["entities.yaml"] + "context: {work_shift: [day, night]}\n"
+    guard = (
+        "def returned_first(call, facts):\n    if facts.context.work_shift == 'day':\n        return permit()\n"
+        "    return deny('no')\n"
+    )
+    decision = Shield(shop(entities_yaml=entities, guards__g_py=guard)).session().decide("refund", {"order_id": "7"})
+    assert [each.text for each in decision.questions] == ["what is the work shift? The host did not say."]

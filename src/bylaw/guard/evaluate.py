@@ -6,6 +6,7 @@ execution (King 1976), on guards that are small enough to be run whole.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import TracebackType
@@ -220,6 +221,23 @@ def line_of(trace: TracebackType | None, guard: Guard) -> int:
     return line
 
 
+_UNLIKE = re.compile(
+    r"(?:between instances of|unsupported operand type\(s\) for .*:) '(?:\w+\.)*(\w+)' and '(?:\w+\.)*(\w+)'"
+)
+_KINDS = {
+    "str": "a text",
+    **dict.fromkeys(("int", "float", "Decimal"), "a number"),
+    "bool": "a boolean",
+    "NoneType": "nothing",
+    "list": "a list",
+    "dict": "a record",
+    "date": "a date",
+    "datetime": "a time",
+    "timedelta": "a duration",
+}
+"""What Python calls kinds of values, in our words."""
+
+
 def reason_of(error: Exception) -> str:
     """One line for a person: ours as they are, Python's in our words."""
     match error:
@@ -231,6 +249,8 @@ def reason_of(error: Exception) -> str:
             return "a number or date is out of range"
         case RecursionError() | MemoryError():
             return "values are nested too deep"
+        case TypeError() if (kinds := _UNLIKE.search(str(error))) is not None:
+            return f"{_KINDS.get(kinds[1], kinds[1])} and {_KINDS.get(kinds[2], kinds[2])} do not go together"
         case _:
             text = " ".join(str(error).split())[:200]
             return text[:1].lower() + text[1:] or type(error).__name__

@@ -145,13 +145,14 @@ class Decider:
             return Ground(policy.id, "guard", "deny", posture, *told)
         if "failed" in outcomes:
             why = next(each.because for each in evidence.completions if each.outcome == "failed")
-            return Ground(policy.id, "guard", self.on_error(judgement.made.call.tool), posture, why, policy.citations)
+            answer: Answer = self.on_error(judgement.made.call.tool)
+            return Ground(policy.id, "guard", answer, posture, why, policy.citations, failed=True)
         lacking = _unique(fact for each in evidence.completions for fact in each.lacking)
         asked = _unique(fact for each in evidence.completions for fact in each.asked)
         look_ups, blind, retries = self._look_ups(lacking, judgement, ledger)
         questions = [self._question(fact, "person" if fact.entity == "context" else "user") for fact in asked]
         questions += [self._question(fact, "person") for fact in blind]
-        answer: Answer = "look_up" if look_ups else "ask" if questions else self.on_error(judgement.made.call.tool)
+        answer = "look_up" if look_ups else "ask" if questions else self.on_error(judgement.made.call.tool)
         if answer == "allow":
             # A guard that is of two minds is no error: only what could not be judged may be let through.
             answer = self._postures.on_error
@@ -210,7 +211,10 @@ class Decider:
     def _question(self, fact: Fact, whom: Whom) -> Question:
         entity = self.pack.schema.entities.get(fact.entity)
         field = entity.fields.get(fact.field) if entity is not None else None
-        return Question(str(fact), (field.question if field is not None else "") or f"what is {fact}?", whom)
+        asked = f"what is {fact}?"
+        if fact.entity == "context":
+            asked = f"what is the {fact.field.replace('_', ' ')}? The host did not say."
+        return Question(str(fact), (field.question if field is not None else "") or asked, whom)
 
     def _of_rule(
         self, name: str, tool: str, answer: Answer, because: str, questions: tuple[Question, ...] = ()

@@ -62,6 +62,8 @@ class Ground(Struct, frozen=True):
     questions: tuple[Question, ...] = ()
     retries: tuple[LookUp, ...] = ()
     """Look-ups that were made and failed: they may be tried again, where nobody can be asked."""
+    failed: bool = False
+    """Its guard could not answer; `because` has the line of it, for whoever wrote the guard."""
 
 
 class Decision(Struct, frozen=True):

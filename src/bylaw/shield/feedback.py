@@ -1,5 +1,6 @@
 """What the agent is told in place of a tool's answer: short, in business words, with what to do next."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ from bylaw.engine.pack import Pack
 from bylaw.shield.decision import Answer, Ground, LookUp, Whom
 from bylaw.trace.event import NOT_DONE, Call
 
+_LINE = re.compile(r"^\S+\.py:\d+: ")
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 
 
@@ -63,6 +65,8 @@ def _why(pack: Pack, ground: Ground) -> str:
     rule = f'The policy says: "{" ".join(said.split())}"' if said else policy.definition if policy is not None else ""
     if ground.kind == "call":
         return f"this call could not be checked: {ground.because}."
+    if ground.failed:
+        return f"this call could not be checked: {_for_agent(ground.because)}. {rule}".strip()
     if ground.kind == "person":
         return f"{ground.because}."
     if ground.kind == "rule":
@@ -73,6 +77,11 @@ def _why(pack: Pack, ground: Ground) -> str:
     if ground.missing:
         return f"nothing you have looked up shows {', '.join(ground.missing)}. {rule}".strip()
     return rule or ground.because
+
+
+def _for_agent(because: str) -> str:
+    """Why a guard could not answer, without its line and without what its author should do about it."""
+    return _LINE.sub("", because).partition("; ")[0]
 
 
 def _call(look_up: LookUp) -> str:
