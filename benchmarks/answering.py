@@ -233,6 +233,11 @@ Requests on one page were seen by the same reader. It is not one of the paper's 
 more or less moves a share by {point:.1f} points. The prompts are `src/bylaw/answering/prompts` and, for the baselines,
 `benchmarks/answers/prompts`; an answer is kept by the hash of its whole request and the number of the attempt.
 
+**What was counted before.** A first round of the airline's requests cut messages at 1,200 characters (the baselines' at
+300). It was discarded, and those requests were asked again with messages of up to 12,000. A first count of the guards
+below left the packs' guards in: the plans had 23 of 27 right and stopped 4 of 12 wrongly, since a guard of another
+policy denied three airline calls before a model was asked. The guards were then left out, and it was counted again.
+
 ## What was settled
 
 | memory | from | right | wrong | unknown | queries | a predicate |
