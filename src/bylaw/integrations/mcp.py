@@ -129,7 +129,14 @@ class ShieldMiddleware(Middleware):
             session.messages(said)
         else:
             session.unheard()
-        return session.decide(tool, arguments, id=id)
+        return session.decide(tool, self._own(tool, arguments), id=id)
+
+    def _own(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments, without one that the pack does not know and that only names the conversation."""
+        declared = self.shield.pack.schema.tools.get(tool)
+        if declared is None or self._key_argument in declared.parameters:
+            return arguments
+        return {name: value for name, value in arguments.items() if name != self._key_argument}
 
     async def _record(self, session: Guarded | None, id: str, content: Any, **told: Any) -> None:
         def keep(session: Guarded) -> None:
