@@ -111,3 +111,9 @@ def test_a_changed_verdict_is_what_the_audits_of_both_versions_say() -> None:
             if change.conversation == each.id and change.old.verdict != change.new.verdict
         }
         assert differs == listed
+
+
+def test_fewer_than_no_calls_cannot_be_shown(tmp_path: Path) -> None:
+    done = bylaw(tmp_path, "backtest", "--old", "clinic", "--new", "clinic", "--show", "-1", "logs.jsonl")
+    assert done.returncode == 2
+    assert "-1 is not in the range" in done.stderr

@@ -127,6 +127,19 @@ def test_the_command_updates_a_pack_from_what_it_was_made_of(tmp_path: Path) -> 
     assert "1 request waits for an answer" in asks.stderr
 
 
+def test_without_tools_the_tools_are_asked_for_and_not_a_model(tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_text(POLICY)
+    done = bylaw(tmp_path, "compile", "--document", "policy.md")
+    assert done.returncode == 2
+    assert "no tool is given" in done.stderr
+
+
+def test_a_review_that_nobody_answers_stops_without_a_traceback(pack: Path) -> None:
+    done = bylaw(pack.parent, "review", pack, "--ask", "--by", "Ines")
+    assert done.returncode == 130
+    assert done.stderr.endswith("bylaw: stopped before the end\n")
+
+
 def _sorted(name: str, kind: str = "guard") -> str:
     body = {"kind": kind, "tools": ["refund"] if kind == "guard" else [], "general": kind == "knowledge", "why": "so"}
     return json.dumps({"policies": [{"id": name, "severity": "medium", "user_facts": [], **body}]})

@@ -89,7 +89,7 @@ def run() -> None:
     except BylawError as error:
         print(visible(f"bylaw: {error.code} {error}"), file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.Abort):
         print("\nbylaw: stopped before the end", file=sys.stderr)
         sys.exit(130)
     except OSError as error:

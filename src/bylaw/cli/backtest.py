@@ -23,7 +23,9 @@ from bylaw.trace import Trajectory
 @click.command("backtest")
 @click.option("--old", metavar="PACK", required=True, help="The pack as it is.")
 @click.option("--new", metavar="PACK", required=True, help="The pack as it would be.")
-@click.option("--show", metavar="N", default=5, help="Calls to list of each kind of change.")
+@click.option(
+    "--show", metavar="N", type=click.IntRange(min=0), default=5, help="Calls to list of each kind of change."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print every change as JSON.")
 @logs_argument
 def backtest_command(old: str, new: str, show: int, as_json: bool, logs: tuple[Path, ...]) -> int:

@@ -63,7 +63,7 @@ def compile_command(
     from bylaw.cli.logs import open_logs
     from bylaw.compile.assemble import assemble
     from bylaw.compile.forecast import forecast
-    from bylaw.compile.pipeline import Source, compile_pack
+    from bylaw.compile.pipeline import Source, compile_pack, require_tools
     from bylaw.compile.reading import read_documents
     from bylaw.compile.report import told_lines
     from bylaw.compile.tools import read_tools, with_logs
@@ -85,6 +85,7 @@ def compile_command(
     reading = read_documents([Path(each) for each in _seen(made_of.documents, out)])
     with open_logs([Path(each) for each in _seen(made_of.logs, out)]) as opened:
         cards, trajectories = with_logs(read_tools(_seen(made_of.tools, out)), opened.trajectories())
+    require_tools(cards)
     source = Source(reading.document, reading.title, cards, trajectories, made_of.now, earlier, refine)
     if dry_run:
         print("\n".join(forecast(source)))

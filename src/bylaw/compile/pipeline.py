@@ -86,8 +86,7 @@ def compile_pack(
 
     With `as_is` the work ends there, once the document is read: policies whose questions wait have no check.
     """
-    if not source.cards:
-        raise UsageError("no tool is given", hint="--tools FILE, or --logs with calls of tools")
+    require_tools(source.cards)
     desk = Desk(chat.recordings if isinstance(chat, Recorded) else None)
     while True:
         desk.begin()
@@ -104,6 +103,12 @@ def compile_pack(
             desk.gives_up = True
             desk.begin()
             return run(desk, source), desk
+
+
+def require_tools(cards: Mapping[str, Card]) -> None:
+    """Without a tool there is nothing to hold to a policy, whoever is asked."""
+    if not cards:
+        raise UsageError("no tool is given", hint="--tools FILE, or --logs with calls of tools")
 
 
 def run(desk: Desk, source: Source) -> Work:
