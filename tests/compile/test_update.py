@@ -9,6 +9,7 @@ import pytest
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import Source, Work, compile_pack
 from bylaw.compile.update import MadeOf, differences, keep, read_work
+from bylaw.compile.writing import digests, write_files
 from bylaw.engine.review import standings
 from bylaw.llm import Answer, Request
 from bylaw.policy.document import Document
@@ -122,6 +123,23 @@ def test_the_command_updates_a_pack_from_what_it_was_made_of(tmp_path: Path) -> 
     assert first.returncode == 0, first.stderr
     again = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
     assert "policies that differ: 0" in again.stdout, again.stderr
+    shop = tmp_path / "shop"
+    forecast = bylaw(tmp_path, "compile", "--update", "shop", "--dry-run").stdout
+    assert forecast.startswith("first round, as it is: 0 requests"), forecast
+    edits = {
+        "pack.yaml": "shield: {default: observe}\n",
+        "entities.yaml": "# fresh for a day, says Ines\n",
+        "policies.yaml": "# a policy of ours will stand here\n",
+        "guards/refunds.py": "# Ines: look at this again\n",
+    }
+    for name, text in edits.items():
+        (shop / name).write_text((shop / name).read_text() + text)
+    (shop / "guards" / "ours.py").write_text("# ours\n")
+    before = {path: path.read_bytes() for path in shop.rglob("*") if path.is_file()}
+    kept = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
+    assert {path: path.read_bytes() for path in shop.rglob("*") if path.is_file()} == before
+    assert all(f"{name} was edited by hand and is kept\n" in kept.stdout for name in edits), kept.stdout
+    assert "guards/ours.py was written by hand and is kept" in kept.stdout
     (tmp_path / "policy.md").write_text(POLICY.replace(OLD, NEW))
     asks = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "batch:questions")
     assert "1 request waits for an answer" in asks.stderr
@@ -138,6 +156,19 @@ def test_a_review_that_nobody_answers_stops_without_a_traceback(pack: Path) -> N
     done = bylaw(pack.parent, "review", pack, "--ask", "--by", "Ines")
     assert done.returncode == 130
     assert done.stderr.endswith("bylaw: stopped before the end\n")
+
+
+def test_an_edited_file_that_would_now_differ_gets_the_new_one_beside_it(tmp_path: Path) -> None:
+    first = {"tools.yaml": "a: 1\n", "guards/one.py": "x = 1\n", "guards/gone.py": "y = 1\n"}
+    assert write_files(tmp_path, first, {}) == ([], [])
+    (tmp_path / "tools.yaml").write_text("a: 1\nrefused: mine\n")
+    kept, told = write_files(tmp_path, {"tools.yaml": "a: 2\n", "guards/one.py": "x = 2\n"}, digests(first))
+    assert kept == ["tools.yaml"]
+    assert "tools.yaml.new" in told[0]
+    assert (tmp_path / "tools.yaml").read_text() == "a: 1\nrefused: mine\n"
+    assert (tmp_path / "tools.yaml.new").read_text() == "a: 2\n"
+    assert (tmp_path / "guards/one.py").read_text() == "x = 2\n", "nobody edited it"
+    assert not (tmp_path / "guards/gone.py").exists()
 
 
 def _sorted(name: str, kind: str = "guard") -> str:

@@ -68,6 +68,7 @@ def compile_command(
     from bylaw.compile.report import told_lines
     from bylaw.compile.tools import read_tools, with_logs
     from bylaw.compile.update import MadeOf, keep, read_made_of, read_work
+    from bylaw.compile.writing import digests
     from bylaw.llm.source import open_chat, unasked
     from bylaw.policy.folder import read_folder
 
@@ -92,8 +93,9 @@ def compile_command(
         return 0
     chat = open_chat(llm, kept=kept or out / "answers")
     work, desk = compile_pack(source, chat, progress=print, as_is=as_is)
-    _write(out, assemble(source, work, name=made_of.name or _name(out), reading=reading), before)
-    keep(out, made_of, work)
+    made = assemble(source, work, name=made_of.name or _name(out), reading=reading)
+    print("".join(f"{line}\n" for line in _write(out, made, made_of.written, before)), end="")
+    keep(out, replace(made_of, written=digests(made)), work)
     if before is not None:
         _show_differences(out, before)
     lines, is_whole = told_lines(source, work, len(desk.asked), out)
@@ -103,23 +105,19 @@ def compile_command(
     return 0 if is_whole else 1
 
 
-def _write(out: Path, made: Mapping[str, str], before: "PackFolder | None") -> None:
-    """Write a pack; words of people that nothing enforces a policy stay where they still fit."""
+def _write(out: Path, made: Mapping[str, str], written: Mapping[str, str], before: "PackFolder | None") -> list[str]:
+    """Write a pack, and say what a person edited; words that nothing enforces a policy stay where they still fit."""
     from bylaw.compile.update import accepted_unenforced, with_words
+    from bylaw.compile.writing import write_files
     from bylaw.engine.review import sides_of
     from bylaw.policy.folder import read_folder
 
     old = sides_of(before) if before is not None else {}
-    for path in (old for folder in ("guards", "cases", "lookups") for old in (out / folder).glob("*")):
-        path.unlink()
-    if "rules.yaml" not in made:
-        (out / "rules.yaml").unlink(missing_ok=True)
-    for path, text in made.items():
-        (out / path).parent.mkdir(parents=True, exist_ok=True)
-        (out / path).write_text(text, encoding="utf-8")
-    if before is not None and (words := accepted_unenforced(before)):
+    kept, told = write_files(out, made, written)
+    if before is not None and "policies.yaml" not in kept and (words := accepted_unenforced(before)):
         text = with_words(made["policies.yaml"], words, old, sides_of(read_folder(out)))
         (out / "policies.yaml").write_text(text, encoding="utf-8")
+    return told
 
 
 def _show_differences(root: Path, before: "PackFolder") -> None:

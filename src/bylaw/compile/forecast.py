@@ -18,6 +18,11 @@ def forecast(source: Source) -> list[str]:
     desk = Desk()
     run(desk, source)
     first = estimate(list(desk.wanted.values()))
+    if source.earlier is not None:
+        then = (
+            "then what the policies found there need" if first.requests else "nothing has changed that is asked about"
+        )
+        return [f"first round, as it is: {first}", then]
     sentences = len(source.document.sentences)
     policies = max(1, round(sentences * _POLICIES_PER_SENTENCE))
     guards = max(1, round(policies * _GUARDS_PER_POLICY))

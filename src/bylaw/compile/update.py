@@ -32,6 +32,8 @@ class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
     logs: tuple[str, ...] = ()
     name: str = ""
     now: str = ""
+    written: dict[str, str] = {}
+    """Digests of the files as they were made, by path: a file with another one has been edited since."""
 
 
 class Difference(Struct, frozen=True):
