@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -157,7 +158,9 @@ def test_requests_at_once_are_all_answered_and_all_kept(app: Any, log: Log) -> N
 
 def test_a_key_never_sees_another_tenants_data(log: Log, tmp_path: Path) -> None:
     ann, bob = new_key(), new_key()
-    (tmp_path / "keys").write_text(f"# who\n{key_line('ann', ann)}\n{key_line('bob', bob)}\n")
+    people = {name: new_key() for name in ("ann", "bob")}
+    lines = [key_line("ann", ann), key_line("bob", bob), *(key_line(*each, "approve") for each in people.items())]
+    (tmp_path / "keys").write_text("# who\n" + "\n".join(lines) + "\n")
     keys = read_keys(tmp_path / "keys")
     assert ann not in (tmp_path / "keys").read_text()
     app = Service(Desk(shop(), log), keys)
@@ -173,9 +176,18 @@ def test_a_key_never_sees_another_tenants_data(log: Log, tmp_path: Path) -> None
     theirs = post(app, "/v1/decide", {"conversation": "c", **REFUND}, key=bob).json["decisions"][0]
     assert (theirs["answer"], theirs["id"]) == ("look_up", "c/1")
     assert get(app, "/v1/approvals", key=bob).json == {"approvals": []}
-    assert post(app, "/v1/approvals", {"id": waits, "answer": "approve", "by": "bob"}, key=bob).status == 422
+    assert post(app, "/v1/approvals", {"id": waits, "answer": "approve", "by": "bob"}, key=people["bob"]).status == 422
     assert [each["id"] for each in get(app, "/v1/approvals?status=waiting", key=ann).json["approvals"]] == [waits]
-    assert post(app, "/v1/approvals", {"id": waits, "answer": "approve", "by": "ann"}, key=ann).status == 200
+    # An agent's key does not approve, and a person's does not decide.
+    for word in ("approve", "reject"):
+        refused = post(app, "/v1/approvals", {"id": waits, "answer": word, "by": "ann"}, key=ann)
+        assert (refused.status, "of the role `approve`" in str(refused.json)) == (403, True)
+    assert not post(app, "/v1/decide", {"conversation": "c", **REFUND}, key=ann).json["decisions"][0]["allowed"]
+    for path in ("/v1/decide", "/v1/events", "/v1/decide/batch", "/access/v1/evaluation"):
+        assert post(app, path, {"conversation": "c", **REFUND}, key=people["ann"]).status == 403
+    assert [each["id"] for each in get(app, "/v1/approvals", key=people["ann"]).json["approvals"]] == [waits]
+    yes = {"id": waits, "answer": "approve", "by": "ann"}
+    assert post(app, "/v1/approvals", yes, key=people["ann"]).status == 200
     assert post(app, "/v1/decide", {"conversation": "c", **REFUND}, key=ann).json["decisions"][0]["allowed"]
     assert {entry.tenant for tenant in ("ann", "bob") for entry in log.journal.store.entries(tenant)} == {"ann", "bob"}
 
@@ -275,6 +287,15 @@ def test_a_request_that_is_sent_again_happens_once_and_is_answered_as_it_was(log
     other = post(two, "/v1/decide", {"conversation": "c", **LOOK, "id": "z", "request": "r2"})
     assert (other.status, "was another one" in other.json["error"]["message"]) == (422, True)
     assert post(two, "/v1/decide", {**REFUND, "request": "r2"}).status == 400
+
+
+def test_a_busy_port_is_told_in_one_line_and_nothing_is_promised(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        ran = bylaw(tmp_path, "serve", "--pack", "clinic", "--port", str(port))
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert f"cannot listen at 127.0.0.1:{port}" in ran.stderr
+    assert ran.stderr.count("\n") == 1
 
 
 def test_a_name_belongs_to_one_request_whole(log: Log) -> None:

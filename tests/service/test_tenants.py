@@ -18,7 +18,7 @@ from bylaw.record import Log
 from bylaw.record.verify import verify
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
-from bylaw.service.keys import hash_of
+from bylaw.service.keys import Key, hash_of
 from bylaw.service.openapi import document
 from tests.service.asgi import ask
 from tests.shield.test_decisions import shop
@@ -80,7 +80,9 @@ requests = st.one_of(
 def run(sent: list[tuple[str, Any]]) -> list[tuple[str, int, bytes]]:
     """Send requests, each with a tenant's key; what each was told."""
     with TemporaryDirectory() as folder, Log(str(Path(folder) / "log.db")) as log:
-        app = Service(Desk(shop(), log, sessions=1), {hash_of(key): tenant for tenant, key in KEYS.items()})
+        keys = {hash_of(key): Key(tenant) for tenant, key in KEYS.items()}
+        keys |= {hash_of(f"{key}-person"): Key(tenant, "approve") for tenant, key in KEYS.items()}
+        app = Service(Desk(shop(), log, sessions=1), keys)
 
         async def go() -> list[tuple[str, int, bytes]]:
             heard: list[tuple[str, int, bytes]] = []
@@ -88,7 +90,8 @@ def run(sent: list[tuple[str, Any]]) -> list[tuple[str, int, bytes]]:
                 text = json.dumps(body).encode() if body is not None else b""
                 if tenant == "ann":
                     text = text.replace(b"hello", SECRET.encode()).replace(b"someone", SECRET.encode())
-                answer = await ask(app, method, path, text, key=KEYS[tenant])
+                key = KEYS[tenant] + ("-person" if (method, path) == ("POST", "/v1/approvals") else "")
+                answer = await ask(app, method, path, text, key=key)
                 body = TIMES.sub(b"", answer.body)
                 if path == "/metrics":
                     # The rest counts what the process does, whoever asked.
@@ -117,7 +120,7 @@ def test_a_tenant_is_told_the_same_whether_or_not_another_is_there(sent: list[tu
 
 def test_without_a_key_the_counts_say_nothing_of_tenants(tmp_path: Path) -> None:
     with Log(str(tmp_path / "log.db")) as log:
-        app = Service(Desk(shop(), log), {hash_of(key): tenant for tenant, key in KEYS.items()})
+        app = Service(Desk(shop(), log), {hash_of(key): Key(tenant) for tenant, key in KEYS.items()})
         body = json.dumps({"conversation": "c", "tool": "refund", "arguments": {"order_id": "7"}}).encode()
         asyncio.run(ask(app, "POST", "/v1/decide", body, key=KEYS["ann"]))
         page = {key: asyncio.run(ask(app, "GET", "/metrics", key=key)).body.decode() for key in ("", *KEYS.values())}

@@ -19,6 +19,9 @@ from bylaw.errors import UsageError
 @click.option("--port", default=8300, type=click.IntRange(0, 65535))
 @click.option("--keys", metavar="FILE", type=click.Path(path_type=Path), help="API keys: a tenant and a hash a line.")
 @click.option("--new-key", metavar="TENANT", help="Make a key, print it and the line for --keys, and stop.")
+@click.option(
+    "--approver", is_flag=True, help="For --new-key: a person's key, which answers approvals and nothing else."
+)
 @answers_options
 def serve_command(
     pack: str | None,
@@ -28,6 +31,7 @@ def serve_command(
     port: int,
     keys: Path | None,
     new_key: str | None,
+    approver: bool,
     llm: str | None,
     memory: Path | None,
     operations: tuple[str, ...],
@@ -40,13 +44,13 @@ def serve_command(
     from bylaw.service.keys import new_key as make_key
 
     if new_key is not None:
-        key = make_key()
-        print(f"key, shown only now: {key}\nline for --keys:     {key_line(new_key, key)}")
+        key, role = make_key(), "approve" if approver else "decide"
+        print(f"key, shown only now: {key}\nline for --keys:     {key_line(new_key, key, role)}")
         return
     if not pack:
         raise UsageError("say which pack to hold calls to", hint="give --pack")
     try:
-        from bylaw.service.run import check_address, run
+        from bylaw.service.run import check_address, listen, run
     except ImportError as error:
         raise UsageError("the service needs starlette and uvicorn", hint="pip install 'bylaw[serve]'") from error
     from bylaw.record import Log
@@ -56,5 +60,7 @@ def serve_command(
     check_address(host, known)
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
     with Log(store) as log, open_answers(llm, memory, operations) as answers:
-        print(f"{loaded.name} {loaded.version} at http://{host}:{port}, log {log.name}", flush=True)
-        run(Desk(loaded, log, earlier=older, answers=answers), known, host, port)
+        taken = listen(host, port)
+        at = f"[{host}]" if ":" in host else host
+        print(f"{loaded.name} {loaded.version} at http://{at}:{taken.getsockname()[1]}, log {log.name}", flush=True)
+        run(Desk(loaded, log, earlier=older, answers=answers), known, taken)

@@ -204,7 +204,7 @@ def _talk(message: Any) -> str | None:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [None]
-    texts = [part.get("text") for part in parts if isinstance(part, Mapping) and part.keys() == {"type", "text"}]
+    texts: list[Any] = [part["text"] for part in parts if isinstance(part, Mapping) and part.keys() == {"type", "text"}]
     is_text = len(texts) == len(parts) and all(isinstance(text, str) for text in texts)
     return "\n".join(texts) if is_text else None
 

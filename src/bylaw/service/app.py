@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from bylaw.errors import BylawError
 from bylaw.service.authzen import Evaluation, evaluated, request_of
 from bylaw.service.desk import Desk, failure
-from bylaw.service.keys import tenant_of
+from bylaw.service.keys import Key, Role, may, tenant_of
 from bylaw.service.openapi import document
 from bylaw.service.request import (
     MANY,
@@ -47,6 +47,8 @@ Answer = Callable[[str, bytes], Awaitable[Any]]
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 GONE = 499
 """The status, never sent, of a request whose sender hung up."""
+APPROVALS = "/v1/approvals"
+"""Where a person answers; anybody with a key of the tenant may list what waits."""
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 _STATUSES = {"waiting", "approved", "rejected", "expired", "used"}
 
@@ -55,7 +57,7 @@ class Service:
     """The service as an ASGI application, over one desk."""
 
     def __init__(
-        self, desk: Desk, keys: Mapping[str, str], *, largest: int = LARGEST, tracing: "Tracing | None" = None
+        self, desk: Desk, keys: Mapping[str, Key], *, largest: int = LARGEST, tracing: "Tracing | None" = None
     ) -> None:
         self.desk = desk
         self.tracing = tracing
@@ -67,7 +69,7 @@ class Service:
             "/v1/decide/batch": self._decide_batch,
             "/v1/events": self._events,
             "/v1/events/batch": self._events_batch,
-            "/v1/approvals": self._answer,
+            APPROVALS: self._answer,
             "/access/v1/evaluation": self._evaluate,
         }
         self._posts = {path: _Post(path, self, answer) for path, answer in posts.items()}
@@ -88,16 +90,20 @@ class Service:
         else:
             await self._rest(scope, receive, send)
 
-    async def answered(self, path: str, header: str, body: bytes | None, answer: Answer) -> tuple[int, bytes]:
-        """The status and the body of an answer; a request without a body was too large."""
-        status, content = await self._answered(header, body, answer)
+    async def answered(
+        self, path: str, header: str, body: bytes | None, answer: Answer, role: Role | None = None
+    ) -> tuple[int, bytes]:
+        """The status and the body of an answer, for keys of a role; a request without a body was too large."""
+        status, content = await self._answered(header, body, answer, role)
         self.desk.metrics.requests[path, status] += 1
         return status, _encode(content)
 
-    async def _answered(self, header: str, body: bytes | None, answer: Answer) -> tuple[int, Any]:
+    async def _answered(self, header: str, body: bytes | None, answer: Answer, role: Role | None) -> tuple[int, Any]:
         tenant = tenant_of(header, self._keys)
         if tenant is None:
             return 401, Failure(Complaint("BY703", "no valid key: send `Authorization: Bearer KEY`"))
+        if role is not None and not may(header, self._keys, role):
+            return 403, Failure(Complaint("BY703", f"this key may not do that: it takes one of the role `{role}`"))
         if body is None:
             return 413, Failure(Complaint("BY703", f"the request is larger than {self.largest:,} bytes"))
         try:
@@ -213,7 +219,8 @@ class _Post:
         except ClientDisconnect:
             return GONE
         header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        status, told = await self._service.answered(self._path, header.decode("latin-1"), body, self._answer)
+        role: Role = "approve" if self._path == APPROVALS else "decide"
+        status, told = await self._service.answered(self._path, header.decode("latin-1"), body, self._answer, role)
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(told)).encode())]
         if status == 401:
             headers += [(name.lower().encode(), value.encode()) for name, value in _CHALLENGE.items()]

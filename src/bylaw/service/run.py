@@ -2,6 +2,7 @@
 # pyright: basic, reportMissingImports=false
 
 import ipaddress
+import socket
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +12,7 @@ import uvicorn
 from bylaw.errors import UsageError
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
+from bylaw.service.keys import Key
 
 KEEP_ALIVE = 75
 """Seconds that a connection may be idle: longer than those of proxies before us, which would meet a closed one."""
@@ -19,7 +21,7 @@ TURN = 0.001
 """Seconds that one thread may keep the interpreter while others wait: the log's writer needs it often, and briefly."""
 
 
-def check_address(host: str, keys: Mapping[str, str]) -> None:
+def check_address(host: str, keys: Mapping[str, Key]) -> None:
     """Without keys, nobody but this machine is served."""
     try:
         is_local = host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -32,13 +34,29 @@ def check_address(host: str, keys: Mapping[str, str]) -> None:
         )
 
 
-def run(desk: Desk, keys: Mapping[str, str], host: str, port: int) -> None:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is taken: whoever is told the address finds us there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    taken = socket.socket(family)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((host, port))
+        taken.listen(2048)
+    except OSError as error:
+        taken.close()
+        where = f"{host}:{port}"
+        hint = "another program may be there: give another --port"
+        raise UsageError(f"the service cannot listen at {where}: {error.strerror or error}", hint=hint) from error
+    return taken
+
+
+def run(desk: Desk, keys: Mapping[str, Key], taken: socket.socket) -> None:
     """Serve until told to stop; what was answered is on disk."""
-    check_address(host, keys)
     service = Service(desk, keys, tracing=_tracing())
     sys.setswitchinterval(TURN)
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
-    uvicorn.run(service, host=host, port=port, timeout_keep_alive=KEEP_ALIVE, **quiet)
+    config = uvicorn.Config(service, timeout_keep_alive=KEEP_ALIVE, **quiet)
+    uvicorn.Server(config).run(sockets=[taken])
 
 
 def _tracing() -> Any:
