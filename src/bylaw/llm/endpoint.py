@@ -66,7 +66,9 @@ class Endpoint:
                 base_url=settings.base_url or None, api_key=key, timeout=settings.timeout, max_retries=0
             )
         except self._openai.OpenAIError as error:
-            raise ChatError(_short(str(error).splitlines()[0]), hint="set OPENAI_API_KEY and OPENAI_BASE_URL") from None
+            raise ChatError(
+                _short(str(error).splitlines()[0]).rstrip("."), hint="set OPENAI_API_KEY and OPENAI_BASE_URL"
+            ) from None
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """The answers, in order. Each is kept as soon as it is there, so an interrupted run loses none."""
