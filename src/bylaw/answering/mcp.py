@@ -2,6 +2,7 @@
 
 Needs the extra `mcp`. A tool's answer is JSON with a boolean `value`, which settles a step, or any text, to be read.
 """
+# pyright: basic, reportMissingImports=false
 
 import asyncio
 import threading
