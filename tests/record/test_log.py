@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -161,6 +163,26 @@ def test_a_log_cut_off_with_its_head_is_found_by_a_hash_noted_earlier(tmp_path: 
     assert verify(store, "t").faults == ()
     assert verify(store, "t", head=noted).faults != ()
     store.close()
+
+
+def test_a_log_that_is_written_to_meanwhile_is_not_taken_for_a_damaged_one(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, writer = fill(where), open_store(where)
+    heads, lengths = store.heads, store.lengths
+
+    def between(read: Callable[..., Any], *asked: str) -> Any:
+        writer.append([event("c", '"more"'), event("d", '"new"')])
+        return read(*asked)
+
+    monkeypatch.setattr(store, "heads", lambda: between(heads))
+    monkeypatch.setattr(store, "lengths", lambda tenant: between(lengths, tenant))
+    found = verify(store, "t")
+    assert (found.entries, found.faults) == (5, ())
+    monkeypatch.undo()
+    assert (verify(store, "t").entries, verify(store, "t").faults) == (9, ())
+    store.close()
+    writer.close()
 
 
 def test_tenants_have_chains_of_their_own(where: str) -> None:

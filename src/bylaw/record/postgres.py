@@ -47,7 +47,7 @@ class PostgresConnection:
         if self._connection.closed or self._connection.broken:
             self._connection = self._connect()
         cursor = _Cursor(self._connection.cursor())
-        cursor.execute("BEGIN")
+        cursor.execute("BEGIN" if writing else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         if writing:
             cursor.execute("SELECT pg_advisory_xact_lock(?)", (LOCK,))
         return cursor

@@ -1,12 +1,13 @@
 """Where the log lies: a file of SQLite, or a PostgreSQL database. One transaction takes a batch of drafts."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from bylaw.record.approval import Approval, read_approval
 from bylaw.record.batch import Batch
-from bylaw.record.database import COLUMNS, Connection, entry_of
+from bylaw.record.database import COLUMNS, Connection, Cursor, entry_of
 from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.removal import remove
 
@@ -16,7 +17,9 @@ class Store:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._moment: Cursor | None = None
+        """The transaction that `at_one_moment` reads in."""
 
     @property
     def name(self) -> str:
@@ -109,14 +112,24 @@ class Store:
     def _read(self, where: str, values: tuple[Any, ...]) -> list[Entry]:
         return [entry_of(row) for row in self._rows(f"SELECT {COLUMNS} FROM entries WHERE {where}", values)]
 
+    @contextmanager
+    def at_one_moment(self) -> Generator[None]:
+        """Whatever is read within is of one moment, also while others write to the log."""
+        with self._lock:
+            self._moment = self._connection.begin(writing=False)
+            try:
+                yield
+            finally:
+                self._moment = None
+                self._connection.rollback()
+
     def _rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
         with self._lock:
-            cursor = self._connection.begin(writing=False)
-            try:
-                cursor.execute(query, values)
-                return cursor.fetchall()
-            finally:
-                self._connection.rollback()
+            if self._moment is not None:
+                self._moment.execute(query, values)
+                return self._moment.fetchall()
+            with self.at_one_moment():
+                return self._rows(query, values)
 
 
 def open_store(where: str) -> Store:

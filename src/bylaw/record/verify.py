@@ -24,7 +24,15 @@ class Verified(Struct, frozen=True):
 
 
 def verify(store: Store, tenant: str, *, head: str = "") -> Verified:
-    """Go through a tenant's chain from its first entry; `head` is a hash noted earlier that must stand in it."""
+    """Go through a tenant's chain from its first entry; `head` is a hash noted earlier that must stand in it.
+
+    All is read as of one moment, so that a log in use is not taken for a damaged one.
+    """
+    with store.at_one_moment():
+        return _verify(store, tenant, head)
+
+
+def _verify(store: Store, tenant: str, head: str) -> Verified:
     faults: list[str] = []
     link, number, removed = ROOT, 0, 0
     noted = not head
