@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bylaw import load_pack
+from bylaw.engine.review import told_unaccepted
 from bylaw.shield import Shield
 from bylaw.shield.backtest import backtest
 from bylaw.trace import Call, Trajectory
@@ -80,6 +81,11 @@ def test_a_compiled_pack_says_how_many_nobody_accepted(by_hand: Path) -> None:
     (by_hand / "compiled.yaml").write_text("policies: {}\n")
     assert repr(Shield(by_hand)) == "<shield of shop 0: enforce; 2 of 2 policies not enforced>"
     assert "2 not enforced: returned-first, paid-only (open)" in bylaw(by_hand.parent, "check", by_hand).stdout
+
+
+def test_many_that_are_not_enforced_are_counted_and_the_first_named() -> None:
+    told = told_unaccepted({**{f"p{number}": "open" for number in range(9)}, "q": "rejected"})
+    assert told == "10 not enforced: p0, p1, p2, p3, p4, p5 and 3 more (open), q (rejected)"
 
 
 def test_a_backtest_goes_by_what_was_reviewed(by_hand: Path, tmp_path: Path) -> None:

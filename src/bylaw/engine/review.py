@@ -24,6 +24,9 @@ REVIEW = "review.yaml"
 COMPILED = "compiled.yaml"
 """A folder that holds this was compiled, and is unreviewed until somebody has accepted its policies."""
 
+_NAMED = 6
+"""Policies that are not enforced, of each standing, that a line names."""
+
 Word = Literal["accepted", "rejected"]
 Standing = Literal["accepted", "rejected", "lapsed", "open", "unreviewed"]
 """`unreviewed`: its author's word is all there is, and all that is needed."""
@@ -85,12 +88,20 @@ def unaccepted(root: Path) -> dict[str, Standing]:
 
 
 def told_unaccepted(found: Mapping[str, Standing]) -> str:
-    """Which policies are not enforced and why, such as `3 not enforced: a, b (open), c (rejected)`; empty for none."""
+    """Which policies are not enforced and why, such as `3 not enforced: a, b (open), c (rejected)`; empty for none.
+
+    Of each standing the first few are named: `bylaw review` shows them all.
+    """
     by_standing: dict[str, list[str]] = {}
     for name, standing in found.items():
         by_standing.setdefault(standing, []).append(name)
-    parts = (f"{', '.join(names)} ({standing})" for standing, names in by_standing.items())
+    parts = (f"{_first_of(names)} ({standing})" for standing, names in by_standing.items())
     return f"{len(found)} not enforced: {', '.join(parts)}" if found else ""
+
+
+def _first_of(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def read_signatures(root: Path) -> dict[str, Signature]:
