@@ -62,6 +62,7 @@ def compile_command(
     """Compile a policy document and a catalogue of tools into a pack."""
     from bylaw.cli.logs import open_logs
     from bylaw.compile.assemble import assemble
+    from bylaw.compile.clock import bear_times, stated_clock
     from bylaw.compile.forecast import forecast
     from bylaw.compile.pipeline import Source, compile_pack, require_tools
     from bylaw.compile.reading import read_documents
@@ -87,7 +88,11 @@ def compile_command(
     with open_logs([Path(each) for each in _seen(made_of.logs, out)]) as opened:
         cards, trajectories = with_logs(read_tools(_seen(made_of.tools, out)), opened.trajectories())
     require_tools(cards)
-    source = Source(reading.document, reading.title, cards, trajectories, made_of.now, earlier, refine)
+    clock = None if made_of.now or bear_times(trajectories) else stated_clock(reading.document)
+    if clock is not None:
+        print(f'the time of every call is {clock.now}, by "{clock.sentence}"; --now TIME sets another')
+    now = made_of.now or (clock.now if clock is not None else "")
+    source = Source(reading.document, reading.title, cards, trajectories, now, earlier, refine)
     if dry_run:
         print("\n".join(forecast(source)))
         return 0

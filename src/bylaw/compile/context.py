@@ -18,6 +18,22 @@ def told_tools(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
     return "\n".join(card.short for name, card in cards.items() if name in wanted)
 
 
+def told_lists(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
+    """How code walks lists of arguments side by side, where a bound tool has several; else nothing."""
+    for tool in dict.fromkeys(tools):
+        lists = [
+            name
+            for name, schema in cards[tool].parameters.items()
+            if cast(dict[str, Any], schema or {}).get("type") == "array"
+        ]
+        if len(lists) > 1:
+            return (
+                f"\nTwo lists are walked side by side with `for a, b in zip(call.{lists[0]}, call.{lists[1]})`;"
+                " `enumerate(list)` gives positions, `len(list)` the length."
+            )
+    return ""
+
+
 def told_catalogue(cards: Mapping[str, Card], policies: str) -> str:
     """Every tool, one a line; of very many, those nearest to the policies' words, and the names of the others."""
     lines = {name: card.short for name, card in cards.items()}
@@ -46,10 +62,29 @@ def told_things(things: Things, cards: Mapping[str, Card], tools: Sequence[str],
     near = _near(things, cards, tools)
     bodies = {name: cast(dict[str, Any], body) for name, body in things.entities.items() if name in near}
     inside = insides(things, cards)
-    lines = [_thing(name, body, _read_by(body, cards), inside) for name, body in bodies.items()]
+    lines = [
+        _thing(name, body, _read_by(body, cards), inside) + _made_by(name, body, things)
+        for name, body in bodies.items()
+    ]
     if request:
         lines.append(_thing("Request", {"key": [], "fields": request}, {}, {}) + "  (what only the user can say)")
     return "\n".join(lines) or "none"
+
+
+def _made_by(name: str, body: Mapping[str, Any], things: Things) -> str:
+    """How a thing comes about that only a conversation makes; nothing for all others."""
+    if body.get("origin") != "conversation":
+        return ""
+    shown = ", ".join(tool for tool, seen in things.observations.items() if _shows(seen, name))
+    return (
+        f"  (made by the conversation, with {shown}: until then `facts.{name}.exists` is false, and so it is in a case"
+        f" with `{name}: null`)"
+    )
+
+
+def _shows(observed: Any, name: str) -> bool:
+    listed = cast(list[Any], observed) if isinstance(observed, list) else [observed]
+    return any(isinstance(each, dict) and cast(dict[str, Any], each).get("as") == name for each in listed)
 
 
 def keys_of(body: Mapping[str, Any]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench, Case, read_cases, told
 from bylaw.compile.check import UNANSWERED, Check, Question
-from bylaw.compile.context import told_things, told_tools
+from bylaw.compile.context import told_lists, told_things, told_tools
 from bylaw.compile.desk import Desk
 from bylaw.compile.digest import digest_of
 from bylaw.compile.extract import Draft
@@ -101,9 +101,10 @@ def write_guards(
             "things": told_things(bench.things, bench.cards, tools, bench.request),
             "policies": "\n\n".join(_bound(each.draft, each.policy.tools) for each in group),
         }
+        for_code = {**shown, "tools": shown["tools"] + told_lists(bench.cards, tools)}
         codes = [
             desk.converse(
-                render("guards", shown, attempt=attempt, max_tokens=6144),
+                render("guards", for_code, attempt=attempt, max_tokens=6144),
                 lambda text, p=policies: _judged_code(text, p, bench),
                 rounds=_ROUNDS,
             )
@@ -256,7 +257,7 @@ def _mend(
             "repair",
             {
                 "general": asking.general,
-                "tools": asking.tools,
+                "tools": asking.tools + told_lists(bench.cards, asking.policy.tools),
                 "things": asking.things,
                 "policy": _bound(asking.draft, asking.policy.tools),
                 "code": code,

@@ -23,6 +23,7 @@ from bylaw.policy.tool import Tool
 
 WORLDS = 400
 _ABSENT_SHARE = 0.03
+_UNMADE_SHARE = 0.3
 _IDS = ("X1", "X2")
 _LENGTHS = (0, 1, 1, 2, 2, 3)
 _LISTED_SHARE = 0.7
@@ -123,7 +124,7 @@ class World:
         """The value that this world has there."""
         key = key_of(key)
         thing = (entity.name, key)
-        is_there = not key or self._random(*thing).random() >= _ABSENT_SHARE
+        is_there = self._random(*thing).random() >= _absent_share(entity)
         if not is_there:
             self.read_so_far[thing] = None
             return False if field.name == "exists" else ABSENT
@@ -259,6 +260,13 @@ def tried(
             case["done"] = world.done_so_far
         trials.append(Trial(case, outcomes, tuple(each[0].because for each in found)))
     return trials
+
+
+def _absent_share(entity: Entity) -> float:
+    """How often a thing is not there; one of which there is only one always is, unless a conversation makes it."""
+    if entity.origin == "conversation":
+        return _UNMADE_SHARE
+    return _ABSENT_SHARE if entity.key else 0.0
 
 
 def _name(thing: tuple[str, Key]) -> str:

@@ -14,6 +14,7 @@ from bylaw.compile.check import Check
 from bylaw.compile.desk import Desk
 from bylaw.compile.extract import Draft, Extraction, cover, extract
 from bylaw.compile.guards import write_guards
+from bylaw.compile.identity import asks_who_it_is
 from bylaw.compile.kept import still_standing, under_old_names
 from bylaw.compile.lookups import Lookups, out_of_reach, write_lookups
 from bylaw.compile.refine import Step, refine
@@ -119,7 +120,8 @@ def run(desk: Desk, source: Source) -> Work:
     """
     work = Work()
     known = source.earlier.things if source.earlier is not None else None
-    work.things = describe(desk, source.cards, source.trajectories, known)
+    asks_who = asks_who_it_is(source.document)
+    work.things = describe(desk, source.cards, source.trajectories, known, asks_who=asks_who)
     if work.things is not None and work.things.complaints:
         hint = "describe the tools more fully, or give logs of their results"
         message = f"what the tools read and change was not understood: {work.things.complaints[0]}"

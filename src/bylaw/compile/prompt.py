@@ -10,6 +10,11 @@ from bylaw.llm.prompt import render as render_file
 _FOLDER = Path(__file__).parent / "prompts"
 
 
+def prompt_text(name: str) -> str:
+    """A part of a prompt that only some requests need."""
+    return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
 def render(
     name: str,
     given: Mapping[str, str],

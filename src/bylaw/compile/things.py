@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from bylaw.compile.card import Card
 from bylaw.compile.desk import Desk
 from bylaw.compile.digest import digest_of
-from bylaw.compile.prompt import render
+from bylaw.compile.prompt import prompt_text, render
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, PackError
 from bylaw.facts.acceptance import accepted
@@ -48,10 +48,19 @@ class Things(Struct, frozen=True):
 
 
 def describe(
-    desk: Desk, cards: Mapping[str, Card], trajectories: Sequence[Trajectory], earlier: Things | None = None
+    desk: Desk,
+    cards: Mapping[str, Card],
+    trajectories: Sequence[Trajectory],
+    earlier: Things | None = None,
+    *,
+    asks_who: bool = False,
 ) -> Things | None:
-    """The data behind the tools, part by part where there are many; None while an answer is missing."""
-    shown = digest_of(*(card.whole for card in cards.values()))
+    """The data behind the tools, part by part where there are many; None while an answer is missing.
+
+    With `asks_who` the document has the assistant establish who the user is, which is then one of the things.
+    """
+    who = f"\n\n{prompt_text('things_who')}" if asks_who else ""
+    shown = digest_of(*(card.whole for card in cards.values()), *([who] if who else []))
     if earlier is not None and earlier.shown == shown:
         return earlier
     made = Things({}, {}, {})
@@ -61,9 +70,9 @@ def describe(
         told = "\n\n".join(card.whole for card in part.values())
         if known:
             described = dump(_named_and_keyed(made.entities))
-            request = render("things_more", {"tools": told, "entities": described}, max_tokens=_ANSWER)
+            request = render("things_more", {"tools": told, "entities": described, "who": who}, max_tokens=_ANSWER)
         else:
-            request = render("things", {"tools": told}, max_tokens=_ANSWER)
+            request = render("things", {"tools": told, "who": who}, max_tokens=_ANSWER)
         known |= part
         outcome = desk.converse(
             request,

@@ -1,0 +1,71 @@
+"""The clock of a document that names its own day: "Today is March 14, 2026", "The current time is 2024-05-15 15:00"."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+
+from msgspec import Struct
+
+from bylaw.policy.document import Document
+from bylaw.trace import Trajectory
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_SAYS_NOW = re.compile(
+    r"\b(?:today(?:'s date)?(?: is|:)|(?:the |our )?current (?:date and time|date|time|day)(?: is|:)|it is now|now is)"
+    r"\s*(?:\w+day,?\s+)?(?P<when>.{6,60})",
+    re.IGNORECASE,
+)
+_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_MONTH_FIRST = re.compile(r"([a-z]+)\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})", re.IGNORECASE)
+_DAY_FIRST = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\.?\s+(?:of\s+)?([a-z]+)\.?,?\s+(\d{4})", re.IGNORECASE)
+_HOUR = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*(am|pm|a\.m\.|p\.m\.)?", re.IGNORECASE)
+
+
+class Clock(Struct, frozen=True):
+    """A time that a document fixes, and the sentence that does."""
+
+    now: str
+    sentence: str
+
+
+def stated_clock(document: Document) -> Clock | None:
+    """The time that a document says it is; the start of the day where it names a day alone."""
+    for sentence in document.sentences:
+        said = _SAYS_NOW.search(sentence.text)
+        time = _time_in(said["when"]) if said else None
+        if time is not None:
+            return Clock(time.isoformat(), sentence.text)
+    return None
+
+
+def bear_times(trajectories: Iterable[Trajectory]) -> bool:
+    """Whether conversations say themselves when they happened."""
+    return any(event.time is not None for trajectory in trajectories for event in trajectory.events)
+
+
+def _time_in(text: str) -> datetime | None:
+    """The time that a text begins with."""
+    numbers: tuple[int, int, int] | None = None
+    end = 0
+    if match := _ISO.match(text):
+        numbers, end = (int(match[1]), int(match[2]), int(match[3])), match.end()
+    elif (match := _MONTH_FIRST.match(text)) and (month := _month(match[1])):
+        numbers, end = (int(match[3]), month, int(match[2])), match.end()
+    elif (match := _DAY_FIRST.match(text)) and (month := _month(match[2])):
+        numbers, end = (int(match[3]), month, int(match[1])), match.end()
+    if numbers is None:
+        return None
+    clock = _HOUR.search(text[end : end + 20])
+    hour, minute, second = (int(part or 0) for part in clock.group(1, 2, 3)) if clock else (0, 0, 0)
+    if clock and clock[4]:
+        hour = hour % 12 + (12 if clock[4].lower().startswith("p") else 0)
+    try:
+        return datetime(*numbers, hour, minute, second)
+    except ValueError:
+        return None
+
+
+def _month(word: str) -> int:
+    """1 to 12, also for `Mar`; 0 for a word that is no month."""
+    start = word.lower()[:3]
+    return _MONTHS.index(start) + 1 if start in _MONTHS else 0
