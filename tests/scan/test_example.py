@@ -43,7 +43,8 @@ Be kind, and keep it short.
 
 def listed(files: dict[str, str]) -> dict[str, dict[str, Any]]:
     """The policies that init wrote, by the sentence each quotes."""
-    return {policy["spans"][0]["quote"]: policy for policy in yaml.safe_load(files["policies.yaml"])["policies"]}
+    policies = yaml.safe_load(files["policies.yaml"])["policies"]
+    return {span: policy for policy in policies for span in policy["spans"]}
 
 
 def test_the_worked_guard_stands_on_the_sentence_that_asks_for_its_look_up() -> None:

@@ -113,10 +113,10 @@ def test_lists_wrappers_and_absence_are_recognised() -> None:
     made.call("list_rooms", [[{"room_code": "R1", "beds": 2}], [{"room_code": "R2", "beds": 2}]])
     made.call("book_slot", {"slot_id": "S1", "kind": "short"}, slot_id="S1")
     entities = skeleton([made.done()], Document("Book it."), name="x").files["entities.yaml"]
-    assert "get_slot:\n    - {as: Slot, absent: not found}" in entities
-    assert "search_slots:\n    - {each: '$.slots[*]', as: Slot}" in entities
-    assert "list_rooms:\n    - {each: '$[*][*]', as: Room}" in entities
-    assert "book_slot:\n    - {as: Slot}" in entities
+    assert "get_slot: {as: Slot, absent: not found}" in entities
+    assert "search_slots: {each: '$.slots[*]', as: Slot}" in entities
+    assert "list_rooms: {each: '$[*][*]', as: Room}" in entities
+    assert "book_slot: {as: Slot}" in entities
     assert "  Room:\n    key: [room_code]\n    fields:" in entities
 
 
@@ -190,9 +190,9 @@ def test_records_in_an_envelope_are_found() -> None:
     made.call("get_plan", {"ok": True, "data": {"plan_id": "P1", "price": "9.00"}}, plan_id="P1")
     made.call("get_tags", {"tags": {"red": {"n": 1}, "blue": {"n": 2}}}, tag_id="T1")
     entities = skeleton([made.done()], Document("Book it."), name="x").files["entities.yaml"]
-    assert "get_account:\n    - {each: $.account, as: Account}" in entities
-    assert "get_plan:\n    - {each: $.data, as: Plan}" in entities
-    assert "get_tags:\n    - {as: Tag}" in entities
+    assert "get_account: {each: $.account, as: Account}" in entities
+    assert "get_plan: {each: $.data, as: Plan}" in entities
+    assert "get_tags: {as: Tag}" in entities
 
 
 def test_a_list_shows_what_it_is_named_after_not_what_it_was_asked_with() -> None:
@@ -201,11 +201,11 @@ def test_a_list_shows_what_it_is_named_after_not_what_it_was_asked_with() -> Non
     made.call("list_invoices", {"invoices": [invoice]}, account_id="A1")
     alone = skeleton([made.done()], Document("Book it."), name="x").files["entities.yaml"]
     assert "  Invoice:\n    key: [invoice_id]\n    fields:" in alone
-    assert "list_invoices:\n    - {each: '$.invoices[*]', as: Invoice}" in alone
+    assert "list_invoices: {each: '$.invoices[*]', as: Invoice}" in alone
     made.call("get_invoice", invoice, invoice_id="I1")
     beside = skeleton([made.done()], Document("Book it."), name="x").files["entities.yaml"]
     assert "  Invoice:\n    key: [invoice_id]\n    read: get_invoice\n" in beside
-    assert "list_invoices:\n    - {each: '$.invoices[*]', as: Invoice}" in beside
+    assert "list_invoices: {each: '$.invoices[*]', as: Invoice}" in beside
 
 
 def test_tools_with_one_key_show_one_thing_only_where_they_share_a_field() -> None:
@@ -216,7 +216,7 @@ def test_tools_with_one_key_show_one_thing_only_where_they_share_a_field() -> No
     entities = skeleton([made.done()], Document("Book it."), name="x").files["entities.yaml"]
     assert "  Approval:\n    key: [invoice_id]\n    read: get_approval\n" in entities
     assert "  Invoice:\n    key: [invoice_id]\n    read: get_invoice\n" in entities
-    assert "get_bill:\n    - {as: Invoice}" in entities
+    assert "get_bill: {as: Invoice}" in entities
     assert "  Bill:" not in entities
 
 
@@ -308,3 +308,61 @@ def test_the_documents_words_stand_beside_each_draft(tmp_path: Path) -> None:
     told = " ".join(line.removeprefix("# ") for line in guard.read_text().split("#\n")[0].splitlines())
     assert told == f"policy.md:5, Shipping: {sentence}"
     assert run("bylaw check new", tmp_path).returncode == 0
+
+
+def test_a_catalogue_gives_names_and_parameters(tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_text(POLICY)
+    definitions = [
+        {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": given}}}
+        for name, given in {
+            "get_loan": {"loan_id": {"type": "string"}},
+            "get_member": {"member_id": {"type": "string"}},
+            "get_opening_hours": {},
+            "renew_loan": {"loan_id": {"type": "string"}, "weeks": {"type": "integer"}},
+            "close_account": {"member_id": {"type": "string"}},
+        }.items()
+    ]
+    (tmp_path / "tools.json").write_text(msgspec.json.encode(definitions).decode())
+    log = openai(tmp_path / "log.jsonl", visits(20))
+    init_pack([log], tmp_path / "policy.md", tmp_path / "desk", tools=tmp_path / "tools.json")
+    tools = (tmp_path / "desk/tools.yaml").read_text()
+    assert "from: tools.json" in tools
+    assert "get_loan: {effect: read}" in tools
+    assert "close_account: {effect: write}" in tools, "never called, so guessed by its name"
+    assert tools.count("parameters:") == 1, "only `pay_fine` is not in the catalogue"
+    assert {*sound(tmp_path / "desk").schema.tools} >= {"pay_fine", "close_account"}
+
+
+def test_a_document_that_names_its_day_sets_the_clock() -> None:
+    document = Document("Today is March 14, 2026. Renew it.", name="policy.md")
+    assert "\nnow: 2026-03-14T00:00:00 " in skeleton(visits(3), document, name="x").files["pack.yaml"]
+    stamped = [
+        Trajectory(each.id, [msgspec.structs.replace(event, time=1.0) for event in each.events]) for each in visits(3)
+    ]
+    assert "\nnow:" not in skeleton(stamped, document, name="x").files["pack.yaml"]
+
+
+def test_sentences_without_a_tool_stand_together() -> None:
+    document = Document("Be kind. A loan is renewed only once. Smile.", name="policy.md")
+    policies = skeleton(visits(5), document, name="x").files["policies.yaml"]
+    assert policies.count("  - id: ") == 2
+    assert policies.endswith("      # policy.md:1\n      - Be kind.\n      - Smile.\n")
+
+
+def test_results_that_are_an_id_alone_are_no_fault(tmp_path: Path) -> None:
+    log = openai(
+        tmp_path / "log.jsonl",
+        [
+            Talk(f"t{n}")
+            .user("hi")
+            .call("find_member", f"M{n}00", email=f"{n}@x.org")
+            .call("set_mode", "ok", mode="a")
+            .done()
+            for n in range(5)
+        ],
+    )
+    (tmp_path / "policy.md").write_text("Be kind.")
+    done = run(f"bylaw init {log.name} --policy policy.md --out new", tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "can be read" not in done.stdout
+    assert "find_member: {as: Member, fields: {value: $}}" in (tmp_path / "new/entities.yaml").read_text()

@@ -62,7 +62,6 @@ def compile_command(
     """Compile a policy document and a catalogue of tools into a pack."""
     from bylaw.cli.logs import open_logs
     from bylaw.compile.assemble import assemble
-    from bylaw.compile.clock import bear_times, stated_clock
     from bylaw.compile.forecast import forecast
     from bylaw.compile.pipeline import Source, compile_pack, require_tools
     from bylaw.compile.reading import read_documents
@@ -71,6 +70,7 @@ def compile_command(
     from bylaw.compile.update import MadeOf, keep, read_made_of, read_work
     from bylaw.compile.writing import digests
     from bylaw.llm.source import open_chat, unasked
+    from bylaw.policy.clock import stated_clock
     from bylaw.policy.folder import read_folder
 
     out = update or out
@@ -88,7 +88,7 @@ def compile_command(
     with open_logs([Path(each) for each in _seen(made_of.logs, out)]) as opened:
         cards, trajectories = with_logs(read_tools(_seen(made_of.tools, out)), opened.trajectories())
     require_tools(cards)
-    clock = None if made_of.now or bear_times(trajectories) else stated_clock(reading.document)
+    clock = None if made_of.now or any(each.bears_times for each in trajectories) else stated_clock(reading.document)
     if clock is not None:
         print(f'the time of every call is {clock.now}, by "{clock.sentence}"; --now TIME sets another')
     now = made_of.now or (clock.now if clock is not None else "")

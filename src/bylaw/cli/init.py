@@ -9,8 +9,10 @@ import msgspec
 
 from bylaw.cli.logs import logs_argument, open_logs
 from bylaw.errors import UsageError
+from bylaw.policy.catalogue import read_catalogue
 from bylaw.policy.document import LONGEST, Document
 from bylaw.policy.folder import PARTED, TOO_LONG
+from bylaw.policy.tool import Effect
 from bylaw.scan.override import read_effects
 from bylaw.scan.skeleton import Skeleton, skeleton
 
@@ -28,12 +30,18 @@ _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
 )
 @click.option("--out", metavar="DIR", type=click.Path(path_type=Path), default="pack", help="Folder for the new pack.")
 @click.option("--effects", metavar="FILE", type=click.Path(path_type=Path), help="Effects you corrected after a scan.")
-def init_command(logs: tuple[Path, ...], policy: Path, out: Path, effects: Path | None) -> int:
+@click.option(
+    "--tools",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The tools as JSON: an MCP tools/list result, or function definitions. It is copied into the pack.",
+)
+def init_command(logs: tuple[Path, ...], policy: Path, out: Path, effects: Path | None, tools: Path | None) -> int:
     """Start a pack from logs and a policy document.
 
     Tools, things and observations are taken from the logs; every sentence of the document is listed as unenforced.
     """
-    made = init_pack(logs, policy, out, effects=effects)
+    made = init_pack(logs, policy, out, effects=effects, tools=tools)
     scan = made.scan
     writes = sum(guess.effect == "write" for guess in scan.tools)
     print(f"read {scan.trajectories:,} conversations: {len(scan.tools)} tools, {writes} of them writes")
@@ -41,7 +49,7 @@ def init_command(logs: tuple[Path, ...], policy: Path, out: Path, effects: Path 
         records = "record" if scan.unreadable == 1 else "records"
         print(f"{scan.unreadable:,} {records} could not be read, e.g. {scan.faults[0]}")
     for each in scan.evidence:
-        if each.cures:
+        if each.cures and each.tool not in made.whole:
             print(f"{each.tool}: of {each.results:,} results {each.readable:,} can be read; {each.cures[0]}")
     for path in made.files:
         print(f"  wrote {out / path}")
@@ -59,15 +67,21 @@ def _guard(made: Skeleton) -> str:
     return "no worked guard, as no write names a thing seen"
 
 
-def init_pack(logs: Sequence[Path], policy: Path, out: Path, *, effects: Path | None = None) -> Skeleton:
+def init_pack(
+    logs: Sequence[Path], policy: Path, out: Path, *, effects: Path | None = None, tools: Path | None = None
+) -> Skeleton:
     """Write the pack's files into `out`; nothing that is there already is touched."""
     document = read_document(policy)
     name = re.sub(r"[^a-z0-9]+", "-", out.resolve().name.lower()).strip("-") or "pack"
-    known = read_effects(effects) if effects is not None else None
+    known = read_effects(effects) if effects is not None else {}
+    catalogue = read_catalogue(tools, file=str(tools)) if tools is not None else {}
+    said: dict[str, Effect] = {name: body["effect"] for name, body in catalogue.items() if "effect" in body}
     with open_logs(logs) as opened:
-        made = skeleton(opened.trajectories(), document, name=name, effects=known)
+        made = skeleton(opened.trajectories(), document, name=name, effects=said | dict(known), catalogue=catalogue)
         faults = tuple(map(opened.named, made.scan.faults))
     made = msgspec.structs.replace(made, scan=msgspec.structs.replace(made.scan, faults=faults))
+    if tools is not None:
+        made.files["tools.json"] = tools.read_text(encoding="utf-8")
     there = [path for path in made.files if (out / path).exists()]
     if there:
         hint = "give another folder with --out"

@@ -71,7 +71,7 @@ class SeenValues:
         """Its words, where it has few and repeats them: on average nearly twice each."""
         if self.type != "string" or len(self.words) > _WORDS or self.count < max(2, 2 * len(self.words) - 1):
             return ()
-        return tuple(sorted(self.words)) if all(re.fullmatch(r"[\w -]{1,30}", word) for word in self.words) else ()
+        return tuple(sorted(self.words)) if all(re.fullmatch(r"[\w '()/&-]{1,40}", word) for word in self.words) else ()
 
 
 class RecordShape:

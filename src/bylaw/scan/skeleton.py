@@ -1,26 +1,29 @@
 """A pack to start from: what logs and a policy document give by themselves, each guess marked as one."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from bylaw.errors import BylawError, UsageError
+from bylaw.policy.clock import Clock, stated_clock
 from bylaw.policy.document import Document, Sentence
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import words_of
-from bylaw.scan.effect import Guess
+from bylaw.scan.effect import Behaviour, Guess, guess
 from bylaw.scan.example import Example, choose_example, example_files
 from bylaw.scan.shape import Shape, Shapes, parameters_of
 from bylaw.scan.survey import Scan, Survey
 from bylaw.scan.thing import LoggedThing, ToolSight, things
 from bylaw.scan.wording import Wording
-from bylaw.scan.written import dump, flow, indent, remark, word
+from bylaw.scan.written import dump, flow, remark, word, wrapped
 from bylaw.trace import Trajectory
 
 _ACCEPTED = "bylaw init"
 _LONGEST_ID = 48
+_WIDE = 110
+_OTHERS = "no-tool-recognised"
 _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
 """Words of writes after which a thing may be there no more, or only then."""
 _LOOKED_UP = "an example: its guard asks only that the record was looked up and exists"
@@ -37,6 +40,8 @@ class Skeleton(Struct, frozen=True):
     """Id of the policy with the worked guard; empty where there is none."""
     switched_off: str
     """Id for the worked guard where it is only a comment, as no sentence speaks of it."""
+    whole: frozenset[str] = frozenset()
+    """Tools whose results, plain texts such as an id, are taken as they are."""
 
 
 def skeleton(
@@ -45,25 +50,31 @@ def skeleton(
     *,
     name: str,
     effects: Mapping[str, Effect] | None = None,
+    catalogue: Collection[str] = (),
 ) -> Skeleton:
-    """The files of a pack for `document`, from what `trajectories` show."""
+    """The files of a pack for `document`, from what `trajectories` show.
+
+    `catalogue` names the tools that a `tools.json` beside the pack describes.
+    """
     if not document.sentences:
         raise UsageError("the document has no sentence", place=document.name)
     survey, shapes = Survey(effects=effects), Shapes()
+    timed = False
     for trajectory in trajectories:
         survey.add(trajectory)
         if isinstance(trajectory, Trajectory):
             shapes.add(trajectory)
+            timed = timed or trajectory.bears_times
     scan = survey.result()
-    guesses = {guess.tool: guess for guess in scan.tools}
+    guesses = {each.tool: each for each in scan.tools}
     if not guesses:
         raise UsageError("the logs show no tool", hint="a pack needs the tools that the agent may call")
     found = things(shapes.tools, guesses)
     example = choose_example(scan, found, shapes.tools, document)
     files = {
-        "pack.yaml": _manifest(name, document),
+        "pack.yaml": _manifest(name, document, stated_clock(document) if not timed else None),
         "policy.md": document.text,
-        "tools.yaml": _tools(scan.tools, shapes.tools, list(found.values())),
+        "tools.yaml": _tools(scan.tools, shapes.tools, list(found.values()), effects or {}, catalogue),
         "entities.yaml": _entities(found.values()),
         "policies.yaml": _policies(document, scan.tools, example),
     }
@@ -71,33 +82,55 @@ def skeleton(
         files |= example_files(example, shapes.tools[example.tool])
     live = example is not None and example.sentence is not None
     names = (example.id, "") if example and live else ("", example.id) if example else ("", "")
-    return Skeleton(files, scan, tuple(found), len(document.sentences), *names)
+    sights = [sight for thing in found.values() for sight in thing.sights]
+    whole = frozenset(sight.tool for sight in sights if "$" in sight.fields.values())
+    return Skeleton(files, scan, tuple(found), len(document.sentences), *names, whole)
 
 
-def _manifest(name: str, document: Document) -> str:
+def _manifest(name: str, document: Document, clock: Clock | None) -> str:
     title = next((line.lstrip("# ").strip() for line in document.text.splitlines() if line.startswith("# ")), name)
     body = dump({"format": 1, "name": name, "version": "0.1.0", "title": title, "document": "policy.md"})
+    if clock is not None:
+        return body + f"now: {clock.now}   # the logs bear no times, and the document says: {remark(clock.sentence)}\n"
     return body + "# now: 2025-01-31T09:00:00   # a fixed clock, where the logs do not say when they happened\n"
 
 
-def _tools(guesses: Sequence[Guess], shapes: Mapping[str, Shape], found: Sequence[LoggedThing]) -> str:
+def _tools(
+    guesses: Sequence[Guess],
+    shapes: Mapping[str, Shape],
+    found: Sequence[LoggedThing],
+    effects: Mapping[str, Effect],
+    catalogue: Collection[str],
+) -> str:
     lines = [
         "# What each tool does is a guess: read | write | none. Correct it; a write is what policies bind.",
         "# `changes` of a write are all fields of what its arguments name: keep those that it really changes.",
+        *(["from: tools.json   # names, descriptions and parameters"] if catalogue else []),
         "tools:",
     ]
-    for guess in sorted(guesses, key=lambda guess: (guess.effect != "write", guess.tool)):
-        shape = shapes.get(guess.tool, Shape())
-        body: dict[str, Any] = {"effect": guess.effect}
-        if description := shape.definition.get("description"):
-            body["description"] = " ".join(str(description).split())[:300]
-        if parameters := parameters_of(shape):
-            body["parameters"] = dict(parameters)
-        if guess.effect == "write" and (changes := _changes(guess.tool, shape, found)):
+    called = {each.tool for each in guesses}
+    never = [guess(tool, Behaviour(), effects.get(tool)) for tool in sorted(set(catalogue) - called)]
+    for each in sorted((*guesses, *never), key=lambda each: (each.effect != "write", each.tool)):
+        shape = shapes.get(each.tool, Shape())
+        body: dict[str, Any] = {"effect": each.effect}
+        if each.tool not in catalogue:
+            if description := shape.definition.get("description"):
+                body["description"] = " ".join(str(description).split())[:300]
+            if parameters := parameters_of(shape):
+                body["parameters"] = dict(parameters)
+        if each.effect == "write" and (changes := _changes(each.tool, shape, found)):
             body["changes"] = changes
-        lines.append(f"  # {guess.sure:.0%} sure: {remark('; '.join(guess.why))}")
-        lines.append(indent(dump({guess.tool: body}), 2))
+        lines.append(f"  # {each.sure:.0%} sure: {remark('; '.join(each.why))}")
+        lines += _entry(each.tool, body)
     return "\n".join(lines) + "\n"
+
+
+def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
+    """A tool on one line where it fits, else a line for each part."""
+    whole = f"  {word(name)}: {flow(body)}"
+    if len(whole) <= _WIDE:
+        return [whole]
+    return [f"  {word(name)}:", *(wrapped(f"    {part}: ", value) for part, value in body.items())]
 
 
 def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[dict[str, Any]]:
@@ -134,8 +167,11 @@ def _entities(found: Iterable[LoggedThing]) -> str:
         for sight in thing.sights:
             by_tool.setdefault(sight.tool, []).append((thing, sight))
     for tool, sights in by_tool.items():
-        lines.append(f"  {word(tool)}:")
-        lines += [f"    - {flow(_observation(thing, sight))}" for thing, sight in sights]
+        shown = [flow(_observation(thing, sight)) for thing, sight in sights]
+        if len(shown) == 1:
+            lines.append(f"  {word(tool)}: {shown[0]}")
+        else:
+            lines += [f"  {word(tool)}:", *(f"    - {each}" for each in shown)]
     return "\n".join(lines) + "\n"
 
 
@@ -146,45 +182,66 @@ def _observation(thing: LoggedThing, sight: ToolSight) -> dict[str, Any]:
 
 def _policies(document: Document, guesses: Sequence[Guess], example: Example | None) -> str:
     lines = [
-        "# Every sentence of the document, and nothing enforces any of them yet. For each, decide on its kind:",
-        "#   guard: one call can be held to it (write guards/*.py); rule: it is about order;",
-        "#   conversation or knowledge: neither. Here `knowledge` only says that no tool was recognised in it.",
-        "# Reword `definition`, name the `tools` it binds, and drop `unenforced` once it is enforced.",
+        "# Every sentence of the document, and nothing enforces any of them yet. First those in which a tool was",
+        "# recognised, each a guard to be: give it a short `id`, name the `tools` it binds, write its function in",
+        "# guards/*.py, and drop `unenforced`. Several sentences may make one policy, and a sentence several policies.",
         "policies:",
     ]
-    tools = [guess.tool for guess in guesses]
-    writes = [guess.tool for guess in guesses if guess.effect == "write"]
-    ids: set[str] = {example.id} if example else set()
+    tools = [each.tool for each in guesses]
+    writes = [each.tool for each in guesses if each.effect == "write"]
+    ids: set[str] = {example.id, _OTHERS} if example else {_OTHERS}
+    others: list[Sentence] = []
     for sentence in document.sentences:
+        bound = Wording(sentence.text).deeds(writes, tools)
+        about: dict[str, Any]
         if example is not None and sentence == example.sentence:
-            body = _policy(example.id, [example.tool], document, sentence, _LOOKED_UP)
-            body["definition"] = example.definition
+            about = {"id": example.id, "tools": [example.tool], "definition": example.definition}
+            reason = _LOOKED_UP
+        elif bound:
+            about, reason = {"id": _id(sentence, ids), "tools": list(bound)}, "not yet written"
         else:
-            bound = Wording(sentence.text).deeds(writes, tools)
-            body = _policy(_id(sentence, ids), bound, document, sentence, "not yet written")
-        heading = f", {sentence.heading}" if sentence.heading else ""
-        lines.append(f"  # {document.name}:{sentence.line}{remark(heading)}")
-        lines.append(indent(dump([body]), 2))
+            others.append(sentence)
+            continue
+        about |= {"spans": [_span(document, sentence)], "unenforced": _not_enforced(reason)}
+        parts = [wrapped(f"    {part}: ", value) for part, value in about.items()]
+        lines += [_place(document, sentence, "  "), "  - " + "\n".join(parts).removeprefix("    ")]
+    if others:
+        lines += [
+            "  # Sentences in which no tool was recognised. One that a call can break gets an entry of its own, like",
+            "  # those above; so may one about order (`kind: rule`) or manner (`kind: conversation`).",
+            f"  - id: {_OTHERS}",
+            "    kind: knowledge",
+            f"    unenforced: {flow(_not_enforced('not yet decided'))}",
+            "    spans:",
+        ]
+        heading: str | None = None
+        for sentence in others:
+            if sentence.heading != heading:
+                lines.append(_place(document, sentence, "      "))
+                heading = sentence.heading
+            lines.append(f"      - {flow([_span(document, sentence)])[1:-1]}")
     return "\n".join(lines) + "\n"
 
 
-def _policy(id: str, tools: Sequence[str], document: Document, sentence: Sentence, reason: str) -> dict[str, Any]:
+def _place(document: Document, sentence: Sentence, margin: str) -> str:
+    """A remark that says where a sentence stands."""
+    heading = f", {sentence.heading}" if sentence.heading else ""
+    return f"{margin}# {document.name}:{sentence.line}{remark(heading)}"
+
+
+def _not_enforced(reason: str) -> dict[str, str]:
+    return {"accepted_by": _ACCEPTED, "reason": reason}
+
+
+def _span(document: Document, sentence: Sentence) -> str | dict[str, Any]:
+    """The sentence itself; where the same words stand earlier too, its place."""
     if document.find(sentence.text) == (sentence.start, sentence.end):
-        span: dict[str, Any] = {"quote": sentence.text}
-    else:  # the same words stand earlier too
-        span = {
-            "heading": sentence.heading,
-            "line": sentence.line,
-            "sentence": sentence.index,
-            "digest": sentence.digest,
-        }
+        return sentence.text
     return {
-        "id": id,
-        "kind": "guard" if tools else "knowledge",
-        **({"tools": list(tools)} if tools else {}),
-        "definition": sentence.text,
-        "spans": [span],
-        "unenforced": {"accepted_by": _ACCEPTED, "reason": reason},
+        "heading": sentence.heading,
+        "line": sentence.line,
+        "sentence": sentence.index,
+        "digest": sentence.digest,
     }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+_WIDE = 110
 _WORD = re.compile(r"[A-Za-z_][\w.-]*")
 
 
@@ -16,15 +17,37 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
+class _OneLine(_Plain):
+    """Writes no text over several lines of its own."""
+
+
+def _text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
+    style = '"' if "\n" in data else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_OneLine.add_representer(str, _text)
+
+
 def dump(data: Any) -> str:
     """Data as a block."""
     return str(yaml.dump(data, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110))
 
 
-def flow(data: Any) -> str:
-    """Data on one line."""
-    text = yaml.dump(data, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=True)
+def flow(data: Any, width: int = 10_000) -> str:
+    """Data on one line, or as many as the width takes."""
+    text = yaml.dump(data, Dumper=_OneLine, sort_keys=False, allow_unicode=True, width=width, default_flow_style=True)
     return str(text).removesuffix("\n...\n").strip()
+
+
+def wrapped(start: str, data: Any) -> str:
+    """Data after a name, on one line or, where that would be long, on several."""
+    one = flow([data])[1:-1]
+    if len(start) + len(one) <= _WIDE:
+        return start + one
+    margin = " " * (len(start) - len(start.lstrip()) + 2)
+    first, *rest = flow([data], _WIDE - 8)[1:-1].split("\n")
+    return "\n".join([start + first, *(margin + line.strip() for line in rest)])
 
 
 def word(text: str) -> str:

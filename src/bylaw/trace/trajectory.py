@@ -36,3 +36,8 @@ class Trajectory(Struct, frozen=True):
     """What the host vouched for, such as who was signed in, where the source says so."""
     tools: Sequence[dict[str, Any]] = ()
     """Tool definitions recorded with the conversation, in JSON-schema form."""
+
+    @property
+    def bears_times(self) -> bool:
+        """Whether it says of anything when it happened."""
+        return any(event.time is not None for event in self.events)

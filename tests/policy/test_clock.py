@@ -2,9 +2,8 @@
 
 import pytest
 
-from bylaw.compile.clock import bear_times, stated_clock
+from bylaw.policy.clock import stated_clock
 from bylaw.policy.document import Document
-from bylaw.trace import Message, Trajectory
 
 
 @pytest.mark.parametrize(
@@ -35,8 +34,3 @@ def test_a_document_may_say_when_it_is(sentence: str, now: str) -> None:
 )
 def test_other_words_of_today_fix_no_clock(sentence: str) -> None:
     assert stated_clock(Document(f"# Rules\n\n{sentence}\n")) is None
-
-
-def test_logs_with_times_have_a_clock_of_their_own() -> None:
-    assert not bear_times([Trajectory("a", [Message("user", "hello")])])
-    assert bear_times([Trajectory("a", [Message("user", "hello", time=1.0)])])

@@ -1,13 +1,11 @@
 """The clock of a document that names its own day: "Today is March 14, 2026", "The current time is 2024-05-15 15:00"."""
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
 
 from msgspec import Struct
 
 from bylaw.policy.document import Document
-from bylaw.trace import Trajectory
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _SAYS_NOW = re.compile(
@@ -36,11 +34,6 @@ def stated_clock(document: Document) -> Clock | None:
         if time is not None:
             return Clock(time.isoformat(), sentence.text)
     return None
-
-
-def bear_times(trajectories: Iterable[Trajectory]) -> bool:
-    """Whether conversations say themselves when they happened."""
-    return any(event.time is not None for trajectory in trajectories for event in trajectory.events)
 
 
 def _time_in(text: str) -> datetime | None:
