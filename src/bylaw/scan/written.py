@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -23,7 +23,7 @@ class _OneLine(_Plain):
 
 def _text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
     style = '"' if "\n" in data else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+    return cast(Any, dumper).represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
 
 _OneLine.add_representer(str, _text)
