@@ -148,6 +148,17 @@ def test_what_cannot_be_checked_is_said_with_its_reason() -> None:
     assert compiled(chat)["refund-window"].failed == "no tool shows the day"
 
 
+def test_of_cases_that_break_off_twice_those_before_the_break_count() -> None:
+    cut = CASES.rstrip() + '\n- note: "one more\n  policy: refund-'
+    chat = Scripted(cases=[cut, cut])
+    work, _ = compile_pack(source(), chat)
+    assert "not the YAML asked for" in chat.asked("cases")[1].messages[-1].content
+    whole, _ = compile_pack(source(), Scripted())
+    assert {name: len(check.cases) for name, check in work.checks.items()} == {
+        name: len(check.cases) for name, check in whole.checks.items()
+    }
+
+
 def test_a_rule_that_fails_its_cases_is_sent_back() -> None:
     idle = "predicates:\n  refunds: {tool: refund}\nrules:\n  - {id: confirm-refunds, formula: ALWAYS (NOT refunds)}\n"
     from tests.compile.shop import RULES

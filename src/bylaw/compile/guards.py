@@ -7,6 +7,7 @@ them says what the sentences say. Code that fails a case is mended, a few times;
 import ast
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from msgspec import Struct
@@ -35,6 +36,8 @@ from bylaw.policy.yaml import YamlError
 TOGETHER = 4
 """Policies in one question."""
 _ROUNDS = 2
+_CASES = 16_384
+"""Cases of four policies whose tools take many arguments are long."""
 REPAIRS = 3
 _DIVIDING = 3
 """Generated inputs that the referee is shown for one policy."""
@@ -104,7 +107,7 @@ def write_guards(
         for_code = {**shown, "tools": shown["tools"] + told_lists(bench.cards, tools)}
         codes = [
             desk.converse(
-                render("guards", for_code, attempt=attempt, max_tokens=6144),
+                render("guards", for_code, attempt=attempt, max_tokens=8192),
                 lambda text, p=policies: _judged_code(text, p, bench),
                 rounds=_ROUNDS,
             )
@@ -113,7 +116,7 @@ def write_guards(
         written = [each.made for each in codes if each is not None]
         # What every generation says no call can tell needs no case of either kind.
         uncheckable = {each.id for each in policies if written and all(each.id in one.cannot for one in written)}
-        request = render("cases", {"now": bench.now, **shown}, max_tokens=8192)
+        request = render("cases", {"now": bench.now, **shown}, max_tokens=_CASES)
         cases = desk.converse(
             request, lambda text, p=policies, u=uncheckable: _judged_cases(text, p, bench, u), rounds=_ROUNDS
         )
@@ -324,12 +327,8 @@ def _bound(draft: Draft, tools: Sequence[str]) -> str:
 def _judged_cases(
     text: str, policies: Sequence[Policy], bench: Bench, uncheckable: Container[str]
 ) -> tuple[dict[str, list[Case]], list[str]]:
-    try:
-        listed = read_cases(bare_json(text))
-    except YamlError as error:
-        return {}, [f"not the YAML asked for: {error}"]
+    listed, complaints = _listed_cases(bare_json(text))
     found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
-    complaints: list[str] = []
     for case in listed:
         policy = next((each for each in policies if each.id == case.get("policy")), None)
         if policy is None:
@@ -347,6 +346,18 @@ def _judged_cases(
         if name not in uncheckable and {"permit", "deny"} - {str(case["want"]) for case in cases}:
             complaints.append(f"`{name}` needs a case that permits and one that denies")
     return found, complaints
+
+
+def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
+    """The cases of an answer; of one that breaks off, those before the break."""
+    try:
+        return read_cases(text), []
+    except YamlError as error:
+        complaints = [f"not the YAML asked for: {error}"]
+    whole, cut, _ = text.rpartition("\n- ")
+    with suppress(YamlError):
+        return (read_cases(whole) if cut else []), complaints
+    return [], complaints
 
 
 def _judged_code(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
