@@ -62,11 +62,11 @@ def write_rules(
         told_group = "\n\n".join(told_policy(draft) for draft in group)
         shown = {"general": general, "tools": told_catalogue(bench.cards, told_group), "policies": told_group}
         cases = desk.converse(
-            render("rule_cases", shown, max_tokens=6144),
+            render("rule_cases", shown, max_tokens=16_384),
             lambda text, p=policies: _judged_cases(text, p),
             rounds=_ROUNDS,
         )
-        request = render("rules", shown, max_tokens=4096)
+        request = render("rules", shown, max_tokens=8192)
         rules = desk.converse(request, lambda text, p=policies: _judged_rules(text, p, bench), rounds=_ROUNDS)
         if cases is None or rules is None:
             missing = True
@@ -119,7 +119,7 @@ def _settle(
                 questions.append(Question("a case that was corrected", text, case))
                 kept.append({**case, "want": ruling.want})
         cases = kept
-    request = render("rules", shown, max_tokens=4096)
+    request = render("rules", shown, max_tokens=8192)
     own = written.of(policy.id)
     wrong: list[str] = []
     for repairs in range(REPAIRS + 1):
