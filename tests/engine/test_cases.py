@@ -142,3 +142,36 @@ def test_a_default_counts_in_a_case(tmp_path: Path) -> None:
     (found,) = run(tmp_path, CASE + '  facts: {"Order[O1]": {gift: true}}\n  want: permit\n', **entities)
     assert isinstance(found, CaseResult)
     assert found.passed
+
+
+BOTH = """\
+- note: paid
+  policy: only-paid
+  call: {ship: {order_id: O1}}
+  facts: {"Order[O1]": {paid: true, gift: false}}
+  want: permit
+  but:
+    - {facts: {"Order[O1]": {paid: false}}, want: deny}
+    - {note: no such order, facts: {"Order[O1]": null}, want: deny}
+    - {note: another order, call: {ship: {order_id: O2}}, want: undetermined}
+"""
+
+
+def test_a_case_may_be_varied(tmp_path: Path) -> None:
+    found = run(tmp_path, BOTH)
+    results = [each for each in found if isinstance(each, CaseResult)]
+    assert [(each.note, each.got, each.passed) for each in results] == [
+        ("paid", "permit", True),
+        ("paid, varied", results[1].got, True),
+        ("no such order", results[2].got, True),
+        ("another order", results[3].got, True),
+    ], found
+    assert [each.place for each in results] == [f"cases/shop.yaml:{line}" for line in (1, 7, 8, 9)]
+
+
+def test_a_variation_says_what_it_wants_and_nothing_else_of_a_case(tmp_path: Path) -> None:
+    told = run(tmp_path, BOTH.replace("{paid: false}}, want: deny", "{paid: false}}"))[1]
+    assert isinstance(told, BylawError)
+    assert "does not say what it wants" in str(told)
+    with pytest.raises(BylawError, match="policy"):
+        run(tmp_path, BOTH.replace("{note: another order,", "{policy: another,"))

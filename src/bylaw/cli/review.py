@@ -239,7 +239,7 @@ def _check(pack: Pack, policy: Policy) -> list[str]:
 def _cases(pack: Pack, name: str, everything: bool) -> list[str]:
     found: dict[str, list[str]] = {}
     for read in pack.cases.values():
-        for case in read.record.cases:
+        for case in read.record.written_out:
             if name in (case.policy, case.rule):
                 found.setdefault(str(case.want), []).append(str(case.note))
     lines: list[str] = []

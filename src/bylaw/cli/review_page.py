@@ -127,7 +127,9 @@ def _flagged(noted: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cases_of(pack: Pack, name: str) -> list[Any]:
-    return [case for read in pack.cases.values() for case in read.record.cases if name in (case.policy, case.rule)]
+    return [
+        case for read in pack.cases.values() for case in read.record.written_out if name in (case.policy, case.rule)
+    ]
 
 
 def _cases(pack: Pack, name: str) -> Iterator[str]:

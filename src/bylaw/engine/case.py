@@ -53,14 +53,19 @@ def run_cases(pack: Pack, coverage: dict[str, set[int]]) -> Iterator[CaseResult 
     """Run every case of the pack; notes in `coverage` which branches of each guard were taken."""
     for read in pack.cases.values():
         for index, body in enumerate(read.record.cases):
-            place = read.source.place("cases", index)
-            try:
-                if body.rule is not None:
-                    yield _rule_case(pack, str(body.rule), body, place)
-                else:
-                    yield _Case(pack, body, place).run(coverage)
-            except BylawError as error:
-                yield CaseError(error.message, place=error.place or place, hint=error.hint)
+            yield _outcome(pack, body, read.source.place("cases", index), coverage)
+            for number, change in enumerate(body.but):
+                place = read.source.place("cases", index, "but", number)
+                yield _outcome(pack, body.varied(change), place, coverage)
+
+
+def _outcome(pack: Pack, body: WrittenCase, place: str, coverage: dict[str, set[int]]) -> CaseResult | BylawError:
+    try:
+        if body.rule is not None:
+            return _rule_case(pack, str(body.rule), body, place)
+        return _Case(pack, body, place).run(coverage)
+    except BylawError as error:
+        return CaseError(error.message, place=error.place or place, hint=error.hint)
 
 
 def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResult:

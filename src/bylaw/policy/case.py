@@ -3,6 +3,7 @@
 from typing import Any
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from bylaw.policy.reading import Read, Scalar, read_record
 from bylaw.policy.yaml import Located
@@ -23,6 +24,17 @@ class WrittenEvent(Struct, frozen=True, forbid_unknown_fields=True):
     turn: int | None = None
 
 
+class Variation(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is different in a case that is otherwise like the one it stands under."""
+
+    note: Scalar = ""
+    now: Scalar | None = None
+    call: Things = {}
+    facts: Things = {}
+    world: Things | None = None
+    want: Scalar | dict[str, Any] | None = None
+
+
 class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
     """One case."""
 
@@ -37,12 +49,41 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
     context: dict[str, Any] = {}
     done: list[Things] = []
     want: Scalar | dict[str, Any] | None = None
+    but: list[Variation] = []
+    """Further cases: the same, but."""
+
+    def varied(self, change: Variation) -> "WrittenCase":
+        """The case that a variation makes of this one: arguments and fields that it gives go over those given here."""
+        return replace(
+            self,
+            note=str(change.note) or f"{self.note}, varied",
+            now=self.now if change.now is None else change.now,
+            call=change.call if change.call.keys() - self.call.keys() else _over(self.call, change.call),
+            facts=_over(self.facts, change.facts),
+            world=self.world if change.world is None else _over(self.world or {}, change.world),
+            want=change.want,
+            but=[],
+        )
+
+
+def _over(things: Things, change: Things) -> Things:
+    """Records with those parts replaced that a change gives."""
+    made = dict(things)
+    for name, record in change.items():
+        before = made.get(name)
+        made[name] = {**before, **record} if before is not None and record is not None else record
+    return made
 
 
 class CasesFile(Struct, frozen=True, forbid_unknown_fields=True):
     """A file of cases: a list, or under `cases:`."""
 
     cases: list[WrittenCase] = []
+
+    @property
+    def written_out(self) -> list[WrittenCase]:
+        """Every case, each followed by those that its `but` makes of it."""
+        return [each for case in self.cases for each in (case, *map(case.varied, case.but))]
 
 
 def read_case_file(source: Located) -> Read[CasesFile]:
