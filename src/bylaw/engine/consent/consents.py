@@ -139,6 +139,10 @@ class Consents:
         names_deed = told_deed or self._is_understood(action, place)
         hearing = self._hearing(action, exchange)
         if not names_deed or not _agrees(action, exchange, hearing):
+            if told_deed and not only_yes and _is_yes_unasked(action, exchange):
+                unsure = tuple(lacks(hearing, action.matters))
+                if all(lack.grade != "missing" for lack in unsure):
+                    return Consent(None, "unclear", exchange.proposed_at, exchange.answered_at, unsure)
             why: Reason = (
                 "requested" if _asks_for(action, exchange) else "unanswered" if names_deed and put.leave else "none"
             )
@@ -276,6 +280,13 @@ def _agrees(action: Action, exchange: Exchange, hearing: Hearing) -> bool:
         or any(_PLACE.search(each.folded) for each in exchange.answer)
         or chooses(hearing, action.matters)
     )
+
+
+def _is_yes_unasked(action: Action, exchange: Exchange) -> bool:
+    """Whether it is a yes to a message that told of it, though in no words known here was anything asked."""
+    put = exchange.put
+    is_told = not put.leave and not put.refuses and action.is_named_in(exchange.proposal)
+    return is_told and exchange.said.stance == "yes"
 
 
 def _is_put(exchange: Exchange) -> bool:

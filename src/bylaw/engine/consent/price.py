@@ -35,26 +35,32 @@ _ABOUT = 0.02
 """How far a sum may be from a guess at it."""
 _MONEY = r"[$€£]\s?\d[\d,.]*"
 _KINDS = re.compile(r"\b(?:gift card|credit card|debit card|certificate|voucher|store credit|bank account|paypal)s?\b")
+_NOT_USED = re.compile(
+    r"\b(?:cannot|can't|unable|unfortunately|issue|instead|not (?:be )?(?:allowed|possible|enough))\b"
+)
+"""Says of a means of payment that it will not do."""
 _NOT_BY = re.compile(r"\b(?:instead of|rather than|not|without|don't)\b[^.!?,;]*")
-_BALANCE = re.compile(
+_OLD = r"(?:original(?:ly)?|current(?:ly)?|previous(?:ly)?|existing|old|payment history|paid)"
+_NO_PRICE = re.compile(
     rf"\b(?:balance|bal)\b(?: of| is| was|:)?\s*\(?{_MONEY}"
     rf"|{_MONEY}\s*(?:\w+ )?(?:balance|bal|available|left|remaining)\b"
-    rf"|\b(?:payment history|original(?:ly)? pa(?:id|yment)|previously paid)\b[^.!?$]{{0,40}}{_MONEY}"
+    rf"|\b{_OLD}\b[^.!?$;]{{0,40}}{_MONEY}|{_MONEY} (?:\w+ )?(?:was )?(?:paid|originally)\b"
 )
 """Says how much is on a card, or was paid before, not what something costs."""
-_CHEAPER = re.compile(r"\b(?:downgrad\w*|cheaper|since the (?:price|fare)|lower fare)\b")
-_SUM = r"(?:amounts?|prices?|costs?|total|charges?|fees?|refund|difference|calc\w*|figure)"
-_KNOWN = r"(?:determined|calculated|computed|confirmed|known|finali[sz]ed|provided|shown)"
+_ON_CARD = re.compile(rf"\b(?:card|certificate|voucher)s?\b[ \w#*]{{0,20}}[(:]\s*{_MONEY}")
+_GUESS = re.compile(rf"(?:~|\b(?:about|approx\w*|around|roughly|estimated|expect\w*)\b[^.!?]{{0,20}})\s?{_MONEY}")
+_OLD_PART = re.compile(rf"^\W*(?:your |the )?{_OLD}\b[^$]*(?::|details|summary|reservation|booking)\W*$")
+_NEW_PART = re.compile(
+    r"\b(?:propos|new|chang|upgrad|downgrad|updat|refund|differen|cost|charge|fee|estimat|total|impact)\w*"
+)
+"""Begin a part of a message about how things are, and one about what they would become."""
 _LATER = re.compile(
-    rf"\b(?:exact|final|actual|precise|specific) {_SUM}\b[^.!?$]{{0,40}}"
-    rf"\b(?:will|once|after|upon|on|at|when|via|{_KNOWN})\b"
-    rf"|\b(?:will|can|'ll|once i|before i|to) (?:then |only )?(?:confirm|determine|provide|tell you|know) "
-    rf"the (?:exact|final|actual|precise) {_SUM}|\b(?:will|can|'ll) calculate the (?:exact|final|actual|precise) {_SUM}"
-    rf"|\b{_SUM} (?:to be |will be |is |are |only )?{_KNOWN} (?:on|at|upon|after|once|when|during|by)\b"
-    rf"|\b{_SUM} (?:to be|yet to be|still to be) {_KNOWN}\b|\b{_SUM}:? (?:tbd|to be advised)\b"
+    r"\b(?:exact|final|actual|precise) (?:amount|price|cost|total|charge|fee|refund|difference|figure)s?\b"
+    r"[^.!?$]{0,40}\b(?:will|once|after|upon|on|at|when|calculat\w*|determin\w*|confirm\w*)\b"
 )
 """Says that the sum will be known only when it is done."""
-_CHARGE = re.compile(r"\b(?:upgrad\w*|charged?|pay(?:ing|s)?|difference paid|due)\b")
+_LOWERS = re.compile(r"\b(?:downgrad\w*|cheaper|since the (?:price|fare)|lower fare)\b")
+_RAISES = re.compile(r"\b(?:upgrad\w*|charged?|pay(?:ing|s)?|due)\b")
 _REFUND = re.compile(r"\b(?:refund|reimburs|credited|money back|saving|cheaper|lower)\w*")
 _ORIGINAL = re.compile(
     r"\b(?:original(?:ly)?|same|existing|current|previous|used (?:for|to)|paid with|on file|initial)\b[^.!?]{0,40}"
@@ -80,7 +86,7 @@ def money_lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
         goals = [detail for detail in matters if detail.is_target]
         for each in means:
             is_same = hearing.is_unchanged(each, goals)
-            lack = _means_lack(hearing, each, used, is_original=is_same, has_sums=bool(amounts))
+            lack = _means_lack(hearing, each, used, goals, is_original=is_same, has_sums=bool(amounts))
             found += [] if lack is None else [lack]
     return found
 
@@ -106,13 +112,13 @@ def _adds_up(text: str, total: float) -> bool:
 
 def _is_free(hearing: Hearing, matters: Sequence[Detail]) -> bool:
     """Whether it was told that what the call does costs nothing; `free bags` says so of bags only."""
-    if any(_CURRENCY.search(each.folded) for each in hearing.answer):
-        return False
     own, others = _topics(matters)
     is_one = len(own.families) < 2
     unpaid = (detail for detail in matters if detail.kind in ("count", "flag") and detail.is_off)
     if is_one and any(_PAID & {*words_of(detail.name)} for detail in unpaid):
         return True
+    if any(_CURRENCY.search(each.folded) for each in hearing.answer):
+        return False
     is_priced = any(_CURRENCY.search(each.folded) for each in hearing.proposal)
     for sentence in (part for each in hearing.now for part in sentences(each.text)):
         if not _NO_COST.search(sentence) and not _FREE.search(sentence):
@@ -152,44 +158,65 @@ def _topics_of(names: frozenset[str]) -> tuple[_Topic, _Topic]:
 
 
 def _priced_part(hearing: Hearing, matters: Sequence[Detail]) -> str:
-    """What the proposal says, without what it says of other things' prices and of how much is on a card."""
+    """What the proposal says of the price: not other things' prices, what was paid before, or what is on a card."""
     own, others = _topics(matters)
-    told = (part for each in hearing.proposal for part in sentences(each.text))
-    mine = (part for part in told if own.stands_in(part) or not others.stands_in(part))
-    return _BALANCE.sub(" ", fold(" ".join(mine)))
+    mine: list[str] = []
+    is_old = False
+    for part in (part for each in hearing.proposal for part in sentences(each.text)):
+        if _OLD_PART.search(part):
+            is_old = True
+        elif is_old and _NEW_PART.search(part):
+            is_old = False
+        if not is_old and (own.stands_in(part) or not others.stands_in(part)):
+            mine.append(part)
+    return _ON_CARD.sub(" ", _NO_PRICE.sub(" ", fold(" ".join(mine))))
 
 
 def _price_lack(hearing: Hearing, matters: Sequence[Detail]) -> Lack | None:
     """What is missing where the call charges or refunds a sum that only the system knows.
 
-    A charge needs a price. Whether it is enough of a refund that there will be one, readers do not agree on.
+    A charge needs a price, be it a guess. Whether it is enough of a refund that there will be one, readers do not agree
+    on.
     """
-    put = " ".join(each.folded for each in hearing.proposal)
-    is_later = _LATER.search(put) is not None
     if any(_CURRENCY.search(each.folded) for each in hearing.answer):
         return None
-    if _CURRENCY.search(put) and _CURRENCY.search(_priced_part(hearing, matters)):
-        is_charge = _CHARGE.search(put) is not None and not _REFUND.search(put)
-        return Lack("amount", "missing" if is_charge else "unclear", "price_later") if is_later else None
-    if _REFUND.search(put) or (_CHEAPER.search(put) and any(_REFUND.search(each.folded) for each in hearing.answer)):
-        return Lack("amount", "unclear", "price_later" if is_later else "price_vague")
-    if hearing.said_before("price", _is_priced, "agent"):
+    mine = _priced_part(hearing, matters)
+    put = " ".join(each.folded for each in hearing.proposal)
+    if _CURRENCY.search(mine):
+        # Where the sum is to be known only later, no more than a guess at it was told.
+        is_open = _RAISES.search(mine) and not _LOWERS.search(put) and _LATER.search(mine) and not _GUESS.search(mine)
+        return Lack("amount", "missing", "price_later") if is_open else None
+    if _LOWERS.search(put) or (_REFUND.search(mine) and not _RAISES.search(mine)):
+        return Lack("amount", "unclear", "price_vague")
+    changed = _changed(hearing, matters)
+    if changed and hearing.said_before(("price", changed), lambda each: _is_priced(each, changed), "agent"):
         return Lack("amount", "unclear", "price_before")
     return Lack("amount", "missing", "price_untold")
 
 
-def _is_priced(said: Utterance) -> bool:
-    return bool(_CURRENCY.search(said.folded) or _REFUND.search(said.folded))
+def _changed(hearing: Hearing, matters: Sequence[Detail]) -> tuple[str, ...]:
+    """The things that the call puts where others were."""
+    goals = [detail for detail in matters if detail.is_target]
+    news = (each for each in matters if each.kind in ("id", "date") and each not in goals)
+    return tuple(str(each.value) for each in news if not hearing.is_unchanged(each, goals))
 
 
-def _means_lack(hearing: Hearing, detail: Detail, used: set[str], *, is_original: bool, has_sums: bool) -> Lack | None:
+def _is_priced(said: Utterance, things: Sequence[str]) -> bool:
+    """Whether a price was told beside one of some things."""
+    return _CURRENCY.search(_NO_PRICE.sub(" ", said.folded)) is not None and any(map(said.says, things))
+
+
+def _means_lack(
+    hearing: Hearing, detail: Detail, used: set[str], goals: Sequence[Detail], *, is_original: bool, has_sums: bool
+) -> Lack | None:
     called = hearing.called(detail)
     if any(called.is_own_in(part) or _names(part, called.kind) for part in hearing.aside):
         return Lack(detail.name, "missing", "set_aside")
     spoken = " ".join(each.folded for each in hearing.answer)
     if any(called.is_own_in(each.folded) for each in hearing.now) or _is_own_before(hearing, called):
-        is_beside = _names(spoken, called.others - used) or _is_split(hearing, spoken, called, used, has_sums)
-        return Lack(detail.name, "unclear", "another_beside") if is_beside else None
+        if has_sums or not _is_split(hearing, called, used, goals):
+            return None
+        return Lack(detail.name, "missing", "another_beside")
     now = " ".join(each.folded for each in hearing.now)
     if is_original and _ORIGINAL.search(now):
         return None
@@ -212,16 +239,33 @@ def _means_lack(hearing: Hearing, detail: Detail, used: set[str], *, is_original
     return Lack(detail.name, "missing", "never_told")
 
 
-def _is_split(hearing: Hearing, spoken: str, called: Called, used: set[str], has_sums: bool) -> bool:
-    """Whether others are to pay as well: by their kinds in the answer, or, where that names none and the call tells no
-    sums, by what the proposal takes from each."""
-    kinds = {found[0].rstrip("s") for found in _KINDS.finditer(_NOT_BY.sub(" ", spoken))}
-    if len(kinds) > 1:
-        return not all(any(kind in form for form in used) for kind in kinds)
-    if kinds or has_sums or called.is_own_in(spoken):
+def _is_split(hearing: Hearing, called: Called, used: set[str], goals: Sequence[Detail]) -> bool:
+    """Whether others are to pay as well: by the answer, or, where that names none, by what the proposal takes from
+    each. What several things are paid with, each with its own, is no split."""
+    if any(_names_other_goal(hearing, goal) for goal in goals):
         return False
-    texts = [_BALANCE.sub(" ", each.folded) for each in hearing.proposal]
-    return any(_has_sum(text, called.own) and _has_sum(text, called.others - used) for text in texts)
+    others = called.others - used
+    spoken = _usable(hearing.answer)
+    kinds = {found[0].rstrip("s") for found in _KINDS.finditer(_NOT_BY.sub(" ", spoken))}
+    if _names(spoken, others) or len(kinds) > 1:
+        return not kinds or not all(any(kind in form for form in used) for kind in kinds)
+    if kinds or called.is_own_in(spoken):
+        return False
+    text = _NO_PRICE.sub(" ", _usable(hearing.proposal))
+    return _has_sum(text, called.own) and _has_sum(text, others)
+
+
+def _usable(said: Sequence[Utterance]) -> str:
+    """What was said, without what it says will not do."""
+    return fold(" ".join(part for each in said for part in sentences(each.text) if not _NOT_USED.search(part)))
+
+
+def _names_other_goal(hearing: Hearing, goal: Detail) -> bool:
+    """Whether the proposal speaks of other things like the one that is acted on."""
+    values = hearing.records.values(goal.name, hearing.before)
+    return not goal.is_person and any(
+        values.other_in(each, fold(str(goal.value)), hearing.before) for each in hearing.proposal
+    )
 
 
 def _has_sum(text: str, forms: set[str]) -> bool:

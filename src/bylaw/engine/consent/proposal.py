@@ -196,7 +196,7 @@ class Proposal:
     """What a message asks of the user."""
 
     def __init__(self, text: str) -> None:
-        parts = sentences(text)
+        self._parts = parts = sentences(text)
         self.text = " ".join(parts)
         leave = [
             part for part in parts if _GO_AHEAD.found_in(part) and not _is_refusal(part) and not _WHICH.search(part)
@@ -215,6 +215,11 @@ class Proposal:
         if not deed.stands_in(self.text) or not any(part in self.text for part in _NEGATING):
             return False
         return not deed.stands_in(_NEGATED.sub(" ", self.text))
+
+    @property
+    def refuses(self) -> bool:
+        """Whether it says of anything that it cannot be done."""
+        return any(map(_is_refusal, self._parts))
 
     @cached_property
     def is_foreign(self) -> bool:
