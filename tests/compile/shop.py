@@ -3,9 +3,11 @@
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 
+from bylaw.compile.assemble import assemble
 from bylaw.compile.card import Card
-from bylaw.compile.pipeline import Source
+from bylaw.compile.pipeline import Source, Work, compile_pack
 from bylaw.llm import Answer, Request
 from bylaw.policy.document import Document
 
@@ -147,6 +149,13 @@ RULE_CASES = """
     - {call: refund, args: {order_id: A1, customer_id: C1, amount: "20.00"}, result: {ok: true}}
   want: broken
 """
+
+
+@cache
+def compiled() -> tuple[Work, dict[str, str]]:
+    """What right answers make of the shop, and the files of its pack."""
+    work, _ = compile_pack(source(), Scripted())
+    return work, assemble(source(), work, name="shop")
 
 
 def source() -> Source:

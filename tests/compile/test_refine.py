@@ -10,7 +10,7 @@ from bylaw.compile.pipeline import Work, compile_pack
 from bylaw.engine.check import check
 from bylaw.engine.pack import Pack
 from bylaw.llm import Request
-from tests.compile.shop import RULES, Scripted, source
+from tests.compile.shop import RULES, Scripted, compiled, source
 
 BETTER = """
 verifiable: false
@@ -38,7 +38,8 @@ Answers = str | list[str] | Callable[[Request], str]
 
 def refined(**answers: Answers) -> tuple[Work, Scripted, dict[str, str]]:
     chat = Scripted(**{"merge": "merges: []", **answers})
-    shop = replace(source(), refinements=4)
+    # What the refinement does not touch is taken from one compile for all.
+    shop = replace(source(), refinements=4, earlier=None if "rules" in answers else compiled()[0])
     work, _ = compile_pack(shop, chat)
     return work, chat, assemble(shop, work, name="shop")
 
@@ -82,7 +83,7 @@ def test_a_rule_that_is_split_shares_its_cases_out() -> None:
 def test_the_budget_ends_it() -> None:
     again = BETTER.replace("pays_back", "gives_back")
     chat = Scripted(refine=[BETTER, again, BETTER, again], merge="merges: []")
-    work, _ = compile_pack(replace(source(), refinements=2), chat)
+    work, _ = compile_pack(replace(source(), refinements=2, earlier=compiled()[0]), chat)
     assert sum(step.changed for step in work.steps) == 2
 
 

@@ -1,5 +1,6 @@
 """Reviews: a person's word holds for a sentence and its check as they were, and a shield enforces no other."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,16 +11,16 @@ from bylaw.engine.review import held_to, standings
 from bylaw.policy.posture import Postures
 from bylaw.shield import Shield
 from tests.command import bylaw
-from tests.compile.shop import Scripted, source
+from tests.compile.shop import Scripted, compiled, source
 
 
 @pytest.fixture
 def pack(tmp_path: Path) -> Path:
-    return written(tmp_path / "shop", Scripted())
+    return written(tmp_path / "shop", compiled()[1])
 
 
-def written(root: Path, chat: Scripted) -> Path:
-    for name, text in assemble(source(), compile_pack(source(), chat)[0], name="shop").items():
+def written(root: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     return root
@@ -62,6 +63,16 @@ def test_a_signature_lapses_when_either_side_changes(pack: Path, file: str, old:
     assert standings(pack)["refund-window"] == "accepted"
 
 
+def test_a_signature_lapses_when_what_the_guard_calls_changes(pack: Path) -> None:
+    path = pack / "guards/refunds.py"
+    shared = '\n\ndef most():\n    return money("200.00")\n'
+    path.write_text(path.read_text().replace('<= money("200.00")', "<= most()") + shared)
+    assert bylaw(pack.parent, "check", pack).returncode == 0
+    bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--accept", "refund-window", "--by", "Ines")
+    path.write_text(path.read_text().replace('money("200.00")', 'money("250.00")'))
+    assert (standings(pack)["refund-limit"], standings(pack)["refund-window"]) == ("lapsed", "accepted")
+
+
 def test_layout_and_comments_of_a_guard_do_not_lapse_it(pack: Path) -> None:
     bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--by", "Ines")
     path = pack / "guards/refunds.py"
@@ -88,7 +99,8 @@ def test_what_the_pack_itself_holds_back_stays_so(pack: Path) -> None:
 def test_an_unenforced_policy_is_shown_and_accepted_by_name(tmp_path: Path) -> None:
     from tests.compile.shop import LIMIT
 
-    root = written(tmp_path / "shop", Scripted(guards="# cannot refund-window: no tool shows the day\n" + LIMIT))
+    chat = Scripted(guards="# cannot refund-window: no tool shows the day\n" + LIMIT)
+    root = written(tmp_path / "shop", assemble(source(), compile_pack(source(), chat)[0], name="shop"))
     assert bylaw(root.parent, "check", root).returncode == 2
     shown = bylaw(root.parent, "review", root, "refund-window")
     assert "unenforced (nobody yet): no tool shows the day" in shown.stdout

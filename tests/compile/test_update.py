@@ -1,20 +1,21 @@
 """A document that changed: only the change is asked about, and words of people lapse only where it reaches."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import Source, Work, compile_pack
-from bylaw.compile.update import MadeOf, differences, keep, read_work
+from bylaw.compile.update import MadeOf, accepted_unenforced, differences, keep, read_work, with_words
 from bylaw.compile.writing import digests, write_files
-from bylaw.engine.review import standings
+from bylaw.engine.review import sides_of, standings
 from bylaw.llm import Answer, Request
 from bylaw.policy.document import Document
 from bylaw.policy.folder import read_folder
 from tests.command import bylaw
+from tests.compile import shop
 from tests.compile.shop import CARDS, CASES, LIMIT, POLICY, Scripted, source
 
 OLD = "Gold customers are refunded up to $500.00 at once, everybody else up to $200.00."
@@ -28,19 +29,23 @@ def _cover(text: str, name: str) -> str:
 
 
 def compiled(root: Path, chat: Scripted, document: str = POLICY, earlier: Work | None = None) -> Work:
-    shop = Source(Document(document), "Shop", CARDS, earlier=earlier)
-    work, _ = compile_pack(shop, chat)
-    for name, text in assemble(shop, work, name="shop").items():
+    given = Source(Document(document), "Shop", CARDS, earlier=earlier)
+    work, _ = compile_pack(given, chat)
+    written(root, work, assemble(given, work, name="shop"))
+    return work
+
+
+def written(root: Path, work: Work, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     keep(root, MadeOf(("policy.md",)), work)
-    return work
+    return root
 
 
 @pytest.fixture
 def pack(tmp_path: Path) -> Path:
-    compiled(tmp_path / "shop", Scripted())
-    return tmp_path / "shop"
+    return written(tmp_path / "shop", *shop.compiled())
 
 
 class Silent(Scripted):
@@ -106,7 +111,24 @@ def test_what_a_person_edited_stays(pack: Path) -> None:
     assert "too late, says Ines" in path.read_text()
 
 
-def test_the_command_updates_a_pack_from_what_it_was_made_of(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("ALWAYS (refunds IMPLIES agreed)", "ALWAYS (NOT refunds OR agreed)"),
+        ("consented: told", "consented: requested"),
+    ],
+)
+def test_a_rule_or_a_predicate_that_a_person_edited_stays(pack: Path, old: str, new: str) -> None:
+    path = pack / "rules.yaml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    compiled(pack, Silent(), earlier=read_work(pack))
+    assert new in path.read_text()
+
+
+def commanded(tmp_path: Path, chat: Scripted) -> Path:
+    """A pack that `bylaw compile` made from answers of this model."""
     from bylaw.llm.recorded import Recordings
     from tests.compile.test_recordings import Keeping
 
@@ -117,13 +139,37 @@ def test_the_command_updates_a_pack_from_what_it_was_made_of(tmp_path: Path) -> 
         for card in CARDS.values()
     ]
     (tmp_path / "tools.json").write_text(json.dumps(tools))
-    compile_pack(source(), Keeping(Scripted(), Recordings(tmp_path / "shop" / "answers")))
+    compile_pack(source(), Keeping(chat, Recordings(tmp_path / "shop" / "answers")))
     given = ("--document", "policy.md", "--tools", "tools.json", "--llm", "recorded", "--out", "shop")
-    first = bylaw(tmp_path, "compile", *given)
-    assert first.returncode == 0, first.stderr
+    done = bylaw(tmp_path, "compile", *given)
+    assert (tmp_path / "shop" / "pack.yaml").is_file(), done.stderr
+    return tmp_path / "shop"
+
+
+def test_a_word_that_nothing_enforces_a_policy_stays_while_its_sentence_does(tmp_path: Path) -> None:
+    lacking = "# cannot refund-window: no tool shows the day\n" + LIMIT
+    pack = commanded(tmp_path, Scripted(guards=lacking))
+    bylaw(tmp_path, "review", pack, "--unenforced", "refund-window", "--by", "Ines")
+    assert bylaw(tmp_path, "check", pack).returncode == 0
+    told = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded").stdout
+    assert "edited by hand" not in told, told
+    assert bylaw(tmp_path, "check", pack).returncode == 0
+    before = read_folder(pack)
+    old, new = "A refund is made within 30 days after delivery.", "A refund is made within 40 days after delivery."
+    cover, kind = _cover(new, "forty-days"), _sorted("refund-window")
+    chat = Scripted(cover=cover, sort=kind, guards=lacking, cases=_only("refund-window", "500.0"))
+    compiled(pack, chat, POLICY.replace(old, new), read_work(pack))
+    after = sides_of(read_folder(pack))
+    assert accepted_unenforced(before).keys() == {"refund-window"}
+    text = (pack / "policies.yaml").read_text()
+    assert "unenforced" not in with_words(text, accepted_unenforced(before), sides_of(before), after)
+
+
+def test_the_command_updates_a_pack_from_what_it_was_made_of(tmp_path: Path) -> None:
+    commanded(tmp_path, Scripted())
     again = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
     assert "policies that differ: 0" in again.stdout, again.stderr
-    shop = tmp_path / "shop"
+    pack = tmp_path / "shop"
     forecast = bylaw(tmp_path, "compile", "--update", "shop", "--dry-run").stdout
     assert forecast.startswith("first round, as it is: 0 requests"), forecast
     edits = {
@@ -133,11 +179,11 @@ def test_the_command_updates_a_pack_from_what_it_was_made_of(tmp_path: Path) -> 
         "guards/refunds.py": "# Ines: look at this again\n",
     }
     for name, text in edits.items():
-        (shop / name).write_text((shop / name).read_text() + text)
-    (shop / "guards" / "ours.py").write_text("# ours\n")
-    before = {path: path.read_bytes() for path in shop.rglob("*") if path.is_file()}
+        (pack / name).write_text((pack / name).read_text() + text)
+    (pack / "guards" / "ours.py").write_text("# ours\n")
+    before = {path: path.read_bytes() for path in pack.rglob("*") if path.is_file()}
     kept = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
-    assert {path: path.read_bytes() for path in shop.rglob("*") if path.is_file()} == before
+    assert {path: path.read_bytes() for path in pack.rglob("*") if path.is_file()} == before
     assert all(f"{name} was edited by hand and is kept\n" in kept.stdout for name in edits), kept.stdout
     assert "guards/ours.py was written by hand and is kept" in kept.stdout
     (tmp_path / "policy.md").write_text(POLICY.replace(OLD, NEW))

@@ -222,6 +222,33 @@ def test_weighing_moves_nothing() -> None:
         assert quiet.findings(ended=True) == asked.findings(ended=True)
 
 
+def test_a_call_that_was_not_judged_is_weighed_as_one_that_was() -> None:
+    for trajectory in conversations()[:40]:
+        plain, judged = Session(pack()), Session(pack())
+        for event in trajectory.events:
+            if isinstance(event, Call):
+                judged.judge(event)
+                assert plain.weigh(event) == judged.weigh(event)
+            for session in (plain, judged):
+                session.observe(event)
+
+
+def test_no_answer_stands_against_what_the_conversation_shows() -> None:
+    pack = till('rules: [{id: consent, policy: care, formula: "ALWAYS (change IMPLIES agreed)"}]')
+    assert weighed(pack, PAY, "yes", agreed=False) == weighed(pack, PAY, "yes")
+    assert weighed(pack, PAY, "no", agreed=True).decision == "deny"
+
+
+@pytest.mark.parametrize(("captured", "decision"), [(True, "deny"), (False, "ask")])
+def test_words_that_were_not_recorded_may_have_been_said(captured: bool, decision: str) -> None:
+    session = Session(till('rules: [{id: consent, policy: care, formula: "ALWAYS (change IMPLIES agreed)"}]'))
+    session.observe(Message("user", "", 1, captured=captured))
+    judgement, found = session.judge(PAY), session.weigh(PAY)
+    assert [bool(judgement.rules), bool(judgement.open_rules)] == [captured, not captured]
+    assert found is not None
+    assert found.decision == decision
+
+
 @pytest.mark.parametrize(
     ("rule", "message"),
     [

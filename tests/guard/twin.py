@@ -3,6 +3,7 @@
 Runs the guard's own source as ordinary Python on every way the unknown facts may be, over small domains.
 """
 
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -55,6 +56,7 @@ def plain(value: Any) -> Any:
     return [plain(part) for part in value] if isinstance(value, list) else value
 
 
+@functools.lru_cache(maxsize=1)
 def function(source: str, name: str, now: datetime) -> Any:
     """The guard as ordinary Python has it."""
     names: dict[str, Any] = {

@@ -14,7 +14,8 @@ from bylaw.engine.case import CaseResult, run_cases
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, PackError
 from bylaw.guard import Guard, Vocabulary, parse_guards
-from bylaw.policy.case import read_case_file
+from bylaw.policy.case import CasesFile, read_case_file
+from bylaw.policy.reading import Read
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.scan.written import dump
@@ -39,6 +40,7 @@ class Bench:
             "tools.yaml": tools_file(cards, things),
             "entities.yaml": entities_file(things, request),
         }
+        self._case_files: dict[str, Read[CasesFile]] = {}
 
     @cached_property
     def base(self) -> Pack:
@@ -73,9 +75,16 @@ class Bench:
             policies={policy.id: policy},
             guards={policy.id: guard},
             by_tool=dict.fromkeys(policy.tools, ((policy, guard),)),
-            cases={"cases/trial.yaml": read_case_file(read_yaml(dump(list(cases)), file="cases/trial.yaml"))},
+            cases={"cases/trial.yaml": self._written(cases)},
         )
         return list(run_cases(pack, {}))
+
+    def _written(self, cases: Sequence[Case]) -> Read[CasesFile]:
+        """Cases as a file of a pack has them, written and read once however many guards are tried on them."""
+        key = repr(cases)
+        if key not in self._case_files:
+            self._case_files[key] = read_case_file(read_yaml(dump(list(cases)), file="cases/trial.yaml"))
+        return self._case_files[key]
 
     def misfits(self, policy: Policy, cases: Sequence[Case]) -> list[str]:
         """What is wrong with cases of a guard, whatever the guard says."""
@@ -83,7 +92,7 @@ class Bench:
         guard, _ = self.guard(policy, code)
         assert guard is not None
         try:
-            if shapeless := read_case_file(read_yaml(dump(list(cases)), file="answer")).faults:
+            if shapeless := self._written(cases).faults:
                 return [told(fault) for fault in shapeless]
             found = self.run(policy, guard, cases)
         except BylawError as error:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,11 @@ from bylaw.facts import assent
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.phrases import Phrases
 from bylaw.facts.provenance import fold, occurs
-from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.trace.event import Call, Event, Message, Result
+from tests.engine.clinic import conversations
 from tests.engine.consent.shop import SCHEMA
 from tests.engine.consent.test_proposal import ASKS, DOES_NOT
+from tests.examples import examples
 
 PHRASES = [
     (name, phrases)
@@ -29,10 +31,6 @@ PHRASES = [
     if isinstance(phrases, Phrases)
 ]
 CASES = "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("cases.yaml", "families.yaml"))
-TALKS = "\n".join(each.text for talk, _ in simulate(1, 40) for each in talk.events if isinstance(each, Message))
-LINES = "\n".join((CASES, ASKS, DOES_NOT, TALKS)).splitlines()
-SAID = sorted({sentence for line in LINES for sentence in assent.sentences(line)})
-"""Sentences of cases and of simulated conversations."""
 VALUES = (
     "R-1",
     "R-10",
@@ -52,11 +50,19 @@ WORDS = (
 )
 
 
+@cache
+def sentences() -> list[str]:
+    """Sentences of cases and of simulated conversations."""
+    talks = "\n".join(each.text for talk in conversations()[:40] for each in talk.events if isinstance(each, Message))
+    lines = "\n".join((CASES, ASKS, DOES_NOT, talks)).splitlines()
+    return sorted({sentence for line in lines for sentence in assent.sentences(line)})
+
+
 @pytest.mark.parametrize("phrases", [each for _, each in PHRASES], ids=[name for name, _ in PHRASES])
 def test_a_phrase_is_found_as_by_trying_every_pattern(phrases: Phrases) -> None:
     plain = [re.compile(pattern) for pattern in phrases.patterns]
     whole = re.compile("|".join(f"(?:{pattern})" for pattern in phrases.patterns))
-    for text in SAID:
+    for text in sentences():
         assert phrases.found_in(text) == any(pattern.search(text) for pattern in plain), text
         assert phrases.without(text) == whole.sub(" ", text)
         assert phrases.all_in(text) == [found[0] for found in whole.finditer(text)]
@@ -65,17 +71,26 @@ def test_a_phrase_is_found_as_by_trying_every_pattern(phrases: Phrases) -> None:
 UTTERANCES = st.tuples(st.sampled_from(("user", "agent")), st.lists(st.sampled_from(WORDS), max_size=4))
 
 
-@given(st.lists(UTTERANCES, max_size=150))
-def test_the_last_to_say_a_value_is_found_as_by_reading_everything(said: list[tuple[str, list[str]]]) -> None:
+@pytest.mark.parametrize("near", [0, 2])
+@examples(25)
+@given(st.lists(UTTERANCES, max_size=30))
+def test_the_last_to_say_a_value_is_found_as_by_reading_everything(
+    near: int, said: list[tuple[str, list[str]]]
+) -> None:
     talk = [Utterance(step, by, " ".join(words)) for step, (by, words) in enumerate(said)]
-    mentions = Mentions(talk)
-    for value in VALUES:
-        for end in (len(talk), len(talk) // 2):
-            for by in ("", "user", "agent"):
-                plain = [at for at, each in enumerate(talk[:end]) if each.by in (by or each.by) and each.says(value)]
-                assert mentions.latest(value, end, by) == max(plain, default=None)
-            plain = [at for at, each in enumerate(talk[:end]) if each.names(fold(str(value)))]
-            assert mentions.has_form(fold(str(value)), end) == bool(plain)
+    # Nearly all of them count as said long ago, and are looked up.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bylaw.engine.consent.mentions._NEAR", near)
+        mentions = Mentions(talk)
+        for value in VALUES:
+            for end in (len(talk), len(talk) // 2):
+                for by in ("", "user", "agent"):
+                    of = [each.by in (by or each.by) and each.says(value) for each in talk[:end]]
+                    assert mentions.latest(value, end, by) == max(
+                        (at for at, yes in enumerate(of) if yes), default=None
+                    )
+                plain = [at for at, each in enumerate(talk[:end]) if each.names(fold(str(value)))]
+                assert mentions.has_form(fold(str(value)), end) == bool(plain)
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=20), st.lists(st.sampled_from(WORDS), max_size=6))

@@ -1,5 +1,6 @@
 """Rules in use: what re-arms, what waits for the end, and many rules at once against one monitor each."""
 
+import itertools
 import random
 
 import pytest
@@ -134,6 +135,29 @@ def test_a_set_says_what_its_monitors_say(monkeypatch: pytest.MonkeyPatch, memor
         ends = [monitor.finish().broke for monitor in each]
         wanted = [tuple(i for i, broke in enumerate(ends) if broke is each) for each in (True, None)]
         assert together.waiting() == tuple(wanted)
+
+
+def test_a_predicate_is_needed_where_it_matters_for_some_values_of_the_others() -> None:
+    dice = random.Random(21)
+    met = 0
+    for _ in range(60):
+        together = MonitorSet(rules(dice, dice.randint(1, 4)))
+        for _ in range(dice.randint(0, 4)):
+            together.step(*together.mask(random_act(dice, 0.0)))
+        values, known = together.mask(random_act(dice, 0.6))
+        everything = (1 << len(together.predicates)) - 1
+        unknown = everything & ~known
+        bits = [1 << place for place in range(len(together.predicates)) if unknown >> place & 1]
+        goes: dict[int, tuple[int, ...]] = {}
+        for chosen in itertools.product((False, True), repeat=len(bits)):
+            completed = values | sum(bit for bit, is_true in zip(bits, chosen, strict=True) if is_true)
+            ahead = together.fork()
+            step = ahead.step(completed, everything)
+            goes[completed] = (ahead._states, *step.broken)
+        wanted = sum(bit for bit in bits if any(goes[each] != goes[each ^ bit] for each in goes))
+        assert together.needs(values, unknown) == wanted
+        met += 0 < wanted < unknown
+    assert met > 10
 
 
 def test_a_rule_too_wide_for_a_byte_is_followed_all_the_same() -> None:

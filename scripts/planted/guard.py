@@ -1,0 +1,36 @@
+"""Bugs in how a guard is run."""
+
+from planted.bug import Bug
+
+BUGS = (
+    Bug("only the first path is looked at", "guard/evaluate.py",
+        "not _turn(run.decisions, run.position):",
+        "True:",
+        "guard/test_completion.py"),
+    Bug("what may not exist is taken to exist", "guard/evaluate.py",
+        "for fact, thing in run.doubtful.items():",
+        "for fact, thing in list(run.doubtful.items())[:0]:",
+        "guard/test_completion.py"),
+    Bug("an absent thing ends in permit", "guard/evaluate.py",
+        'return "deny", str(absent)',
+        'return "permit", str(absent)',
+        "guard/test_completion.py"),
+    Bug("a fact that another guard asked for is no read", "guard/run.py",
+        "            value = self.ask(spec, key, fact)\n",
+        "            value = self.ask(spec, key, fact)\n"
+        "        elif value.__class__ not in NOT_KNOWN:\n"
+        "            return value\n",
+        "guard/test_completion.py"),
+    Bug("what a denial only tells is a read", "guard/run.py",
+        "self.hushed, self.is_noting, self.is_open = fallback, False, True",
+        "self.hushed, self.is_open = fallback, True",
+        "guard/test_completion.py"),
+    Bug("a member that may say yes is taken for a no", "guard/run.py",
+        "            trial.answer = None\n",
+        "            trial.answer = False\n",
+        "guard/test_completion.py"),
+    Bug("members decided on one path are decided on all", "guard/run.py",
+        "if tried is None or self.has_decided_existence or not self.path.keys().isdisjoint(tried.open):",
+        "if tried is None:",
+        "guard/test_completion.py"),
+)  # fmt: skip
