@@ -30,6 +30,8 @@ LONGEST = 30_000
 """Letters of tools in one question."""
 _ANSWER = 16_384
 _ROUNDS = 3
+_WORDS = 20
+"""Words of an enumeration; where more are recorded, it is none."""
 _EMPTY_DOCUMENT = "# Policy\n\nNothing yet.\n"
 
 
@@ -166,8 +168,26 @@ def _judged(
         pack = Pack.from_files(schema_files(known, things))
     except PackError as error:
         return things, complaints + [_told(fault) for fault in error.faults]
-    misfits = _unread(pack, trajectories, part)
+    misfits, odd = _unread(pack, trajectories, part)
+    if odd:
+        things = replace(things, entities=_widened(things.entities, odd))
+        misfits, _ = _unread(Pack.from_files(schema_files(known, things)), trajectories, part)
     return replace(things, misfits=(*before.misfits, *misfits)), complaints + misfits
+
+
+def _widened(entities: Mapping[str, Any], odd: Mapping[tuple[str, str], set[str | None]]) -> dict[str, Any]:
+    """Enumerations with the words that recorded results have beside them; plain text where one may be empty."""
+    made = dict(entities)
+    for (kind, name), words in odd.items():
+        fields = _section(made[kind], "fields")
+        spec = fields[name]
+        listed = cast(list[str], spec if isinstance(spec, list) else _section({"": spec}, "").get("values") or [])
+        known = [*listed, *sorted(word for word in words if word is not None)]
+        wide: Any = known if None not in words and len(known) <= _WORDS else "string"
+        if isinstance(spec, dict) and wide != "string":
+            wide = {**cast(dict[str, Any], spec), "values": known}
+        made[kind] = {**made[kind], "fields": {**fields, name: wide}}
+    return made
 
 
 def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,8 +213,13 @@ def _told(fault: BylawError) -> str:
     return f"{fault.message}; {fault.hint}" if fault.hint else fault.message
 
 
-def _unread(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]) -> list[str]:
-    """Tools with observations that do not fit what was recorded, and reads that show nothing at all."""
+def _unread(
+    pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
+) -> tuple[list[str], dict[tuple[str, str], set[str | None]]]:
+    """Tools with observations that do not fit what was recorded, and reads that show nothing at all.
+
+    With it, by entity and field, what recorded values of enumerations are that no word of them is.
+    """
     wrong: Counter[tuple[str, str]] = Counter()
     count: Counter[str] = Counter()
     typed = _Typed()
@@ -215,7 +240,8 @@ def _unread(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
     ]
     silent = [name for name in count if pack.schema.tools[name].effect == "read" and name not in pack.schema.shows]
     complaints += typed.complaints()
-    return complaints + [f"`{name}` reads, and `observations` says nothing of its results" for name in silent]
+    complaints += [f"`{name}` reads, and `observations` says nothing of its results" for name in silent]
+    return complaints, typed.odd
 
 
 def _accepted(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
@@ -236,6 +262,8 @@ class _Typed:
     def __init__(self) -> None:
         self._seen: Counter[tuple[str, str]] = Counter()
         self._wrong: dict[tuple[str, str], Counter[str]] = {}
+        self.odd: dict[tuple[str, str], set[str | None]] = {}
+        """What stood where a word of an enumeration should, and is none."""
 
     def add(self, observation: Observation, call: Call, result: Result) -> None:
         value = result.value()
@@ -250,6 +278,8 @@ class _Typed:
                     coerce(field, raw)
                 except ValueError as error:
                     self._wrong.setdefault((observation.entity.name, name), Counter())[str(error)] += 1
+                    if field.type == "enum" and (raw is None or isinstance(raw, str)):
+                        self.odd.setdefault((observation.entity.name, name), set()).add(raw)
 
     def complaints(self) -> list[str]:
         return [
