@@ -1,6 +1,6 @@
 """Load on the service: how many durable decisions a second, what one costs, and how long one takes.
 
-    python benchmarks/service_load.py [--store sqlite|postgres] [--seconds 15] [--rate 750]
+    python benchmarks/service_load.py [--store sqlite|postgres] [--workers 2] [--seconds 15] [--rate 750]
 
 A service of its own is started on the loopback, with the clinic pack and a new log: a file of SQLite, or a PostgreSQL
 server of its own. One decision a request, each with what happened since the last one; the calls are those of simulated
@@ -77,31 +77,40 @@ async def open_loop(port: int, work: Work, rate: float, seconds: float) -> tuple
     return took, late
 
 
+def busy() -> float:
+    """Seconds of CPU that everything on this machine has used, this benchmark included."""
+    first = Path("/proc/stat").read_text().splitlines()[0].split()
+    user, nice, system, _, _, irq, soft = map(int, first[1:8])
+    return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")
+
+
 def percentile(times: list[float], share: float) -> float:
     return sorted(times)[min(len(times) - 1, int(len(times) * share))] * 1000
 
 
-async def measure(store: str, seconds: float, rate: float) -> None:
+async def measure(store: str, workers: int, seconds: float, rate: float) -> None:
     """One log's numbers."""
     is_server = "://" in store
     durable = settings(store) if is_server else ", ".join(f"{name}={value}" for name, value in SETTINGS.items())
     print(f"log: {'PostgreSQL' if is_server else 'SQLite'} ({durable})")
-    print(f"{os.cpu_count()} cores, shared with the generator; load average before: {os.getloadavg()[0]:.1f}")
+    print(f"{workers} worker{'s' if workers > 1 else ''}, {os.cpu_count()} cores, shared with the generator; load average before: {os.getloadavg()[0]:.1f}")
     work = Work([trajectory for trajectory, _ in simulate(7, 60)], 0)
-    service = Service(store)
+    service = Service(store, workers=workers)
     try:
         await service.ready()
         await closed_loop(service.port, work, 2)
         cpu, commits, own, started = service.cpu(), await service.commits(), time.process_time(), time.perf_counter()
-        synced = syncs(store) if is_server else 0
+        synced, all_used = syncs(store) if is_server else 0, busy()
         count = await closed_loop(service.port, work, seconds)
         spent = time.perf_counter() - started
-        used, wrote = service.cpu() - cpu, await service.commits() - commits
+        used, mine, all_used = service.cpu() - cpu, time.process_time() - own, busy() - all_used
+        wrote = await service.commits() - commits
         said = f", {syncs(store) - synced:,} syncs by the server's own count" if is_server else ", each one sync"
         print(f"closed loop, {CONNECTIONS} connections, {spent:.1f} s: {count / spent:,.0f} durable decisions a second")
         print(f"  {wrote:,} commits{said} ({count / max(1, wrote):.1f} decisions a commit)")
-        print(f"  service CPU {used / count * 1e6:,.0f} us a decision, {used / spent:.0%} of a core; "
-              f"generator {(time.process_time() - own) / spent:.0%} of a core")  # fmt: skip
+        print(f"  service CPU {used / count * 1e6:,.0f} us a decision, {used / spent:.0%} of a core; generator "
+              f"{mine / spent:.0%}; everything else on the machine{' (PostgreSQL included)' if is_server else ''} "
+              f"{max(0.0, all_used - used - mine) / spent:.0%}")  # fmt: skip
         took, late = await open_loop(service.port, work, rate, seconds)
         print(f"open loop, {rate:,.0f} a second, {seconds:.0f} s: p50 {percentile(took, 0.5):.1f} ms, "
               f"p99 {percentile(took, 0.99):.1f} ms, most {max(took) * 1000:.1f} ms; "
@@ -117,13 +126,14 @@ async def measure(store: str, seconds: float, rate: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--rate", type=float, default=750)
     given = parser.parse_args()
     with TemporaryDirectory(prefix="bylaw-load-") as folder:
         file = str(Path(folder) / "decisions.db")
         with server() if given.store == "postgres" else nullcontext(file) as store:
-            asyncio.run(measure(store, given.seconds, given.rate))
+            asyncio.run(measure(store, given.workers, given.seconds, given.rate))
 
 
 if __name__ == "__main__":

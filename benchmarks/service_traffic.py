@@ -131,13 +131,15 @@ class Work:
 class Service:
     """A service of our own."""
 
-    def __init__(self, store: str, pack: str = "clinic", *, stderr: int | None = None) -> None:
+    def __init__(self, store: str, pack: str = "clinic", *, workers: int = 1, stderr: int | None = None) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         command = [sys.executable, "-c", "from bylaw.cli import main; main()", "serve", "--pack", pack]
         self.process = subprocess.Popen(
-            [*command, "--store", store, "--port", str(self.port)], stdout=subprocess.DEVNULL, stderr=stderr
+            [*command, "--store", store, "--port", str(self.port), "--workers", str(workers)],
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
         )
 
     async def ready(self) -> None:
@@ -158,11 +160,25 @@ class Service:
         connection.close()
         return int(re.search(rb"bylaw_log_commits_total (\d+)", page)[1])  # type: ignore[index]
 
+    def workers(self) -> list[int]:
+        """Its processes beside the first; empty where it is one."""
+        pid = self.process.pid
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
     def cpu(self) -> float:
-        """Seconds of CPU that it has used."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Seconds of CPU that all its processes have used."""
+        used = 0
+        for pid in (self.process.pid, *self.workers()):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            used += int(fields[11]) + int(fields[12])
+        return used / os.sysconf("SC_CLK_TCK")
 
     def stop(self, how: int = signal.SIGTERM) -> None:
+        """End it; by a kill all its processes fall at once."""
+        if how == signal.SIGKILL:
+            # Stopped, the first cannot start again what falls.
+            self.process.send_signal(signal.SIGSTOP)
+            for worker in self.workers():
+                os.kill(worker, how)
         self.process.send_signal(how)
         self.process.wait(30)

@@ -22,6 +22,7 @@ from bylaw.errors import UsageError
 @click.option(
     "--approver", is_flag=True, help="For --new-key: a person's key, which answers approvals and nothing else."
 )
+@click.option("--workers", default=1, type=click.IntRange(1, 64), help="Processes that share the work.")
 @answers_options
 def serve_command(
     pack: str | None,
@@ -32,10 +33,11 @@ def serve_command(
     keys: Path | None,
     new_key: str | None,
     approver: bool,
+    workers: int,
     llm: str | None,
     memory: Path | None,
     operations: tuple[str, ...],
-) -> None:
+) -> int:
     """Answer over HTTP whether an agent may make a call. Needs the extra `serve`.
 
     Every decision is on disk before it is answered. /openapi.json describes the requests.
@@ -46,7 +48,7 @@ def serve_command(
     if new_key is not None:
         key, role = make_key(), "approve" if approver else "decide"
         print(f"key, shown only now: {key}\nline for --keys:     {key_line(new_key, key, role)}")
-        return
+        return 0
     if not pack:
         raise UsageError("say which pack to hold calls to", hint="give --pack")
     try:
@@ -54,13 +56,28 @@ def serve_command(
     except ImportError as error:
         raise UsageError("the service needs starlette and uvicorn", hint="pip install 'bylaw[serve]'") from error
     from bylaw.record import Log
+    from bylaw.service.board import Board
     from bylaw.service.desk import Desk
+    from bylaw.service.workers import supervise
 
     known = read_keys(keys) if keys is not None else {}
     check_address(host, known)
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
-    with Log(store) as log, open_answers(llm, memory, operations) as answers:
-        taken = listen(host, port)
-        at = f"[{host}]" if ":" in host else host
-        print(f"{loaded.name} {loaded.version} at http://{at}:{taken.getsockname()[1]}, log {log.name}", flush=True)
-        run(Desk(loaded, log, earlier=older, answers=answers), known, taken)
+    with Log(store) as log:
+        # A log that cannot be opened is told before any address is.
+        name = log.name
+    sockets = listen(host, port, workers)
+    at = f"[{host}]" if ":" in host else host
+    shown = f"{loaded.name} {loaded.version} at http://{at}:{sockets[0].getsockname()[1]}, log {name}"
+    print(shown + (f", {workers} workers" if workers > 1 else ""), flush=True)
+    board = Board(workers) if workers > 1 else None
+
+    def serve(worker: int) -> None:
+        with Log(store, is_shared=workers > 1) as log, open_answers(llm, memory, operations) as answers:
+            desk = Desk(loaded, log, earlier=older, answers=answers)
+            run(desk, known, sockets[worker], board=board, worker=worker)
+
+    if workers == 1:
+        serve(0)
+        return 0
+    return supervise(workers, serve)

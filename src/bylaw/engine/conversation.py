@@ -262,17 +262,23 @@ class Conversation:
         return self.call(tool, arguments, time=time)
 
     def resume(self, events: Sequence[Event]) -> None:
-        """Take up a conversation where it was left: these are all its events so far, none of them to be judged."""
+        """Take up a conversation where it was left: these are its next events, none of them to be judged."""
+        if not events:
+            return
+        self._take()
+        start = len(self._script.events) if self._refused is None else self._refused
         self._script.resume(events)
-        for step, event in enumerate(events):
-            if isinstance(event, Call) and event.refused and step < len(events) - 1:
+        known = self._script.events
+        for step in range(start, len(known) - 1):
+            event = known[step]
+            if isinstance(event, Call) and event.refused:
                 self._close(step)
-        last = events[-1] if events else None
+        last, self._refused = known[-1], None
         if isinstance(last, Result):
             self._speaker = "tool"
-        elif last is not None:
+        else:
             self._speaker = last.by
-            self._refused = len(events) - 1 if isinstance(last, Call) and last.refused else None
+            self._refused = len(known) - 1 if isinstance(last, Call) and last.refused else None
         self._session.resume(self._script.events[self._taken :])
         self._taken = len(self._script.events)
 

@@ -27,6 +27,7 @@ class Batch:
         self._time = clock.time()
         self._read(groups)
         self._salts = new_salts(sum(map(len, groups)))
+        self._salted = 0
 
     def _read(self, groups: Sequence[Sequence[Draft]]) -> None:
         """All that the log knows of the drafts' tenants, conversations and ids."""
@@ -102,7 +103,8 @@ class Batch:
             return Conflict(wrong)
         number, before = self._heads[tenant]
         number += 1
-        salt, self._salts = self._salts[:SALT], self._salts[SALT:]
+        salt = self._salts[self._salted : self._salted + SALT]
+        self._salted += SALT
         digest = digest_of(draft, length, salt)
         link = link_of(before, tenant, number, self._time, draft.kind, digest)
         name = draft.id or None

@@ -1,6 +1,7 @@
 """What the log asks of a database: its tables, and the little that SQLite's and PostgreSQL's drivers must do alike."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from bylaw.record.entry import Entry
@@ -54,6 +55,16 @@ class Connection(Protocol):
 
     name: str
     """What to call the store in a message."""
+    reads_at_once: bool
+    """A few rows are there sooner than another thread could have fetched them."""
+
+    def rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+        """What one statement finds, outside of any transaction that was begun."""
+        ...
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait until it is this process's turn to write."""
+        ...
 
     def begin(self, *, writing: bool) -> Cursor:
         """Begin a transaction; a writing one keeps other writers out until it ends."""

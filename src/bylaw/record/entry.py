@@ -5,8 +5,9 @@ retention period or a promise to a person, and the chain still holds. A removal 
 entries it emptied: what was emptied without one was tampered with.
 """
 
-import hashlib
 import secrets
+from hashlib import sha256
+from struct import Struct as Layout
 from typing import Literal
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ Kind = Literal["opening", "event", "decision", "approval", "removal"]
 ROOT = b"\0" * 32
 """What the first entry of a chain is linked to."""
 SALT = 16
+_pack_sizes = Layout(">5Q").pack
 DEFAULT_TENANT = "default"
 """Whose log it is where nobody shares it."""
 
@@ -71,11 +73,14 @@ def new_salts(count: int) -> bytes:
 
 def digest_of(draft: Draft, position: int, salt: bytes) -> bytes:
     """What stands in the chain for an entry."""
-    parts = (salt, draft.conversation.encode(), str(position).encode(), draft.id.encode(), draft.body)
-    return hashlib.sha256(b"".join([each for part in parts for each in (len(part).to_bytes(8, "big"), part)])).digest()
+    conversation, place, name, body = draft.conversation.encode(), b"%d" % position, draft.id.encode(), draft.body
+    sizes = _pack_sizes(len(salt), len(conversation), len(place), len(name), len(body))
+    # Each part stands behind its length: no two entries read the same.
+    hashed = (sizes[:8], salt, sizes[8:16], conversation, sizes[16:24], place, sizes[24:32], name, sizes[32:], body)
+    return sha256(b"".join(hashed)).digest()
 
 
 def link_of(before: bytes, tenant: str, number: int, time: float, kind: str, digest: bytes) -> bytes:
     """The chain's hash after an entry."""
     head = f"{tenant}\0{number}\0{time!r}\0{kind}\0".encode()
-    return hashlib.sha256(before + head + digest).digest()
+    return sha256(before + head + digest).digest()

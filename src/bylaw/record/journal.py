@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from types import TracebackType
 
 from bylaw.errors import BylawError
@@ -39,8 +39,10 @@ class LogError(BylawError):
 class Journal:
     """The way into a log, for many threads and coroutines."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, is_shared: bool = False) -> None:
         self.store = store
+        self._is_shared = is_shared
+        """Other processes write to the same log, just as busily."""
         self.commits = 0
         """Transactions so far; each is one sync."""
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -88,9 +90,11 @@ class Journal:
         while (first := self._jobs.get()) is not None:
             if len(jobs) > BUSY:
                 time.sleep(GATHER)
-            jobs, last = self._gather(first)
+            jobs, last = [first], False
             try:
-                outcomes: Sequence[_Outcome] = self.store.append_groups([drafts for drafts, _ in jobs])
+                with self.store.turn() if self._is_shared else nullcontext():
+                    jobs, last = self._gather(first)
+                    outcomes: Sequence[_Outcome] = self.store.append_groups([drafts for drafts, _ in jobs])
                 self.commits += 1
             except Exception as error:
                 # Whatever the database said: nobody may be told that something was written.

@@ -12,12 +12,17 @@ from bylaw.record.store import Store, open_store
 
 
 class Log:
-    """The log at a path, or at `postgresql://...`, for all sessions of a process."""
+    """The log at a path, or at `postgresql://...`, for all sessions of a process.
 
-    def __init__(self, where: str) -> None:
+    It `is_shared` where other processes go on with the same conversations: sessions then look what they have written
+    before they decide. Where they do not, they find out when they write, and decide anew.
+    """
+
+    def __init__(self, where: str, *, is_shared: bool = False) -> None:
+        self.is_shared = is_shared
         store = open_store(where)
         self.name = store.name
-        self.journal = Journal(store)
+        self.journal = Journal(store, is_shared=is_shared)
         # What is in memory only is not there for a second connection.
         self._reader: Store = store if where == ":memory:" else open_store(where)
 
@@ -29,10 +34,15 @@ class Log:
         """The same, for a coroutine."""
         return await self.journal.append_async(drafts)
 
-    def conversation(self, tenant: str, name: str) -> list[Entry]:
-        """All that is kept of a conversation, in order."""
+    @property
+    def reads_at_once(self) -> bool:
+        """A conversation is there sooner than another thread could have fetched it."""
+        return self._reader.reads_at_once
+
+    def conversation(self, tenant: str, name: str, *, after: int = 0) -> list[Entry]:
+        """What is kept of a conversation, in order, from position `after` on."""
         try:
-            return self._reader.conversation(tenant, name)
+            return self._reader.conversation(tenant, name, after=after)
         except Exception as error:
             # Whatever the database said: nobody may decide without what was said before.
             raise LogError(f"`{self.name}` could not be read: {error}") from error

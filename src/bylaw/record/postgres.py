@@ -1,5 +1,6 @@
 """The log in PostgreSQL, for several machines at once. Needs the extra `postgres`."""
 
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +15,8 @@ LOCK = 0x62796C6177
 
 class PostgresConnection:
     """One connection to a server."""
+
+    reads_at_once = False
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -40,12 +43,25 @@ class PostgresConnection:
             connection.execute(f"SET {name} = {value}")
         return connection
 
-    def begin(self, *, writing: bool) -> Cursor:
-        """A cursor within a new transaction; a server that went away and came back is called again."""
+    def rows(self, query: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
+        """What one statement finds; it is a transaction of its own."""
+        self._call()
+        return self._connection.execute(query.replace("?", "%s"), values).fetchall()
+
+    def turn(self) -> AbstractContextManager[None]:
+        """The server has a queue of its own."""
+        return nullcontext()
+
+    def _call(self) -> None:
+        """A server that went away and came back is called again."""
         if self._is_closed:
             raise UsageError("the log is closed")
         if self._connection.closed or self._connection.broken:
             self._connection = self._connect()
+
+    def begin(self, *, writing: bool) -> Cursor:
+        """A cursor within a new transaction."""
+        self._call()
         cursor = _Cursor(self._connection.cursor())
         cursor.execute("BEGIN" if writing else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         if writing:

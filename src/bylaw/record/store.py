@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from bylaw.record.approval import Approval, read_approval
@@ -25,6 +25,15 @@ class Store:
     def name(self) -> str:
         """What to call it in a message."""
         return self._connection.name
+
+    @property
+    def reads_at_once(self) -> bool:
+        """A few rows are there sooner than another thread could have fetched them."""
+        return self._connection.reads_at_once
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait until it is this process's turn to write."""
+        return self._connection.turn()
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
         """Write what can be written, in order and in one transaction; on disk when this returns."""
@@ -128,8 +137,7 @@ class Store:
             if self._moment is not None:
                 self._moment.execute(query, values)
                 return self._moment.fetchall()
-            with self.at_one_moment():
-                return self._rows(query, values)
+            return self._connection.rows(query, values)
 
 
 def open_store(where: str) -> Store:

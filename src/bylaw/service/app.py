@@ -1,6 +1,7 @@
 """The routes of the service: decisions, events, approvals, AuthZEN, health, metrics, and what describes them."""
 # pyright: basic, reportMissingImports=false
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,8 +15,10 @@ from starlette.types import Receive, Scope, Send
 
 from bylaw.errors import BylawError
 from bylaw.service.authzen import Evaluation, evaluated, request_of
+from bylaw.service.board import Board
 from bylaw.service.desk import Desk, failure
 from bylaw.service.keys import Key, Role, may, tenant_of
+from bylaw.service.metrics import Counts, Metrics
 from bylaw.service.openapi import document
 from bylaw.service.request import (
     MANY,
@@ -42,6 +45,9 @@ from bylaw.trace.transcript import repeated_key
 LARGEST = 1 << 20
 """Bytes in a request at most."""
 
+TELL = 0.25
+"""Seconds after which other workers know what one has counted."""
+
 T = TypeVar("T")
 Answer = Callable[[str, bytes], Awaitable[Any]]
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
@@ -57,10 +63,23 @@ class Service:
     """The service as an ASGI application, over one desk."""
 
     def __init__(
-        self, desk: Desk, keys: Mapping[str, Key], *, largest: int = LARGEST, tracing: "Tracing | None" = None
+        self,
+        desk: Desk,
+        keys: Mapping[str, Key],
+        *,
+        largest: int = LARGEST,
+        tracing: "Tracing | None" = None,
+        board: Board | None = None,
+        worker: int = 0,
     ) -> None:
         self.desk = desk
         self.tracing = tracing
+        self._board = board
+        self._worker = worker
+        self._is_to_tell = False
+        """Others will be told of what was counted, soon."""
+        if board is not None and (before := board.read(worker)) is not None:
+            desk.metrics.add(before)
         self._keys = keys
         self.largest = largest
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
@@ -96,7 +115,19 @@ class Service:
         """The status and the body of an answer, for keys of a role; a request without a body was too large."""
         status, content = await self._answered(header, body, answer, role)
         self.desk.metrics.requests[path, status] += 1
+        if self._board is not None and not self._is_to_tell:
+            self._is_to_tell = True
+            asyncio.get_running_loop().call_later(TELL, self._tell)
         return status, _encode(content)
+
+    def _tell(self) -> None:
+        """Put up what was counted, for the other workers."""
+        self._is_to_tell = False
+        if self._board is not None:
+            self._board.put(self._worker, self._counts())
+
+    def _counts(self) -> Counts:
+        return self.desk.metrics.counts(self.desk.log.journal.commits, self.desk.open_sessions)
 
     async def _answered(self, header: str, body: bytes | None, answer: Answer, role: Role | None) -> tuple[int, Any]:
         tenant = tenant_of(header, self._keys)
@@ -131,7 +162,7 @@ class Service:
 
     async def _decided(self, tenant: str, request: DecideRequest) -> DecideAnswer:
         answer = await self.desk.decide(tenant, request)
-        if self.tracing is not None:
+        if self.tracing is not None and self.tracing.is_on:
             self.tracing.tell(tenant, answer.decisions)
         return answer
 
@@ -191,7 +222,12 @@ class Service:
 
     async def _metrics(self, request: Request) -> Response:
         tenant = tenant_of(request.headers.get("authorization", ""), self._keys)
-        text = self.desk.metrics.text(self.desk.log.journal.commits, self.desk.open_sessions, tenant)
+        self._tell()
+        everybody, sessions = Metrics(), 0
+        for counts in self._board.all() if self._board is not None else [self._counts()]:
+            everybody.add(counts)
+            sessions += counts.sessions
+        text = everybody.text(0, sessions, tenant)
         return Response(text, media_type="text/plain; version=0.0.4")
 
     async def _openapi(self, request: Request) -> Response:
@@ -207,7 +243,7 @@ class _Post:
         self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._service.tracing is None:
+        if self._service.tracing is None or not self._service.tracing.is_on:
             await self._respond(scope, receive, send)
             return
         with self._service.tracing.request(self._path, scope["headers"]) as ended:

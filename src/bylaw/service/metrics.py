@@ -3,7 +3,21 @@
 from bisect import bisect_left
 from collections import Counter
 
+from msgspec import Struct
+
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+
+
+class Counts(Struct, frozen=True):
+    """What one worker has done, to be told to others."""
+
+    decisions: list[tuple[str, str, str, int]]
+    requests: list[tuple[str, int, int]]
+    events: dict[str, int]
+    buckets: list[int]
+    seconds: float
+    commits: int
+    sessions: int
 
 
 class Metrics:
@@ -18,6 +32,27 @@ class Metrics:
         """By tenant."""
         self._buckets = [0] * (len(BUCKETS) + 1)
         self._seconds = 0.0
+        self._commits = 0
+        """Of workers before or beside this one."""
+
+    def add(self, counts: Counts) -> None:
+        """Count what another has counted."""
+        for *name, count in counts.decisions:
+            whose, answer, allowed = name
+            self.decisions[whose, answer, allowed] += count
+        for route, status, count in counts.requests:
+            self.requests[route, status] += count
+        self.events.update(counts.events)
+        self._buckets = [mine + theirs for mine, theirs in zip(self._buckets, counts.buckets, strict=True)]
+        self._seconds += counts.seconds
+        self._commits += counts.commits
+
+    def counts(self, commits: int, sessions: int) -> Counts:
+        """All that was counted here."""
+        decisions = [(*name, count) for name, count in self.decisions.items()]
+        requests = [(*name, count) for name, count in self.requests.items()]
+        shape = (decisions, requests, dict(self.events), self._buckets, self._seconds)
+        return Counts(*shape, self._commits + commits, sessions)
 
     def took(self, seconds: float) -> None:
         """A request that decided took so long, the log included."""
@@ -45,7 +80,7 @@ class Metrics:
             total += count
             lines.append(f'bylaw_decide_seconds_bucket{{le="{limit}"}} {total}')
         lines += [f"bylaw_decide_seconds_sum {self._seconds}", f"bylaw_decide_seconds_count {total}"]
-        lines += ["# TYPE bylaw_log_commits_total counter", f"bylaw_log_commits_total {commits}"]
+        lines += ["# TYPE bylaw_log_commits_total counter", f"bylaw_log_commits_total {self._commits + commits}"]
         lines += ["# TYPE bylaw_sessions gauge", f"bylaw_sessions {sessions}", ""]
         return "\n".join(lines)
 

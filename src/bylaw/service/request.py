@@ -11,8 +11,8 @@ from bylaw.errors import BylawError
 from bylaw.record.approval import Approval, fingerprint
 from bylaw.shield.decision import Answer, Decision, LookUp, Question
 from bylaw.shield.door import one_waits
-from bylaw.shield.guarded import Happening
 from bylaw.shield.history import Named, writable
+from bylaw.shield.kept import Happening
 
 NAME = 300
 """Characters in a name at most."""

@@ -1,6 +1,7 @@
 """Runs the service: at loopback for anyone on the machine, elsewhere only for those who have a key."""
 # pyright: basic, reportMissingImports=false
 
+import gc
 import ipaddress
 import socket
 import sys
@@ -11,6 +12,7 @@ import uvicorn
 
 from bylaw.errors import UsageError
 from bylaw.service.app import Service
+from bylaw.service.board import Board
 from bylaw.service.desk import Desk
 from bylaw.service.keys import Key
 
@@ -19,6 +21,12 @@ KEEP_ALIVE = 75
 
 TURN = 0.001
 """Seconds that one thread may keep the interpreter while others wait: the log's writer needs it often, and briefly."""
+
+BACKLOG = 2048
+"""Connections that may wait to be taken."""
+GARBAGE = (20_000, 20, 50)
+"""How many objects are made before old ones are looked through: conversations that wait are many, and seldom garbage.
+"""
 
 
 def check_address(host: str, keys: Mapping[str, Key]) -> None:
@@ -34,14 +42,33 @@ def check_address(host: str, keys: Mapping[str, Key]) -> None:
         )
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that is taken: whoever is told the address finds us there."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    taken = socket.socket(family)
+def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
+    """Sockets that are taken, one for each worker: whoever is told the address finds us there."""
+    first = _bound(host, port, shares=False)
+    if count == 1:
+        first.listen(BACKLOG)
+        return [first]
+    if not hasattr(socket, "SO_REUSEPORT"):
+        first.close()
+        raise UsageError("this system does not let several workers share a port", hint="leave --workers out")
+    # Only who asks for it shares a port: that nobody else is there was just seen.
+    port = first.getsockname()[1]
+    first.close()
+    sockets = [_bound(host, port, shares=True) for _ in range(count)]
+    for taken in sockets:
+        taken.listen(BACKLOG)
+    return sockets
+
+
+def _bound(host: str, port: int, *, shares: bool) -> socket.socket:
+    taken = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shares:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         taken.bind((host, port))
-        taken.listen(2048)
+        if not shares:
+            taken.listen(1)
     except OSError as error:
         taken.close()
         where = f"{host}:{port}"
@@ -50,12 +77,19 @@ def listen(host: str, port: int) -> socket.socket:
     return taken
 
 
-def run(desk: Desk, keys: Mapping[str, Key], taken: socket.socket) -> None:
+def run(
+    desk: Desk, keys: Mapping[str, Key], taken: socket.socket, *, board: Board | None = None, worker: int = 0
+) -> None:
     """Serve until told to stop; what was answered is on disk."""
-    service = Service(desk, keys, tracing=_tracing())
+    service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker)
     sys.setswitchinterval(TURN)
+    # The pack stays: nothing of it needs to be looked through for what may be thrown away.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
-    config = uvicorn.Config(service, timeout_keep_alive=KEEP_ALIVE, **quiet)
+    lean: dict[str, Any] = {"proxy_headers": False, "lifespan": "off", "ws": "none"}
+    config = uvicorn.Config(service, timeout_keep_alive=KEEP_ALIVE, **quiet, **lean)
     uvicorn.Server(config).run(sockets=[taken])
 
 

@@ -20,7 +20,13 @@ class Tracing:
     """Makes the spans, with the host's provider or a given one."""
 
     def __init__(self, provider: Any = None) -> None:
+        self._is_given = provider is not None
         self._tracer = trace.get_tracer("bylaw.service", __version__, provider)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anybody looks at spans: the host has set a provider."""
+        return self._is_given or not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
     @contextmanager
     def request(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Generator[Callable[[int], None]]:

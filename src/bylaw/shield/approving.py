@@ -34,6 +34,10 @@ class Approvals:
     def __init__(self, changes: Iterable[Change] = ()) -> None:
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
+        self.take(changes)
+
+    def take(self, changes: Iterable[Change]) -> None:
+        """What else was said of them, in order."""
         for change in changes:
             self._note(change)
 

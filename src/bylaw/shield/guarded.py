@@ -1,38 +1,24 @@
 """One live conversation under a shield: what happens is said as it happens, and each call is decided before it runs.
 
 With a log, a decision and all that led to it are on disk before its answer is given. What is said in between is written
-with the next decision, by `flush`, or where the `with` ends. Each entry has its place in the conversation: where
-another worker has gone on with it meanwhile, it is read again from the log and the call is decided anew.
+with the next decision, by `flush`, or where the `with` ends.
 """
 
 import asyncio
 import threading
-import time as clocks
-import uuid
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from bylaw.engine.asking import Answered
 from bylaw.engine.conversation import Conversation
-from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack
-from bylaw.errors import BylawError, UsageError
-from bylaw.record.approval import Change, draft
-from bylaw.record.entry import Conflict, Draft, Kind
+from bylaw.errors import UsageError
 from bylaw.record.journal import Answers, LogError
 from bylaw.shield import door
-from bylaw.shield.approving import Approvals, Ruling
-from bylaw.shield.deciding import Decider
-from bylaw.shield.decision import Decision, Ground, Resolved
-from bylaw.shield.history import Named, decision_body, encode, event_body, opening_of, read_history, writable
-from bylaw.shield.lost import is_lost
-from bylaw.shield.resolving import resolve
-from bylaw.trace.event import Event
+from bylaw.shield.decision import Decision
+from bylaw.shield.history import Named, writable
+from bylaw.shield.kept import Arguments, Asking, Attempt, Beside, Happening, Kept
 from bylaw.trace.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -41,23 +27,7 @@ if TYPE_CHECKING:
 TRIES = 20
 """How often a call is decided anew because others have gone on with the conversation."""
 
-Happening = Callable[[Conversation], object]
-Asking = Callable[[Conversation], Judgement]
-Arguments = Mapping[str, Any] | str
 AskedCall = tuple[str, Arguments] | tuple[str, Arguments, str]
-Beside = Sequence[tuple[str, Arguments]]
-
-
-class Attempt(Struct, frozen=True):
-    """Decisions that hold once they are written."""
-
-    conversation: Conversation
-    happened: int
-    """How many of the happenings that were not written before are among the drafts."""
-    decisions: list[Decision]
-    drafts: list[Draft]
-    events: int
-    """How many events of the conversation are then in the log."""
 
 
 class Guarded:
@@ -73,27 +43,8 @@ class Guarded:
         lacks: str = "",
     ) -> None:
         self.shield = shield
-        self.lacks = lacks
         self._log = shield.log
-        self._may_be_known = bool(id)
-        self.id = id or (uuid.uuid4().hex if self._log is not None else "")
-        self._context = context
-        self._by = by
-        """The name that the agent's runs are counted under."""
-        self._live: Conversation | None = None
-        """The conversation as it stands; None where it has to be read from the log first."""
-        self._decider: Decider = shield.decider()
-        self._unwritten: list[Happening] = []
-        """What happened since the last entry in the log."""
-        self._length = self._written = self._decided = 0
-        """Entries, events and decisions in the log so far."""
-        self._told = 0
-        """How many answers of a model decisions have told of."""
-        self._approvals = Approvals()
-        self._requests: dict[str, tuple[str, list[Decision] | None]] = {}
-        """Requests that were taken, by the names their senders gave them: the digest of each, and what was answered;
-        None where the log has to be asked."""
-        self._is_held = False
+        self._kept = Kept(shield, id, context, by, lacks)
         self._lock = threading.RLock()
         """One thing at a time: frameworks run tools in threads of their own."""
         self._queue: asyncio.Lock | None = None
@@ -190,8 +141,6 @@ class Guarded:
         A request with a name is taken once: sent again, nothing happens, and the same is answered. Another request of
         that name is refused.
         """
-        if self._live is None and self._log is not None:
-            await asyncio.to_thread(self._ready)
         asked, beside = self._turn_of(calls, None)
         if len(calls) > 1:
             self._refuse_nesting()
@@ -202,23 +151,6 @@ class Guarded:
         finally:
             if len(calls) > 1:
                 self._happen(Conversation.let_go)
-
-    def _taken_before(self, named: Named, calls: int) -> list[Decision] | None:
-        """What was answered to this request; None where none of its name was taken."""
-        with self._lock:
-            self._open()
-            digest, found = self._requests.get(named.name, ("", None))
-            if digest and found is None:
-                self._forget()
-                self._open()
-                digest, found = self._requests.get(named.name, ("", None))
-        if digest and digest != named.digest:
-            raise UsageError(f"request `{named.name}` was another one", hint="give each request a name of its own")
-        return found[:calls] if found is not None else None
-
-    def _ready(self) -> None:
-        with self._lock:
-            self._open()
 
     def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Decision:
         """The same, after these messages, or for a call that the last of them asks for."""
@@ -239,42 +171,57 @@ class Guarded:
         with self._lock:
             self._refuse_nesting()
             self._happen(lambda conversation: conversation.hold(said, time=at))
-            self._is_held = True
+            self._kept.is_held = True
         try:
             yield self
         finally:
-            self._is_held = False
+            self._kept.is_held = False
             self._happen(Conversation.let_go)
 
     def _refuse_nesting(self) -> None:
         """What is decided after the inner turn would no longer be of the outer one, and see what it was shown."""
-        if self._is_held:
+        if self._kept.is_held:
             hint = "end the first, or decide its calls with `decide(...)`"
             raise UsageError("a turn of the agent has begun and not ended: no other begins inside it", hint=hint)
 
     def flush(self) -> None:
         """Write what happened since the last decision; on disk when this returns."""
-        if self._unwritten:
+        if self._kept.unwritten:
             self._settle([])
 
     async def flush_async(self) -> None:
         """The same, for a coroutine."""
-        if self._unwritten:
+        if self._kept.unwritten:
             await self._settle_async([])
+
+    @property
+    def id(self) -> str:
+        """The name of the conversation."""
+        return self._kept.id
+
+    @property
+    def lacks(self) -> str:
+        """Why what happened before is not known here; empty where it is."""
+        return self._kept.lacks
+
+    @lacks.setter
+    def lacks(self, why: str) -> None:
+        self._kept.lacks = why
 
     @property
     def pack(self) -> Pack:
         """The pack that the conversation is under."""
-        return self._decider.pack
+        return self._kept.decider.pack
 
     def is_under(self, context: Mapping[str, Any] | None) -> bool:
         """Whether it was opened with this context, or nothing is said of one."""
-        return context is None or (self._context is not None and dict(context) == dict(self._context))
+        known = self._kept.context
+        return context is None or (known is not None and dict(context) == dict(known))
 
     def trajectory(self, agent: str = "") -> Trajectory:
         """The conversation so far, refused calls marked as such, as an audit reads it."""
         with self._lock:
-            return self._open().trajectory(agent or self._by)
+            return self._kept.open().trajectory(agent or self._kept.by)
 
     def _time(self, given: float | None) -> float:
         return self.shield.clock() if given is None else door.seconds(given)
@@ -286,17 +233,18 @@ class Guarded:
 
     def _happen(self, happening: Happening) -> None:
         with self._lock:
-            happening(self._open())
+            if not self._kept.unwritten:
+                self._kept.catch_up()
+            happening(self._kept.open())
             if self._log is not None:
-                self._unwritten.append(happening)
+                self._kept.unwritten.append(happening)
 
-    def _settle(
-        self, asked: Sequence[Asking], beside: Sequence[Beside] = (), first: Sequence[Happening] = ()
-    ) -> list[Decision]:
+    def _settle(self, asked: Sequence[Asking], beside: Sequence[Beside] = ()) -> list[Decision]:
         with self._lock:
             for _ in range(TRIES):
-                attempt = self._attempt(asked, beside, first)
-                if self._log is None or self._is_written(attempt, self._append(attempt)):
+                self._kept.catch_up()
+                attempt = self._kept.attempt(asked, beside, ())
+                if self._log is None or self._kept.is_written(attempt, self._append(attempt)):
                     return attempt.decisions
         raise self._overtaken()
 
@@ -308,37 +256,56 @@ class Guarded:
         named: Named | None = None,
     ) -> list[Decision]:
         if self._log is None:
-            if self.shield.answers is None:
-                return self._settle(asked, beside, first)
-            return await asyncio.to_thread(self._settle, asked, beside, first)
+            return (await self._attempt_async(asked, beside, first)).decisions
         self._queue = self._queue or asyncio.Lock()
         async with self._queue:
             for _ in range(TRIES):
+                if self._kept.must_read and not self._log.reads_at_once:
+                    await asyncio.to_thread(self._ready)
+                else:
+                    self._ready()
                 if named is not None and (before := self._taken_before(named, len(asked))) is not None:
                     return before
-                if self._decider.resolves or self.shield.answers is not None:
-                    # The host's tools, or a model, may take their time.
-                    attempt = await asyncio.to_thread(self._attempt_alone, asked, beside, first)
-                else:
-                    attempt = self._attempt_alone(asked, beside, first)
-                if named is not None and attempt.drafts:
-                    attempt.drafts[0] = replace(attempt.drafts[0], id=named.id(self.id))
+                attempt = await self._attempt_async(asked, beside, first, named)
                 try:
                     answers = await self._log.append_async(attempt.drafts)
                 except BaseException:
-                    self._forget()
+                    self._kept.forget()
                     raise
                 with self._lock:
-                    if self._is_written(attempt, answers):
-                        if named is not None:
-                            known = {name: (digest, None) for name, (digest, _) in self._requests.items()}
-                            self._requests = {**known, named.name: (named.digest, attempt.decisions)}
+                    if self._kept.is_written(attempt, answers, named):
                         return attempt.decisions
         raise self._overtaken()
 
-    def _attempt_alone(self, asked: Sequence[Asking], beside: Sequence[Beside], first: Sequence[Happening]) -> Attempt:
+    def _ready(self) -> None:
         with self._lock:
-            return self._attempt(asked, beside, first)
+            self._kept.catch_up()
+
+    def _taken_before(self, named: Named, calls: int) -> list[Decision] | None:
+        with self._lock:
+            return self._kept.taken_before(named, calls)
+
+    async def _attempt_async(
+        self,
+        asked: Sequence[Asking],
+        beside: Sequence[Beside],
+        first: Sequence[Happening],
+        named: Named | None = None,
+    ) -> Attempt:
+        if self._kept.decider.resolves or self.shield.answers is not None:
+            # The host's tools, or a model, may take their time.
+            return await asyncio.to_thread(self._attempt_alone, asked, beside, first, named)
+        return self._attempt_alone(asked, beside, first, named)
+
+    def _attempt_alone(
+        self,
+        asked: Sequence[Asking],
+        beside: Sequence[Beside],
+        first: Sequence[Happening],
+        named: Named | None = None,
+    ) -> Attempt:
+        with self._lock:
+            return self._kept.attempt(asked, beside, first, named)
 
     def _overtaken(self) -> LogError:
         return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")
@@ -348,151 +315,8 @@ class Guarded:
         try:
             return self._log.append(attempt.drafts)
         except BaseException:
-            # What is not in the log has not happened.
-            self._forget()
+            self._kept.forget()
             raise
-
-    def _forget(self) -> None:
-        """Read the conversation from the log before anything else."""
-        self._live = None
-
-    def _is_written(self, attempt: Attempt, answers: Answers) -> bool:
-        if any(isinstance(answer, Conflict) for answer in answers):
-            self._forget()
-            return False
-        if self._live is attempt.conversation:
-            self._length += len(attempt.drafts)
-            self._decided += len(attempt.decisions)
-            self._written = attempt.events
-            del self._unwritten[: attempt.happened]
-        return True
-
-    def _open(self) -> Conversation:
-        return self._live if self._live is not None else self._load()
-
-    def _load(self) -> Conversation:
-        """Begin the conversation, or take it up where the log says it was left."""
-        history = None
-        if self._log is not None and (self._may_be_known or self._length):
-            history = read_history(self._log.conversation(self.shield.tenant, self.id))
-        if history is None:
-            self._length = self._written = 0
-            self._approvals, self._requests = Approvals(), {}
-            conversation = self._conversation()
-        else:
-            opening = history.opening
-            if self._context is not None and dict(self._context) != opening.context:
-                raise UsageError(
-                    f"conversation `{self.id}` was opened with another context: what a host vouches for stays so",
-                    hint="open a new conversation, or leave `context` out",
-                )
-            self._context = opening.context
-            self._decider = self.shield.decider(opening)
-            self._by = opening.agent
-            self._approvals = Approvals(history.approvals)
-            self._requests = {
-                name: (digest, history.decisions[start:]) for name, (digest, start) in history.requests.items()
-            }
-            self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
-            conversation = self._conversation([each for decision in history.decisions for each in decision.answered])
-            conversation.resume(history.events)
-        self._told = len(conversation.answered)
-        self._repeat(conversation)
-        self._live = conversation
-        return conversation
-
-    def _conversation(self, known: Iterable[Answered] = ()) -> Conversation:
-        answers = self.shield.answers
-        pack = self._decider.pack
-        return Conversation(pack, id=self.id, context=self._context, doubts=is_lost, answers=answers, known=known)
-
-    def _repeat(self, conversation: Conversation) -> None:
-        """What happened here and is not written yet happens after all that was written elsewhere."""
-        if self._is_held:
-            conversation.hold_on()
-        happened, self._unwritten = self._unwritten, []
-        wrong: BylawError | None = None
-        for happening in happened:
-            try:
-                happening(conversation)
-                self._unwritten.append(happening)
-            except BylawError as error:
-                wrong = wrong or error
-        if wrong is not None:
-            raise wrong
-
-    def _attempt(self, asked: Sequence[Asking], beside: Sequence[Beside], first: Sequence[Happening]) -> Attempt:
-        try:
-            return self._tried(asked, beside, first)
-        except BaseException:
-            if self._log is not None:
-                # Part of it may have been done; what the log holds was done whole.
-                self._forget()
-            raise
-
-    def _tried(self, asked: Sequence[Asking], beside: Sequence[Beside], first: Sequence[Happening]) -> Attempt:
-        conversation = self._open()
-        for happening in first:
-            happening(conversation)
-        bodies: list[tuple[Kind, bytes, str]] = []
-        decisions: list[Decision] = []
-        if self._log is not None and self._length == 0:
-            bodies.append(("opening", encode(opening_of(self._decider.pack, self._context, self._by)), ""))
-        written = self._written
-        for place, asking in enumerate(asked):
-            started = clocks.perf_counter()
-            number = self._decided + len(decisions) + 1
-            decision, changes = self._decide(
-                conversation, asking(conversation), number, started, beside[place] if beside else ()
-            )
-            decisions.append(decision)
-            if self._log is not None:
-                events = conversation.since(written)
-                bodies.extend(_event_bodies(events))
-                written += len(events)
-                bodies.append(("decision", decision_body(decision), f"decision:{decision.id}"))
-                drafts = (draft(self.shield.tenant, self.id, change) for change in changes)
-                bodies.extend((each.kind, each.body, each.id) for each in drafts)
-        if self._log is None:
-            self._decided += len(decisions)
-            return Attempt(conversation, 0, decisions, [], 0)
-        rest = conversation.since(written)
-        bodies.extend(_event_bodies(rest))
-        tenant = self.shield.tenant
-        drafts = [
-            Draft(tenant, self.id, kind, body, name, place)
-            for place, (kind, body, name) in enumerate(bodies, self._length)
-        ]
-        return Attempt(conversation, len(self._unwritten), decisions, drafts, written + len(rest))
-
-    def _decide(
-        self, conversation: Conversation, judgement: Judgement, number: int, started: float, beside: Beside
-    ) -> tuple[Decision, Sequence[Change]]:
-        name = f"{self.id}/{number}" if self.id else str(number)
-        weighed = conversation.weigh() if self._decider.must_weigh(judgement) else None
-        grounds = self._decider.grounds(judgement, conversation.ledger, self.lacks, weighed)
-        evidence: Sequence[Ground] = ()
-        resolved: tuple[Resolved, ...] = ()
-        tools = self.shield.tools
-        if self._decider.resolves and tools is not None and not self.lacks:
-            found = resolve(self._decider, judgement, grounds, conversation.since(0), self._context, tools)
-            evidence, (grounds, resolved) = grounds, found
-        if beside:
-            tool = judgement.made.call.tool
-            grounds = [*(self._decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
-        ruling = Ruling(grounds)
-        if self._log is not None:
-            now, terms = self.shield.clock(), self._decider.terms
-            ruling = self._approvals.rule(judgement, ruling.grounds, name, now, terms)
-        decision = self._decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed)
-        if not decision.allowed:
-            conversation.refuse()
-        if resolved:
-            decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
-        if answered := conversation.answered[self._told :]:
-            self._told += len(answered)
-            decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
-        return replace(decision, seconds=clocks.perf_counter() - started), ruling.changes
 
     def __enter__(self) -> Self:
         return self
@@ -501,9 +325,5 @@ class Guarded:
         self.flush()
 
     def __repr__(self) -> str:
-        return f"<guarded {self._live!r}>" if self._live is not None else f"<guarded conversation `{self.id}`>"
-
-
-def _event_bodies(events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:
-    for event in events:
-        yield "event", event_body(event), ""
+        live = self._kept.live
+        return f"<guarded {live!r}>" if live is not None else f"<guarded conversation `{self.id}`>"

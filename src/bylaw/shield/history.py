@@ -106,9 +106,8 @@ def decision_body(decision: Decision) -> bytes:
     return encode(replace(decision, grounds=grounds))
 
 
-def read_history(entries: Iterable[Entry]) -> History | None:
-    """What entries of one conversation say; None where there are none."""
-    history: History | None = None
+def read_history(entries: Iterable[Entry], history: History | None = None) -> History | None:
+    """What entries of one conversation say, after a history that is known; None where there are none."""
     for entry in entries:
         body = entry.body
         if body is None or (entry.position or 0) != (history.length if history is not None else 0):

@@ -1,0 +1,89 @@
+"""Several processes behind one port: one that falls is started again, and none outlives the one that started it."""
+
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+
+from bylaw.errors import BylawError
+
+SOON = 5.0
+"""Seconds: who falls earlier than that has not begun to work."""
+FALLS = 3
+"""Falls in a row, each so soon, after which all is given up."""
+
+
+def supervise(count: int, serve: Callable[[int], None]) -> int:
+    """Run `serve` for each worker until told to stop; the status to end with."""
+    return _Workers(count, serve).run()
+
+
+class _Workers:
+    def __init__(self, count: int, serve: Callable[[int], None]) -> None:
+        self._serve = serve
+        self._count = count
+        self._running: dict[int, tuple[int, float]] = {}
+        """By process, which worker it is and since when."""
+        self._is_ending = False
+        # Nothing is ever written here: reading it ends when the last who could is gone.
+        self._life, self._ours = os.pipe()
+
+    def run(self) -> int:
+        for sign in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(sign, self._end)
+        for worker in range(self._count):
+            self._start(worker)
+        falls, status = 0, 0
+        while self._running:
+            process, ended = os.wait()
+            if process not in self._running:
+                continue
+            worker, since = self._running.pop(process)
+            if self._is_ending:
+                continue
+            falls = falls + 1 if time.monotonic() - since < SOON else 0
+            print(f"worker {worker + 1} ended ({os.waitstatus_to_exitcode(ended)})", file=sys.stderr, flush=True)
+            if falls > FALLS:
+                print("the workers keep falling: the service ends", file=sys.stderr, flush=True)
+                status = 1
+                self._end()
+            else:
+                self._start(worker)
+        return status
+
+    def _start(self, worker: int) -> None:
+        sys.stdout.flush()
+        process = os.fork()
+        if process:
+            self._running[process] = (worker, time.monotonic())
+            if self._is_ending:
+                os.kill(process, signal.SIGTERM)
+            return
+        status = 1
+        try:
+            os.close(self._ours)
+            for sign in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(sign, signal.SIG_DFL)
+            threading.Thread(target=self._end_with_parent, daemon=True).start()
+            self._serve(worker)
+            status = 0
+        except BylawError as error:
+            print(error, file=sys.stderr, flush=True)
+        except KeyboardInterrupt:
+            pass
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+
+    def _end_with_parent(self) -> None:
+        os.read(self._life, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _end(self, *_: object) -> None:
+        self._is_ending = True
+        for process in self._running:
+            os.kill(process, signal.SIGTERM)

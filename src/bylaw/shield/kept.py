@@ -1,0 +1,300 @@
+"""A live conversation and what the log keeps of it: taken up from there, and written there before anyone hears of it.
+
+Each entry has its place in the conversation: where another process has gone on with it meanwhile, what it wrote is read
+first, and the call is decided anew.
+"""
+
+import time as clocks
+import uuid
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.engine.asking import Answered
+from bylaw.engine.conversation import Conversation
+from bylaw.engine.judgement import Judgement
+from bylaw.errors import BylawError, UsageError
+from bylaw.record.approval import Change, draft
+from bylaw.record.entry import Conflict, Draft, Entry, Kind
+from bylaw.record.journal import Answers
+from bylaw.shield.approving import Approvals, Ruling
+from bylaw.shield.decision import Decision, Ground, Resolved
+from bylaw.shield.history import (
+    History,
+    Named,
+    Opening,
+    decision_body,
+    encode,
+    event_body,
+    opening_of,
+    read_history,
+)
+from bylaw.shield.lost import is_lost
+from bylaw.shield.resolving import resolve
+from bylaw.trace.event import Event
+
+if TYPE_CHECKING:
+    from bylaw.shield.deciding import Decider
+    from bylaw.shield.shield import Shield
+
+Happening = Callable[[Conversation], object]
+Asking = Callable[[Conversation], Judgement]
+Arguments = Mapping[str, Any] | str
+Beside = Sequence[tuple[str, Arguments]]
+
+
+class Attempt(Struct, frozen=True):
+    """Decisions that hold once they are written."""
+
+    conversation: Conversation
+    happened: int
+    """How many of the happenings that were not written before are among the drafts."""
+    decisions: list[Decision]
+    drafts: list[Draft]
+    events: int
+    """How many events of the conversation are then in the log."""
+
+
+class Kept:
+    """One conversation, for one thread at a time."""
+
+    def __init__(self, shield: "Shield", id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
+        self._shield = shield
+        self._log = shield.log
+        self._may_be_known = bool(id)
+        self.id = id or (uuid.uuid4().hex if self._log is not None else "")
+        self.context = context
+        self.by = by
+        """The name that the agent's runs are counted under."""
+        self.lacks = lacks
+        self.live: Conversation | None = None
+        """The conversation as it stands; None where it has to be read from the log first."""
+        self.decider: Decider = shield.decider()
+        self.unwritten: list[Happening] = []
+        """What happened since the last entry in the log."""
+        self.is_held = False
+        """A turn of the agent has begun and not ended."""
+        self._length = self._written = self._decided = 0
+        """Entries, events and decisions in the log so far."""
+        self._told = 0
+        """How many answers of a model decisions have told of."""
+        self._approvals = Approvals()
+        self._requests: dict[str, tuple[str, list[Decision] | None]] = {}
+        """Requests that were taken, by the names their senders gave them: the digest of each, and what was answered;
+        None where the log has to be asked."""
+
+    @property
+    def must_read(self) -> bool:
+        """Whether the log has to be read before anything is decided."""
+        return self._log is not None and (self.live is None or self._log.is_shared)
+
+    def open(self) -> Conversation:
+        """The conversation as it stands here: begun, or taken up where the log says it was left."""
+        return self.live if self.live is not None else self._load()
+
+    def catch_up(self) -> None:
+        """Open it, and take in what other processes have written meanwhile: no more than that is read."""
+        log = self._log
+        if self.live is None or log is None or not log.is_shared:
+            self.open()
+            return
+        entries = log.conversation(self._shield.tenant, self.id, after=self._length)
+        if entries and not self._go_on(self.live, entries):
+            self.forget()
+            self.open()
+
+    def _go_on(self, live: Conversation, entries: Sequence[Entry]) -> bool:
+        """Take in entries that others wrote; False where all has to be read again."""
+        if self._length == 0 or self.unwritten or self.is_held:
+            # What happened here and is not written comes after them.
+            return False
+        pack = self.decider.pack
+        known = History(Opening(pack.name, pack.version, pack.digest), [], [], [], self._length)
+        news = read_history(entries, known)
+        if news is None or any(decision.answered for decision in news.decisions):
+            return False
+        live.resume(news.events)
+        self._approvals.take(news.approvals)
+        self._requests |= _answered(news)
+        self._length = news.length
+        self._written += len(news.events)
+        self._decided += len(news.decisions)
+        return True
+
+    def forget(self) -> None:
+        """Read the conversation from the log before anything else: what is not in it has not happened."""
+        self.live = None
+
+    def taken_before(self, named: Named, calls: int) -> list[Decision] | None:
+        """What was answered to this request; None where none of its name was taken."""
+        self.open()
+        digest, found = self._requests.get(named.name, ("", None))
+        if digest and found is None:
+            self.forget()
+            self.open()
+            digest, found = self._requests.get(named.name, ("", None))
+        if digest and digest != named.digest:
+            raise UsageError(f"request `{named.name}` was another one", hint="give each request a name of its own")
+        return found[:calls] if found is not None else None
+
+    def attempt(
+        self,
+        asked: Sequence[Asking],
+        beside: Sequence[Beside],
+        first: Sequence[Happening],
+        named: Named | None = None,
+    ) -> Attempt:
+        """Let things happen and decide; it holds once its drafts are written."""
+        try:
+            attempt = self._tried(asked, beside, first)
+        except BaseException:
+            if self._log is not None:
+                # Part of it may have been done; what the log holds was done whole.
+                self.forget()
+            raise
+        if named is not None and attempt.drafts:
+            attempt.drafts[0] = replace(attempt.drafts[0], id=named.id(self.id))
+        return attempt
+
+    def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
+        """Whether the attempt holds; if others were faster, it has not happened."""
+        if any(isinstance(answer, Conflict) for answer in answers):
+            self.forget()
+            return False
+        if self.live is attempt.conversation:
+            self._length += len(attempt.drafts)
+            self._decided += len(attempt.decisions)
+            self._written = attempt.events
+            del self.unwritten[: attempt.happened]
+        if named is not None:
+            # The answer to the last request alone is kept at hand.
+            if self._requests:
+                last = next(reversed(self._requests))
+                self._requests[last] = (self._requests[last][0], None)
+            self._requests[named.name] = (named.digest, attempt.decisions)
+        return True
+
+    def _load(self) -> Conversation:
+        """Begin the conversation, or take it up where the log says it was left."""
+        history = None
+        if self._log is not None and (self._may_be_known or self._length):
+            history = read_history(self._log.conversation(self._shield.tenant, self.id))
+        if history is None:
+            self._length = self._written = 0
+            self._approvals, self._requests = Approvals(), {}
+            conversation = self._conversation()
+        else:
+            opening = history.opening
+            if self.context is not None and dict(self.context) != opening.context:
+                raise UsageError(
+                    f"conversation `{self.id}` was opened with another context: what a host vouches for stays so",
+                    hint="open a new conversation, or leave `context` out",
+                )
+            self.context = opening.context
+            self.decider = self._shield.decider(opening)
+            self.by = opening.agent
+            self._approvals = Approvals(history.approvals)
+            self._requests = _answered(history)
+            self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
+            conversation = self._conversation([each for decision in history.decisions for each in decision.answered])
+            conversation.resume(history.events)
+        self._told = len(conversation.answered)
+        self._repeat(conversation)
+        self.live = conversation
+        return conversation
+
+    def _conversation(self, known: Iterable[Answered] = ()) -> Conversation:
+        answers = self._shield.answers
+        pack = self.decider.pack
+        return Conversation(pack, id=self.id, context=self.context, doubts=is_lost, answers=answers, known=known)
+
+    def _repeat(self, conversation: Conversation) -> None:
+        """What happened here and is not written yet happens after all that was written elsewhere."""
+        if self.is_held:
+            conversation.hold_on()
+        happened, self.unwritten = self.unwritten, []
+        wrong: BylawError | None = None
+        for happening in happened:
+            try:
+                happening(conversation)
+                self.unwritten.append(happening)
+            except BylawError as error:
+                wrong = wrong or error
+        if wrong is not None:
+            raise wrong
+
+    def _tried(self, asked: Sequence[Asking], beside: Sequence[Beside], first: Sequence[Happening]) -> Attempt:
+        conversation = self.open()
+        for happening in first:
+            happening(conversation)
+        bodies: list[tuple[Kind, bytes, str]] = []
+        decisions: list[Decision] = []
+        tenant = self._shield.tenant
+        if self._log is not None and self._length == 0:
+            bodies.append(("opening", encode(opening_of(self.decider.pack, self.context, self.by)), ""))
+        written = self._written
+        for place, asking in enumerate(asked):
+            started = clocks.perf_counter()
+            number = self._decided + len(decisions) + 1
+            decision, changes = self._decide(
+                conversation, asking(conversation), number, started, beside[place] if beside else ()
+            )
+            decisions.append(decision)
+            if self._log is not None:
+                events = conversation.since(written)
+                bodies.extend(_event_bodies(events))
+                written += len(events)
+                bodies.append(("decision", decision_body(decision), f"decision:{decision.id}"))
+                drafts = (draft(tenant, self.id, change) for change in changes)
+                bodies.extend((each.kind, each.body, each.id) for each in drafts)
+        if self._log is None:
+            self._decided += len(decisions)
+            return Attempt(conversation, 0, decisions, [], 0)
+        rest = conversation.since(written)
+        bodies.extend(_event_bodies(rest))
+        drafts = [
+            Draft(tenant, self.id, kind, body, name, place)
+            for place, (kind, body, name) in enumerate(bodies, self._length)
+        ]
+        return Attempt(conversation, len(self.unwritten), decisions, drafts, written + len(rest))
+
+    def _decide(
+        self, conversation: Conversation, judgement: Judgement, number: int, started: float, beside: Beside
+    ) -> tuple[Decision, Sequence[Change]]:
+        name = f"{self.id}/{number}" if self.id else str(number)
+        weighed = conversation.weigh() if self.decider.must_weigh(judgement) else None
+        grounds: Sequence[Ground] = self.decider.grounds(judgement, conversation.ledger, self.lacks, weighed)
+        evidence: Sequence[Ground] = ()
+        resolved: tuple[Resolved, ...] = ()
+        tools = self._shield.tools
+        if self.decider.resolves and tools is not None and not self.lacks:
+            found = resolve(self.decider, judgement, grounds, conversation.since(0), self.context, tools)
+            evidence, (grounds, resolved) = grounds, found
+        if beside:
+            tool = judgement.made.call.tool
+            grounds = [*(self.decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
+        ruling = Ruling(grounds)
+        if self._log is not None:
+            now, terms = self._shield.clock(), self.decider.terms
+            ruling = self._approvals.rule(judgement, ruling.grounds, name, now, terms)
+        decision = self.decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed)
+        if not decision.allowed:
+            conversation.refuse()
+        if resolved:
+            decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
+        if answered := conversation.answered[self._told :]:
+            self._told += len(answered)
+            decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
+        return replace(decision, seconds=clocks.perf_counter() - started), ruling.changes
+
+
+def _answered(history: History) -> dict[str, tuple[str, list[Decision] | None]]:
+    """The requests of a history by name, each with its digest and what was answered from it on."""
+    return {name: (digest, history.decisions[start:]) for name, (digest, start) in history.requests.items()}
+
+
+def _event_bodies(events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:
+    for event in events:
+        yield "event", event_body(event), ""

@@ -1,0 +1,264 @@
+"""Several workers behind one port: a conversation moves between them, and nothing is spent twice or lost."""
+
+import http.client
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from bylaw import load_pack
+from bylaw.packs.clinic.simulator.generate import simulate
+from bylaw.record import Log
+from bylaw.record.verify import verify
+from bylaw.shield import Decision, Guarded, Shield
+from bylaw.shield.history import read_history
+from bylaw.shield.kept import Kept
+from bylaw.trace import Call, Message, Result, Trajectory
+from tests.command import PROCESS, environment
+from tests.engine.test_conversation import FILES
+
+pytestmark = pytest.mark.skipif(not hasattr(socket, "SO_REUSEPORT"), reason="needs a port that processes can share")
+WORKERS = 3
+AT_ONCE = 24
+
+
+def tell(session: Guarded, event: Message | Call | Result, step: int, refused: set[int]) -> Decision | None:
+    match event:
+        case Message(by="user"):
+            session.user(event.text)
+        case Message():
+            session.agent(event.text)
+        case Call():
+            decision = session.decide(event.tool, event.arguments, id=f"k{step}")
+            if not decision.allowed:
+                refused.add(step)
+            return decision
+        case Result() if event.call is not None and event.call not in refused:
+            session.result(event.value(), id=f"k{event.call}", error=event.error)
+        case Result():
+            pass
+    return None
+
+
+def said(decision: Decision | None) -> Any:
+    return decision and (decision.id, decision.answer, decision.allowed, decision.feedback, decision.grounds)
+
+
+def talk_through(trajectory: Trajectory, sessions: list[Guarded], rng: random.Random) -> list[Any]:
+    """What is said of each event, each told to one of the sessions."""
+    found: list[Any] = []
+    refused: set[int] = set()
+    for step, event in enumerate(trajectory.events):
+        session = rng.choice(sessions)
+        found.append(said(tell(session, event, step, refused)))
+        session.flush()
+    return found
+
+
+def test_a_conversation_that_moves_between_workers_goes_as_in_one_and_is_read_once_by_each(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack, rng = load_pack("clinic"), random.Random(5)
+    loads: list[str] = []
+    load = Kept._load  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(Kept, "_load", lambda kept: (loads.append(kept.id), load(kept))[1])
+    with ExitStack() as stack:
+        shields = [
+            stack.enter_context(Shield(pack, log=stack.enter_context(Log(where, is_shared=True)), clock=lambda: 1e9))
+            for _ in range(WORKERS)
+        ]
+        alone = Shield(pack, clock=lambda: 1e9)
+        decided = 0
+        for trajectory, _ in simulate(3, 25):
+            want = talk_through(trajectory, [alone.session(trajectory.id)], rng)
+            sessions = [shield.session(trajectory.id) for shield in shields]
+            assert talk_through(trajectory, sessions, rng) == want
+            decided += sum(each is not None for each in want)
+    assert decided > 50
+    # One for each worker, and the twin's: whoever goes on with a conversation reads only what is new.
+    assert max(loads.count(name) for name in set(loads)) <= WORKERS + 1
+
+
+class Running:
+    """`bylaw serve` with several workers."""
+
+    def __init__(self, folder: Path, pack: str, log: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        command = [*PROCESS, "serve", "--pack", pack, "--store", str(log), "--port", str(self.port)]
+        self.process = subprocess.Popen(
+            [*command, "--workers", str(WORKERS)], cwd=folder, env=environment(), stdout=subprocess.DEVNULL
+        )
+        self.wait(lambda: len(self.workers()) == WORKERS and self.get("/health")[0] == 200)
+
+    def wait(self, is_so: Any) -> None:
+        for _ in range(600):
+            try:
+                if is_so():
+                    return
+            except OSError:
+                pass
+            time.sleep(0.05)
+        raise AssertionError("it does not come about")
+
+    def workers(self) -> list[int]:
+        pid = self.process.pid
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+    def post(self, path: str, content: Any) -> tuple[int, Any]:
+        """Each time over a connection of its own, which any worker may take."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request("POST", path, json.dumps(content), {"content-type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    def all_at_once(self, requests: list[Any]) -> list[Any]:
+        """One decision for each request, sent at the same moment over connections of their own."""
+        ready = threading.Barrier(len(requests))
+        answers: list[Any] = [None] * len(requests)
+
+        def send(place: int) -> None:
+            ready.wait()
+            answers[place] = self.post("/v1/decide", requests[place])
+
+        threads = [threading.Thread(target=send, args=(place,)) for place in range(len(requests))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [status for status, _ in answers] == [200] * len(requests), answers
+        return [told["decisions"][0] for _, told in answers]
+
+
+@contextmanager
+def running(folder: Path, pack: str) -> Iterator[tuple[Running, Path]]:
+    log = folder / "decisions.db"
+    service = Running(folder, pack, log)
+    try:
+        yield service, log
+    finally:
+        service.process.terminate()
+        service.process.wait(30)
+
+
+def shop(folder: Path) -> str:
+    for name, text in FILES.items():
+        path = folder / "shop" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return str(folder / "shop")
+
+
+@pytest.mark.process
+def test_workers_that_decide_at_once_spend_an_approval_once_and_a_yes_once(tmp_path: Path) -> None:
+    refund: dict[str, Any] = {"tool": "refund", "arguments": {"order_id": "7"}}
+    look = {"conversation": "c", "tool": "get_order", "arguments": {"order_id": "7"}, "id": "look"}
+    with running(tmp_path, shop(tmp_path)) as (service, log):
+        for round in range(4):
+            name = f"c{round}"
+            assert service.post("/v1/decide", {**look, "conversation": name})[1]["decisions"][0]["allowed"]
+            blind = [{"result": {"order_id": "7"}, "call": "look"}]
+            _, told = service.post("/v1/decide", {"conversation": name, **refund, "events": blind})
+            waits = told["decisions"][0]["approval"]
+            assert waits
+            answered = {"id": waits, "answer": "approve", "by": "ann"}
+            assert service.post("/v1/approvals", answered)[1]["status"] == "approved"
+            asked = [{"conversation": name, **refund, "id": f"r{place}"} for place in range(AT_ONCE)]
+            decisions = service.all_at_once(asked)
+            assert sum(each["allowed"] for each in decisions) == 1
+            assert len({each["id"] for each in decisions}) == AT_ONCE
+        service.wait(lambda: counted(service) == 4 * (AT_ONCE + 2))
+    with Log(str(log)) as kept:
+        assert verify(kept.journal.store, "default").faults == ()
+        history = read_history(kept.conversation("default", "c0"))
+        assert history is not None
+        assert [each.status for each in history.approvals].count("used") == 1
+        assert [each.id for each in history.decisions] == [f"c0/{number}" for number in range(1, AT_ONCE + 3)]
+
+
+@pytest.mark.process
+def test_a_yes_is_spent_by_one_of_the_changes_that_workers_are_asked_for_at_once(tmp_path: Path) -> None:
+    call = {"patient_id": "P121", "appointment_id": "A0362", "late_fee": "0.00", "reason": "illness"}
+    patient = {"patient_id": "P121", "status": "active", "membership_id": "M878", "late_waivers_used": 0}
+    starts = {"specialist": False, "starts_at": "2025-03-12T16:00:00"}
+    looks = [
+        ("get_patient", {"patient_id": "P121"}, patient),
+        ("get_membership", {"membership_id": "M878"}, {"membership_id": "M878", "tier": "gold"}),
+        ("get_appointment", {"appointment_id": "A0362"},
+         {"appointment_id": "A0362", "patient_id": "P121", "status": "booked", **starts}),
+    ]  # fmt: skip
+    with running(tmp_path, "clinic") as (service, log):
+        for round in range(3):
+            events: list[dict[str, Any]] = [{"user": "I'm ill and can't make A0362. I'm P121."}]
+            for place, (tool, arguments, shown) in enumerate(looks):
+                made = {"tool": tool, "arguments": arguments, "id": f"l{place}", "events": events}
+                assert service.post("/v1/decide", {"conversation": f"d{round}", **made})[1]["decisions"][0]["allowed"]
+                events = [{"result": shown, "call": f"l{place}"}]
+            events += [
+                {"agent": "I'm about to cancel A0362 with a fee of $0.00. Shall I go ahead?"},
+                {"user": "Yes, please."},
+            ]
+            assert service.post("/v1/events", {"conversation": f"d{round}", "events": events})[0] == 200
+            asked = [
+                {"conversation": f"d{round}", "tool": "cancel_appointment", "arguments": call, "id": f"c{place}"}
+                for place in range(AT_ONCE)
+            ]
+            assert sum(each["allowed"] for each in service.all_at_once(asked)) == 1
+    with Log(str(log)) as kept:
+        assert verify(kept.journal.store, "default").faults == ()
+
+
+def counted(service: Running) -> int:
+    """Decisions that any worker says all of them have made."""
+    _, page = service.get("/metrics")
+    return sum(int(count) for count in re.findall(rb"bylaw_decisions_total\{.*\} (\d+)", page))
+
+
+@pytest.mark.process
+def test_a_worker_that_falls_is_started_again_and_none_outlives_the_service(tmp_path: Path) -> None:
+    look = {"tool": "get_order", "arguments": {"order_id": "7"}}
+    with running(tmp_path, shop(tmp_path)) as (service, log):
+        for place in range(12):
+            assert service.post("/v1/decide", {"conversation": "c", **look, "id": f"a{place}"})[0] == 200
+        service.wait(lambda: counted(service) == 12)
+        fallen = service.workers()[0]
+        os.kill(fallen, signal.SIGKILL)
+        service.wait(lambda: fallen not in service.workers() and len(service.workers()) == WORKERS)
+        for place in range(12, 24):
+            service.wait(
+                lambda place=place: (
+                    service.post("/v1/decide", {"conversation": "c", **look, "id": f"a{place}"})[0] in (200, 422)
+                )
+            )
+        # The one in its place counts on.
+        service.wait(lambda: counted(service) >= 24)
+        workers = service.workers()
+        service.process.kill()
+        service.process.wait(30)
+        service.wait(lambda: not any(Path(f"/proc/{each}").exists() for each in workers))
+    with Log(str(log)) as kept:
+        assert verify(kept.journal.store, "default").faults == ()
+        history = read_history(kept.conversation("default", "c"))
+        assert history is not None
+        assert len({each.id for each in history.decisions}) == len(history.decisions) >= 24
