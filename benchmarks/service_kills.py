@@ -1,9 +1,10 @@
 """Kills the service at random moments under load, and looks for what was lost.
 
-    python benchmarks/service_kills.py [--store sqlite|postgres] [--kills 50] [--seed 11]
+    python benchmarks/service_kills.py [--store sqlite|postgres] [--workers 2] [--kills 50] [--seed 11]
 
 A service of its own, on the loopback, with the clinic pack and a log in SQLite or in a PostgreSQL server of its own, is
-asked by 64 clients at once and killed with SIGKILL. Then, for each conversation that it was in:
+asked by 64 clients at once and killed with SIGKILL: all its workers at one moment, or one of them first.
+Then, for each conversation that it was in:
 
 - every event and decision that was acknowledged stands in the log, in its order, word for word, and beside them at most
   the one request that was not answered, whole or not at all;
@@ -20,6 +21,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from collections import deque
@@ -39,6 +41,8 @@ from bylaw.shield.history import read_history
 from bylaw.trace import Trajectory
 
 CLIENTS = 64
+ONE_FIRST = 0.3
+"""Seconds between the fall of one worker and that of all, in every second run."""
 
 
 class Told:
@@ -61,17 +65,22 @@ class Told:
 class Run:
     """One life of the service, from its start to its kill."""
 
-    def __init__(self, store: str, work: Work) -> None:
+    def __init__(self, store: str, workers: int, work: Work) -> None:
         self.store = store
+        self._workers = workers
         self.told: dict[str, Told] = {}
         self.acknowledged = 0
         self._work = work
 
-    async def be_killed(self, after: float) -> None:
-        service = Service(self.store)
+    async def be_killed(self, after: float, *, one_first: bool) -> None:
+        service = Service(self.store, workers=self._workers, stderr=subprocess.DEVNULL)
         await service.ready()
         clients = [asyncio.create_task(self._client(service.port)) for _ in range(CLIENTS)]
         await asyncio.sleep(after)
+        if one_first and self._workers > 1:
+            # Clients of the others are answered on; their conversations may have been its.
+            os.kill(service.workers()[0], signal.SIGKILL)
+            await asyncio.sleep(ONE_FIRST)
         service.stop(signal.SIGKILL)
         for outcome in await asyncio.gather(*clients, return_exceptions=True):
             if not isinstance(outcome, OSError | EOFError):
@@ -112,7 +121,7 @@ class Run:
 
     async def stuck(self, most: int) -> tuple[int, list[str]]:
         """Conversations that were waiting for an answer: how many were tried again, and which do not go on."""
-        service = Service(self.store)
+        service = Service(self.store, workers=self._workers)
         await service.ready()
         connection = Connection(service.port)
         waiting = [each for each in self.told.values() if each.pending is not None][:most]
@@ -132,7 +141,7 @@ class Run:
         return len(waiting), faults
 
 
-async def measure(store: str, kills: int, seed: int) -> int:
+async def measure(store: str, workers: int, kills: int, seed: int) -> int:
     is_server = "://" in store
     durable = settings(store) if is_server else ", ".join(f"{name}={value}" for name, value in SETTINGS.items())
     print(f"log: {'PostgreSQL' if is_server else 'SQLite'} ({durable})", flush=True)
@@ -140,8 +149,8 @@ async def measure(store: str, kills: int, seed: int) -> int:
     rng, faults, heard, tried, touched = random.Random(seed), list[str](), 0, 0, 0
     started = time.perf_counter()
     for number in range(1, kills + 1):
-        run = Run(store, Work(recorded, number, apart=True))
-        await run.be_killed(rng.uniform(0.05, 1.5))
+        run = Run(store, workers, Work(recorded, number, apart=True))
+        await run.be_killed(rng.uniform(0.05, 1.5), one_first=number % 2 == 0)
         log = open_store(store)
         faults += run.lost(log)
         if number % 10 == 0 or number == kills:
@@ -156,8 +165,8 @@ async def measure(store: str, kills: int, seed: int) -> int:
     found = verify(log, "default")
     log.close()
     faults += found.faults
-    print(f"kill -9 at {kills} random moments under {CLIENTS} clients, {time.perf_counter() - started:.0f} s, load "
-          f"average {os.getloadavg()[0]:.1f}: {heard:,} requests acknowledged in {touched:,} conversations; "
+    print(f"{workers} workers, kill -9 at {kills} random moments under {CLIENTS} clients, "
+          f"{time.perf_counter() - started:.0f} s, load average {os.getloadavg()[0]:.1f}: {heard:,} requests acknowledged in {touched:,} conversations; "
           f"{len(faults)} faults")  # fmt: skip
     print(f"  {tried:,} conversations that waited for an answer were taken up again; the chain of {found.entries:,} "
           f"entries {'verifies' if not found.faults else 'does not verify'}")  # fmt: skip
@@ -169,13 +178,14 @@ async def measure(store: str, kills: int, seed: int) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=11)
     given = parser.parse_args()
     with TemporaryDirectory(prefix="bylaw-kills-") as folder:
         file = str(Path(folder) / "decisions.db")
         with server() if given.store == "postgres" else nullcontext(file) as store:
-            return asyncio.run(measure(store, given.kills, given.seed))
+            return asyncio.run(measure(store, given.workers, given.kills, given.seed))
 
 
 if __name__ == "__main__":

@@ -93,7 +93,8 @@ async def measure(store: str, workers: int, seconds: float, rate: float) -> None
     is_server = "://" in store
     durable = settings(store) if is_server else ", ".join(f"{name}={value}" for name, value in SETTINGS.items())
     print(f"log: {'PostgreSQL' if is_server else 'SQLite'} ({durable})")
-    print(f"{workers} worker{'s' if workers > 1 else ''}, {os.cpu_count()} cores, shared with the generator; load average before: {os.getloadavg()[0]:.1f}")
+    cores, load = os.cpu_count(), os.getloadavg()[0]
+    print(f"workers: {workers}; {cores} cores, shared with the generator; load average before: {load:.1f}")
     work = Work([trajectory for trajectory, _ in simulate(7, 60)], 0)
     service = Service(store, workers=workers)
     try:
