@@ -166,7 +166,8 @@ async def measure(store: str, workers: int, kills: int, seed: int) -> int:
     log.close()
     faults += found.faults
     print(f"{workers} workers, kill -9 at {kills} random moments under {CLIENTS} clients, "
-          f"{time.perf_counter() - started:.0f} s, load average {os.getloadavg()[0]:.1f}: {heard:,} requests acknowledged in {touched:,} conversations; "
+          f"{time.perf_counter() - started:.0f} s, load average {os.getloadavg()[0]:.1f}: "
+          f"{heard:,} requests acknowledged in {touched:,} conversations; "
           f"{len(faults)} faults")  # fmt: skip
     print(f"  {tried:,} conversations that waited for an answer were taken up again; the chain of {found.entries:,} "
           f"entries {'verifies' if not found.faults else 'does not verify'}")  # fmt: skip
