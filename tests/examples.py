@@ -1,9 +1,20 @@
-"""How many random examples a property test tries, where it is not as many as the profile says."""
+"""How many random examples a property test tries: few, and the same on every run, unless many are asked for."""
 
-from hypothesis import settings
+from typing import Any
+
+from hypothesis import HealthCheck, settings
 
 QUICK = 50
 THOROUGH = 1000
+
+_ALWAYS: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much],
+}
+# The same examples on every run: what the gate says depends on the change alone.
+settings.register_profile("quick", max_examples=QUICK, derandomize=True, database=None, **_ALWAYS)
+settings.register_profile("thorough", max_examples=THOROUGH, **_ALWAYS)
+settings.load_profile("quick")
 
 
 def examples(quick: int) -> settings:

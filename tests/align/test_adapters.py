@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from bylaw import load_pack
 from bylaw.align.adapters import ForSwift, for_trl, for_verifiers, for_verl, output_of
 from bylaw.align.grader import Grader
 from bylaw.align.history import events_of
 from bylaw.align.reward import Switches
 from bylaw.trace import Call, Result
+from tests.engine import clinic
 
-PACK = load_pack("clinic")
+PACK = clinic.pack()
 GRADER = Grader(PACK, switches=Switches(compliance=1))
 CALL = {"name": "update_contact", "arguments": {"patient_id": "P001", "email": "a@example.com"}}
 THOUGHT = "<think>Every change is announced to the caller and confirmed before it is made.</think>"

@@ -13,16 +13,19 @@ from bylaw.align.rollout import Model, play
 from bylaw.align.scripted import Scripted
 from bylaw.errors import UsageError
 from bylaw.packs.clinic.tasks import scenarios
+from bylaw.packs.clinic.tasks.scenario import Scenario
 from tests.llm.scripted import completion, serving
 
-TASKS = scenarios("development")[:40]
+
+def tasks(count: int = 40) -> tuple[Scenario, ...]:
+    return scenarios("development")[:count]
 
 
 def test_an_endpoint_plays_like_the_script_behind_it() -> None:
     pytest.importorskip("openai")
-    tasks = TASKS[:6]
+    some = tasks(6)
     recorded = {}
-    for task in tasks:
+    for task in some:
         episode, agent = Episode(task, policy="none"), Scripted("careful")
         while not episode.done:
             before = len(episode.messages)
@@ -40,9 +43,9 @@ def test_an_endpoint_plays_like_the_script_behind_it() -> None:
 
     with serving(script) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "none")
-        outcomes = play(tasks, open_agent(server.url, "scripted"), policy="none", side_by_side=2)
+        outcomes = play(some, open_agent(server.url, "scripted"), policy="none", side_by_side=2)
     # Twins begin alike, so the script behind the endpoint knows at least one of two.
-    assert sum(outcome.success for outcome in outcomes) >= len(tasks) / 2
+    assert sum(outcome.success for outcome in outcomes) >= len(some) / 2
 
 
 def test_what_is_no_agent_is_told() -> None:
@@ -55,9 +58,9 @@ def test_what_is_no_agent_is_told() -> None:
 def test_the_audit_tells_careful_from_blind() -> None:
     found = {}
     for script in ("careful", "comply"):
-        outcomes = play(TASKS, Scripted(script), policy="none")  # type: ignore[arg-type]
-        scores = [score(task, outcome) for task, outcome in zip(TASKS, outcomes, strict=True)]
-        found[script] = evaluate(TASKS, scores), scores
+        outcomes = play(tasks(), Scripted(script), policy="none")  # type: ignore[arg-type]
+        scores = [score(task, outcome) for task, outcome in zip(tasks(), outcomes, strict=True)]
+        found[script] = evaluate(tasks(), scores), scores
     careful, blind = found["careful"][0], found["comply"][0]
     assert (careful.near_miss_rate, careful.violation_rate) == (0, 0)
     assert blind.near_miss_rate + blind.violation_rate == 1
@@ -68,8 +71,8 @@ def test_the_audit_tells_careful_from_blind() -> None:
 
 
 def test_batches_do_not_mix_conversations() -> None:
-    alone = [play([task], Scripted("comply"), policy="none")[0] for task in TASKS[:6]]
-    together = play(TASKS[:6], Scripted("comply"), policy="none", side_by_side=4)
+    alone = [play([task], Scripted("comply"), policy="none")[0] for task in tasks(6)]
+    together = play(tasks(6), Scripted("comply"), policy="none", side_by_side=4)
     assert alone == together
 
 
@@ -83,7 +86,7 @@ def test_a_model_sees_messages_and_nothing_else() -> None:
             for messages in conversations
         ]
 
-    outcomes = play(TASKS[:2], Model(generate), policy="context")
+    outcomes = play(tasks(2), Model(generate), policy="context")
     assert all(messages[0]["role"] == "system" and "3.1 A visit" in messages[0]["content"] for messages in seen)
     assert not any(outcome.told for outcome in outcomes)
 
@@ -96,7 +99,7 @@ def test_made_up_policies_in_thoughts_are_counted() -> None:
     ]
     found = []
     for text in said:
-        task = TASKS[0]
+        task = tasks()[0]
         (outcome,) = play([task], Model(lambda conversations, text=text: [text] * len(conversations)), policy="none")
         line = score(task, outcome)
         found.append((line.recalled > 0, line.made_up > 0))

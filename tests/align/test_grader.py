@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bylaw import load_pack
 from bylaw.align.grader import Gold, Grader, gold_of
 from bylaw.align.reward import Switches
+from tests.engine import clinic
 
-PACK = load_pack("clinic")
+PACK = clinic.pack()
 GRADER = Grader(PACK)
 READ = '{"name": "get_patient", "arguments": {"patient_id": "P001"}}'
 RULE = "Records, contact details and proxies need a checked identity."

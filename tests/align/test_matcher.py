@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from bylaw import load_pack, read
 from bylaw.align.bearing import next_write, spans
@@ -15,11 +14,13 @@ from bylaw.align.stem import values_in
 from bylaw.align.thought import think
 from bylaw.packs.clinic.simulator.generate import simulated
 from bylaw.trace import Trajectory
+from tests.engine import clinic
+from tests.written import load
 
-PACK = load_pack("clinic")
+PACK = clinic.pack()
 MATCHER = Matcher(PACK)
-BANK: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "matcher" / "paraphrases.yaml").read_text())
-FALSE: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "matcher" / "false.yaml").read_text())
+BANK: dict[str, list[str]] = load(Path(__file__).parent / "matcher" / "paraphrases.yaml")
+FALSE: dict[str, list[str]] = load(Path(__file__).parent / "matcher" / "false.yaml")
 STATED = [policy for policy in PACK.policies.values() if policy.kind != "knowledge"]
 
 

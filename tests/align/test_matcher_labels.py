@@ -1,8 +1,8 @@
 """The matcher may serve as a reward: on the labelled thoughts that were held out it passes 0.95 in all four figures."""
 
-from bylaw import load_pack
 from bylaw.align.matcher import Matcher
 from scripts.align_matcher import agreed, compare, lines
+from tests.engine import clinic
 
 LEAST = 0.95
 
@@ -12,7 +12,7 @@ def test_precision_and_recall_on_held_out_thoughts_pass() -> None:
     labels = agreed(lines("labels-A.jsonl"), lines("labels-B.jsonl"))
     assert len(sheet) == 200
     assert len(labels) >= 190
-    matcher = Matcher(load_pack("clinic"))
+    matcher = Matcher(clinic.pack())
     said = {}
     for name in (name for name in labels if int(name[1:]) % 2):
         found = matcher.mentions(sheet[name]["thought"])

@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.align.lines import read_turn, score_lines
 from bylaw.align.reward import Judged, Switches, Text, ToolCall, Turn, matched, same, score, turn_reward
+from tests.written import load
 
-_FILE = yaml.safe_load((Path(__file__).parent / "rewards.yaml").read_text(encoding="utf-8"))
+_FILE = load(Path(__file__).parent / "rewards.yaml")
 CASES: list[dict[str, Any]] = _FILE["cases"]
 BASE: dict[str, Any] = _FILE["base"]
 

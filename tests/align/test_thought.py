@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from bylaw import load_pack
 from bylaw.align.bearing import Serving, Span, next_write, spans
 from bylaw.align.thought import SOFT, think
 from bylaw.packs.clinic.simulator.generate import clinic, simulated
 from bylaw.packs.clinic.simulator.needs import shows
 from bylaw.packs.clinic.simulator.tasks import make
 from bylaw.trace import Call, Event, Message, Result
+from tests.engine.clinic import pack
 
-PACK = load_pack("clinic")
+PACK = pack()
 
 
 class Talk:

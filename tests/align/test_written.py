@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from bylaw import load_pack
 from bylaw.align.bearing import Bearing
 from bylaw.align.check import check
 from bylaw.align.grader import Gold, Grader
@@ -15,8 +14,9 @@ from bylaw.align.matcher import Matcher
 from bylaw.align.written import RUBRICS, THRESHOLDS, Turn, requests_for, write_thoughts
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import ChatError
+from tests.engine import clinic
 
-PACK = load_pack("clinic")
+PACK = clinic.pack()
 TURNS = [
     Turn(f"t{number}", "- Only active patients are booked.", f"User: book me {number}", "get") for number in range(3)
 ]

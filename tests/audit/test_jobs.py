@@ -41,7 +41,7 @@ def alone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, byt
     return audited(logs, tmp_path_factory.mktemp("alone"), 1)
 
 
-@pytest.mark.parametrize("jobs", [3, *(pytest.param(jobs, marks=pytest.mark.slow) for jobs in (2, 5))])
+@pytest.mark.parametrize("jobs", [2, *(pytest.param(jobs, marks=pytest.mark.slow) for jobs in (3, 5))])
 def test_any_number_of_workers_writes_the_same_bytes(
     logs: Path, alone: dict[str, bytes], tmp_path: Path, jobs: int
 ) -> None:

@@ -41,8 +41,8 @@ def explained(folder: Path) -> str:
 def test_no_output_holds_a_private_value(
     tmp_path: Path, world: tuple[str, ...], redact: tuple[str, ...], jobs: str
 ) -> None:
-    if jobs == "2" and (not world or not redact):
-        pytest.skip("one pass in parallel is enough")
+    if jobs == "2" and ("world.json" not in world or not redact):
+        pytest.skip("one world is enough for workers, who must share the key")
     write_desk(tmp_path)
     said = bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", "--jobs", jobs, *world, *redact, *OUTPUTS)
     said += explained(tmp_path)

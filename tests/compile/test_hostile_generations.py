@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from bylaw.compile.bench import Bench
 from bylaw.compile.pipeline import compile_pack
@@ -20,6 +19,7 @@ from bylaw.guard import parse_lookups
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import read_yaml
 from tests.compile.shop import CARDS, LIMIT, THINGS, Scripted, source
+from tests.written import load
 
 NOW = datetime.fromisoformat("2025-01-15T10:00:00")
 FORBIDDEN = ("subprocess.", "os.system", "os.exec", "os.fork", "os.spawn", "socket.", "ctypes.")
@@ -47,7 +47,7 @@ BODIES = [
     "x = globals()",
     "yield 1",
 ]
-CORPUS = yaml.safe_load((Path(__file__).parents[1] / "guard" / "hostile.yaml").read_text())
+CORPUS = load(Path(__file__).parents[1] / "guard" / "hostile.yaml")
 WHOLE = [
     "import os\nos.system('id')\n",
     "class A:\n    def __init_subclass__(cls):\n        import os\n\n\nclass B(A):\n    pass\n",

@@ -3,8 +3,7 @@
 Guards of one call share what the source answered; and where all that a guard read is so, it is not run over the world.
 """
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
@@ -15,12 +14,10 @@ from bylaw.engine.settlement import is_equal
 from bylaw.facts.entity import ABSENT, UNSEEN
 from bylaw.facts.world import World
 from bylaw.guard import evaluate
-from bylaw.trace import Call, Event, Trajectory, read
+from bylaw.trace import Call, Event
 
 from .clinic import conversations, pack, world
-
-DATA = Path(__file__).parents[3] / "shared" / "data" / "tau-airline"
-recorded = [pytest.mark.shared, pytest.mark.skipif(not DATA.is_dir(), reason="no recorded conversations here")]
+from .recorded import DATA, recorded, runs
 
 
 def judged(pack: Pack, events: Sequence[Event], world: World | None, mode: Mode) -> int:
@@ -46,17 +43,10 @@ def test_guards_asked_together_say_what_each_says_alone_of_simulated_conversatio
     assert sum(judged(pack(), talk.events, known, mode) for talk in conversations()[:120]) > 300
 
 
-def runs(every: int) -> Iterable[tuple[Path, Trajectory]]:
-    for file in sorted(DATA.glob("tau*/runs/*")):
-        for position, run in enumerate(read(file)):
-            if position % every == 0 and isinstance(run, Trajectory):
-                yield file, run
-
-
 @pytest.mark.parametrize("mode", [pytest.param("hindsight", marks=recorded)])
 def test_guards_asked_together_say_what_each_says_alone_of_recorded_runs(mode: Mode) -> None:
     shelf = Shelf("tau-airline", world=DATA)
-    assert sum(judged(shelf.pack_for(run), run.events, None, mode) for _, run in runs(9)) > 300
+    assert sum(judged(shelf.pack_for(run), run.events, None, mode) for _, run in runs()) > 300
 
 
 def settled(pack: Pack, events: Sequence[Event], world: World | None, mode: Mode) -> list[object]:
@@ -82,7 +72,7 @@ def test_the_same_of_recorded_runs(mode: Mode, monkeypatch: pytest.MonkeyPatch) 
     shelf = Shelf("tau-airline", world=DATA)
 
     def all_settled() -> list[list[object]]:
-        worlds = [(shelf.pack_for(run), file, run) for file, run in runs(9)]
+        worlds = [(shelf.pack_for(run), file, run) for file, run in runs()]
         return [
             settled(pack, run.events, shelf.world_for(pack, file)[1] if mode == "snapshot" else None, mode)
             for pack, file, run in worlds

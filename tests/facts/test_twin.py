@@ -7,7 +7,6 @@ from hypothesis import given
 from bylaw.facts.entity import EXISTS, Field
 from bylaw.facts.source import HindsightFacts, SeenFacts
 from bylaw.trace.event import Call, Event
-from tests.examples import examples
 from tests.facts import twin
 from tests.facts.boxes import CHANGED, histories, ledger_of, schema
 
@@ -25,7 +24,6 @@ def asked(source: Any) -> dict[tuple[str, str], Any]:
 
 
 @given(histories())
-@examples(100)
 def test_what_was_seen(events: list[Event]) -> None:
     ledger = ledger_of(events)
     for step in calls(events):
@@ -36,7 +34,6 @@ def test_what_was_seen(events: list[Event]) -> None:
 
 
 @given(histories())
-@examples(100)
 def test_what_hindsight_tells(events: list[Event]) -> None:
     ledger = ledger_of(events)
     for step in calls(events):

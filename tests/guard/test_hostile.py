@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from bylaw.guard import Inquiry, parse_guards
+from tests.written import load
 
 from .shop import ARGUMENTS, NOW, VOCABULARY
 from .twin import Table
@@ -29,7 +29,7 @@ def text_of(case: dict[str, Any]) -> str:
     return BODY + "".join(f"    {line}\n" for line in lines) + ("" if lines[-1].startswith("return") else END)
 
 
-WRITTEN = yaml.safe_load((Path(__file__).parent / "hostile.yaml").read_text())
+WRITTEN = load(Path(__file__).parent / "hostile.yaml")
 CASES = [(text_of(case), case.get("refused"), case.get("stopped"), case.get("refused_or_stopped")) for case in WRITTEN]
 
 

@@ -13,12 +13,12 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def cells() -> Any:
-    """20 conversations in every cell but those of `advise`."""
+    """12 conversations in every cell but those of `advise`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "benchmarks"))
         import shield_clinic
 
-        yield shield_clinic.table([1], 20, settings=("none", "shadow", "enforce"))
+        yield shield_clinic.table([1], 12, settings=("none", "shadow", "enforce"))
 
 
 def test_unshielded_agents_go_wrong(cells: Any) -> None:

@@ -70,7 +70,7 @@ def to_chat(events: list[Event], *, strings: bool) -> list[dict]:
     return messages
 
 
-@examples(100)
+@examples(50)
 @given(some.lists(conversations(), min_size=1, max_size=3), some.booleans(), some.booleans())
 def test_reading_what_was_written_gives_the_same_events(tmp_path_factory, talks, strings, ascii_only):
     path = tmp_path_factory.mktemp("law") / "logs.jsonl"

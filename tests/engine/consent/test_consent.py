@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,11 +12,10 @@ from bylaw.engine.consent import Consents
 from bylaw.facts.ledger import Ledger
 from bylaw.trace.event import Call, Event
 from tests.engine.consent.shop import SCHEMA, ask, events_of
+from tests.written import load
 
 CASES: list[dict[str, Any]] = [
-    case
-    for name in ("cases.yaml", "families.yaml")
-    for case in yaml.safe_load((Path(__file__).parent / name).read_text(encoding="utf-8"))
+    case for name in ("cases.yaml", "families.yaml") for case in load(Path(__file__).parent / name)
 ]
 WORDS = {True: "yes", False: "no", None: "open"}
 
