@@ -34,6 +34,12 @@ _FILE = click.Path(path_type=Path)
     help="A catalogue: OpenAPI, MCP tools/list, function definitions; or a Python module, `module:function`.",
 )
 @click.option("--logs", multiple=True, type=_FILE, metavar="LOGS", help="Conversations that show what tools return.")
+@click.option(
+    "--labels",
+    type=_FILE,
+    metavar="FILE",
+    help="Which calls in the logs were safe, as JSON lines: rules get weights.",
+)
 @click.option("--out", type=_FILE, default="pack", metavar="DIR", help="Folder for the pack.")
 @click.option("--update", type=_FILE, metavar="PACK", help="Its document changed: redo what the change touches.")
 @click.option("--name", default="", metavar="NAME", help="The pack's name; else that of the folder.")
@@ -48,6 +54,7 @@ def compile_command(
     documents: tuple[Path, ...],
     tools: tuple[str, ...],
     logs: tuple[Path, ...],
+    labels: Path | None,
     out: Path,
     update: Path | None,
     name: str,
@@ -69,12 +76,16 @@ def compile_command(
     from bylaw.compile.tools import read_tools, with_logs
     from bylaw.compile.update import MadeOf, keep, read_made_of, read_work
     from bylaw.compile.writing import digests
+    from bylaw.engine.lesson import read_labels
     from bylaw.llm.source import open_chat, unasked
     from bylaw.policy.clock import stated_clock
     from bylaw.policy.folder import read_folder
 
     out = update or out
-    made_of = MadeOf(_relative(documents, out), _relative(tools, out), _relative(logs, out), name, now)
+    (labelled,) = _relative((labels or "",), out)
+    made_of = MadeOf(
+        _relative(documents, out), _relative(tools, out), _relative(logs, out), name, now, labelled, refine
+    )
     earlier = before = None
     if update is not None:
         made_of = _given_again(made_of, read_made_of(update))
@@ -92,7 +103,8 @@ def compile_command(
     if clock is not None:
         print(f'the time of every call is {clock.now}, by "{clock.sentence}"; --now TIME sets another')
     now = made_of.now or (clock.now if clock is not None else "")
-    source = Source(reading.document, reading.title, cards, trajectories, now, earlier, refine)
+    known = read_labels(Path(_seen((made_of.labels,), out)[0])) if made_of.labels else None
+    source = Source(reading.document, reading.title, cards, trajectories, now, earlier, made_of.refine, known)
     if dry_run:
         print("\n".join(forecast(source)))
         return 0
@@ -146,7 +158,7 @@ def _given_again(given: "MadeOf", before: "MadeOf") -> "MadeOf":
 
 def _relative(paths: tuple[Path | str, ...], out: Path) -> tuple[str, ...]:
     """Paths as seen from the pack; what is no path, such as a Python module, as it is."""
-    return tuple(os.path.relpath(each, out) if Path(each).exists() else str(each) for each in paths)
+    return tuple(os.path.relpath(each, out) if each and Path(each).exists() else str(each) for each in paths)
 
 
 def _seen(paths: tuple[str, ...], out: Path) -> list[str]:

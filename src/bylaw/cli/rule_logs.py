@@ -11,11 +11,11 @@ from rich.table import Table
 from bylaw.cli.console import open_console
 from bylaw.cli.logs import Logs, logs_argument, open_logs
 from bylaw.cli.visible import visible
-from bylaw.engine.lesson import episodes, labelled, read_labels, soft_rules
-from bylaw.engine.pack import Pack, load_pack
+from bylaw.engine.lesson import Lesson, episodes, read_labels, teach
+from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
 from bylaw.policy.folder import READY
-from bylaw.rule.learning import LabelledAct, Learned, Loss, accuracy, learn, threshold_for, threshold_of
+from bylaw.rule.learning import Learned, Loss
 from bylaw.trace import Trajectory
 
 _FILE = click.Path(path_type=Path)
@@ -36,32 +36,16 @@ def learn_command(
 ) -> int:
     """Learn the weights of soft rules from recorded conversations."""
     loaded = load_pack(pack)
-    names = [rule.name for rule in soft_rules(loaded)]
-    if not names:
-        raise UsageError(f"`{loaded.name}` has no rule whose weight matters", hint="rules with `hard: true` have none")
     if out is None and loaded.root.resolve().is_relative_to(READY.resolve()):
         raise UsageError(f"`{loaded.name}` comes with Bylaw and is not written to", hint="give --out FILE")
     given = read_labels(labels) if labels is not None else None
-    by_talk: list[list[LabelledAct]] = []
     with open_logs(logs) as opened:
         read, status = _read(opened)
-    for trajectory in read:
-        mine = labelled(loaded, trajectory, None if given is None else given.pop(trajectory.id, []))
-        by_talk += [mine] if mine else []
-    if given:
-        raise UsageError(f"no conversation `{next(iter(given))}` in these logs", place=str(labels))
-    kept_back = [example for mine in by_talk[4::5] for example in mine]
-    taught = [example for number, mine in enumerate(by_talk) if number % 5 != 4 for example in mine]
-    if not taught:
-        raise UsageError("no call in these logs has a label", hint="give --labels FILE, or logs with judged writes")
-    found = learn(taught, names, loss=loss)
-    if false_alarms is not None:
-        limit = threshold_for(taught, list(found.weights.values()), false_alarms)
-        found = Learned(weights=found.weights, threshold=limit, untouched=found.untouched)
+    lesson = teach(loaded, read, given, loss=loss, false_alarms=false_alarms)
     source = f"{labels.name}" if labels is not None else "what the guards say"
-    _tell(loaded, found, taught, kept_back, source)
+    _tell(lesson, source)
     target = out if out is not None else loaded.root / "weights.yaml"
-    _write(target, found, {"labels": source, "loss": loss, "examples": len(taught)})
+    _write(target, lesson.learned, {"labels": source, "loss": loss, "examples": len(lesson.taught)})
     print(f"Wrote {visible(str(target))}")
     return status
 
@@ -76,24 +60,22 @@ def _read(logs: Logs) -> tuple[list[Trajectory], int]:
     return found, 0 if len(found) == len(every) else 3
 
 
-def _tell(pack: Pack, found: Learned, taught: list[LabelledAct], kept_back: list[LabelledAct], source: str) -> None:
+def _tell(lesson: Lesson, source: str) -> None:
     console = open_console()
+    taught, found = lesson.taught, lesson.learned
     safe = sum(each.safe for each in taught)
     print(f"Learned from {len(taught)} examples, {safe} of them safe ({visible(source)})")
     table = Table("rule", "speaks", "weight", "learned", box=box.SIMPLE)
-    rules = soft_rules(pack)
-    for place, rule in enumerate(rules):
+    for place, rule in enumerate(lesson.rules):
         speaks = sum(each.leans[place] != 0 for each in taught)
         table.add_row(rule.name, str(speaks), f"{rule.weight:g}", f"{found.weights[rule.name]:.2f}")
     console.print(table)
-    before = ([rule.weight for rule in rules], threshold_of(pack.book.eps))
-    after = ([found.weights[rule.name] for rule in rules], found.threshold)
-    for words, examples in (("learned from", taught), ("kept back", kept_back)):
+    for words, examples in (("learned from", taught), ("kept back", lesson.kept_back)):
         if examples:
-            shares = [accuracy(examples, *each) for each in (before, after)]
+            before, after = lesson.right(examples)
             print(
-                f"Right about the {len(examples)} {words}: {shares[0]:.1%} with the weights of the pack,"
-                f" {shares[1]:.1%} with these"
+                f"Right about the {len(examples)} {words}: {before:.1%} with the weights of the pack,"
+                f" {after:.1%} with these"
             )
     if found.untouched:
         print(f"No example speaks of: {visible(', '.join(found.untouched))}")

@@ -1,6 +1,5 @@
 """The files of a pack, from what the stages made. A policy without a check is listed, and the pack does not load."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +9,12 @@ from bylaw.compile.check import Check
 from bylaw.compile.extract import Draft
 from bylaw.compile.flagged import flagged
 from bylaw.compile.identifier import slug
+from bylaw.compile.naming import named_apart
 from bylaw.compile.pipeline import Source, Work
 from bylaw.compile.reading import Reading
 from bylaw.compile.span import spans
 from bylaw.compile.things import entities_file, tools_file
+from bylaw.compile.weights import Weighed, learn_weights
 from bylaw.policy.document import Document
 from bylaw.scan.written import dump
 
@@ -53,8 +54,12 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
     if rules:
         files["rules.yaml"] = dump(_merged(rules))
     files |= {f"cases/{part}.yaml": dump(listed) for part, listed in cases.items()}
-    said = flagged({**files, "policies.yaml": _on_trial(drafts, work, source.document)}, source.trajectories)
-    files["compiled.yaml"] = dump(_record(source, work, drafts, said))
+    on_trial = {**files, "policies.yaml": _on_trial(drafts, work, source.document)}
+    said = flagged(on_trial, source.trajectories)
+    weighed = learn_weights(on_trial, source.trajectories, source.labels) if source.labels is not None else None
+    if weighed is not None:
+        files["weights.yaml"] = weighed.weights
+    files["compiled.yaml"] = dump(_record(source, work, drafts, said, weighed))
     if reading is not None and reading.is_joined:
         files["sources.yaml"] = dump({"places": [to_builtins(place) for place in reading.places]})
     return files
@@ -84,7 +89,9 @@ def _on_trial(drafts: list[Draft], work: Work, document: Document) -> str:
     return dump({"policies": made})
 
 
-def _record(source: Source, work: Work, drafts: list[Draft], said: Mapping[str, Any]) -> dict[str, Any]:
+def _record(
+    source: Source, work: Work, drafts: list[Draft], said: Mapping[str, Any], weighed: Weighed | None
+) -> dict[str, Any]:
     """`compiled.yaml`: how each policy came about, and what a reviewer has to look at."""
     aside = work.second.aside if work.second is not None else {}
     policies: dict[str, Any] = {}
@@ -92,6 +99,7 @@ def _record(source: Source, work: Work, drafts: list[Draft], said: Mapping[str, 
         check, kind = work.checks.get(draft.id), work.kinds.get(draft.id)
         body: dict[str, Any] = {"why": kind.why if kind is not None else "nobody said what kind it is"}
         if check is not None:
+            questions = (*check.questions, *(weighed.questions.get(draft.id, ()) if weighed is not None else ()))
             body |= {
                 "failed": check.failed,
                 "repairs": check.repairs,
@@ -99,9 +107,7 @@ def _record(source: Source, work: Work, drafts: list[Draft], said: Mapping[str, 
                 "generated_inputs": check.generated,
                 "generations_divided_on": check.divided,
                 "mutants_found": f"{check.mutants[0]} of {check.mutants[1]}" if check.mutants[1] else "",
-                "questions": [
-                    {name: part for name, part in to_builtins(each).items() if part} for each in check.questions
-                ],
+                "questions": [{name: part for name, part in to_builtins(each).items() if part} for each in questions],
             }
         if draft.id in said:
             body["in_logs"] = said[draft.id]
@@ -117,6 +123,8 @@ def _record(source: Source, work: Work, drafts: list[Draft], said: Mapping[str, 
         record["of_the_tools"] = list(work.things.misfits)
     if work.steps:
         record["refinement"] = [to_builtins(each) for each in work.steps]
+    if weighed is not None:
+        record["weights"] = weighed.record
     unfound = work.lookups.failed if work.lookups is not None else {}
     return {**record, "facts_that_nothing_shows": unfound} if unfound else record
 
@@ -127,17 +135,10 @@ def _merged(checks: list[Check]) -> dict[str, Any]:
     rules: list[dict[str, Any]] = []
     for check in checks:
         assert check.rules is not None
-        renamed = {
-            name: name if predicates.get(name, body) == body else f"{slug(check.policy).replace('-', '_')}_{name}"
-            for name, body in check.rules["predicates"].items()
-        }
-        predicates |= {renamed[name]: body for name, body in check.rules["predicates"].items()}
-        rules += [{**rule, "formula": _with_names(rule["formula"], renamed)} for rule in check.rules["rules"]]
+        own = named_apart(check.rules, check.policy, predicates)
+        predicates |= own["predicates"]
+        rules += own["rules"]
     return {"predicates": predicates, "rules": rules}
-
-
-def _with_names(formula: str, renamed: Mapping[str, str]) -> str:
-    return re.sub(r"[A-Za-z_][\w.]*", lambda match: renamed.get(match[0], match[0]), formula)
 
 
 def _in_order(drafts: tuple[Draft, ...], document: Document) -> list[Draft]:

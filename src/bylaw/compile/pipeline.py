@@ -17,10 +17,12 @@ from bylaw.compile.guards import write_guards
 from bylaw.compile.identity import asks_who_it_is
 from bylaw.compile.kept import still_standing, under_old_names
 from bylaw.compile.lookups import Lookups, out_of_reach, write_lookups
-from bylaw.compile.refine import Step, refine
+from bylaw.compile.refine import refine
 from bylaw.compile.rules import write_rules
+from bylaw.compile.ruleset import Step
 from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, describe
+from bylaw.engine.lesson import Label
 from bylaw.errors import BylawError, UsageError
 from bylaw.llm import Chat, Pending
 from bylaw.llm.recorded import Recorded
@@ -50,6 +52,8 @@ class Source(Struct, frozen=True):
     """What an earlier compile made: what the change of a document does not touch is taken from it."""
     refinements: int = 0
     """How many rules may be replaced by refined ones; 0 leaves rules as they were written."""
+    labels: Mapping[str, Sequence[Label]] | None = None
+    """By conversation which calls were safe: weights of rules are learned from them."""
 
 
 class Work(Struct):

@@ -32,6 +32,8 @@ class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
     logs: tuple[str, ...] = ()
     name: str = ""
     now: str = ""
+    labels: str = ""
+    refine: int = 0
     written: dict[str, str] = {}
     """Digests of the files as they were made, by path: a file with another one has been edited since."""
 
@@ -86,9 +88,8 @@ def edited(work: Work, folder: PackFolder) -> Work:
         if check.rules is not None and own["rules"] and own != check.rules:
             check = replace(check, rules=own)
         if not check.failed and (check.code or check.rules):
-            check = replace(
-                check, cases=tuple(case for case in cases if name in (case.get("policy"), case.get("rule")))
-            )
+            mine = {name, *(str(each["id"]) for each in own["rules"])}
+            check = replace(check, cases=tuple(each for each in cases if each.get("policy", each.get("rule")) in mine))
         made[name] = check
     return replace(work, checks=made)
 

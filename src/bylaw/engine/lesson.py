@@ -1,6 +1,6 @@
 """What recorded conversations teach about a pack's rules: labelled calls for their weights, episodes for their risk."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,16 @@ from bylaw.engine.session import Session
 from bylaw.errors import UsageError
 from bylaw.rule.circuit import Speech
 from bylaw.rule.formula import atoms
-from bylaw.rule.learning import LabelledAct, worst_leans
+from bylaw.rule.learning import (
+    LabelledAct,
+    Learned,
+    Loss,
+    accuracy,
+    learn,
+    threshold_for,
+    threshold_of,
+    worst_leans,
+)
 from bylaw.rule.rule import Rule
 from bylaw.trace.event import Call
 from bylaw.trace.trajectory import Trajectory
@@ -86,6 +95,54 @@ def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...]]:
             found[step] = tuple(said[name] for name in names)
         session.observe(event)
     return found
+
+
+class Lesson(Struct, frozen=True):
+    """What labelled calls taught: weights for the soft rules, and how right the rules are with and without them."""
+
+    learned: Learned
+    taught: list[LabelledAct]
+    kept_back: list[LabelledAct]
+    """Every fifth conversation, which the weights were not learned from."""
+    rules: list[Rule]
+    eps: float
+    """The pack's own margin."""
+
+    def right(self, examples: Sequence[LabelledAct]) -> tuple[float, float]:
+        """The share of examples that the rules are right about: with the pack's weights, and with the learned ones."""
+        before = accuracy(examples, [rule.weight for rule in self.rules], threshold_of(self.eps))
+        after = [self.learned.weights[rule.name] for rule in self.rules]
+        return before, accuracy(examples, after, self.learned.threshold)
+
+
+def teach(
+    pack: Pack,
+    trajectories: Iterable[Trajectory],
+    labels: Mapping[str, Sequence[Label]] | None,
+    *,
+    loss: Loss = "hinge",
+    false_alarms: float | None = None,
+) -> Lesson:
+    """Learn the weights of a pack's soft rules; without `labels` the guards say which calls were safe."""
+    rules = soft_rules(pack)
+    if not rules:
+        raise UsageError(f"`{pack.name}` has no rule whose weight matters", hint="rules with `hard: true` have none")
+    by_talk: list[list[LabelledAct]] = []
+    unused = dict(labels) if labels is not None else {}
+    for trajectory in trajectories:
+        mine = labelled(pack, trajectory, None if labels is None else unused.pop(trajectory.id, ()))
+        by_talk += [mine] if mine else []
+    if unused:
+        raise UsageError(f"no conversation `{next(iter(unused))}` in these logs")
+    kept_back = [example for mine in by_talk[4::5] for example in mine]
+    taught = [example for number, mine in enumerate(by_talk) if number % 5 != 4 for example in mine]
+    if not taught:
+        raise UsageError("no call in these logs has a label", hint="give --labels FILE, or logs with judged writes")
+    found = learn(taught, [rule.name for rule in rules], loss=loss)
+    if false_alarms is not None:
+        limit = threshold_for(taught, list(found.weights.values()), false_alarms)
+        found = Learned(weights=found.weights, threshold=limit, untouched=found.untouched)
+    return Lesson(found, taught, kept_back, rules, pack.book.eps)
 
 
 Episode = list[dict[str, bool]]

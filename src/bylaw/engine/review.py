@@ -132,6 +132,7 @@ def sides_of(folder: PackFolder) -> dict[str, Sides]:
             own,
             _predicates(folder, own),
             _cases(folder, {name, *(str(rule.get("id")) for rule in own)}),
+            *_learned(folder, own),
         ]
         made[name] = Sides(_digest([body.get("definition"), body.get("spans")]), _digest(check))
     return made
@@ -162,6 +163,14 @@ def _guard(folder: PackFolder, function: str) -> list[str]:
                 wanted += [node.id for node in ast.walk(by_name[name]) if isinstance(node, ast.Name)]
         return [found[name] for name in sorted(found)]
     return []
+
+
+def _learned(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """The learned weights of rules, with the margin that they are held to: they decide whether a rule stops a call."""
+    source = folder.parts.get("weights")
+    weights = cast(dict[str, Any], source.data.get("weights") or {}) if source is not None else {}
+    own = {name: weights[name] for rule in rules if (name := str(rule.get("id"))) in weights}
+    return [own, source.data.get("eps")] if own and source is not None else []
 
 
 def _records(folder: PackFolder, part: str) -> list[dict[str, Any]]:

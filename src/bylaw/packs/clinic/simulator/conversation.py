@@ -1,6 +1,7 @@
 """One conversation as it is recorded: events for us, chat messages for a log, and a witness at every write."""
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -65,6 +66,8 @@ class Conversation:
         """What the agent remembers; it may forget that a write changed it."""
         self.witnessed: dict[int, Worlds] = {}
         self.executed: dict[int, bool | None] = {}
+        self.agreed: set[int] = set()
+        """Steps of writes that the caller was told and said yes to."""
         self.turn = 0
         self.calls = 0
 
@@ -78,6 +81,12 @@ class Conversation:
         self.turn += 1
         self.events.append(Message("agent", text, turn=self.turn))
         self.messages.append({"role": "assistant", "content": text})
+
+    def writes(self, start: int = 0) -> Iterator[tuple[int, Call]]:
+        """Calls that change something, from an event on, each with its step."""
+        for step, event in enumerate(self.events[start:], start):
+            if isinstance(event, Call) and event.tool in WRITES:
+                yield step, event
 
     def act(self, calls: list[tuple[str, dict[str, Any]]], text: str = "", *, forgets: bool = False) -> list[Any]:
         """One agent turn with calls, and their results; answers as the tools gave them, None where lost."""

@@ -2,6 +2,7 @@
 
 import gzip
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -25,12 +26,22 @@ from bylaw.trace import Call, Result, TaskOutcome, Trajectory
 TRIES = 20
 
 
+class CallLabel(Struct, frozen=True):
+    """Whether one write was safe, in the form of the labels that weights are learned from."""
+
+    trajectory: str
+    step: int
+    safe: bool
+
+
 class Simulated(Struct, frozen=True):
     """A conversation, the truth about it, and how a log would hold it."""
 
     trajectory: Trajectory
     truth: Truth
     record: dict[str, Any]
+    labels: tuple[CallLabel, ...]
+    """Of each write whether it was safe: it breaks no clause, the caller was told and said yes, and it came alone."""
 
 
 def simulate(seed: int, count: int) -> Iterator[tuple[Trajectory, Truth]]:
@@ -75,8 +86,16 @@ def one(place: Clinic, seed: int, number: int) -> Simulated:
             instructions=talk.messages[0]["content"],
         )
         record = {"id": id, "agent": agent.name, "outcome": good, "messages": talk.messages}
-        return Simulated(trajectory, Truth(id, calls), record)
+        return Simulated(trajectory, Truth(id, calls), record, labels(id, talk, calls))
     raise AssertionError("no clear conversation found")
+
+
+def labels(id: str, talk: Conversation, calls: Iterable[CallTruth]) -> tuple[CallLabel, ...]:
+    """Clauses 2.1 and 2.2 from how the conversation was played, all others from the database."""
+    turns = Counter(call.turn for _, call in talk.writes())
+    alone = {step for step, call in talk.writes() if turns[call.turn] == 1}
+    kept = {call.step for call in calls if call.determined["snapshot"] != "violation"}
+    return tuple(CallLabel(id, call.step, call.step in kept & alone & talk.agreed) for call in calls)
 
 
 def messy(rng: random.Random) -> Mess:
@@ -151,15 +170,20 @@ def muddled(talk: Conversation) -> bool:
 
 
 def write(folder: str | Path, *, seeds: Iterable[int] = (1,), count: int = 500) -> None:
-    """Write `logs.jsonl.gz` (OpenAI chat), `truth.jsonl` and the database `clinic.sqlite` into a folder."""
+    """Write `logs.jsonl.gz` (OpenAI chat), `truth.jsonl`, `labels.jsonl` and the database `clinic.sqlite`."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     database = folder / "clinic.sqlite"
     database.unlink(missing_ok=True)
     build(database).close()
     encode = msgspec.json.encode
-    with gzip.GzipFile(folder / "logs.jsonl.gz", "wb", mtime=0) as logs, (folder / "truth.jsonl").open("wb") as truths:
+    with (
+        gzip.GzipFile(folder / "logs.jsonl.gz", "wb", mtime=0) as logs,
+        (folder / "truth.jsonl").open("wb") as truths,
+        (folder / "labels.jsonl").open("wb") as labelled,
+    ):
         for seed in seeds:
             for made in simulated(seed, count):
                 logs.write(encode(made.record) + b"\n")
                 truths.write(encode(made.truth) + b"\n")
+                labelled.writelines(encode(label) + b"\n" for label in made.labels)

@@ -15,6 +15,7 @@ from bylaw.packs.clinic.simulator.truth import policies_of
 from bylaw.packs.clinic.simulator.users import UserKind, claims
 from bylaw.packs.clinic.simulator.verdict import run
 from bylaw.packs.clinic.simulator.wants import Want
+from bylaw.trace import Call
 
 ROUNDS = 9
 """No agent makes more rounds of reading than this for one want."""
@@ -72,11 +73,12 @@ class Play:
             if chosen is None:
                 self.refuse(want)
                 continue
-            if self.rng.random() < self.agent.confirms:
-                self.confirm(chosen)
+            told = chosen if self.rng.random() < self.agent.confirms else None
+            if told is not None:
+                self.confirm(told)
             if self.agent.name != "careful":
                 chosen = self.drop_reason(chosen)
-            self.write([chosen])
+            self.write([chosen], told)
 
     def confirm(self, want: Want) -> None:
         """Tell the caller what is about to be done, and hear a yes."""
@@ -203,14 +205,17 @@ class Play:
             else:
                 self.talk.agent(pick(self.rng, dialogue.REFUSE, do=dialogue.do(want)))
 
-    def write(self, wants: list[Want]) -> None:
+    def write(self, wants: list[Want], told: Want | None = None) -> None:
         """Make the changes in one turn; once more where the system failed; then say how it went."""
+        start = len(self.talk.events)
         calls, text = self.turn_of(wants)
         answers = self.talk.act(calls, text, forgets=self.forgets)
         if any(refused(answer) for answer in answers) and self.rng.random() < 0.6:
             again: list[Read] = [(want.tool, want.arguments) for want in wants]
             failed = [call for call, answer in zip(again, answers, strict=False) if refused(answer)]
             answers = self.talk.act(failed or again[:1], forgets=self.forgets)
+        if told is not None:
+            self.talk.agreed |= {step for step, call in self.talk.writes(start) if is_part_of(call, told)}
         bad = any(refused(answer) for answer in answers)
         self.talk.agent(pick(self.rng, dialogue.FAILED if bad else dialogue.DONE))
 
@@ -223,6 +228,11 @@ class Play:
             extra: Read = ("get_patient", {"patient_id": self.task.patient_id})
             calls.insert(self.rng.randrange(2), extra)
         return calls, pick(self.rng, dialogue.CHECKING) if self.rng.random() < 0.3 else ""
+
+
+def is_part_of(call: Call, told: Want) -> bool:
+    """Whether a call does what was told, and nothing else; a reason may be left out."""
+    return call.tool == told.tool and call.arguments.items() <= told.arguments.items()
 
 
 def mistyped(rng: random.Random, call: Read) -> Read:
