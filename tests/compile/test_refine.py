@@ -1,16 +1,26 @@
 """Rules refined: the vaguest first, a new form only where it passes the cases, doubles merged, to the end."""
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from bylaw.compile.assemble import assemble
+from bylaw.compile.bench import Bench
+from bylaw.compile.desk import Desk
 from bylaw.compile.pipeline import Work, compile_pack
+from bylaw.compile.refine import refine
+from bylaw.compile.update import MadeOf, keep, read_work
+from bylaw.compile.writing import write_files
 from bylaw.engine.check import check
 from bylaw.engine.pack import Pack
 from bylaw.llm import Request
-from tests.compile.shop import RULES, Scripted, compiled, source
+from bylaw.policy.yaml import read_yaml
+from bylaw.scan.written import dump
+from tests.compile.shop import CARDS, RULES, Scripted, compiled, source
 
 BETTER = """
 verifiable: false
@@ -34,6 +44,10 @@ rules:
 """
 WRONG = BETTER.replace("IMPLIES agreed", "IMPLIES NOT agreed")
 Answers = str | list[str] | Callable[[Request], str]
+
+
+def read(text: str) -> dict[str, Any]:
+    return read_yaml(text, file="answer").data
 
 
 def refined(**answers: Answers) -> tuple[Work, Scripted, dict[str, str]]:
@@ -97,10 +111,93 @@ def test_predicates_that_mean_the_same_become_one_where_every_case_still_holds()
     assert work.steps[-1].predicates == 2
 
 
+TWICE = RULES.replace(
+    "rules:\n", "  says_refund: {pattern: refund, description: the text has the word}\nrules:\n"
+).replace("IMPLIES agreed)", "IMPLIES (agreed AND NOT says_refund))")
+"""A rule with two state predicates, which are asked about together."""
+
+
 def test_a_merge_that_changes_what_a_rule_says_is_refused() -> None:
-    _, chat, files = refined(refine="verifiable: true", merge="merges:\n  - {keep: refunds, instead_of: [agreed]}\n")
+    merge = "merges:\n  - {keep: says_refund, instead_of: [agreed]}\n"
+    work, chat, files = refined(rules=TWICE, refine="verifiable: true", merge=merge)
     assert chat.asked("merge")
     assert "agreed" in files["rules.yaml"]
+    assert (work.steps[-1].changed, work.steps[-1].refused) == (0, 1)
+
+
+def test_predicates_of_two_types_are_not_asked_about_together() -> None:
+    _, chat, _ = refined(refine="verifiable: true")
+    assert not chat.asked("merge"), "an act and a state never mean the same"
+
+
+def test_a_new_form_that_fails_a_case_is_sent_back_once_with_the_case() -> None:
+    work, chat, files = refined(refine=[WRONG, BETTER, "verifiable: true"])
+    assert "`told and agreed`" in chat.asked("refine")[1].messages[-1].content
+    assert "ALWAYS (pays_back IMPLIES agreed)" in files["rules.yaml"]
+    assert (work.steps[1].changed, work.steps[1].refused) == (1, 0)
+
+
+def test_a_refinement_that_is_not_taken_is_shown_to_the_reviewer() -> None:
+    work, _, files = refined(refine=WRONG)
+    assert (work.steps[1].changed, work.steps[1].refused) == (0, 1)
+    assert "a refinement that was not taken" in files["compiled.yaml"]
+
+
+def test_going_back_to_an_earlier_form_is_no_refinement() -> None:
+    back = (
+        "verifiable: false\nwhy: as it was\n"
+        + dump({"predicates": read(RULES)["predicates"]})
+        + RULES[RULES.index("rules:") :]
+    )
+    work, chat, _ = refined(refine=[BETTER, back])
+    assert len(chat.asked("refine")) == 2
+    assert sum(step.changed for step in work.steps) == 1
+
+
+def test_how_vague_the_model_calls_each_form_is_recorded() -> None:
+    work, _, _ = refined(refine=[f"vagueness: 7\n{BETTER}", "vagueness: 2\nverifiable: true"])
+    assert [(step.stage, step.judged) for step in work.steps[:2]] == [("start", 7.0), ("refined", 2.0)]
+
+
+def test_a_split_rule_that_says_nothing_new_goes_again() -> None:
+    needless = SPLIT.replace("ALWAYS NOT several", "ALWAYS (refunds IMPLIES (agreed OR several))")
+    work, _, files = refined(refine=[needless, "verifiable: true", "verifiable: true"])
+    assert [step.rules for step in work.steps[:3]] == [1, 2, 1]
+    assert "confirm-refunds-2" not in files["rules.yaml"] + files["cases/rules.yaml"]
+    assert "several" not in files["rules.yaml"]
+    assert check(Pack.from_files(files)).is_sound
+
+
+def test_a_split_rule_keeps_its_cases_in_an_update(tmp_path: Path) -> None:
+    work, _, files = refined(refine=[SPLIT, "verifiable: true"])
+    write_files(tmp_path, files, {})
+    keep(tmp_path, MadeOf(("policy.md",)), work)
+    assert read_work(tmp_path).checks["confirm-refunds"].cases == work.checks["confirm-refunds"].cases
+
+
+def test_questions_about_several_rules_are_asked_in_one_round() -> None:
+    work, _ = compile_pack(source(), Scripted())
+    assert work.things is not None
+    first = work.checks["confirm-refunds"]
+    rules = {**read(RULES), "rules": [{"id": "again", "formula": "ALWAYS (refunds IMPLIES agreed)"}]}
+    checks = {first.policy: first, "again": replace(first, policy="again", rules=rules)}
+    told = [replace(work.drafts[0], id=name) for name in checks]
+    bench = Bench(CARDS, work.things, {}, "2025-01-15T10:00:00")
+    desk = Desk()
+    waiting: list[int] = []
+    for answer in (BETTER, "verifiable: true", ""):
+        assert refine(desk, bench, checks, told, "none", budget=4) is None
+        waiting.append(len(desk.wanted))
+        desk.fetch(Scripted(refine=partial(_about, answer), merge="merges: []"))
+        desk.begin()
+    assert waiting == [2, 2, 1], "two rules, the new forms of both, and one group of predicates"
+    done = refine(desk, bench, checks, told, "none", budget=4)
+    assert done is not None
+    assert [step.changed for step in done.steps] == [0, 2, 0, 0, 0]
+
+
+def _about(answer: str, request: Request) -> str:
+    return answer.replace("confirm-refunds", "again") if "- id: again" in request.messages[1].content else answer
 
 
 def test_without_a_budget_nothing_is_asked() -> None:

@@ -115,7 +115,7 @@ def compile_command(
     keep(out, replace(made_of, written=digests(made)), work)
     if before is not None:
         _show_differences(out, before)
-    lines, is_whole = told_lines(source, work, len(desk.asked), out)
+    lines, is_whole = told_lines(source, work, made, len(desk.asked), out)
     print("\n".join(lines))
     for each in unasked(chat):
         click.echo(f"an answer that nobody asked for: {each}", err=True)

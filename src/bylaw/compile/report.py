@@ -1,13 +1,15 @@
 """What came of a compile, for whoever reads on: what is enforced, what is not, and what a person has to decide."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from bylaw.compile.forecast import toolguard_calls
 from bylaw.compile.pipeline import Source, Work
+from bylaw.compile.weights import told_weights
 
 
-def told_lines(source: Source, work: Work, requests: int, out: Path) -> tuple[list[str], bool]:
+def told_lines(source: Source, work: Work, made: Mapping[str, str], requests: int, out: Path) -> tuple[list[str], bool]:
     """Lines to print, and whether every policy that can be enforced is."""
     kinds = Counter(each.kind for each in work.kinds.values())
     checks = work.checks.values()
@@ -28,8 +30,11 @@ def told_lines(source: Source, work: Work, requests: int, out: Path) -> tuple[li
     ]
     lines += [
         f"{each.stage}, {each.iteration}: {each.rules} rules, {each.predicates} predicates, vague {each.vagueness:.2f}"
+        f"{f', judged {each.judged:g} of 10' if each.judged is not None else ''}"
+        f"{f'; {each.changed} changed' if each.changed else ''}{f', {each.refused} refused' if each.refused else ''}"
         for each in work.steps
     ]
+    lines += [told_weights(made["weights.yaml"])] if "weights.yaml" in made else []
     lines += [f"of the tools: {each}" for each in (work.things.misfits if work.things is not None else ())]
     lines += [f"left out: {each}" for each in dropped]
     lines += [f"unenforced: {check.policy}: {check.failed}" for check in failed]

@@ -11,6 +11,7 @@ from msgspec import Struct
 from bylaw.compile.check import Question
 from bylaw.engine.lesson import Label, Lesson, soft_rules, teach
 from bylaw.engine.pack import Pack
+from bylaw.policy.yaml import read_yaml
 from bylaw.rule.rule import Rule
 from bylaw.scan.written import dump
 from bylaw.trace import Trajectory
@@ -42,6 +43,18 @@ def learn_weights(
         if -lesson.learned.weights[rule.name] >= lesson.learned.threshold:
             questions.setdefault(rule.policy, []).append(_question(lesson, place, rule))
     return Weighed(dump(weights), record, questions)
+
+
+def told_weights(weights: str) -> str:
+    """What `weights.yaml` says of itself, in a line."""
+    learned = read_yaml(weights, file="weights.yaml").data["learned"]
+    shares = [f"{learned.get(f'kept_back_right_{each}_weights', 0):.1%}" for each in ("with", "without")]
+    if not learned["kept_back"]:
+        return f"weights: {learned['examples']} labelled calls, too few to keep any back"
+    return (
+        f"weights: {learned['examples']} labelled calls; of {learned['kept_back']} kept back the rules are right about"
+        f" {shares[0]} with them and {shares[1]} without"
+    )
 
 
 def _record(lesson: Lesson) -> dict[str, Any]:

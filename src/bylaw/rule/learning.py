@@ -53,10 +53,24 @@ def learn(
         theta, threshold = minimise(LabelledActs(examples), len(rules), l2)
     untouched = [i for i in range(len(rules)) if not any(each.leans[i] for each in examples)]
     if loss == "hinge":
-        for i in untouched:
-            theta[i] = max(1.0 - threshold, 1.0)
+        _raise_unspoken(examples, theta, threshold)
     weights = {name: round(weight, 6) for name, weight in zip(rules, theta, strict=True)}
     return Learned(weights=weights, threshold=round(threshold, 6), untouched=tuple(rules[i] for i in untouched))
+
+
+def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], threshold: float) -> None:
+    """Let every rule deny on its own unless the labels speak against that.
+
+    A rule that is broken only along with others, or never, gets little or no weight: the loss has no use for it. That
+    proves nothing, so it is raised where no fewer examples are right for it.
+    """
+    enough = max(1.0 - threshold, 1.0)
+    for place, weight in enumerate(theta):
+        is_alone = any(each.leans[place] and sum(map(bool, each.leans)) == 1 for each in examples)
+        if weight <= max(-threshold, 0.0) and not is_alone:
+            raised = [*theta[:place], enough, *theta[place + 1 :]]
+            if accuracy(examples, raised, threshold) >= accuracy(examples, theta, threshold):
+                theta[:] = raised
 
 
 class LabelledActs:

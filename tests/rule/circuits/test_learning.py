@@ -61,9 +61,8 @@ def test_gradients_equal_finite_differences():
 def test_the_minimum_is_stationary_and_weights_are_never_negative():
     rng = random.Random(2)
     examples = random_examples(rng, 200, 6)
-    learned = learn(examples, list("abcdef"), l2=0.01)
-    theta = list(learned.weights.values())
-    _, gradient, by_threshold = LabelledActs(examples).hinge(theta, learned.threshold, 0.01)
+    theta, threshold = minimise(LabelledActs(examples), 6, 0.01)
+    _, gradient, by_threshold = LabelledActs(examples).hinge(theta, threshold, 0.01)
     assert abs(by_threshold) < 1e-5
     for weight, each in zip(theta, gradient, strict=True):
         assert weight >= 0
@@ -119,6 +118,19 @@ def test_a_rule_no_example_speaks_of_keeps_a_weight_that_denies():
     learned = learn(examples, ["seen", "unseen"])
     assert learned.untouched == ("unseen",)
     assert -learned.weights["unseen"] < learned.threshold
+
+
+def test_a_rule_that_is_only_broken_along_with_another_keeps_a_weight_that_denies():
+    examples = [LabelledAct((-1.0, -1.0), False), LabelledAct((-1.0, 0.0), False), LabelledAct((0.0, 0.0), True)] * 10
+    learned = learn(examples, ["plain", "along"])
+    assert -learned.weights["along"] < learned.threshold
+
+
+def test_a_rule_that_safe_calls_break_is_silenced_even_where_others_are_broken_too():
+    examples = [LabelledAct((-1.0, -1.0), True), LabelledAct((-1.0, 0.0), True), LabelledAct((0.0, 0.0), True)] * 10
+    learned = learn(examples, ["plain", "along"])
+    assert -learned.weights["plain"] >= learned.threshold
+    assert -learned.weights["plain"] - learned.weights["along"] >= learned.threshold
 
 
 def test_a_trajectory_is_as_bad_as_its_worst_act_rule_by_rule():

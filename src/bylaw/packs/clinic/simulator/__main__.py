@@ -10,9 +10,7 @@ from bylaw.packs.clinic.simulator.generate import simulate, write
 def main() -> int:
     """With a folder: write the files there. Without: print the table of cells; status 1 where a quota is missed."""
     parser = argparse.ArgumentParser(prog="python -m bylaw.packs.clinic.simulator", description=main.__doc__)
-    parser.add_argument(
-        "folder", nargs="?", help="where to write logs, truth, labels and database"
-    )
+    parser.add_argument("folder", nargs="?", help="where to write logs, truth, labels and database")
     parser.add_argument("--seeds", type=int, default=10, help="how many seeds, counted from 1")
     parser.add_argument("--count", type=int, default=500, help="conversations of each seed")
     given = parser.parse_args()

@@ -1,0 +1,133 @@
+"""Weights learned in a compile: from labels in the logs, recorded, shown where they silence a rule, signed with it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from bylaw.compile.assemble import assemble
+from bylaw.compile.card import Card
+from bylaw.compile.pipeline import Source, compile_pack
+from bylaw.compile.writing import write_files
+from bylaw.engine.lesson import Label
+from bylaw.engine.pack import Pack
+from bylaw.engine.review import standings
+from bylaw.errors import UsageError
+from bylaw.policy.yaml import read_yaml
+from bylaw.trace import Call, Message, Result, Trajectory
+from tests.command import bylaw
+from tests.compile.shop import POLICY, Scripted, source
+
+CALL = Call("refund", {"order_id": "A1", "customer_id": "C1", "amount": "20.00"}, id="1")
+
+
+def talk(name: str, *, asked: bool) -> Trajectory:
+    told = (
+        Message("agent", "I would refund 20.00 for order A1 to customer C1. Shall I?"),
+        Message("user", "Yes, please."),
+    )
+    events = (Message("user", "Hello."), *(told if asked else ()), CALL)
+    return Trajectory(name, [*events, Result(len(events) - 1, '{"ok": true}')])
+
+
+def labelled(*, unasked_is_safe: bool) -> Source:
+    talks = [talk(f"t{number}", asked=bool(number % 2)) for number in range(20)]
+    labels = {
+        each.id: [Label(each.id, bool(number % 2) or unasked_is_safe, 3 if number % 2 else 1)]
+        for number, each in enumerate(talks)
+    }
+    return replace(source(), trajectories=talks, labels=labels)
+
+
+def files(shop: Source) -> dict[str, str]:
+    return assemble(shop, compile_pack(shop, Scripted())[0], name="shop")
+
+
+def test_a_rule_that_unsafe_calls_break_gets_a_weight_that_stops_them() -> None:
+    made = files(labelled(unasked_is_safe=False))
+    (rule,) = Pack.from_files(made).book.rules
+    learned = read_yaml(made["weights.yaml"], file="weights.yaml").data
+    assert rule.weight == learned["weights"]["confirm-refunds"] > 0
+    assert learned["learned"]["examples"] == 16
+    assert learned["learned"]["kept_back"] == 4
+    assert learned["learned"]["kept_back_right_with_weights"] == 1.0
+    assert "silences" not in made["compiled.yaml"]
+
+
+def test_a_rule_that_safe_calls_break_is_silenced_and_the_reviewer_is_told() -> None:
+    made = files(labelled(unasked_is_safe=True))
+    record = read_yaml(made["compiled.yaml"], file="compiled.yaml").data
+    (question,) = record["policies"]["confirm-refunds"]["questions"]
+    assert question["about"] == "a rule that its learned weight silences"
+    assert "of 8 labelled calls that break it, 8 are labelled safe" in question["text"]
+    assert record["weights"]["kept_back_right_without_weights"] == 0.5
+    assert record["weights"]["kept_back_right_with_weights"] == 1.0
+
+
+def test_without_labels_there_are_no_weights() -> None:
+    assert "weights.yaml" not in files(replace(labelled(unasked_is_safe=True), labels=None))
+
+
+def test_a_label_of_a_conversation_that_is_not_in_the_logs_is_said() -> None:
+    shop = replace(labelled(unasked_is_safe=True), labels={"elsewhere": [Label("elsewhere", True)]})
+    with pytest.raises(UsageError, match="no conversation `elsewhere`"):
+        files(shop)
+
+
+def test_what_was_signed_lapses_when_the_learned_weight_changes(tmp_path: Path) -> None:
+    write_files(tmp_path, files(labelled(unasked_is_safe=False)), {})
+    bylaw(tmp_path, "review", tmp_path, "--accept", "confirm-refunds", "--accept", "refund-limit", "--by", "Ines")
+    assert standings(tmp_path)["confirm-refunds"] == "accepted"
+    write_files(tmp_path, files(labelled(unasked_is_safe=True)), {})
+    assert (standings(tmp_path)["confirm-refunds"], standings(tmp_path)["refund-limit"]) == ("lapsed", "accepted")
+
+
+def test_the_command_learns_from_labels_and_an_update_learns_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bylaw.llm.source.open_chat", lambda *_, **__: Scripted())
+    shop = labelled(unasked_is_safe=False)
+    (tmp_path / "policy.md").write_text(POLICY)
+    (tmp_path / "tools.json").write_text(json.dumps([definition(card) for card in shop.cards.values()]))
+    (tmp_path / "logs.jsonl").write_text("".join(f"{json.dumps(chat(each))}\n" for each in shop.trajectories))
+    write_labels(tmp_path, shop)
+    arguments = ("--document", "policy.md", "--tools", "tools.json", "--logs", "logs.jsonl", "--labels", "labels.jsonl")
+    done = bylaw(tmp_path, "compile", *arguments, "--out", "pack")
+    told = "weights: 16 labelled calls; of 4 kept back the rules are right about 100.0% with them and 100.0% without"
+    assert told in done.stdout, done.stderr
+    write_labels(tmp_path, labelled(unasked_is_safe=True))
+    again = bylaw(tmp_path, "compile", "--update", "pack")
+    assert "right about 100.0% with them and 50.0% without" in again.stdout, again.stderr
+    assert "confirm-refunds has another check" in again.stdout
+
+
+def write_labels(root: Path, shop: Source) -> None:
+    assert shop.labels is not None
+    lines = [msgspec.json.encode(label) for own in shop.labels.values() for label in own]
+    (root / "labels.jsonl").write_bytes(b"\n".join(lines))
+
+
+def definition(card: Card) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": card.parameters, "required": list(card.required)}
+    return {"type": "function", "function": {"name": card.name, "description": "", "parameters": parameters}}
+
+
+def chat(trajectory: Trajectory) -> dict[str, Any]:
+    """A conversation as an OpenAI log holds it."""
+    said = [event for event in trajectory.events if isinstance(event, Message)]
+    function = {"name": CALL.tool, "arguments": json.dumps(CALL.arguments)}
+    return {
+        "id": trajectory.id,
+        "messages": [
+            *({"role": "user" if each.by == "user" else "assistant", "content": each.text} for each in said),
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "1", "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": "1", "content": '{"ok": true}'},
+        ],
+    }
