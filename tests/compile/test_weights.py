@@ -25,12 +25,11 @@ CALL = Call("refund", {"order_id": "A1", "customer_id": "C1", "amount": "20.00"}
 
 
 def talk(name: str, *, asked: bool) -> Trajectory:
-    told = (
-        Message("agent", "I would refund 20.00 for order A1 to customer C1. Shall I?"),
-        Message("user", "Yes, please."),
-    )
-    events = (Message("user", "Hello."), *(told if asked else ()), CALL)
-    return Trajectory(name, [*events, Result(len(events) - 1, '{"ok": true}')])
+    said = [("user", "Hello.")]
+    if asked:
+        said += [("agent", "I would refund 20.00 for order A1 to customer C1. Shall I?"), ("user", "Yes, please.")]
+    events = [Message(by, text, turn=turn) for turn, (by, text) in enumerate(said)]
+    return Trajectory(name, [*events, replace(CALL, turn=len(said)), Result(len(said), '{"ok": true}')])
 
 
 def labelled(*, unasked_is_safe: bool) -> Source:

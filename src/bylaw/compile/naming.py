@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from bylaw.compile.identifier import slug
 
@@ -15,14 +15,21 @@ _WORD = re.compile(r"[A-Za-z_][\w.]*")
 def named_apart(rules: Mapping[str, Any], policy: str, taken: Mapping[str, Any]) -> Rules:
     """The rules of a policy, its predicates renamed where `taken` has the name for something else."""
     prefix = slug(policy).replace("-", "_")
-    renamed = {
-        name: name if taken.get(name, body) == body else f"{prefix}_{name}"
-        for name, body in rules["predicates"].items()
-    }
+    predicates: dict[str, Any] = {}
+    renamed: dict[str, str] = {}
+    for name, body in rules["predicates"].items():
+        is_same = meaning(taken.get(name, body)) == meaning(body)
+        renamed[name] = name if is_same else f"{prefix}_{name}"
+        predicates[renamed[name]] = taken.get(name, body) if is_same else body
     return {
-        "predicates": {renamed[name]: body for name, body in rules["predicates"].items()},
+        "predicates": predicates,
         "rules": [{**rule, "formula": with_names(rule["formula"], renamed)} for rule in rules["rules"]],
     }
+
+
+def meaning(body: Any) -> dict[str, Any]:
+    """What a predicate says, whatever the words that describe it."""
+    return {part: value for part, value in cast(dict[str, Any], body or {}).items() if part != "description"}
 
 
 def with_names(formula: str, renamed: Mapping[str, str]) -> str:

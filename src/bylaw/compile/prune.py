@@ -6,7 +6,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from bylaw.compile.desk import Desk
-from bylaw.compile.naming import Rules, with_names
+from bylaw.compile.naming import Rules, meaning, with_names
 from bylaw.compile.prompt import render
 from bylaw.compile.ruleset import Ruleset, rules_of
 from bylaw.llm.chat import bare_json
@@ -60,7 +60,7 @@ def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
     """Predicates that are the same but for their names and words need no question."""
     known = list(rules.predicates.items())
     for place, (name, body) in enumerate(known):
-        same = [one for one, other in known[:place] if _meaning(other) == _meaning(body)]
+        same = [one for one, other in known[:place] if meaning(other) == meaning(body)]
         if same:
             yield same[0], name
 
@@ -129,7 +129,3 @@ def _drop(rules: Ruleset, policy: str, pruned: Pruned) -> None:
         rules.put(replace(check, rules=made, cases=tuple(cases)))
         pruned.gone += sorted(needless)
         pruned.touched.add(policy)
-
-
-def _meaning(body: Any) -> dict[str, Any]:
-    return {part: value for part, value in cast(dict[str, Any], body or {}).items() if part != "description"}
