@@ -87,7 +87,7 @@ def test_what_was_signed_lapses_when_the_learned_weight_changes(tmp_path: Path) 
 def test_the_command_learns_from_labels_and_an_update_learns_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bylaw.llm.source.open_chat", lambda *_, **__: Scripted())
+    monkeypatch.setattr("bylaw.llm.source.open_chat", _scripted)
     shop = labelled(unasked_is_safe=False)
     (tmp_path / "policy.md").write_text(POLICY)
     (tmp_path / "tools.json").write_text(json.dumps([definition(card) for card in shop.cards.values()]))
@@ -101,6 +101,10 @@ def test_the_command_learns_from_labels_and_an_update_learns_again(
     again = bylaw(tmp_path, "compile", "--update", "pack")
     assert "right about 100.0% with them and 50.0% without" in again.stdout, again.stderr
     assert "confirm-refunds has another check" in again.stdout
+
+
+def _scripted(*_: object, **__: object) -> Scripted:
+    return Scripted()
 
 
 def write_labels(root: Path, shop: Source) -> None:
