@@ -25,11 +25,11 @@ CALL = Call("refund", {"order_id": "A1", "customer_id": "C1", "amount": "20.00"}
 
 
 def talk(name: str, *, asked: bool) -> Trajectory:
-    said = [("user", "Hello.")]
+    said = [Message("user", "Hello.", turn=0)]
     if asked:
-        said += [("agent", "I would refund 20.00 for order A1 to customer C1. Shall I?"), ("user", "Yes, please.")]
-    events = [Message(by, text, turn=turn) for turn, (by, text) in enumerate(said)]
-    return Trajectory(name, [*events, replace(CALL, turn=len(said)), Result(len(said), '{"ok": true}')])
+        said.append(Message("agent", "I would refund 20.00 for order A1 to customer C1. Shall I?", turn=1))
+        said.append(Message("user", "Yes, please.", turn=2))
+    return Trajectory(name, [*said, replace(CALL, turn=len(said)), Result(len(said), '{"ok": true}')])
 
 
 def labelled(*, unasked_is_safe: bool) -> Source:
