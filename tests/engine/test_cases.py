@@ -175,3 +175,15 @@ def test_a_variation_says_what_it_wants_and_nothing_else_of_a_case(tmp_path: Pat
     assert "does not say what it wants" in str(told)
     with pytest.raises(BylawError, match="policy"):
         run(tmp_path, BOTH.replace("{note: another order,", "{policy: another,"))
+
+
+def test_what_only_users_tell_is_always_there(tmp_path: Path) -> None:
+    entities = FILES["entities.yaml"].replace(
+        "entities:\n", "entities:\n  Said: {key: [], fields: {why: {type: string, origin: user}}}\n", 1
+    )
+    guard = "def only_paid(call, facts):\n    return permit() if facts.Said.exists else deny('nobody')\n"
+    guards = FILES["guards/shop.py"].replace("def only_paid", "def unused").partition("def no_gifts")
+    code = {"guards/shop.py": guard + "\n\ndef no_gifts" + guards[2], "entities.yaml": entities}
+    text = f"{CASE}  events: [{{user: hello}}]\n  want: compliant\n{CASE}  facts: {{Said: null}}\n  want: deny\n"
+    found = run(tmp_path, f"{text}{CASE}  want: permit\n", **code)
+    assert [isinstance(each, CaseResult) and each.passed for each in found] == [True] * 3, found

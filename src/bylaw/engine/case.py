@@ -226,7 +226,7 @@ class _Told:
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         key = key_of(key)
         if (entity.name, key) not in self.things:
-            return UNSEEN
+            return True if field.name == "exists" and entity.is_always_there else UNSEEN
         record = self.things[entity.name, key]
         if field.name == "exists":
             return record is not None

@@ -56,6 +56,10 @@ class ReadTool(Struct, frozen=True):
     arguments: dict[str, str]
 
 
+SPOKEN: tuple[Origin, ...] = ("user", "context")
+"""Origins of facts that no tool shows."""
+
+
 class Entity(Struct, frozen=True):
     """A kind of thing in the world, with a key and fields. Every entity also has the field `exists`."""
 
@@ -69,6 +73,11 @@ class Entity(Struct, frozen=True):
     """`conversation` where only a conversation makes such things: what it showed is what is true."""
     complete: bool = False
     """What was not shown is surely not there, as long as every result that may show it was read."""
+
+    @property
+    def is_always_there(self) -> bool:
+        """Whether it is what somebody says and no tool shows: there is one, though nothing may have been said yet."""
+        return not self.key and bool(self.fields) and all(each.origin in SPOKEN for each in self.fields.values())
 
 
 EXISTS = Field("exists", type="boolean")

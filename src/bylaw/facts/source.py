@@ -5,7 +5,19 @@ from typing import Any, NamedTuple
 
 from bylaw.facts.assent import is_meant
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, Field, Key, NoValue, Saying, is_known
+from bylaw.facts.entity import (
+    ABSENT,
+    SPOKEN,
+    UNDECLARED,
+    UNSEEN,
+    Entity,
+    FactSource,
+    Field,
+    Key,
+    NoValue,
+    Saying,
+    is_known,
+)
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.passage import passages_about
 from bylaw.facts.path import NOTHING
@@ -15,8 +27,6 @@ from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 from bylaw.policy.pattern import Match, Pattern, compile_pattern
 
-SPOKEN = ("user", "context")
-"""Origins of facts that no tool shows."""
 FOREVER = 1 << 60
 """A step after every step."""
 
@@ -81,6 +91,8 @@ class SeenFacts:
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
         if field.origin in SPOKEN:
             return Testimony(self._ledger, self._at, self._context).read(field)
+        if entity.is_always_there:
+            return True
         key = key_of(key)
         thing = self._ledger.thing(entity.name, key)
         if thing is None:
@@ -204,6 +216,8 @@ class HindsightFacts:
         """The value as far as the whole trajectory tells."""
         if field.origin != "system" or entity.origin == "conversation":
             return self.told.read(entity, key, field)
+        if entity.is_always_there:
+            return True
         key = key_of(key)
         found = self._value(entity, key, field.name)
         if found is not NOTHING:
@@ -260,6 +274,8 @@ class WorldFacts:
         """The true value."""
         if field.origin != "system" or entity.origin == "conversation":
             return self._told.read(entity, key, field)
+        if entity.is_always_there:
+            return True
         asked = (entity.name, key_of(key))
         record = self._records.get(asked)
         if record is None:
