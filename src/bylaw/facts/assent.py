@@ -5,7 +5,6 @@ A negated phrase and one that hangs on a condition never count: "I will not be i
 """
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -22,7 +21,7 @@ _SENTENCES = 400
 """Longer texts are cut, so that no text costs more than its length."""
 
 
-_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "—": "-", "–": "-"})
+_QUOTES = (("’", "'"), ("‘", "'"), ("“", '"'), ("”", '"'), ("—", "-"), ("–", "-"))
 _END = re.compile(r"(?<=[.!?;])[\"')*]*\s+|\n+")
 _BREAK = re.compile(r"[.!?;][\"')*]*\s+|\n+")
 """The same, with the mark that ends the sentence: found much sooner."""
@@ -348,20 +347,27 @@ def answer_in(text: str) -> UserAnswer:
 @lru_cache(maxsize=2048)
 def sentences(text: str) -> tuple[str, ...]:
     """The sentences and lines of a text, in lower case, with plain quotes and without bullets."""
-    plain = text.lower() if text.isascii() else text.translate(_QUOTES).lower()
-    pieces = list(_pieces(_EMPHASIS.sub("", plain) if any(mark in plain for mark in "*`~_") else plain))
+    plain = _plain(text)
+    if any(mark in plain for mark in "*`~_"):
+        plain = _EMPHASIS.sub("", plain)
+    pieces: list[str] = []
+    start = 0
+    for found in _BREAK.finditer(plain):
+        here, after = found.span()
+        pieces.append(plain[start : here if plain[here] == "\n" else here + 1])
+        start = after
+    pieces.append(plain[start:])
     if len(pieces) > _SENTENCES:
         pieces = pieces[: _SENTENCES // 2] + pieces[-_SENTENCES // 2 :]
-    return tuple(part for piece in pieces if (part := _unlisted(piece[:_SENTENCE])))
+    return tuple([part for piece in pieces if (part := _unlisted(piece[:_SENTENCE]))])
 
 
-def _pieces(text: str) -> Iterator[str]:
-    start = 0
-    for found in _BREAK.finditer(text):
-        end = found.start()
-        yield text[start : end if text[end] == "\n" else end + 1]
-        start = found.end()
-    yield text[start:]
+def _plain(text: str) -> str:
+    """A text in lower case, with plain quotes and dashes."""
+    if not text.isascii():
+        for curled, mark in _QUOTES:
+            text = text.replace(curled, mark)
+    return text.lower()
 
 
 def _unlisted(line: str) -> str:
@@ -371,7 +377,7 @@ def _unlisted(line: str) -> str:
 
 def is_meant(text: str, start: int, end: int) -> bool:
     """Whether a phrase found in a message states what it says: neither negated nor made to depend on something."""
-    plain = text.translate(_QUOTES).lower()
+    plain = _plain(text)
     # Lower case may be longer in some languages; the place of the phrase would then be lost.
     plain = plain if len(plain) == len(text) else text
     begin = max((match.end() for match in _END.finditer(plain, max(0, start - _SENTENCE), start)), default=0)

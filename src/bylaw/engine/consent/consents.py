@@ -38,6 +38,9 @@ _PLACE = re.compile(
 )
 """Names one of several options by its place among them."""
 
+_OF_A_PERSON = ("account", "profile", "default", "on file", "user")
+"""Words for what is kept of a person, whatever they order."""
+
 _RECENT = 8
 """So many exchanges before the last may have agreed to a call; of older ones, those that name what it acts on."""
 
@@ -214,7 +217,25 @@ class Consents:
             if other.call.counts_at(step)
             and (other.core == action.core or (is_in_doubt and action.targets and other.targets == action.targets))
         ]
-        return min(spending, default=None)
+        return min(spending, default=self._echoed(action, agreement))
+
+    def _echoed(self, action: Action, agreement: int) -> int | None:
+        """The step of a call that has done all of this to a thing, where this does it for a person who was not named:
+        an order has got the address that was told, now the account gets it."""
+        values = {detail.value for detail in action.matters} - {detail.value for detail in action.goals}
+        if action.targets or not action.goals or not values:
+            return None
+        proposal = self._talk.exchanges[-1].proposal
+        if any(word in each.folded for word in _OF_A_PERSON for each in proposal):
+            return None
+        for write in reversed(self._ledger.writes):
+            if write.step <= agreement:
+                return None
+            if write.step < action.call.step and write.call.tool != action.tool and write.counts_at(action.call.step):
+                other = Action(write)
+                if other.targets and values <= {detail.value for detail in other.matters}:
+                    return write.step
+        return None
 
     def _is_understood(self, action: Action, place: int) -> bool:
         """Whether the agent need not say what would be done: it spoke of such a call that had just been refused, or

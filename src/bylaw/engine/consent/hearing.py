@@ -98,7 +98,10 @@ class Hearing:
         value = fold(str(detail.value))
         for entry in self.records.entries(str(detail.value), self.before):
             own = entry.id_field or detail.name
-            if own in ("", "id", detail.name) and fold(str(entry.fields.get(own, ""))) == value:
+            if (
+                own in ("", "id", detail.name, detail.name.removesuffix("s"))
+                and fold(str(entry.fields.get(own, ""))) == value
+            ):
                 return entry
         return None
 

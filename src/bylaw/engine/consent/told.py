@@ -7,7 +7,7 @@ from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.naming import alike, counts, heads, mark_forms, names_word, plain, puts_word, stem
-from bylaw.engine.consent.price import money_lacks
+from bylaw.engine.consent.payment import money_lacks
 from bylaw.engine.consent.records import scalars
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.provenance import fold
@@ -83,11 +83,16 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
         since = hearing.mentions.since(by_agent, hearing.end)
         if any(_names_other(hearing, detail, each) for each in since):
             return Lack(detail.name, "unclear", "others_since")
-    if is_said or not hearing.records.values(detail.name, hearing.before).has_other(own, hearing.before):
+    is_other = not is_said and detail.is_target and any(_names_other(hearing, detail, each) for each in hearing.now)
+    if not is_other and (
+        is_said or not hearing.records.values(detail.name, hearing.before).has_other(own, hearing.before)
+    ):
         return None
     told = _marks_told(hearing, detail)
     if told >= _MARKS:
         return None
+    if is_other and not told:
+        return Lack(detail.name, "missing", "another_told")
     return Lack(detail.name, "unclear" if told else "missing", "one_mark" if told else "never_told")
 
 

@@ -1,0 +1,151 @@
+"""Whether the money of a call was told, and the means of payment in whatever words, with no others to pay beside."""
+
+import re
+from collections.abc import Sequence
+
+from bylaw.engine.consent.detail import Detail
+from bylaw.engine.consent.hearing import Hearing
+from bylaw.engine.consent.lack import Lack
+from bylaw.engine.consent.means import Called
+from bylaw.engine.consent.price import CURRENCY, NO_PRICE, REFUND, is_free, is_summed, price_lack
+from bylaw.engine.consent.utterance import Utterance
+from bylaw.facts.assent import sentences
+from bylaw.facts.phrases import Phrases
+from bylaw.facts.provenance import fold, occurs
+
+_BESIDE = 20
+"""Letters between a means of payment and what is taken from it."""
+_KINDS = re.compile(r"\b(?:gift card|credit card|debit card|certificate|voucher|store credit|bank account|paypal)s?\b")
+_NOT_USED = Phrases(
+    (
+        "cannot|can't|unable|unfortunately|issue|instead|not ",
+        r"\b(?:cannot|can't|unable|unfortunately|issue|instead|not (?:be )?(?:allowed|possible|enough))\b",
+    )
+)
+"""Says of a means of payment that it will not do."""
+_NOT_BY = Phrases(
+    (
+        "instead of|rather than|not|without|don't",
+        r"\b(?:instead of|rather than|not|without|don't)\b[^.!?,;]*",
+    )
+)
+_ORIGINAL = Phrases(
+    (
+        "original|same|existing|current|previous|used |paid with|on file|initial",
+        r"\b(?:original(?:ly)?|same|existing|current|previous|used (?:for|to)|paid with|on file|initial)\b[^.!?]{0,40}"
+        r"\b(?:payment|card|method|form|account|means|booking|gift|credit|purchase|paid|used)",
+    ),
+    ("to you", r"\b(?:refund\w*|back) to (?:you|your)\b"),
+)
+
+
+def money_lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
+    """What of the money, and of the means of payment, was not surely told."""
+    amounts = [detail for detail in matters if detail.kind == "amount" and not detail.is_off]
+    means = [detail for detail in matters if detail.kind == "means"]
+    found: list[Lack | None] = []
+    if amounts and not is_summed(hearing, amounts, matters):
+        found.append(Lack("amount", "missing", "sum_untold"))
+    if means and not amounts:
+        if is_free(hearing, matters):
+            return []
+        found.append(price_lack(hearing, matters))
+    if means:
+        goals = [detail for detail in matters if detail.is_target]
+        used = set[str]().union(*(hearing.called(detail).own for detail in means))
+        found += [_lack(hearing, each, used, goals, has_sums=bool(amounts)) for each in means]
+    return [lack for lack in found if lack is not None]
+
+
+def _lack(hearing: Hearing, detail: Detail, used: set[str], goals: Sequence[Detail], *, has_sums: bool) -> Lack | None:
+    called = hearing.called(detail)
+    is_original = hearing.is_unchanged(detail, goals)
+    if any(called.is_own_in(part) or _names(part, called.kind) for part in hearing.aside):
+        return Lack(detail.name, "missing", "set_aside")
+    spoken = " ".join(each.folded for each in hearing.answer)
+    if any(called.is_own_in(each.folded) for each in hearing.now) or _is_own_before(hearing, called):
+        if has_sums or not _is_split(hearing, called, used, goals):
+            return None
+        return Lack(detail.name, "missing", "another_beside")
+    now = " ".join(each.folded for each in hearing.now)
+    if is_original and _ORIGINAL.found_in(now):
+        return None
+    if _names(called.another.sub(" ", spoken), called.kind):
+        return None
+    if _names(now, called.others - used):
+        return Lack(detail.name, "missing", "another_told")
+    if is_original and hearing.said_before("original", lambda each: _ORIGINAL.found_in(each.folded)):
+        return None
+    if called.outranked is not None and called.outranked.search(now):
+        return Lack(detail.name, "missing", "another_told")
+    if _is_named(hearing, called, called.kind):
+        return None
+    if _is_named(hearing, called, called.shared):
+        return Lack(detail.name, "unclear", "one_of_several")
+    if called.another.search(now):
+        return Lack(detail.name, "missing" if called.is_recorded else "unclear", "another_told")
+    if is_original and REFUND.found_in(now):
+        return Lack(detail.name, "unclear", "original_untold")
+    return Lack(detail.name, "missing", "never_told")
+
+
+def _is_split(hearing: Hearing, called: Called, used: set[str], goals: Sequence[Detail]) -> bool:
+    """Whether others are to pay as well: by the answer, or, where that names none, by what the proposal takes from
+    each. What several things are paid with, each with its own, is no split."""
+    if any(_names_other_goal(hearing, goal) for goal in goals):
+        return False
+    others = called.others - used
+    spoken = _usable(hearing.answer)
+    kinds = {found[0].rstrip("s") for found in _KINDS.finditer(_NOT_BY.without(spoken))}
+    if _names(spoken, others) or len(kinds) > 1:
+        return not kinds or not all(any(kind in form for form in used) for kind in kinds)
+    if kinds or called.is_own_in(spoken):
+        return False
+    text = NO_PRICE.without(_usable(hearing.proposal))
+    return _has_sum(text, called.own) and _has_sum(text, others)
+
+
+def _usable(said: Sequence[Utterance]) -> str:
+    """What was said, without what it says will not do."""
+    return fold(" ".join(part for each in said for part in sentences(each.text) if not _NOT_USED.found_in(part)))
+
+
+def _names_other_goal(hearing: Hearing, goal: Detail) -> bool:
+    """Whether the proposal speaks of other things like the one that is acted on."""
+    values = hearing.records.values(goal.name, hearing.before)
+    return not goal.is_person and any(
+        values.other_in(each, fold(str(goal.value)), hearing.before) for each in hearing.proposal
+    )
+
+
+def _has_sum(text: str, forms: set[str]) -> bool:
+    """Whether a sum stands right beside a means of payment."""
+    for form in forms:
+        here = -1 if form[:1] in "$€£" else occurs(form, text)
+        while here >= 0:
+            end = here + len(form)
+            if CURRENCY.found_in(text[max(0, here - _BESIDE) : here]) or CURRENCY.found_in(text[end : end + _BESIDE]):
+                return True
+            here = occurs(form, text, end)
+    return False
+
+
+def _is_own_before(hearing: Hearing, called: Called) -> bool:
+    """Whether it was named before, and no other."""
+    if hearing.named_before(called.own):
+        return True
+    ranked = called.ranked
+    return ranked is not None and hearing.said_before(ranked, lambda each: ranked.search(each.folded) is not None)
+
+
+def _is_named(hearing: Hearing, called: Called, forms: set[str]) -> bool:
+    """Whether it was named, at any time, by its kind, and not as one of the kind by digits that are not its own."""
+
+    def names(said: Utterance) -> bool:
+        return _names(said.folded, forms) and _names(called.another.sub(" ", said.folded), forms)
+
+    return any(map(names, hearing.now)) or hearing.said_before((called.another, frozenset(forms)), names)
+
+
+def _names(text: str, forms: set[str]) -> bool:
+    return any(occurs(form, text) >= 0 for form in forms)
