@@ -388,6 +388,7 @@ def is_meant(text: str, start: int, end: int) -> bool:
     return not _CONDITION.found_in(_NO_CONDITION.without(plain[begin:stop]))
 
 
+@lru_cache(maxsize=4096)
 def _stance(sentence: str) -> Stance:
     bare = _NO_CONDITION.without(sentence)
     if _KEEPS.found_in(bare):

@@ -4,7 +4,7 @@ One long alternation is tried at every place of a text; to look for a plain part
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 
@@ -14,12 +14,33 @@ class Phrases:
     def __init__(self, *entries: tuple[str, str]) -> None:
         """Each entry has the parts, divided by `|`, and the pattern, which is compiled when it is first tried."""
         self._entries = [(tuple(parts.split("|")), pattern) for parts, pattern in entries]
+        self._parts = tuple(dict.fromkeys(part for parts, _ in self._entries for part in parts))
         self._searches: dict[str, Callable[[str], object]] = {}
         self.patterns = [pattern for _, pattern in entries]
 
     def found_in(self, text: str) -> bool:
         """Whether any of the patterns matches somewhere in a text."""
-        for parts, pattern in self._entries:
+        return self._matches(self._entries, text)
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether a part of any pattern stands in a text: if not, no pattern matches in it, nor in a piece of it."""
+        return _stands(self._parts, text)
+
+    def among(self, sentences: Sequence[str], text: str) -> list[str]:
+        """Of the sentences of a text, those in which any of the patterns matches."""
+        near = [entry for entry in self._entries if _stands(entry[0], text)]
+        return [sentence for sentence in sentences if self._matches(near, sentence)] if near else []
+
+    def without(self, text: str) -> str:
+        """A text with a blank in place of all that the patterns match."""
+        return self._any.sub(" ", text) if self.may_be_in(text) else text
+
+    def all_in(self, text: str) -> list[str]:
+        """All that the patterns match in a text."""
+        return [found[0] for found in self._any.finditer(text)] if self.may_be_in(text) else []
+
+    def _matches(self, entries: Sequence[tuple[tuple[str, ...], str]], text: str) -> bool:
+        for parts, pattern in entries:
             for part in parts:
                 if part in text:
                     search = self._searches.get(pattern)
@@ -30,22 +51,13 @@ class Phrases:
                     break
         return False
 
-    def without(self, text: str) -> str:
-        """A text with a blank in place of all that the patterns match."""
-        for parts, _ in self._entries:
-            for part in parts:
-                if part in text:
-                    return self._any.sub(" ", text)
-        return text
-
-    def all_in(self, text: str) -> list[str]:
-        """All that the patterns match in a text."""
-        for parts, _ in self._entries:
-            for part in parts:
-                if part in text:
-                    return [found[0] for found in self._any.finditer(text)]
-        return []
-
     @cached_property
     def _any(self) -> re.Pattern[str]:
         return re.compile("|".join(f"(?:{pattern})" for pattern in self.patterns))
+
+
+def _stands(parts: Sequence[str], text: str) -> bool:
+    for part in parts:  # noqa: SIM110 - a generator would cost more than what it looks for
+        if part in text:
+            return True
+    return False

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import product
 from typing import Any, Literal, cast
 
 import msgspec
@@ -282,6 +283,9 @@ def fold(text: str) -> str:
     return " ".join(text.casefold().replace("_", " ").split())
 
 
+fold_name = lru_cache(maxsize=8192)(fold)
+"""The same for the short texts of records, which come up again and again."""
+
 # Conversations of one log mostly share their instructions: folded once, asked once.
 _fold_long = lru_cache(maxsize=16)(fold)
 
@@ -327,7 +331,9 @@ def _date(text: str) -> tuple[tuple[str, ...], str]:
         rf"(?<!\d)0?{month}[/.-]0?{day}(?:[/.-](?:{year}|{year[2:]}))?(?!\d)",
         rf"(?<!\d)0?{day}[/.-]0?{month}[/.-](?:{year}|{year[2:]})(?!\d)",
     )
-    return (str(day),), "|".join(forms)
+    days, months = {str(day), match[3]}, {str(month), match[2]}
+    figures = {f"{one}{mark}{two}" for mark in "/.-" for one, two in (*product(months, days), *product(days, months))}
+    return (name[:3], *sorted(figures)), "|".join(forms)
 
 
 @lru_cache(maxsize=256)

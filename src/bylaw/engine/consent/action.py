@@ -51,7 +51,7 @@ class Action:
         """The means of payment it uses."""
         return frozenset(str(detail.value) for detail in self.matters if detail.kind == "means")
 
-    @property
+    @cached_property
     def things(self) -> tuple[str, ...]:
         """Stems of what only such a tool deals with: a certificate, of `send_certificate`."""
         return _stems((self.tool,), self._goal_names)

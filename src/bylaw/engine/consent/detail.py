@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from bylaw.facts.provenance import fold, is_identifier, is_prose
+from bylaw.facts.provenance import fold_name, is_identifier, is_prose
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
 
@@ -41,7 +41,7 @@ class Detail(Struct, frozen=True):
     @property
     def key(self) -> tuple[str, str]:
         """Its name and its value, as records are compared with."""
-        return self.name, fold(str(self.value))
+        return self.name, fold_name(str(self.value))
 
     @property
     def is_target(self) -> bool:
@@ -80,10 +80,12 @@ def _leaves(name: str, value: Any, schema: Any) -> Iterator[tuple[str, Any, Mapp
     if isinstance(value, dict):
         parts: Any = declared.get("properties")
         fields: Mapping[str, Any] = cast("Mapping[str, Any]", parts) if isinstance(parts, Mapping) else {}
-        for key, part in cast("dict[Any, Any]", value).items():
+        inner = cast("dict[Any, Any]", value)
+        for key, part in inner.items():
             yield from _leaves(str(key), part, fields.get(str(key)))
     elif isinstance(value, list):
-        for part in cast("list[Any]", value):
+        items = cast("list[Any]", value)
+        for part in items:
             yield from _leaves(name, part, declared.get("items"))
     else:
         yield name, value, declared

@@ -7,10 +7,12 @@ from functools import cached_property
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.means import Called, Wallet
 from bylaw.engine.consent.mentions import Mentions
+from bylaw.engine.consent.proposal import Proposal
 from bylaw.engine.consent.records import Entry, Records
 from bylaw.engine.consent.talk import Exchange
 from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.provenance import fold
+from bylaw.facts.assent import sentences
+from bylaw.facts.provenance import fold_name
 
 _CHANGES = re.compile(r"\b(?:but|actually|instead|rather|make it|change it to|switch (?:it )?to|on second thought)\b")
 
@@ -44,6 +46,16 @@ class Hearing:
         self._means = frozenset(means)
         self._by = by
         self._records_of_goals: list[Entry] | None = None
+
+    @property
+    def put(self) -> Proposal:
+        """What the agent put to the user."""
+        return self._exchange.put
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The sentences of the answer."""
+        return tuple(part for each in self.answer for part in sentences(each.text))
 
     @property
     def aside(self) -> tuple[str, ...]:
@@ -95,12 +107,12 @@ class Hearing:
 
     def record(self, detail: Detail) -> Entry | None:
         """The newest record of the thing that an argument names: the one whose own id, its first, this is."""
-        value = fold(str(detail.value))
+        value = fold_name(str(detail.value))
         for entry in self.records.entries(str(detail.value), self.before):
             own = entry.id_field or detail.name
             if (
                 own in ("", "id", detail.name, detail.name.removesuffix("s"))
-                and fold(str(entry.fields.get(own, ""))) == value
+                and fold_name(str(entry.fields.get(own, ""))) == value
             ):
                 return entry
         return None
@@ -111,9 +123,8 @@ class Hearing:
             found = (self.record(goal) for goal in goals)
             self._records_of_goals = [record for record in found if record is not None]
         name, value = detail.key
-        return any(each.has(name, value) for each in self._records_of_goals) and all(
-            detail.key != goal.key for goal in goals
-        )
+        has = any(each.has(name, value) for each in self._records_of_goals)
+        return has and all(goal.name != name or goal.key != detail.key for goal in goals)
 
     def called(self, detail: Detail) -> Called:
         """What a means of payment may be called."""

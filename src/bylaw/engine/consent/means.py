@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 
 from bylaw.engine.consent.records import Entry, Records, scalars
-from bylaw.facts.provenance import fold, occurs
+from bylaw.facts.provenance import fold, fold_name, occurs
 
 _DIGITS = re.compile(r"\d{3,}")
 _TAIL = re.compile(r"[\d_-]+$")
@@ -42,7 +42,7 @@ class Called:
             for part in entry.parts:
                 if not isinstance(part, str):
                     balance = float(part)
-                if fold(str(part)) != fold(value):
+                if fold_name(str(part)) != fold_name(value):
                     (self.own if _is_number(part) else self._every).update(_forms(part))
             for other in entry.others:
                 if other is not entry.fields:
@@ -116,7 +116,7 @@ def _ranked(kind: str, rank: str) -> re.Pattern[str] | None:
 
 def _marks(value: str) -> set[str]:
     digits = _DIGITS.search(value)
-    return {fold(value), digits[0]} if digits else {fold(value)}
+    return {fold_name(value), digits[0]} if digits else {fold_name(value)}
 
 
 def _initials(kind: str) -> str:
@@ -138,7 +138,7 @@ def _is_number(value: str | float) -> bool:
 @lru_cache(maxsize=2048, typed=True)
 def _forms(value: str | float) -> frozenset[str]:
     if isinstance(value, str):
-        text = fold(value)
+        text = fold_name(value)
         # `mastercard` is often written in two words.
         return frozenset((text, text.replace("card", " card").strip()) if 2 < len(text) <= _LONGEST else ())
     if value < 1:

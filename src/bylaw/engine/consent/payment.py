@@ -7,9 +7,8 @@ from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.means import Called
-from bylaw.engine.consent.price import CURRENCY, NO_PRICE, REFUND, is_free, is_summed, price_lack
+from bylaw.engine.consent.price import REFUND, is_free, is_summed, price_lack, sums_in
 from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.assent import sentences
 from bylaw.facts.phrases import Phrases
 from bylaw.facts.provenance import fold, occurs
 
@@ -92,22 +91,24 @@ def _lack(hearing: Hearing, detail: Detail, used: set[str], goals: Sequence[Deta
 def _is_split(hearing: Hearing, called: Called, used: set[str], goals: Sequence[Detail]) -> bool:
     """Whether others are to pay as well: by the answer, or, where that names none, by what the proposal takes from
     each. What several things are paid with, each with its own, is no split."""
-    if any(_names_other_goal(hearing, goal) for goal in goals):
-        return False
     others = called.others - used
-    spoken = _usable(hearing.answer)
+    spoken = _usable(hearing.said)
     kinds = {found[0].rstrip("s") for found in _KINDS.finditer(_NOT_BY.without(spoken))}
     if _names(spoken, others) or len(kinds) > 1:
-        return not kinds or not all(any(kind in form for form in used) for kind in kinds)
-    if kinds or called.is_own_in(spoken):
+        is_split = not kinds or not all(any(kind in form for form in used) for kind in kinds)
+    elif kinds or not others or called.is_own_in(spoken):
         return False
-    text = NO_PRICE.without(_usable(hearing.proposal))
-    return _has_sum(text, called.own) and _has_sum(text, others)
+    else:
+        text = _usable(hearing.put.parts)
+        sums = list(sums_in(text))
+        is_split = _has_sum(text, sums, called.own) and _has_sum(text, sums, others)
+    return is_split and not any(_names_other_goal(hearing, goal) for goal in goals)
 
 
-def _usable(said: Sequence[Utterance]) -> str:
+def _usable(parts: Sequence[str]) -> str:
     """What was said, without what it says will not do."""
-    return fold(" ".join(part for each in said for part in sentences(each.text) if not _NOT_USED.found_in(part)))
+    bad = {*_NOT_USED.among(parts, " ".join(parts))}
+    return fold(" ".join(part for part in parts if part not in bad) if bad else " ".join(parts))
 
 
 def _names_other_goal(hearing: Hearing, goal: Detail) -> bool:
@@ -118,13 +119,13 @@ def _names_other_goal(hearing: Hearing, goal: Detail) -> bool:
     )
 
 
-def _has_sum(text: str, forms: set[str]) -> bool:
+def _has_sum(text: str, sums: Sequence[int], forms: set[str]) -> bool:
     """Whether a sum stands right beside a means of payment."""
     for form in forms:
         here = -1 if form[:1] in "$€£" else occurs(form, text)
         while here >= 0:
             end = here + len(form)
-            if CURRENCY.found_in(text[max(0, here - _BESIDE) : here]) or CURRENCY.found_in(text[end : end + _BESIDE]):
+            if any(here - _BESIDE <= start < end + _BESIDE for start in sums):
                 return True
             here = occurs(form, text, end)
     return False

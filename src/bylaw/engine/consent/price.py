@@ -1,7 +1,7 @@
 """Whether the money of a call was told: the sum where the call names it, else some price."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 
@@ -11,15 +11,13 @@ from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.naming import heads, plain
 from bylaw.engine.consent.proposal import PRICED, objects
 from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.assent import sentences
 from bylaw.facts.phrases import Phrases
 from bylaw.facts.provenance import fold
 from bylaw.policy.verb import words_of
 
-CURRENCY = Phrases(
-    ("$|€|£", r"[$€£]\s?\d"),
-    ("dollar|usd|eur|pound|gbp", r"\b\d[\d,.]*\s?(?:dollars|usd|euros?|eur|pounds|gbp)\b"),
-)
+_IN_WORDS = ("dollar|usd|eur|pound|gbp", r"\b\d[\d,.]*\s?(?:dollars|usd|euros?|eur|pounds|gbp)\b")
+_TOLD_IN_WORDS = Phrases(_IN_WORDS)
+CURRENCY = Phrases(("$|€|£", r"[$€£]\s?\d"), _IN_WORDS)
 """Tells a sum."""
 _FREE = Phrases(
     ("free|complimentary|waived|included|covered", r"\b(?:free|complimentary|waived|included|covered)\b"),
@@ -43,18 +41,14 @@ _SUMS = 12
 _ABOUT = 0.02
 """How far a sum may be from a guess at it."""
 _MONEY = r"[$€£]\s?\d[\d,.]*"
+_SUM = re.compile(_MONEY)
 _OLD_PARTS = "original|current|previous|existing|old|payment history|paid"
 _OLD = r"(?:original(?:ly)?|current(?:ly)?|previous(?:ly)?|existing|old|payment history|paid)"
-NO_PRICE = Phrases(
-    ("bal", rf"\b(?:balance|bal)\b(?: of| is| was|:)?\s*\(?{_MONEY}"),
-    ("bal|available|left|remaining", rf"{_MONEY}\s*(?:\w+ )?(?:balance|bal|available|left|remaining)\b"),
-    (_OLD_PARTS, rf"\b{_OLD}\b[^.!?$;]{{0,40}}{_MONEY}"),
-    ("paid|originally", rf"{_MONEY} (?:\w+ )?(?:was )?(?:paid|originally)\b"),
-)
-"""Says how much is on a card, or was paid before, not what something costs."""
-_ON_CARD = Phrases(
-    ("card|certificate|voucher", rf"\b(?:card|certificate|voucher)s?\b[ \w#*]{{0,20}}[(:]\s*{_MONEY}"),
-)
+_BEFORE = re.compile(rf"(?:\b(?:balance|bal)\b(?: of| is| was|:)?\s*\(?|\b{_OLD}\b[^.!?$;]{{0,40}})$")
+_CARD_BEFORE = re.compile(r"\b(?:card|certificate|voucher)s?\b[ \w#*]{0,20}[(:]\s*$")
+_AFTER = re.compile(r"\s*(?:\w+ )?(?:balance|bal|available|left|remaining)\b| (?:\w+ )?(?:was )?(?:paid|originally)\b")
+"""Stand before or after a sum that is on a card, or was paid before: it is not what something costs."""
+_NEAR = 64
 _GUESS = re.compile(rf"(?:~|\b(?:about|approx\w*|around|roughly|estimated|expect\w*)\b[^.!?]{{0,20}})\s?{_MONEY}")
 _OLD_PART = Phrases(
     (_OLD_PARTS, rf"^\W*(?:your |the )?{_OLD}\b[^$]*(?::|details|summary|reservation|booking)\W*$"),
@@ -82,6 +76,24 @@ REFUND = Phrases(
     )
 )
 """Says that money comes back."""
+
+
+def sums_in(text: str) -> Iterator[int]:
+    """Where sums stand in a folded text, other than what is on a card or was paid before."""
+    for found in _SUM.finditer(text):
+        here, after = found.span()
+        if not _BEFORE.search(text[max(0, here - _NEAR) : here]) and not _AFTER.match(text, after):
+            yield here
+
+
+def _tells_price(text: str) -> bool:
+    """Whether a folded text tells what something costs."""
+    if "$" in text or not text.isascii():
+        # A sum in brackets after a card is mostly what is on it.
+        for here in sums_in(text):
+            if not _CARD_BEFORE.search(text[max(0, here - _NEAR) : here]):
+                return True
+    return _TOLD_IN_WORDS.found_in(text)
 
 
 def is_summed(hearing: Hearing, amounts: Sequence[Detail], matters: Sequence[Detail]) -> bool:
@@ -113,13 +125,16 @@ def is_free(hearing: Hearing, matters: Sequence[Detail]) -> bool:
     if any(CURRENCY.found_in(each.folded) for each in hearing.answer):
         return False
     is_priced = any(CURRENCY.found_in(each.folded) for each in hearing.proposal)
-    for sentence in (part for each in hearing.now for part in sentences(each.text)):
-        is_costless = _NO_COST.found_in(sentence)
-        # Free bags make no trip free.
-        if not (is_costless or _FREE.found_in(sentence)) or others.stands_in(sentence):
-            continue
-        if (is_one and own.stands_in(sentence)) or (is_costless and not is_priced):
+    for parts in (hearing.said, hearing.put.parts if hearing.proposal else ()):
+        text = " ".join(parts)
+        costless = _NO_COST.among(parts, text)
+        if not is_priced and any(not others.stands_in(part) for part in costless):
             return True
+        if is_one:
+            # Free bags make no trip free.
+            free = (part for part in (*costless, *_FREE.among(parts, text)) if own.stands_in(part))
+            if any(not others.stands_in(part) for part in free):
+                return True
     return False
 
 
@@ -154,18 +169,22 @@ def _topics_of(names: frozenset[str]) -> tuple[_Topic, _Topic]:
 
 
 def _priced_part(hearing: Hearing, matters: Sequence[Detail]) -> str:
-    """What the proposal says of the price: not other things' prices, what was paid before, or what is on a card."""
+    """What the proposal says of the price: not other things' prices, or how things are before it."""
     own, others = _topics(matters)
+    put = hearing.put
+    if not _OLD_PART.may_be_in(put.text) and not others.stands_in(put.text):
+        return put.folded
     mine: list[str] = []
     is_old = False
-    for part in (part for each in hearing.proposal for part in sentences(each.text)):
-        if _OLD_PART.found_in(part):
+    old = {*_OLD_PART.among(put.parts, put.text)}
+    for part in put.parts:
+        if part in old:
             is_old = True
         elif is_old and _NEW_PART.search(part):
             is_old = False
         if not is_old and (not others.stands_in(part) or own.stands_in(part)):
             mine.append(part)
-    return _ON_CARD.without(NO_PRICE.without(fold(" ".join(mine))))
+    return fold(" ".join(mine))
 
 
 def price_lack(hearing: Hearing, matters: Sequence[Detail]) -> Lack | None:
@@ -178,7 +197,7 @@ def price_lack(hearing: Hearing, matters: Sequence[Detail]) -> Lack | None:
         return None
     mine = _priced_part(hearing, matters)
     is_lower = any(_LOWERS.found_in(each.folded) for each in hearing.proposal)
-    if CURRENCY.found_in(mine):
+    if _tells_price(mine):
         # Where the sum is to be known only later, no more than a guess at it was told.
         is_open = not is_lower and _RAISES.found_in(mine) and _LATER.search(mine) and not _GUESS.search(mine)
         return Lack("amount", "missing", "price_later") if is_open else None
@@ -199,4 +218,4 @@ def _changed(hearing: Hearing, matters: Sequence[Detail]) -> tuple[str, ...]:
 
 def _is_priced(said: Utterance, things: Sequence[str]) -> bool:
     """Whether a price was told beside one of some things."""
-    return CURRENCY.found_in(NO_PRICE.without(said.folded)) and any(map(said.says, things))
+    return _tells_price(said.folded) and any(map(said.says, things))

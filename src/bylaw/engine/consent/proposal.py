@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 
 from bylaw.facts.assent import sentences
 from bylaw.facts.phrases import Phrases
+from bylaw.facts.provenance import fold
 from bylaw.policy.verb import VERBS, words_of
 
 _DO = (
@@ -73,9 +74,13 @@ _WHICH = re.compile(
     r"|\bhow (?:can|may|could) i (?:help|assist)\b|\banything else\b"
 )
 """Asks for a choice, or whether there is anything else, whatever else it asks for."""
-_REFUSES = re.compile(
-    r"\b(?:cannot|can't|can not|unable|not (?:be )?(?:able|possible|allowed|eligible|permitted)|ineligible|"
-    r"doesn't allow|not allow\w*|unfortunately)\b"
+_REFUSES = Phrases(
+    ("can|unable", r"\b(?:cannot|can't|can not|unable)\b"),
+    (
+        "not |ineligible|unfortunately|n't allow",
+        r"\b(?:not (?:be )?(?:able|possible|allowed|eligible|permitted)|ineligible|doesn't allow|not allow\w*|"
+        r"unfortunately)\b",
+    ),
 )
 _NEGATING = ("not ", "n't ", "never ", "refrain", "without ")
 _NEGATED = re.compile(
@@ -173,7 +178,10 @@ class Deed:
 
     def stands_in(self, text: str) -> bool:
         """Whether a text in lower case has such a word."""
-        return any(stem in text and _is_word(stem, text) for stem in self.stems)
+        for stem in self.stems:  # noqa: SIM110 - a generator would cost more than what it looks for
+            if stem in text and _is_word(stem, text):
+                return True
+        return False
 
 
 def _is_word(stem: str, text: str) -> bool:
@@ -196,30 +204,38 @@ class Proposal:
     """What a message asks of the user."""
 
     def __init__(self, text: str) -> None:
-        self._parts = parts = sentences(text)
+        self.parts = parts = sentences(text)
         self.text = " ".join(parts)
-        leave = [
-            part for part in parts if _GO_AHEAD.found_in(part) and not _is_refusal(part) and not _WHICH.search(part)
-        ]
+        asking = _GO_AHEAD.among(parts, self.text)
+        leave = [part for part in asking if not _is_refusal(part) and not _WHICH.search(part)]
         if not leave and "?" in text and self.is_foreign:
             leave.append(self.text)
         self.leave = leave
         """The sentences that ask for a go-ahead."""
-        self.offers = any(
-            (part.endswith("?") or "please" in part or "let me" in part) and _CHOICE.search(part) for part in parts
-        )
+
+    @cached_property
+    def offers(self) -> bool:
         """Whether it offers a choice, or asks what the user would like."""
+        return any(
+            (part.endswith("?") or "please" in part or "let me" in part) and _CHOICE.search(part) for part in self.parts
+        )
+
+    @cached_property
+    def folded(self) -> str:
+        """Its sentences in one, folded."""
+        return fold(self.text)
 
     def refrains_from(self, deed: Deed) -> bool:
         """Whether it speaks of a deed only as not to be done: "Shall I not cancel it?" """
-        if not deed.stands_in(self.text) or not any(part in self.text for part in _NEGATING):
-            return False
-        return not deed.stands_in(_NEGATED.sub(" ", self.text))
+        spoken = [part for part in self.parts if deed.stands_in(part)] if deed.stands_in(self.text) else []
+        return bool(spoken) and all(
+            any(word in part for word in _NEGATING) and not deed.stands_in(_NEGATED.sub(" ", part)) for part in spoken
+        )
 
     @property
     def refuses(self) -> bool:
         """Whether it says of anything that it cannot be done."""
-        return any(map(_is_refusal, self._parts))
+        return any(map(_is_refusal, self.parts))
 
     @cached_property
     def is_foreign(self) -> bool:
@@ -256,7 +272,7 @@ def asks_for_another(put: Proposal, said: str, deed: Deed, things: Sequence[str]
 
 def _is_refusal(part: str) -> bool:
     """Whether a sentence says what cannot be done: it asks for nothing."""
-    return _REFUSES.search(part) is not None and not part.endswith("?")
+    return not part.endswith("?") and _REFUSES.found_in(part)
 
 
 def _verbs(tool: str) -> list[str]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.provenance import fold, result_text, runs_of
+from bylaw.facts.provenance import fold_name, result_text, runs_of
 from bylaw.policy.verb import words_of
 from bylaw.trace.event import Call, Event, Result
 
@@ -32,13 +32,13 @@ class Entry:
 
     def has(self, name: str, value: str) -> bool:
         """Whether a field of this name, at any depth, has a value, folded."""
-        return any(fold(str(part)) == value for part in self._values.get(name, ()))
+        return value in self._values.get(name, ())
 
     @cached_property
-    def _values(self) -> dict[str, list[str | int | float]]:
-        found: dict[str, list[str | int | float]] = {}
+    def _values(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
         for name, value in scalars(self.fields):
-            found.setdefault(name, []).append(value)
+            found.setdefault(name, set()).add(fold_name(str(value)))
         return found
 
     @cached_property
@@ -65,7 +65,7 @@ class FieldValues:
 
     def add(self, value: Any, step: int) -> None:
         """Take in a value that stood at a step."""
-        text = fold(str(value))
+        text = fold_name(str(value))
         if text not in self._first:
             runs = runs_of(text)
             mark = max(runs, key=lambda run: (run.isdigit(), len(run)), default="")
@@ -186,12 +186,13 @@ class Records:
         if found is None:
             event = self._events[step]
             assert isinstance(event, Result)
-            found = self._data[step] = list(_entries(step, event.value()))
+            found = self._data[step] = _entries(step, event.value())
         return found
 
 
-def _entries(step: int, data: Any) -> Iterator[Entry]:
+def _entries(step: int, data: Any) -> list[Entry]:
     """Every record in the data of a result. One that is listed under an id bears it too."""
+    found: list[Entry] = []
     pending: list[tuple[Any, Sequence[Mapping[str, Any]]]] = [(data, ())]
     left = _NODES
     while pending and left:
@@ -199,11 +200,11 @@ def _entries(step: int, data: Any) -> Iterator[Entry]:
         value, others = pending.pop()
         if isinstance(value, list):
             items = cast("list[Any]", value)
-            records = [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
-            pending += [(item, records) for item in items]
+            records: list[Mapping[str, Any]] = [item for item in items if isinstance(item, dict)]
+            pending += [(item, records) for item in items if isinstance(item, dict | list)]
         elif isinstance(value, dict):
             record = cast("dict[str, Any]", value)
-            yield Entry(step, record, others)
+            found.append(Entry(step, record, others))
             inner: list[dict[str, Any]] = []
             for name, part in record.items():
                 if isinstance(part, dict):
@@ -211,6 +212,7 @@ def _entries(step: int, data: Any) -> Iterator[Entry]:
                 elif isinstance(part, list):
                     pending.append((cast("list[Any]", part), ()))
             pending += [(part, inner) for part in inner]
+    return found
 
 
 def _plain(value: Any) -> list[Any]:
@@ -218,16 +220,22 @@ def _plain(value: Any) -> list[Any]:
     return [item for item in items if isinstance(item, str | int | float) and len(str(item)) <= _LONG]
 
 
-def scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, str | int | float]]:
+def scalars(record: Mapping[str, Any]) -> list[tuple[str, str | int | float]]:
     """The plain values in a record at any depth, each with the name of its field."""
+    found: list[tuple[str, str | int | float]] = []
     pending: list[tuple[str, Any]] = list(record.items())
     left = _NODES
     while pending and left:
         left -= 1
         name, value = pending.pop()
-        if isinstance(value, dict):
-            pending.extend(cast("dict[str, Any]", value).items())
+        if isinstance(value, str):
+            found.append((name, value))
+        elif isinstance(value, dict):
+            inner = cast("dict[str, Any]", value)
+            pending.extend(inner.items())
         elif isinstance(value, list):
-            pending.extend((name, item) for item in cast("list[Any]", value))
-        elif isinstance(value, str | int | float) and not isinstance(value, bool):
-            yield name, value
+            items = cast("list[Any]", value)
+            pending.extend([(name, item) for item in items])
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found.append((name, value))
+    return found

@@ -10,7 +10,7 @@ from bylaw.engine.consent.naming import alike, counts, heads, mark_forms, names_
 from bylaw.engine.consent.payment import money_lacks
 from bylaw.engine.consent.records import scalars
 from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.provenance import fold
+from bylaw.facts.provenance import fold_name
 from bylaw.policy.verb import words_of
 
 _MARKS = 2
@@ -72,7 +72,7 @@ def _is_spoken_of(hearing: Hearing, word: str) -> bool:
 def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
     if any(each.says(detail.value) for each in hearing.now):
         return None
-    own = fold(str(detail.value))
+    own = fold_name(str(detail.value))
     if detail.is_person and not _names_person(hearing, detail):
         return None
     by_user, by_agent = hearing.last_said(detail.value, "user"), hearing.last_said(detail.value, "agent")
@@ -98,7 +98,7 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
 
 def _names_other(hearing: Hearing, detail: Detail, said: Utterance) -> bool:
     """Whether an utterance names another thing of the kind: an id that is written alike, or one that records hold."""
-    own = fold(str(detail.value))
+    own = fold_name(str(detail.value))
     shape = alike(own)
     if shape is not None:
         return any(found[0] != own for found in shape.finditer(said.folded))
@@ -177,8 +177,8 @@ def _left_out(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
     for record in records:
         for top, name in sorted(lists):
             listed: Any = record.fields.get(top) if record is not None else None
-            had = {fold(str(value)) for key, value in scalars({top: listed}) if key == name}
-            has = {fold(str(detail.value)) for detail in matters if (detail.top, detail.name) == (top, name)}
+            had = {fold_name(str(value)) for key, value in scalars({top: listed}) if key == name}
+            has = {fold_name(str(detail.value)) for detail in matters if (detail.top, detail.name) == (top, name)}
             if has < had:
                 found.append(Lack(name, "missing", "left_out"))
     return found

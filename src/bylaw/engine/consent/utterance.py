@@ -1,11 +1,9 @@
 """One message of a conversation, as consent reads it."""
 
-import re
 from functools import cached_property
 
 from bylaw.facts.provenance import fold, occurs, runs_of, spell
 
-_MARKUP = re.compile(r"[-*`\"']+")
 _MARKS = "-*`\"'"
 
 
@@ -27,7 +25,9 @@ class Utterance:
     def loose(self) -> str:
         """The same without hyphens and marks of emphasis, for words of a list."""
         text = self.folded
-        return " ".join(_MARKUP.sub(" ", text).split()) if any(mark in text for mark in _MARKS) else text
+        for mark in _MARKS:
+            text = text.replace(mark, " ")
+        return " ".join(text.split())
 
     @cached_property
     def runs(self) -> frozenset[str]:
