@@ -86,9 +86,7 @@ def _sentences(report: CheckReport, console: Console, every: bool) -> None:
         return
     counts = {state: sum(c.state == state for c in covered) for state in ("enforced", "listed", "uncovered")}
     held_back = {name for name, _ in report.unaccepted}
-    waiting = sum(
-        entry.state == "enforced" and {policy.id for policy in entry.policies} <= held_back for entry in covered
-    )
+    waiting = sum(_waits(entry, held_back) for entry in covered)
     not_accepted = f", not accepted {waiting}" if waiting else ""
     console.print(
         f"sentences: {len(covered)}; enforced {counts['enforced'] - waiting}{not_accepted}, listed {counts['listed']},"
@@ -105,16 +103,21 @@ def _sentences(report: CheckReport, console: Console, every: bool) -> None:
             heading = entry.sentence.heading
             console.print()
             _say(console, heading, style="bold")
-        _sentence(entry, console)
+        _sentence(entry, console, "not accepted" if _waits(entry, held_back) else entry.state)
 
 
-def _sentence(entry: Covered, console: Console) -> None:
+def _waits(entry: Covered, held_back: set[str]) -> bool:
+    """Whether calls would be held to a sentence, had anybody accepted one of its checks."""
+    return entry.enforced and held_back.issuperset(entry.checked)
+
+
+def _sentence(entry: Covered, console: Console, state: str) -> None:
     """The sentence in full beside its line, and under it what covers it."""
     number = f"{entry.sentence.line:>4}  "
     _say(console, entry.sentence.text, indent=len(number), first=number)
     kinds = [f"{policy.id} ({policy.kind})" for policy in entry.policies]
-    style = {"enforced": "green", "listed": "yellow", "uncovered": "red"}[entry.state]
-    _say(console, f"{entry.state}: {', '.join(kinds)}" if kinds else "uncovered", indent=len(number), style=style)
+    style = {"enforced": "green", "uncovered": "red"}.get(state, "yellow")
+    _say(console, f"{state}: {', '.join(kinds)}" if kinds else "uncovered", indent=len(number), style=style)
 
 
 def _say(console: Console, text: str, *, indent: int = 0, first: str = "", style: str = "") -> None:

@@ -12,8 +12,13 @@ class Covered(Struct, frozen=True):
 
     sentence: Sentence
     policies: tuple[Policy, ...]
-    enforced: bool
-    """A guard or a rule holds calls to one of them, and nobody marked that one as unenforced."""
+    checked: tuple[str, ...]
+    """Those of them that a guard or a rule holds calls to, and nobody marked as unenforced."""
+
+    @property
+    def enforced(self) -> bool:
+        """Whether calls are held to it."""
+        return bool(self.checked)
 
     @property
     def state(self) -> str:
@@ -33,6 +38,6 @@ def covered_sentences(pack: Pack) -> list[Covered]:
     for sentence in pack.document.sentences:
         citing = (policy for start, end, policy in spans if start < sentence.end and sentence.start < end)
         policies = tuple({policy.id: policy for policy in citing}.values())
-        enforced = any(policy.id in held and policy.unenforced is None for policy in policies)
-        covered.append(Covered(sentence, policies, enforced))
+        checked = tuple(policy.id for policy in policies if policy.id in held and policy.unenforced is None)
+        covered.append(Covered(sentence, policies, checked))
     return covered
