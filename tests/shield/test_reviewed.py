@@ -72,7 +72,8 @@ def test_rejecting_one_lets_that_one_go_and_no_other_and_everything_says_so(
     assert "not accepted: paid-only (guard)" in listed
     assert "enforced: returned-first (guard)" in listed
     (by_hand / "policies.yaml").write_text(
-        (by_hand / "policies.yaml").read_text() + "  - {id: about-paying, kind: knowledge, spans: [Refund paid orders]}\n"
+        (by_hand / "policies.yaml").read_text()
+        + "  - {id: about-paying, kind: knowledge, spans: [Refund paid orders]}\n"
     )
     assert "enforced 1, not accepted 1" in bylaw(by_hand.parent, "check", by_hand).stdout, "knowledge enforces nothing"
 
