@@ -12,7 +12,6 @@ import argparse
 import gc
 import json
 import multiprocessing
-import pickle
 import shutil
 import time
 import traceback
@@ -38,10 +37,12 @@ from bylaw.align.training.data import training_rows
 from bylaw.align.training.scoring import scorer
 
 BEGAN = time.monotonic()
+SLOTS = 256
+"""Conversations that are played side by side."""
 
 
 class Arm(msgspec.Struct, frozen=True):
-    """One model to be trained, or a model to be evaluated."""
+    """One model to be trained, or a model to be played."""
 
     name: str
     stage: int | None = None
@@ -51,57 +52,74 @@ class Arm(msgspec.Struct, frozen=True):
     epochs: float = 2.0
     seed: int = 1
     reward: str = "full"
-    policies: tuple[str, ...] = ("none",)
-    """With the policy in the prompt, without it, or both."""
-    override: bool = False
     steps: int | None = None
+    keep: tuple[int, ...] = ()
+    """Steps after which the model is played on the development tasks; one of them is picked."""
+    is_tuned: bool = False
+    """Play it on the development tasks."""
+    of: str = ""
+    """The arm whose model is played, where it is not this one's."""
+    policies: tuple[str, ...] = ()
+    """On the test tasks: with the policy in the prompt, without it, or both."""
+    asks: bool = False
+    """Put the questions of the knowledge test."""
+    needs: tuple[str, ...] = ()
+    """What must be in the work folder before this can begin."""
 
     @property
-    def needs(self) -> list[str]:
-        """What must be in the work folder before this can begin."""
-        found = [] if self.start == "base" else [f"{self.start}/run.json"]
-        return [*found, "chosen.json"] if self.data == "chosen" else found
+    def model(self) -> str:
+        return self.of or self.name
+
+    @property
+    def kind(self) -> str:
+        is_other = self.stage == 3 and not self.keep
+        return "table" if is_other else self.name.split("-")[0].split("_")[0]
 
 
-CHOOSE = "choose"
-"""Not a model: the turns of stage 3 are chosen, by the answers of one stage 2."""
+PICK = "pick"
+"""Not a model: how many steps stage 3 takes, by what its seeds do on the development tasks."""
+PICKED = "picked.json"
+SEEDS = (1, 2, 3)
 
 
-def arms(passes: int, steps: int, chooser: int = 1) -> list[Arm]:
+def arms(passes: int, steps: int, keep: tuple[int, ...], seed: int = 1) -> list[Arm]:
     """Every arm, in order. `answers` takes as many steps as stages 1 and 2 together.
 
-    Turns are chosen by stage 2 of the seed `chooser`, from which the arms with other rewards begin too.
+    The arms with other rewards, and what lies beyond, begin from `seed`'s models.
     """
 
-    def supervised(seed: int) -> list[Arm]:
-        first = seed == 1
-        places = ("context", "none") if first else ("context",)
-        return [
-            Arm(f"stage1-{seed}", 1, data="stage1", epochs=passes, seed=seed, policies=places, override=first),
-            Arm(f"stage2-{seed}", 2, f"stage1-{seed}", "stage2", passes, seed, override=first),
-        ]
+    def reinforced(name: str, seed: int, reward: str = "full", start: str = "stage2", **others: Any) -> Arm:
+        needs = (f"{start}-{seed}/run.json", *others.pop("needs", ()))
+        return Arm(f"{name}-{seed}", 3, f"{start}-{seed}", "rl", 1, seed, reward, steps, needs=needs, **others)
 
-    def reinforced(name: str, seed: int = chooser, reward: str = "full", start: str = "stage2") -> Arm:
-        name, start = f"{name}-{seed}", f"{start}-{seed}"
-        return Arm(name, 3, start, "chosen", 1, seed, reward, override=name == "stage3-1", steps=steps)
+    def test(of: str, policy: str = "none", *needs: str) -> Arm:
+        needs = (f"{of}/run.json", *needs)
+        return Arm(f"test-{of}", of=of, policies=(policy,), asks=of.endswith("-1"), needs=needs)
 
-    one, two, three = supervised(1), supervised(2), supervised(3)
-    found = [one[0], two[0], one[1], two[1], Arm(CHOOSE, start=f"stage2-{chooser}", data="rl", policies=())]
-    found += [reinforced("stage3", 1), reinforced("stage3", 2), *three, reinforced("stage3", 3)]
-    found.append(reinforced("stage3-compliance", reward="tf+pr+hp+lp+vc"))
-    found += [Arm(f"answers-{seed}", 1, data="answers", epochs=2 * passes, seed=seed) for seed in (2, 3)]
-    found.append(Arm("base", policies=()))
-    found += [reinforced(f"stage3-{said.replace('+', '_')}", reward=said) for said in ("tf", "tf+pr", "tf+pr+hp")]
+    found = [Arm(f"stage1-{k}", 1, data="stage1", epochs=passes, seed=k) for k in SEEDS]
+    for k in SEEDS:
+        needs = (f"stage1-{k}/run.json",)
+        found.append(Arm(f"stage2-{k}", 2, f"stage1-{k}", "stage2", passes, k, is_tuned=True, needs=needs))
+    found += [reinforced("stage3", k, keep=keep, is_tuned=True) for k in SEEDS]
+    found.append(Arm(PICK, needs=tuple(f"stage3-{k}/development.json" for k in SEEDS)))
+    found += [test(f"stage3-{k}", "none", PICKED) for k in SEEDS]
+    found += [test(f"stage2-{k}") for k in SEEDS]
+    found += [Arm(f"answers-{k}", 1, data="answers", epochs=2 * passes, seed=k, policies=("none",)) for k in (2, 3)]
+    played: dict[str, Any] = {"policies": ("none",), "needs": (PICKED,)}
+    rewards = {"tf": "tf", "tf_pr": "tf+pr", "tf_pr_hp": "tf+pr+hp", "compliance": "tf+pr+hp+lp+vc"}
+    found += [reinforced(f"stage3-{name}", seed, said, **played) for name, said in rewards.items()]
+    found += [test(f"stage1-{k}", "context") for k in SEEDS]
+    test_too: dict[str, Any] = {"epochs": passes, "seed": seed, "policies": ("none",)}
+    needs = (f"stage1-{seed}/run.json",)
     found += [
-        Arm(f"stage2_alone-{chooser}", 2, "base", "stage2", passes, chooser),
-        Arm(f"stage2_unfiltered-{chooser}", 2, f"stage1-{chooser}", "unfiltered", passes, chooser),
-        reinforced("stage3_unfiltered", start="stage2_unfiltered"),
-        Arm("answers-1", 1, data="answers", epochs=2 * passes, seed=1),
+        Arm(f"stage2_alone-{seed}", 2, "base", "stage2", **test_too),
+        Arm(f"stage2_unfiltered-{seed}", 2, f"stage1-{seed}", "unfiltered", **test_too, needs=needs),
+        reinforced("stage3_unfiltered", seed, start="stage2_unfiltered", **played),
     ]
     return found
 
 
-GUESS = {"answers": 250.0, "stage1": 200.0, "stage2": 260.0, "stage3": 130.0, "choose": 60.0}
+GUESS = {"stage1": 300.0, "stage2": 330.0, "stage3": 300.0, "test": 60.0, "answers": 250.0, "table": 180.0, "pick": 5.0}
 """Seconds an arm takes, until one of its kind has been run."""
 
 
@@ -117,13 +135,12 @@ class Experiment:
         self.longest = options.longest
         self.pool = pool
         self.tasks = load_tasks("test")[: options.tasks]
+        self.development = load_tasks("development")[: options.tasks]
         self.limit = options.rows
         self.asked = options.tasks
-        self.overrides: list[tuple[Any, tuple[str, str]]] = override_tasks(options.overrides)[: options.tasks]
         self.player: Any = None
         self.learn = options.learn
         self.lane, self.share = options.lane, options.share
-        self.pool_size, self.chosen = options.tried, options.chosen
         self.reinforced: dict[str, Any] = json.loads(options.reinforced)
         self.logs.mkdir(parents=True, exist_ok=True)
 
@@ -192,50 +209,98 @@ class Experiment:
             self.clean()
 
     def run(self, arm: Arm) -> None:
-        """Train and evaluate one arm."""
+        """Train, tune or play one arm."""
         began = time.monotonic()
-        summary: dict[str, Any] = {"arm": msgspec.to_builtins(arm)}
-        if arm.name == CHOOSE:
-            self.choose(arm)
+        if arm.name == PICK:
+            self.pick(arm)
             return
-        folder = self.work / arm.name if arm.stage else self.base
+        folder = self.work / arm.model
         if arm.stage and not (folder / "run.json").exists():
-            summary["training"] = self.train(arm, folder)
-            self.log(arm=arm.name, trained=summary["training"]["seconds"], loss=summary["training"]["loss"])
-        elif arm.stage:
-            summary["training"] = json.loads((folder / "run.json").read_text())
+            done = self.train(arm, folder)
+            self.log(arm=arm.name, trained=done["seconds"], loss=done["loss"], steps=done["steps"])
+        if arm.is_tuned:
+            self.tune(arm, folder)
+        if arm.policies:
+            self.test(arm, folder)
+        self.log(arm=arm.name, seconds=round(time.monotonic() - began, 1))
+
+    def test(self, arm: Arm, folder: Path) -> None:
+        """The test tasks, and the knowledge test."""
+        summary: dict[str, Any] = {
+            "arm": msgspec.to_builtins(arm),
+            "training": json.loads((folder / "run.json").read_text()),
+        }
+        if PICKED in arm.needs and arm.of:
+            from bylaw.align.training.record import step_folder
+
+            summary["picked"] = self.picked()
+            folder = step_folder(folder, self.picked())
         self.load(folder)
         for policy in arm.policies:
             summary[policy] = self.evaluate(arm, policy)
-        summary["knowledge"] = self.knowledge(arm)
-        if arm.override:
-            summary["override"] = self.override(arm)
-        summary["seconds"] = round(time.monotonic() - began, 1)
-        (self.logs / f"{arm.name}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-        self.log(arm=arm.name, seconds=summary["seconds"])
+        if arm.asks:
+            summary["knowledge"] = self.knowledge(arm)
+        (self.logs / f"{arm.model}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
-    def choose(self, arm: Arm) -> None:
-        """Try turns of the pool with a model, and keep those that its answers disagree on."""
-        from bylaw.align.training.choice import disagreeing, tried
+    def tune(self, arm: Arm, folder: Path) -> None:
+        """The development tasks: of stage 3 after each of some steps."""
+        from bylaw.align.training.record import step_folder
 
+        found: dict[str, Any] = {}
+        for step in arm.keep or (0,):
+            self.load(step_folder(folder, step) if arm.keep else folder)
+            began = time.monotonic()
+            outcomes = play(self.development, self.player, policy="none", side_by_side=SLOTS)
+            passed = [outcome.success for outcome in outcomes]
+            found[str(step)] = {
+                "passed": sum(passed) / len(passed),
+                "seconds": round(time.monotonic() - began, 1),
+                "each": {task.id: int(one) for task, one in zip(self.development, passed, strict=True)},
+            }
+            self.log(arm=arm.name, step=step, development=found[str(step)]["passed"])
+        text = json.dumps(found) + "\n"
+        (self.logs / f"{arm.name}.development.json").write_text(text, encoding="utf-8")
+        (folder / "development.part").write_text(text, encoding="utf-8")
+        (folder / "development.part").rename(folder / "development.json")
+
+    def pick(self, arm: Arm) -> None:
+        """The number of steps that does best on the development tasks, over all seeds; of equals the smaller."""
+        tuned = [json.loads((self.work / name).read_text(encoding="utf-8")) for name in arm.needs]
+        means = {int(step): sum(one[step]["passed"] for one in tuned) / len(tuned) for step in tuned[0]}
+        best = max(means, key=lambda step: (means[step], -step))
+        self.log(arm=arm.name, means=means, picked=best)
+        (self.logs / "pick.json").write_text(json.dumps({"means": means, "picked": best}) + "\n", encoding="utf-8")
+        (self.work / "picked.part").write_text(json.dumps(best), encoding="utf-8")
+        (self.work / "picked.part").rename(self.work / PICKED)
+
+    def picked(self) -> int:
+        """How many steps stage 3 takes."""
+        return json.loads((self.work / PICKED).read_text(encoding="utf-8"))
+
+    def warm(self) -> None:
+        """Compile what training and writing run, on random weights, while the real ones are on their way."""
+        import torch
+        from transformers import AutoConfig, AutoModelForCausalLM
+
+        from bylaw.align.training.generator import Generator
+        from bylaw.align.training.shared_prefix import share_prefix
+
+        if not torch.cuda.is_available():
+            return
         began = time.monotonic()
-        self.load(self.work / arm.start)
-        rows = self.rows["rl"][: self.pool_size]
-        rewards = tried(rows, self.player.dialect, self.player.generator, scorer("full", pool=self.pool), seed=arm.seed)
-        kept = disagreeing(rewards, self.chosen)
-        found = {
-            "by": arm.start,
-            "turns": len(rows),
-            "disagreed_on": len(disagreeing(rewards, len(rows))),
-            "chosen": kept,
-            "seconds": round(time.monotonic() - began, 1),
-            "rewards": [[round(value, 3) for value in values] for values in rewards],
-        }
-        (self.logs / "choose.json").write_text(json.dumps(found) + "\n", encoding="utf-8")
-        (self.work / "chosen.part").write_text(json.dumps(kept), encoding="utf-8")
-        (self.work / "chosen.part").rename(self.work / "chosen.json")
-        mean = sum(map(sum, rewards)) / sum(map(len, rewards))
-        self.log(arm=arm.name, mean=mean, **{name: found[name] for name in ("turns", "disagreed_on", "seconds")})
+        model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(self.base), dtype=torch.bfloat16).cuda()
+        generator = Generator(model, ends=[-1], slots=64, room=512)
+        share_prefix(model)
+        for width in (700, 900):
+            ids = torch.randint(5, 100_000, (8, width), device="cuda")
+            ids[:, :600] = ids[0, :600]
+            model.base_model(input_ids=ids).last_hidden_state.float().square().mean().backward()
+            with torch.no_grad():
+                model.base_model(input_ids=ids)
+            generator.generate(ids.tolist(), longest=4)
+        del model, generator
+        self.clean()
+        self.log(warm=round(time.monotonic() - began, 1))
 
     def prepare(self) -> None:
         """Read and tokenise every supervised set once, for all arms that learn from it."""
@@ -264,10 +329,9 @@ class Experiment:
         """Train one arm; with half as many rows at once where the GPU's memory is too small."""
         import torch
 
-        from bylaw.align.training.preset import PRESETS
-
-        chosen = PRESETS[self.preset]
-        at_once = (chosen.reinforced if arm.stage == 3 else chosen.supervised).at_once
+        at_once = self.changed(arm.stage or 1, "at_once")
+        if arm.data in ("stage2", "unfiltered"):
+            at_once //= 2  # Its conversations have twice as many tokens of their own.
         while True:
             try:
                 return self.attempt(arm, folder, at_once)
@@ -276,19 +340,25 @@ class Experiment:
                 self.log(arm=arm.name, at_once=at_once)
             self.clean()
 
+    def changed(self, stage: int, name: str) -> Any:
+        """A setting of a stage."""
+        from bylaw.align.training.preset import settings_of
+
+        return getattr(settings_of(self.preset, stage, self.reinforced if stage == 3 else {}), name)
+
     def attempt(self, arm: Arm, folder: Path, at_once: int) -> dict[str, Any]:
         from bylaw.align.training.run import train
 
         start = self.base if arm.start == "base" else self.work / arm.start
-        if self.player is None:
-            self.load(start)
-        changes = {"epochs": arm.epochs, "at_once": at_once}
         if arm.stage == 3:
-            changes |= self.reinforced
-        if arm.data == "chosen" and "chosen" not in self.rows:
-            kept = json.loads((self.work / "chosen.json").read_text(encoding="utf-8"))
-            self.rows["chosen"] = [self.rows["rl"][place] for place in kept]
-        run = self.settings(folder, start, arm.stage, changes, arm.seed, arm.steps)
+            self.load(start)
+        else:
+            # Its memory is needed.
+            self.player = None
+            self.clean()
+        changes = {"epochs": arm.epochs, "at_once": at_once}
+        stop = self.picked() if arm.stage == 3 and not arm.keep else None
+        run = self.settings(folder, start, arm.stage, changes, arm.seed, arm.steps, arm.keep, stop)
         reward = scorer(arm.reward, pool=self.pool) if arm.stage == 3 else None
         (folder / "metrics.jsonl").unlink(missing_ok=True)
         done = train(run, self.rows[arm.data], reward, self.player.generator if arm.stage == 3 else None)
@@ -297,9 +367,19 @@ class Experiment:
         return done
 
     def settings(
-        self, folder: Path, start: Path, stage: Any, changes: dict[str, Any], seed: int = 1, steps: Any = None
+        self,
+        folder: Path,
+        start: Path,
+        stage: Any,
+        changes: dict[str, Any],
+        seed: int = 1,
+        steps: int | None = None,
+        keep: tuple[int, ...] = (),
+        stop: int | None = None,
     ) -> Any:
         from bylaw.align.training.run import Run
+
+        changes = {**self.reinforced, **changes} if stage == 3 else changes
 
         return Run(
             stage=stage,
@@ -309,6 +389,8 @@ class Experiment:
             seed=seed,
             changes=changes,
             steps=steps,
+            keep=keep,
+            stop=stop,
             save_every=None,
             tensorboard=False,
             resume=False,
@@ -321,12 +403,11 @@ class Experiment:
         from bylaw.align.training.checkpoint import open_checkpoint
 
         if self.player is None:
-            self.player = open_checkpoint(folder, slots=512, room=3072)
+            self.player = open_checkpoint(folder, slots=SLOTS, room=3072)
             self.player.longest = self.longest
         else:
-            self.player.generator.load(
-                load_file(folder / "model.safetensors", device=str(self.player.generator.device))
-            )
+            weights = load_file(folder / "model.safetensors", device=str(self.player.generator.device))
+            self.player.generator.load(weights)
 
     def clean(self) -> None:
         import torch
@@ -339,15 +420,15 @@ class Experiment:
         """pass@1 and the words it took, on the test tasks."""
         began = time.monotonic()
         self.player.generator.forget()
-        outcomes = play(self.tasks, self.player, policy=policy)  # pyright: ignore[reportArgumentType]
+        outcomes = play(self.tasks, self.player, policy=policy, side_by_side=SLOTS)  # pyright: ignore[reportArgumentType]
         played = time.monotonic() - began
         scores = list(self.pool.map(score, self.tasks, outcomes, chunksize=16))
         found: dict[str, Any] = msgspec.to_builtins(evaluate(self.tasks, scores))
         found["hallucination"] = self.hallucination(outcomes)
         found["seconds"] = round(played, 1)
         lines = b"".join(msgspec.json.encode(one) + b"\n" for one in scores)
-        (self.logs / f"{arm.name}.{policy}.tasks.jsonl").write_bytes(lines)
-        with (self.logs / f"{arm.name}.{policy}.talks.jsonl").open("wb") as file:
+        (self.logs / f"{arm.model}.{policy}.tasks.jsonl").write_bytes(lines)
+        with (self.logs / f"{arm.model}.{policy}.talks.jsonl").open("wb") as file:
             for outcome in outcomes[:6]:
                 file.write(msgspec.json.encode(outcome) + b"\n")
         self.log(arm=arm.name, policy=policy, passed=found["passed"], words=found["words"], played=found["seconds"])
@@ -391,19 +472,6 @@ class Experiment:
         self.log(arm=arm.name, knowledge=shown, seconds=round(time.monotonic() - began, 1))
         return found
 
-    def override(self, arm: Arm) -> dict[str, Any] | None:
-        """Tasks over a policy replaced by its contrary, which stands in the prompt; the others do not."""
-        if not self.overrides:
-            return None
-        began = time.monotonic()
-        self.player.generator.forget()
-        tasks = [task for task, _ in self.overrides]
-        outcomes = play(tasks, self.player, policy="none", overrides=[words for _, words in self.overrides])
-        passed = [outcome.success for outcome in outcomes]
-        found = {"tasks": len(passed), "passed": sum(passed) / len(passed), "each": [int(each) for each in passed]}
-        self.log(arm=arm.name, override=found["passed"], seconds=round(time.monotonic() - began, 1))
-        return found
-
 
 @cache
 def _matcher() -> Matcher:
@@ -429,15 +497,6 @@ def _recalls(thoughts: Sequence[str], asked: Sequence[Any]) -> int:
     return sum(question.policy in matcher.mentions(thought).recalled for thought, question in pairs)
 
 
-def override_tasks(kept: str) -> list[tuple[Any, tuple[str, str]]]:
-    """The tasks of the override test, each with the old sentences and the new; `kept` is a file that holds them."""
-    if kept:
-        return pickle.loads(Path(kept).read_bytes())
-    from bylaw.align.override import load_overrides
-
-    return [(one.task, (one.old, one.new)) for one in load_overrides()]
-
-
 def main() -> None:
     """Run what there is time for."""
     options = argparse.ArgumentParser()
@@ -447,9 +506,7 @@ def main() -> None:
     options.add_argument("--preset", default="small")
     options.add_argument("--passes", type=int, default=2, help="over the conversations, in each of stages 1 and 2")
     options.add_argument("--steps", type=int, default=20, help="of stage 3")
-    options.add_argument("--tried", type=int, default=2048, help="turns that are tried, to choose those of stage 3")
-    options.add_argument("--chosen", type=int, default=900, help="turns of stage 3, at most")
-    options.add_argument("--chooser", type=int, default=1, help="the seed whose stage 2 chooses them")
+    options.add_argument("--keep", default="12,24", help="steps of stage 3 that are tried on the development tasks")
     options.add_argument("--reinforced", default="{}", help="settings of stage 3 to change, as JSON")
     options.add_argument("--share", type=float, default=1.0, help="of the GPU's memory that this lane may take")
     options.add_argument("--lane", default="a", help="the name of this one of several that run side by side")
@@ -460,7 +517,6 @@ def main() -> None:
     options.add_argument("--longest", type=int, default=200)
     options.add_argument("--cores", type=int, default=multiprocessing.cpu_count())
     options.add_argument("--only", default="")
-    options.add_argument("--overrides", default="", help="a pickle of the override tasks, which take a minute to make")
     options.add_argument("--wait", default="", help="begin the first arm when this file is there")
     given = options.parse_args()
     # Workers are forked before anything touches the GPU.
@@ -472,22 +528,22 @@ def main() -> None:
         questions("clinic")
         experiment.prepare()
         experiment.log(ready=True)
+        experiment.guarded("kernels", experiment.kernels)
+        experiment.guarded("warm", experiment.warm)
         while given.wait and not Path(given.wait).exists():
             time.sleep(0.1)
-        experiment.guarded("kernels", experiment.kernels)
         if given.first:
             experiment.guarded("overfit", experiment.overfit)
-        planned = arms(given.passes, given.steps, given.chooser)
-        kinds = {arm.name: arm.name.split("-")[0].split("_")[0] for arm in planned}
-        only = given.only.split(",") if given.only else list(kinds)
+        planned = arms(given.passes, given.steps, tuple(map(int, given.keep.split(","))))
+        only = given.only.split(",") if given.only else [arm.name for arm in planned]
         for arm in queue(experiment, [arm for arm in planned if arm.name in only]):
-            kind, left = kinds[arm.name], experiment.left()
-            if left < took.get(kind, 30):
+            left = experiment.left()
+            if left < took.get(arm.kind, 60):
                 experiment.log(arm=arm.name, skipped=f"{left:.0f} s left")
                 continue
             began = time.monotonic()
             if experiment.guarded(arm.name, experiment.run, arm):
-                took[kind] = time.monotonic() - began
+                took[arm.kind] = time.monotonic() - began
             else:
                 (experiment.work / f"{arm.name}.failed").touch()
         experiment.log(ended=True)
@@ -510,7 +566,8 @@ def queue(experiment: Experiment, wanted: Sequence[Arm]) -> Iterator[Arm]:
                 yield arm
                 break
         else:
-            hopeless = [arm for arm in open_arms if (experiment.work / f"{arm.start}.failed").exists()]
+            failed = {path.stem for path in experiment.work.glob("*.failed")}
+            hopeless = [arm for arm in open_arms if failed & {name.split("/")[0] for name in arm.needs}]
             open_arms = [arm for arm in open_arms if arm not in hopeless]
             if experiment.left() < 0:
                 return

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from bylaw.align.builder import build_from_logs, write_sets
 from bylaw.align.card import Source
-from bylaw.align.dataset import SHAPES, conversation_row, read_rows, turn_rows
+from bylaw.align.dataset import SHAPES, conversation_row, parting_rows, read_rows, turn_rows
 from bylaw.align.episode import Episode
 from bylaw.align.filters import hallucinated, unfit
 from bylaw.align.gold import gold
@@ -77,6 +77,20 @@ def test_turns_to_be_tried_hold_what_their_rewards_need(talks: list[Conversation
             assert told.text == row["expected"]["text"]
             assert row["slots"]
     assert any(row["purpose"] == "refuse" and len(row["required"]) == 1 for row in rows)
+
+
+def test_twins_part_where_what_is_right_differs(talks: list[Conversation]) -> None:
+    rows = parting_rows("clinic", talks)
+    assert len(rows) == len(talks)
+    by_id = {talk.id: talk for talk in talks}
+    for one, other in zip(rows[::2], rows[1::2], strict=True):
+        assert one["task"][:-1] == other["task"][:-1]
+        assert one["turn"] == other["turn"]
+        assert one["expected"] != other["expected"]
+        mine, theirs = (by_id[row["task"]].lessons[: one["turn"]] for row in (one, other))
+        assert [lesson.purpose for lesson in mine] == [lesson.purpose for lesson in theirs]
+    assert sum(row["purpose"] == "refuse" for row in rows) >= len(rows) / 3
+    assert parting_rows("clinic", talks[:1]) == []
 
 
 def test_sets_are_the_same_each_time_and_the_card_counts_them(talks: list[Conversation], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from bylaw.align.card import Source, write_card
-from bylaw.align.dataset import SHAPES, conversation_row, turn_rows, write_rows
+from bylaw.align.dataset import SHAPES, conversation_row, parting_rows, turn_rows, write_rows
 from bylaw.align.filters import unfit
 from bylaw.align.gold import CannotPassError, gold
 from bylaw.align.lesson import Conversation
@@ -30,6 +30,7 @@ def build_from_tasks(
     turns: int = 900,
     times: int = 1,
     rl_times: int = 1,
+    parting: bool = False,
     seed: int = 0,
     command: str = "",
     faults: Faults | None = None,
@@ -37,8 +38,9 @@ def build_from_tasks(
 ) -> Path:
     """Sets from the gold conversations of a pack's tasks; returns the data card's path.
 
-    `times` and `rl_times` ask for that many times the usual number of tasks to train on and to try. With `faults` there
-    is a fifth set, `unfiltered`: stage 2 with faults planted in its thoughts.
+    `times` and `rl_times` ask for that many times the usual number of tasks to train on and to try. With
+    `parting` the turns to try are those where twins part, `turns` of them at most. With `faults` there is a fifth set,
+    `unfiltered`: stage 2 with faults planted in its thoughts.
     """
     talks: dict[str, list[Conversation]] = {}
     dropped: Counter[str] = Counter()
@@ -59,7 +61,7 @@ def build_from_tasks(
     source = Source(
         "Gold conversations of the pack's own training tasks, played by its careful agent.", command, dropped
     )
-    return write_sets(pack, out, talks["training"], talks["rl"], turns=turns, seed=seed, source=source)
+    return write_sets(pack, out, talks["training"], talks["rl"], turns=turns, seed=seed, source=source, parting=parting)
 
 
 def build_from_logs(
@@ -108,6 +110,7 @@ def write_sets(
     seed: int,
     source: Source,
     document: str = "",
+    parting: bool = False,
 ) -> Path:
     """Write the sets and the card. Without the policy's document there is no stage 1."""
     out.mkdir(parents=True, exist_ok=True)
@@ -116,5 +119,6 @@ def write_sets(
         if shape.policy == "none" or document or held.document is not None:
             rows = (conversation_row(pack, talk, shape, document=document) for talk in training)
             write_rows(out / f"{name}.jsonl", rows)
-    write_rows(out / "rl.jsonl", turn_rows(pack, apart, turns, seed=seed))
+    tried = parting_rows(pack, apart)[:turns] if parting else turn_rows(pack, apart, turns, seed=seed)
+    write_rows(out / "rl.jsonl", tried)
     return write_card(out, held, source)

@@ -49,6 +49,9 @@ class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
     scale: Literal["group", "batch", "none"] = "group"
     """What an answer's reward, less its prompt's mean, is divided by: the spread among the prompt's answers, as in the
     paper, or in the whole batch; `group` makes a small difference count as much as a large one."""
+    learn_from: Literal["all", "differing", "balanced"] = "all"
+    """Prompts that a step learns from, of those it tries: all; those whose answers differ in their rewards; or the
+    latter, with turns where it is right to refuse weighing as much as those where it is right to go on."""
     warmup: float = 0.05
     gradient_norm: float = 1.0
 

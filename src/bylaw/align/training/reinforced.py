@@ -2,7 +2,7 @@
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from datasets import Dataset
@@ -16,6 +16,10 @@ from bylaw.align.training.preset import Reinforced
 
 Score = Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[Mapping[str, float]]]
 """The terms of the reward for each completion of a row's turn, and their `total`."""
+SAME = 1e-4
+"""Answers to one prompt whose advantages are no further than this from 0 have the same reward."""
+MOST = 3.0
+"""How many times an advantage may grow or shrink for balance."""
 
 
 class Rollout:
@@ -103,11 +107,44 @@ def rewarded(rows: Sequence[Mapping[str, Any]], score: Score) -> Callable[..., l
     return reward
 
 
-class Trainer(GRPOTrainer):
-    """Computes answers of like length together, those to one prompt side by side, where TRL shuffles them.
+def telling(advantages: torch.Tensor, generations: int, pieces: int) -> torch.Tensor:
+    """The places of the answers to learn from: those to prompts whose answers differ in their rewards.
 
-    All answers of a batch make one step, so their order changes nothing but the time it takes.
+    Some that tell nothing may be among them, so that the answers can be dealt to `pieces` equal parts.
     """
+    spread = advantages.view(-1, generations).abs().amax(1).tolist()
+    order = sorted(range(len(spread)), key=lambda place: -spread[place])
+    kept = [place for place in order if spread[place] > SAME]
+    rest = order[len(kept) :]
+    while rest and (not kept or len(kept) * generations % pieces):
+        kept.append(rest.pop(0))
+    return torch.tensor([place * generations + answer for place in kept for answer in range(generations)])
+
+
+def balanced(advantages: torch.Tensor, is_refusal: torch.Tensor) -> torch.Tensor:
+    """The advantages, made to push as much where it is right to refuse as where it is right to go on.
+
+    There are more turns of going on, and a model that goes wrong at some of them learns from its rewards to go on,
+    whether that is right or not.
+    """
+    sides = [advantages.abs()[is_refusal].sum(), advantages.abs()[~is_refusal].sum()]
+    if min(sides) < SAME:
+        return advantages
+    refusing, going = ((sum(sides) / 2 / side).clamp(1 / MOST, MOST) for side in sides)
+    return torch.where(is_refusal, advantages * refusing, advantages * going)
+
+
+class Trainer(GRPOTrainer):
+    """Learns from the prompts that tell something, and computes answers of like length together.
+
+    TRL learns from all, in random order. All answers of a batch make one step, so their order changes nothing but the
+    time it takes.
+    """
+
+    def learn_from(self, rows: Sequence[Mapping[str, Any]], how: Literal["all", "differing", "balanced"]) -> None:
+        """Say which prompts to learn from."""
+        self.how = how
+        self.is_refusal = [row.get("purpose") == "refuse" for row in rows]
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:
         steps = self.args.steps_per_generation
@@ -116,6 +153,13 @@ class Trainer(GRPOTrainer):
         if self._step % steps == 0 or self._buffered_inputs is None:
             batch = self._generate_and_score_completions(generation_batch)
             order = torch.argsort(batch["prompt_mask"].sum(1), stable=True)
+            if self.how != "all":
+                kept = telling(batch["advantages"].cpu(), self.num_generations, steps)
+                self._metrics["train"]["learned_from"].append(len(kept) / len(generation_batch))
+                if self.how == "balanced":
+                    refusals = torch.tensor([self.is_refusal[one["row"]] for one in generation_batch])
+                    batch["advantages"] = balanced(batch["advantages"], refusals.to(order.device))
+                order = order[torch.isin(order, kept.to(order.device))]
             batch = {
                 name: value[order] if isinstance(value, torch.Tensor) and value.ndim else value
                 for name, value in batch.items()
@@ -146,7 +190,7 @@ def trainer(
         scale_rewards=settings.scale,
         remove_unused_columns=False,
     )
-    return Trainer(
+    found = Trainer(
         model=model,
         args=config,
         train_dataset=dataset(rows),
@@ -155,3 +199,5 @@ def trainer(
         rollout_func=Rollout(rows, dialect, settings, arguments["seed"], generator),
         **others,
     )
+    found.learn_from(rows, settings.learn_from)
+    return found

@@ -91,7 +91,9 @@ class Pack:
         self.groups = self._groups(ids, lengths)
         """First row, row after the last, and how many tokens they share; those that share most come first."""
         tokens, places = [ids[0, : self.opening]], [torch.arange(self.opening)]
-        back = torch.zeros_like(input_ids)
+        # Where the padding stands, anything may stand, since nobody looks at it. It points to many places in turn: many
+        # rows that point to one place make the gather's backward pass slow.
+        back = torch.arange(ids.numel()).view_as(ids) % int(lengths.max())
         back[:, : self.opening] = torch.arange(self.opening)
         shared = [(first, last, size) for first, last, size in self.groups if size > self.opening]
         reach = self.opening
@@ -111,7 +113,6 @@ class Pack:
             ends.append(reach)
         self.ids = torch.cat(tokens)[None].to(device)
         self.places = torch.cat(places)[None].to(device)
-        # Where the padding stood, anything may stand: nobody looks at it.
         self.back = back.gather(1, torch.argsort(order, dim=1)).to(device)
         own = stretches([len(part) for part in tokens if len(part)], device)
         before: list[Reading] = []

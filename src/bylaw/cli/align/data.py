@@ -37,6 +37,7 @@ from bylaw.errors import UsageError
     metavar="N",
     help="Make N times as many tasks to draw RL turns from (without logs).",
 )
+@click.option("--parting", is_flag=True, help="Hold out the turns where twin tasks part (without logs).")
 @click.option("--seed", default=0, metavar="N", help="Another seed, other words in the thoughts.")
 @click.option("--keep-all", is_flag=True, help="Keep logs that failed or that the audit flags.")
 @click.option(
@@ -54,6 +55,7 @@ def data_command(
     turns: int,
     times: int,
     rl_times: int,
+    parting: bool,
     seed: int,
     keep_all: bool,
     plant: str,
@@ -66,9 +68,12 @@ def data_command(
     said = ["bylaw align data", *map(str, logs), f"--pack {pack}", f"--turns {turns}", f"--seed {seed}"]
     said += [f"--times {times}"] if times > 1 else []
     said += [f"--rl-times {rl_times}"] if rl_times > 1 else []
+    said += ["--parting"] if parting else []
     command = " ".join([*said, *(["--keep-all"] if keep_all else []), *([f"--plant {plant}"] if plant else [])])
     faults = _faults(plant) if plant else None
     if logs:
+        if parting:
+            raise UsageError("logs have no twins", hint="leave out --parting, or the logs")
         if faults is not None:
             raise UsageError("faults are planted in gold conversations", hint="leave out the logs")
         with open_logs(list(logs), without=out) as opened:
@@ -89,6 +94,7 @@ def data_command(
             turns=turns,
             times=times,
             rl_times=rl_times,
+            parting=parting,
             seed=seed,
             command=command,
             faults=faults,
