@@ -12,6 +12,7 @@ import argparse
 import gc
 import json
 import multiprocessing
+import pickle
 import shutil
 import time
 import traceback
@@ -62,7 +63,7 @@ class Arm(msgspec.Struct, frozen=True):
     policies: tuple[str, ...] = ()
     """On the test tasks: with the policy in the prompt, without it, or both."""
     asks: bool = False
-    """Put the questions of the knowledge test."""
+    """Put the questions of the knowledge test, and play the override tasks."""
     needs: tuple[str, ...] = ()
     """What must be in the work folder before this can begin."""
 
@@ -109,6 +110,7 @@ def arms(passes: int, steps: int, keep: tuple[int, ...], seed: int = 1) -> list[
     rewards = {"tf": "tf", "tf_pr": "tf+pr", "tf_pr_hp": "tf+pr+hp", "compliance": "tf+pr+hp+lp+vc"}
     found += [reinforced(f"stage3-{name}", seed, said, **played) for name, said in rewards.items()]
     found += [test(f"stage1-{k}", "context") for k in SEEDS]
+    found.append(Arm("base", policies=("context", "none"), asks=True))
     test_too: dict[str, Any] = {"epochs": passes, "seed": seed, "policies": ("none",)}
     needs = (f"stage1-{seed}/run.json",)
     found += [
@@ -138,6 +140,7 @@ class Experiment:
         self.development = load_tasks("development")[: options.tasks]
         self.limit = options.rows
         self.asked = options.tasks
+        self.overrides: list[tuple[Any, tuple[str, str]]] = override_tasks(options.overrides)[: options.tasks]
         self.player: Any = None
         self.learn = options.learn
         self.lane, self.share = options.lane, options.share
@@ -214,7 +217,7 @@ class Experiment:
         if arm.name == PICK:
             self.pick(arm)
             return
-        folder = self.work / arm.model
+        folder = self.work / arm.model if arm.stage or arm.of else self.base
         if arm.stage and not (folder / "run.json").exists():
             done = self.train(arm, folder)
             self.log(arm=arm.name, trained=done["seconds"], loss=done["loss"], steps=done["steps"])
@@ -240,6 +243,7 @@ class Experiment:
             summary[policy] = self.evaluate(arm, policy)
         if arm.asks:
             summary["knowledge"] = self.knowledge(arm)
+            summary["override"] = self.override(arm)
         (self.logs / f"{arm.model}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
     def tune(self, arm: Arm, folder: Path) -> None:
@@ -276,31 +280,6 @@ class Experiment:
     def picked(self) -> int:
         """How many steps stage 3 takes."""
         return json.loads((self.work / PICKED).read_text(encoding="utf-8"))
-
-    def warm(self) -> None:
-        """Compile what training and writing run, on random weights, while the real ones are on their way."""
-        import torch
-        from transformers import AutoConfig, AutoModelForCausalLM
-
-        from bylaw.align.training.generator import Generator
-        from bylaw.align.training.shared_prefix import share_prefix
-
-        if not torch.cuda.is_available():
-            return
-        began = time.monotonic()
-        model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(self.base), dtype=torch.bfloat16).cuda()
-        generator = Generator(model, ends=[-1], slots=64, room=512)
-        share_prefix(model)
-        for width in (700, 900):
-            ids = torch.randint(5, 100_000, (8, width), device="cuda")
-            ids[:, :600] = ids[0, :600]
-            model.base_model(input_ids=ids).last_hidden_state.float().square().mean().backward()
-            with torch.no_grad():
-                model.base_model(input_ids=ids)
-            generator.generate(ids.tolist(), longest=4)
-        del model, generator
-        self.clean()
-        self.log(warm=round(time.monotonic() - began, 1))
 
     def prepare(self) -> None:
         """Read and tokenise every supervised set once, for all arms that learn from it."""
@@ -472,6 +451,21 @@ class Experiment:
         self.log(arm=arm.name, knowledge=shown, seconds=round(time.monotonic() - began, 1))
         return found
 
+    def override(self, arm: Arm) -> dict[str, Any] | None:
+        """Tasks over a policy replaced by its contrary, which stands in the prompt; the others do not."""
+        if not self.overrides:
+            return None
+        began = time.monotonic()
+        self.player.generator.forget()
+        tasks = [task for task, _ in self.overrides]
+        outcomes = play(
+            tasks, self.player, policy="none", side_by_side=SLOTS, overrides=[words for _, words in self.overrides]
+        )
+        passed = [outcome.success for outcome in outcomes]
+        found = {"tasks": len(passed), "passed": sum(passed) / len(passed), "each": [int(each) for each in passed]}
+        self.log(arm=arm.name, override=found["passed"], seconds=round(time.monotonic() - began, 1))
+        return found
+
 
 @cache
 def _matcher() -> Matcher:
@@ -497,6 +491,15 @@ def _recalls(thoughts: Sequence[str], asked: Sequence[Any]) -> int:
     return sum(question.policy in matcher.mentions(thought).recalled for thought, question in pairs)
 
 
+def override_tasks(kept: str) -> list[tuple[Any, tuple[str, str]]]:
+    """The tasks of the override test, each with the old sentences and the new; `kept` is a file that holds them."""
+    if kept:
+        return pickle.loads(Path(kept).read_bytes())
+    from bylaw.align.override import load_overrides
+
+    return [(one.task, (one.old, one.new)) for one in load_overrides()]
+
+
 def main() -> None:
     """Run what there is time for."""
     options = argparse.ArgumentParser()
@@ -517,6 +520,7 @@ def main() -> None:
     options.add_argument("--longest", type=int, default=200)
     options.add_argument("--cores", type=int, default=multiprocessing.cpu_count())
     options.add_argument("--only", default="")
+    options.add_argument("--overrides", default="", help="a pickle of the override tasks, which take a minute to make")
     options.add_argument("--wait", default="", help="begin the first arm when this file is there")
     given = options.parse_args()
     # Workers are forked before anything touches the GPU.
@@ -529,7 +533,6 @@ def main() -> None:
         experiment.prepare()
         experiment.log(ready=True)
         experiment.guarded("kernels", experiment.kernels)
-        experiment.guarded("warm", experiment.warm)
         while given.wait and not Path(given.wait).exists():
             time.sleep(0.1)
         if given.first:

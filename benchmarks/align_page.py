@@ -7,6 +7,7 @@ import gzip
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from bylaw.align.bootstrap import Interval, difference, interval
 from bylaw.align.check import check
 from bylaw.align.evaluation import Score, clusters
 from bylaw.align.matcher import Matcher
+from bylaw.align.tasks import load_tasks
 from bylaw.align.written import RUBRICS
 from bylaw.llm.recorded import Recordings
+from bylaw.packs.clinic.tasks import Scenario
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from scripts.align_recorded import FOLDER, bearings, turns, written
@@ -26,12 +29,17 @@ from scripts.align_recorded import FOLDER, bearings, turns, written
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 LOGS = RESULTS / "align"
 RUNS = {1: LOGS / "before", 2: LOGS}
-"""The two times that a GPU was there."""
+"""Where the logs lie of two of the three times that a GPU was there, by run."""
+THIRD = LOGS / "run3"
+"""Run 3: stage 3 for three seeds by one recipe, played on the development tasks alone."""
+SEEDS = (1, 2, 3)
 Place = tuple[int, int]
 """A run and a seed."""
 PLACES: tuple[Place, ...] = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3))
-COLOURS = ("#2f6fb0", "#c2571a", "#2b8a57", "#8a4fb0")
+COLOURS = ("#2f6fb0", "#c2571a", "#2b8a57", "#8a4fb0", "#777777")
 COMPLIANCE = "stage3-compliance"
+LAST = 16
+"""Steps of stage 3 in run 3."""
 
 
 def named(kind: str, seed: int) -> str:
@@ -51,7 +59,10 @@ def tasks(kind: str, policy: str, place: Place) -> list[Score]:
 
 
 def training(kind: str, place: Place) -> list[dict[str, Any]]:
-    path = RUNS[place[0]] / f"{named(kind, place[1])}.train.jsonl"
+    return _lines(RUNS[place[0]] / f"{named(kind, place[1])}.train.jsonl")
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
     lines = path.read_text().splitlines() if path.exists() else []
     return [line for text in lines if "loss" in (line := json.loads(text))]
 
@@ -150,11 +161,15 @@ def points(found: Interval) -> str:
 
 
 def differences() -> str:
-    rows = [
-        [title, which, f"{100 * found.mean:+.1f}", f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"]
-        for title, one, other in COMPARED
-        for which, found in gaps(one, other)
-    ]
+    rows: list[list[str]] = []
+    for title, one, other in COMPARED:
+        found = [(title, *each) for each in gaps(one, other)]
+        if (one[0], other[0]) == ("stage3", "stage2"):
+            found += [(f"{title}, development tasks", *each) for each in third()]
+        rows += [
+            [said, which, f"{100 * gap.mean:+.1f}", f"{100 * gap.low:+.1f} to {100 * gap.high:+.1f}"]
+            for said, which, gap in found
+        ]
     return table(["difference in pass@1, points", "training", "mean", "95 %, paired by task, twins together"], rows)
 
 
@@ -164,6 +179,92 @@ def trainings() -> Iterator[tuple[str, str, Place]]:
         for kind in ("base", "answers", "stage1", "stage2", "stage3", COMPLIANCE):
             if (kind != "base" or place[1] == 1) and summary(kind, place):
                 yield f"run {place[0]}, {named(kind, place[1])}", kind, place
+
+
+def developed(kind: str, seed: int) -> dict[int, dict[str, float]]:
+    """Of run 3, by steps of stage 3, whether each development task was passed."""
+    found = json.loads((THIRD / f"{kind}-{seed}.development.json").read_text())
+    return {int(step): {task: float(one) for task, one in each["each"].items()} for step, each in found.items()}
+
+
+def grouped(passes: dict[str, float]) -> dict[str, list[float]]:
+    """Tasks by pair of twins."""
+    found: dict[str, list[float]] = {}
+    for task, one in sorted(passes.items()):
+        found.setdefault(task.rpartition("-")[0], []).append(one)
+    return found
+
+
+def third() -> list[tuple[str, Interval]]:
+    """Of run 3, stage 3 after its last step less stage 2, on the development tasks: by seed and together."""
+    pairs = [(developed("stage3", seed)[LAST], developed("stage2", seed)[0]) for seed in SEEDS]
+    found = [(f"run 3, seed {seed}", difference(*map(grouped, pair))) for seed, pair in zip(SEEDS, pairs, strict=True)]
+    pooled: list[dict[str, list[float]]] = [{}, {}]
+    for pair in pairs:
+        for into, passes in zip(pooled, pair, strict=True):
+            for name, values in grouped(passes).items():
+                into.setdefault(name, []).extend(values)
+    return [*found, ("these three together", difference(*pooled))]
+
+
+@cache
+def rights(part: str) -> dict[str, str]:
+    """By task, what is right for the errand in which it differs from its twin."""
+    tasks = {task.id: task for task in load_tasks(part)}
+    found: dict[str, str] = {}
+    for task in tasks.values():
+        assert isinstance(task, Scenario)
+        twin = tasks[task.twin]
+        assert isinstance(twin, Scenario)
+        pairs = zip(task.errands, twin.errands, strict=True)
+        mine, theirs = next((one.right, other.right) for one, other in pairs if one.right != other.right)
+        found[task.id] = "refuse" if mine is None else "do" if theirs is None else "do, with another sum"
+    return found
+
+
+def sides() -> str:
+    """pass@1 before and after stage 3, where it is right to refuse and where it is right to do it."""
+
+    def row(title: str, part: str, passes: dict[str, float]) -> list[str]:
+        known = rights(part)
+        cells = [
+            percent(sum(values) / len(values))
+            for side in ("refuse", "do", "do, with another sum")
+            if (values := [one for task, one in passes.items() if known[task] == side])
+        ]
+        return [title, part, percent(sum(passes.values()) / len(passes)), *cells]
+
+    rows: list[list[str]] = []
+    for run, seed in ((1, 2), (2, 3)):
+        for kind, name in (("stage2", "stage 2"), ("stage3", "stage 3")):
+            passes = {one.task: float(one.success) for one in tasks(kind, "none", (run, seed))}
+            rows.append(row(f"run {run}, seed {seed}, {name}", "test", passes))
+    for seed in SEEDS:
+        for kind, name in (("stage2", "stage 2"), ("stage3", "stage 3")):
+            for step, passes in developed(kind, seed).items():
+                steps = f", {step} steps" if step else ""
+                rows.append(row(f"run 3, seed {seed}, {name}{steps}", "development", passes))
+    head = ["model", "tasks", "pass@1", "right to refuse", "right to do", "right to do, with another sum than the twin"]
+    return table(head, rows)
+
+
+def steps() -> str:
+    """The first steps of every stage 3: how far the weights may have gone, how far the model did, and its reward."""
+    arms = {"run 1, seed 2": training("stage3", (1, 2)), "run 2, seed 3": training("stage3", (2, 3))}
+    arms |= {f"run 3, seed {seed}": _lines(THIRD / f"stage3-{seed}.train.jsonl") for seed in SEEDS}
+    rows: list[list[str]] = []
+    for name, lines in arms.items():
+        gone = 0.0
+        cells: list[str] = []
+        for line in lines:
+            if line["step"] in (3, 4, 5, 6):
+                cells.append(f"{gone:.1e}, {line['kl']:.4f}")
+            gone += line["learning_rate"]
+        rewards = [line["reward"] for line in lines]
+        groups = [rewards[:4], rewards[4:8], rewards[8:12], rewards[-4:]]
+        rows.append([name, *cells, *(f"{sum(group) / len(group):.2f}" for group in groups)])
+    head = ["stage 3", *(f"step {step}: gone, KL" for step in (3, 4, 5, 6))]
+    return table([*head, *(f"reward, steps {said}" for said in ("1-4", "5-8", "9-12", "the last 4"))], rows)
 
 
 def halves() -> str:
@@ -266,10 +367,23 @@ def chosen() -> dict[str, str]:
         "tried": f"{found['turns']:,}",
         "alike": percent(len(alike) / found["turns"]),
         "disagreed": str(found["disagreed_on"]),
+        "as_they_come_refuse": percent(purposes.count("refuse") / len(purposes)),
+        "chosen_refuse": percent(sum(purposes[place] == "refuse" for place in found["chosen"]) / len(found["chosen"])),
+        "right_on": _wrong(found["rewards"], [purpose != "refuse" for purpose in purposes]),
+        "right_refuse": _wrong(found["rewards"], [purpose == "refuse" for purpose in purposes]),
         "wide": str(len(wide)),
         "wide_refuse": str(refused),
         "wide_on": str(len(wide) - refused),
     }
+
+
+def _wrong(rewards: Sequence[Sequence[float]], which: Sequence[bool]) -> str:
+    """Of some turns, how often an answer is far off, and how often all four are."""
+    mine = [values for values, one in zip(rewards, which, strict=True) if one]
+    off = [[value < 2 for value in values] for values in mine]
+    every, some = sum(map(all, off)), sum(any(one) and not all(one) for one in off)
+    share = percent(sum(map(sum, off)) / sum(map(len, off)))
+    return f"{share} % of the answers; all four at {every} of {len(off):,} turns, some of the four at {some}"
 
 
 def chart(path: Path, title: str, lines: dict[str, list[tuple[float, float]]], low: float, high: float) -> None:
@@ -310,20 +424,14 @@ def curves() -> None:
         for kind, run, seed in (("answers", 1, 1), ("stage1", 2, 3), ("stage2", 2, 3))
     }
     chart(LOGS / "loss.svg", "Loss of the supervised arms, by step", supervised, 0.0, 0.4)
-    rewards = {
-        "run 1, seed 2": ("stage3", (1, 2)),
-        "run 2, seed 3": ("stage3", (2, 3)),
-        "... compliance": (COMPLIANCE, (2, 3)),
-    }
-    lines = {
-        name: [(line["step"], line["reward"]) for line in training(kind, place)]
-        for name, (kind, place) in rewards.items()
-    }
-    chart(LOGS / "reward.svg", "Stage 3: mean reward of the answers tried, by step", lines, 3.0, 5.0)
-    drift = {
-        name: [(line["step"], line["kl"]) for line in training(kind, place)] for name, (kind, place) in rewards.items()
-    }
-    chart(LOGS / "drift.svg", "Stage 3: how far it went from stage 2 (KL a token), by step", drift, 0.0, 0.04)
+    reinforced = {"run 1, seed 2": training("stage3", (1, 2)), "run 2, seed 3": training("stage3", (2, 3))}
+    reinforced |= {f"run 3, seed {seed}": _lines(THIRD / f"stage3-{seed}.train.jsonl") for seed in SEEDS}
+    for name, field, title, low, high in (
+        ("reward", "reward", "Stage 3: mean reward of the answers tried, by step", 3.0, 5.0),
+        ("drift", "kl", "Stage 3: how far it went from stage 2 (KL a token), by step", 0.0, 0.04),
+    ):
+        lines = {said: [(line["step"], line[field]) for line in found] for said, found in reinforced.items()}
+        chart(LOGS / f"{name}.svg", title, lines, low, high)
 
 
 def seconds() -> str:
@@ -365,6 +473,8 @@ def claims() -> str:
 
 def _held(kind: str, other: tuple[str, str], least: float) -> list[str]:
     found = [one for one in gaps((kind, "none"), other) if "together" not in one[0]]
+    if (kind, other[0]) == ("stage3", "stage2"):
+        found += [(f"{which} (development)", one) for which, one in third()[:-1]]
     held = [100 * one.low > least for _, one in found]
     missed = [100 * one.high < least for _, one in found]
     word = "**yes**" if all(held) else "**no**" if any(missed) and not any(held) else "**not shown**"
@@ -398,8 +508,9 @@ def _near() -> list[str]:
 
 def _seeds() -> list[str]:
     arms = (("answers only", "answers", "none"), ("stage 1 in the prompt", "stage1", "context"))
-    arms += (("stage 2", "stage2", "none"), ("stage 3, by two recipes", "stage3", "none"))
+    arms += (("stage 2", "stage2", "none"), ("stage 3", "stage3", "none"))
     counts = [f"{title}: {len({seed for _, seed in played(kind, policy)})}" for title, kind, policy in arms]
+    counts.append("stage 3 by one recipe, on the development tasks alone: 3")
     return ["**no**", "; ".join(counts)]
 
 
@@ -423,15 +534,44 @@ def numbers() -> dict[str, str]:
         found[f"{kind}_mean"] = percent(sum(shares) / len(shares))
         found[f"{kind}_each"] = ", ".join(map(percent, shares))
     found["answers"] = percent(share(tasks("answers", "none", (1, 1))))
+    for seed in SEEDS:
+        found[f"dev_was_{seed}"] = percent(_share(developed("stage2", seed)[0]))
+        found[f"dev_is_{seed}"] = percent(_share(developed("stage3", seed)[LAST]))
+    third_turns = [json.loads(line)["purpose"] for line in (THIRD / "turns.jsonl").read_text().splitlines()]
+    found["parting"] = f"{len(third_turns):,}"
+    found["parting_refuse"] = percent(third_turns.count("refuse") / len(third_turns))
+    third_lines = [line for seed in SEEDS for line in _lines(THIRD / f"stage3-{seed}.train.jsonl")]
+    found["told"] = percent(sum(line["learned_from"] for line in third_lines) / len(third_lines))
+    found["kl_3"] = f"{max(line['kl'] for line in third_lines):.3f}"
     old, new = (training("stage1", place)[0] for place in ((1, 1), (2, 1)))
     found["same_loss"] = f"{old['loss']:.3f} and {new['loss']:.3f}"
     return found
+
+
+def _share(passes: dict[str, float]) -> float:
+    return sum(passes.values()) / len(passes)
+
+
+def stated() -> dict[str, str]:
+    """How often training thoughts state what the knowledge test asks about."""
+    found = json.loads((LOGS / "thoughts.json").read_text())
+    counts = [one["stated"] for one in found["policies"].values()]
+    return {
+        "read_thoughts": f"{found['thoughts']:,}",
+        "stating": percent(found["thoughts_that_state_a_policy"] / found["thoughts"]),
+        "asked_policies": str(found["policies_asked"]),
+        "least_stated": str(min(counts)),
+        "middle_stated": str(sorted(counts)[len(counts) // 2]),
+        "read_texts": f"{found['texts']:,}",
+        "yes_no": str(found["texts_that_begin_with_yes_or_no"]),
+    }
 
 
 def main() -> None:
     curves()
     text = (Path(__file__).parent / "align_page.md").read_text(encoding="utf-8")
     lease = json.loads((LOGS / "lease.json").read_text())
+    lease |= {f"{name}_3": value for name, value in json.loads((THIRD / "lease.json").read_text()).items()}
     filled = text.format(
         passed=passed(),
         differences=differences(),
@@ -442,6 +582,9 @@ def main() -> None:
         others=others(),
         seconds=seconds(),
         thoughts=thoughts(),
+        sides=sides(),
+        steps=steps(),
+        **stated(),
         **numbers(),
         **faults(),
         **chosen(),

@@ -4,7 +4,6 @@ Run with `pytest -m train -n 0`; needs the extra `train`.
 """
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -41,7 +40,6 @@ pytestmark = [pytest.mark.train, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """Data sets of a few tasks, and a tiny model whose tokenizer knows their words."""
-    torch.set_num_threads(1)
     root = tmp_path_factory.mktemp("train")
     (root / "data").mkdir()
     golds = [gold(task) for pair in islice(pairs("training"), 3) for task in pair]
@@ -93,9 +91,9 @@ def test_data_to_stages_to_evaluation(place):
 def test_a_resumed_run_ends_with_the_same_losses(place):
     rows = training_rows(place / "data", 1)
     small = {"batch": 2, "at_once": 2}
-    train(run_of(place, 1, "base", "whole", steps=4, changes=small), rows)
-    halves = {"save_every": 0.0, "steps": 4, "changes": small}
-    # A run that is stopped after the first of its four steps, then goes on.
+    train(run_of(place, 1, "base", "whole", steps=3, changes=small), rows)
+    halves = {"save_every": 0.0, "steps": 3, "changes": small}
+    # A run that is stopped after the first of its three steps, then goes on.
     train(run_of(place, 1, "base", "halves", until=time.monotonic(), **halves), rows)
     assert last_checkpoint(place / "halves") is not None
     done = train(run_of(place, 1, "base", "halves", **halves), rows)
@@ -105,26 +103,28 @@ def test_a_resumed_run_ends_with_the_same_losses(place):
 
 def test_a_killed_run_goes_on(place):
     out = place / "killed"
+    options = {"steps": 4, "save_every": 0.0, "changes": {"batch": 2, "at_once": 2}}
     code = (
-        "import sys\nfrom pathlib import Path\n"
+        "import torch\nfrom pathlib import Path\n"
         "from bylaw.align.training.run import Run, train\nfrom bylaw.align.training.data import training_rows\n"
+        "torch.set_num_threads(1)\n"
         f"root = Path({str(place)!r})\n"
-        "run = Run(stage=1, model=root / 'base', out=root / 'killed', preset='tiny', steps=4, save_every=0.0,"
-        " tensorboard=False, changes={'batch': 2, 'at_once': 2})\n"
-        "print(train(run, training_rows(root / 'data', 1))['resumed_from'])\n"
+        "run = Run(stage=1, model=root / 'base', out=root / 'killed', preset='tiny', tensorboard=False,"
+        f" **{options!r})\n"
+        "train(run, training_rows(root / 'data', 1))\n"
     )
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    child = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.DEVNULL)
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
     try:
         while last_checkpoint_of(out) is None:
             assert child.poll() is None, "the run ended before it was killed"
-            time.sleep(0.2)
+            time.sleep(0.1)
     finally:
         child.send_signal(signal.SIGKILL)
         child.wait()
     before = len(losses(out))
-    again = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert again.stdout.splitlines()[-1].startswith("checkpoint-")
+    done = train(run_of(place, 1, "base", "killed", **options), training_rows(place / "data", 1))
+    assert done["resumed_from"].startswith("checkpoint-")
+    assert done["steps"] == 4
     assert len(losses(out)) > before
     assert (out / "run.json").exists()
 
@@ -142,7 +142,7 @@ def test_a_half_written_checkpoint_is_not_used(tmp_path):
 
 
 def test_adapters_alone_learn_and_are_merged(place):
-    rows = training_rows(place / "data", 2)
+    rows = training_rows(place / "data", 2)[:2]
     done = train(run_of(place, 2, "base", "adapters", steps=1, lora=2), rows)
     assert done["lora"] == 2
     assert not (place / "adapters" / "adapter_config.json").exists()
@@ -241,23 +241,3 @@ def test_stage_3_learns_what_is_rewarded(place):
     lines = [json.loads(line) for line in (place / "rewarded" / "metrics.jsonl").read_text().splitlines()]
     rewards = [line["reward"] for line in lines if "reward" in line]
     assert sum(rewards[-3:]) > 1.25 * sum(rewards[:3])
-
-
-def test_turns_are_chosen_where_answers_disagree(place):
-    from transformers import AutoTokenizer
-
-    from bylaw.align.training.checkpoint import open_checkpoint
-    from bylaw.align.training.choice import disagreeing, tried
-
-    assert disagreeing([[1, 1], [0, 4], [2, 3], [5, 5]], 3) == [1, 2]
-    rows = [{"prompt": [{"role": "user", "content": word}], "word": word} for word in ("one two", "three", "four")]
-    dialect = Dialect(AutoTokenizer.from_pretrained(place / "base"))
-    heard = []
-
-    def score(outputs, asked):
-        heard.extend(row["word"] for row in asked)
-        return [{"total": float(len(row["word"]))} for row in asked]
-
-    generator = open_checkpoint(place / "base", slots=2, room=200).generator
-    assert tried(rows, dialect, generator, score, times=3, longest=4) == [[7.0] * 3, [5.0] * 3, [4.0] * 3]
-    assert len(heard) == 9
