@@ -59,3 +59,16 @@ def test_other_misfits_are_sent_back() -> None:
     made, chat = described({"gift": "perhaps"}, {"gift": "perhaps"})
     assert len(chat.asked("things")) > 1
     assert "Order.gift" in made.misfits[0]
+
+
+def test_a_thing_that_conversations_make_and_no_tool_shows_is_left_out() -> None:
+    said = SAID.replace("entities:\n", "entities:\n  Caller: {key: [], origin: conversation, fields: {id: string}}\n")
+    for text, there in (
+        (said, False),
+        (said.replace("{as: Order}", "[{as: Order}, {as: Caller, fields: {id: $}}]"), True),
+    ):
+        desk = Desk()
+        while (made := describe(desk, CARDS, [])) is None:
+            desk.fetch(Scripted(things=text))
+            desk.begin()
+        assert ("Caller" in made.entities) is there

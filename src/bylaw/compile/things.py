@@ -85,7 +85,22 @@ def describe(
             return None
         made = outcome.made
         complaints += [each for each in outcome.complaints if each not in made.misfits]
-    return replace(made, complaints=tuple(complaints), shown=shown)
+    return replace(made, entities=_made_by_tools(made), complaints=tuple(complaints), shown=shown)
+
+
+def _made_by_tools(things: Things) -> dict[str, Any]:
+    """The entities without those that a conversation should make and no tool ever shows: they would never be there."""
+    shown = {
+        cast(dict[str, Any], each).get("as")
+        for observed in things.observations.values()
+        for each in (cast(list[Any], observed) if isinstance(observed, list) else [observed])
+        if isinstance(each, dict)
+    }
+    return {
+        name: body
+        for name, body in things.entities.items()
+        if name in shown or _section({"": body}, "").get("origin") != "conversation"
+    }
 
 
 def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
