@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bylaw import Conversation, load_pack
 from bylaw.engine.consent import Consents
 from bylaw.facts.ledger import Ledger
-from bylaw.trace.event import Call, Event
+from bylaw.trace.event import Call, Event, Message
 from tests.engine.consent.shop import SCHEMA, ask, events_of
 from tests.written import load
 
@@ -30,6 +30,20 @@ def test_a_case_is_as_wanted(case: dict[str, Any]) -> None:
     found = ask(events, last_call(events), case.get("basis", "told"))
     assert WORDS[found.value] == case["want"], found
     assert found.reason == case.get("because", found.reason)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["note"] for case in CASES])
+def test_an_answer_is_the_same_where_events_are_taken_in_as_they_come(case: dict[str, Any]) -> None:
+    events = list(events_of(case["events"]))
+    step = last_call(events)
+    ledger = Ledger(SCHEMA)
+    consents = Consents(events[:step], ledger)
+    for at, event in enumerate(events[: step + 1]):
+        if isinstance(event, Message) and event.by == "user":
+            consents.follow(at)
+        ledger.observe(at, event)
+    record = next(write for write in ledger.writes if write.step == step)
+    assert consents.find(record, case.get("basis", "told")) == ask(events, step, case.get("basis", "told"))
 
 
 @pytest.mark.parametrize(("told", "open_rules"), [("move A0469 to S0011", 1), ("cancel A0469 with no fee", 0)])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bylaw.engine.consent import Consents, proposal
 from bylaw.engine.consent.mentions import Mentions
+from bylaw.engine.consent.naming import counts
 from bylaw.engine.consent.proposal import Deed, any_deed, deeds
 from bylaw.engine.consent.records import FieldValues, Records
 from bylaw.engine.consent.utterance import Utterance
@@ -62,7 +63,9 @@ def sentences() -> list[str]:
 def test_a_phrase_is_found_as_by_trying_every_pattern(phrases: Phrases) -> None:
     plain = [re.compile(pattern) for pattern in phrases.patterns]
     whole = re.compile("|".join(f"(?:{pattern})" for pattern in phrases.patterns))
-    for text in sentences():
+    texts = list(sentences())
+    assert phrases.among(texts, " ".join(texts)) == [text for text in texts if phrases.found_in(text)]
+    for text in texts:
         assert phrases.found_in(text) == any(pattern.search(text) for pattern in plain), text
         assert phrases.without(text) == whole.sub(" ", text)
         assert phrases.all_in(text) == [found[0] for found in whole.finditer(text)]
@@ -93,16 +96,42 @@ def test_the_last_to_say_a_value_is_found_as_by_reading_everything(
                 assert mentions.has_form(fold(str(value)), end) == bool(plain)
 
 
+@given(st.lists(UTTERANCES, max_size=30), st.data())
+def test_what_was_said_of_late_is_the_same_whatever_was_asked_before(
+    said: list[tuple[str, list[str]]], data: st.DataObject
+) -> None:
+    talk = [Utterance(step, by, " ".join(words)) for step, (by, words) in enumerate(said)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bylaw.engine.consent.mentions._LATELY", 5)
+        mentions = Mentions(talk)
+        for end in data.draw(st.lists(st.integers(0, len(talk)), max_size=6)):
+            late = [each for each in talk[max(0, end - 5) : end] if each.by == "agent"]
+            assert mentions.has("R-1", lambda each: each.says("R-1"), end, "agent") == any(x.says("R-1") for x in late)
+            numbers = {number for each in late for number in counts(each.text, "")}
+            assert mentions.has_number(("5", "7"), "", end, "agent") == bool(numbers & {"5", "7"})
+
+
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=20), st.lists(st.sampled_from(WORDS), max_size=6))
 def test_another_value_of_a_field_is_found_as_by_trying_all(values: list[str], words: list[str]) -> None:
     field = FieldValues()
     for step, value in enumerate(values):
         field.add(value, step)
     own, said = fold(values[0]), Utterance(0, "user", " ".join(words))
-    for before in (len(values), len(values) // 2):
-        plain = [fold(value) for value in values[:before]]
-        assert field.other_in(said, own, before) == any(occurs(v, said.folded) >= 0 for v in plain if v != own)
-        assert field.has_other(own, before) == any(value != own for value in plain)
+    for since, before in ((0, len(values)), (0, len(values) // 2), (len(values) // 3, len(values) // 2)):
+        plain = [fold(value) for value in values[since:before]]
+        assert field.other_in(said, own, since, before) == any(occurs(v, said.folded) >= 0 for v in plain if v != own)
+        assert field.has_other(own, since, before) == any(value != own for value in plain)
+
+
+@given(st.lists(st.sampled_from(("R-1", "R-2", "R-3")), min_size=1, max_size=40), st.data())
+def test_values_of_late_are_the_same_whatever_was_asked_before(shown: list[str], data: st.DataObject) -> None:
+    events: list[Event] = [Result(None, f'{{"order_id": "{each}"}}') for each in shown]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bylaw.engine.consent.records._LATELY", 5)
+        records = Records(events)
+        for before in data.draw(st.lists(st.integers(0, len(shown)), max_size=6)):
+            late = shown[max(0, before - 5) : before]
+            assert records.has_other("order_id", "r-1", before) == any(each != "R-1" for each in late)
 
 
 IDS = ("R-1", "R-2", "R-3", "O'H", 'a"b')

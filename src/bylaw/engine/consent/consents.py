@@ -78,6 +78,13 @@ class Consents:
         """By tool, the writes of the ledger, as far as they were counted."""
         self._counted = 0
 
+    def follow(self, before: int) -> None:
+        """Take in what came before a step, so that a question about a later call has only the rest to read."""
+        self._talk.read(before)
+        self._talk.mentions.take_in()
+        self._records.take_in(before)
+        self._count()
+
     def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
         """Whether the user agreed to a call."""
         self._talk.read(call.start)
@@ -253,11 +260,14 @@ class Consents:
         start = action.call.start
         return [result_text(each.result) for each in made if each.result is not None and not each.counts_at(start)]
 
-    def _made(self, action: Action, after: int, before: int) -> Iterator[Action]:
-        """The writes by the same tool after a step and before another, the latest first."""
+    def _count(self) -> None:
         for write in self._ledger.writes[self._counted :]:
             self._actions.setdefault(write.call.tool, []).append(Action(write))
         self._counted = len(self._ledger.writes)
+
+    def _made(self, action: Action, after: int, before: int) -> Iterator[Action]:
+        """The writes by the same tool after a step and before another, the latest first."""
+        self._count()
         for other in reversed(self._actions.get(action.tool, ())):
             if other.call.step <= after:
                 return

@@ -13,6 +13,8 @@ from bylaw.facts.provenance import runs_of, spell
 
 _NEAR = 32
 """So many of the last utterances, up to twice as many, are read as they are."""
+_LATELY = 128
+"""So many of the last utterances are asked what no index answers."""
 _NOWHERE: list[int] = []
 
 
@@ -24,10 +26,10 @@ class Mentions:
         self._indexed = 0
         self._holding: dict[str, list[int]] = {}
         """By a run of letters or digits, the places of the older utterances that hold it."""
-        self._first: dict[Hashable, tuple[int, int | None]] = {}
-        """By what was asked, how many utterances were read for it, and the first of which it is so."""
+        self._last: dict[Hashable, tuple[int, int]] = {}
+        """By what was asked, how many utterances were read for it, and the last of which it is so."""
         self._counted: dict[tuple[str, str], tuple[int, dict[str, int]]] = {}
-        """By a thing and who spoke, how many utterances were read, and where each number was first said of it."""
+        """By a thing and who spoke, how many utterances were read, and where each number was last said of it."""
 
     def latest(self, value: str | float, end: int, by: str = "") -> int | None:
         """The place of the last utterance before `end` that states a value."""
@@ -50,28 +52,32 @@ class Mentions:
         return False
 
     def has(self, key: Hashable, holds: Callable[[Utterance], bool], end: int, by: str = "") -> bool:
-        """Whether `holds` is true of anything said before `end`; it is asked once of each for a key."""
-        read, first = self._first.get((key, by), (0, None))
-        if first is None and read < end:
-            for place in range(read, end):
-                each = self._said[place]
-                if (not by or each.by == by) and holds(each):
-                    first = place
-                    break
-            self._first[key, by] = (end, first)
-        return first is not None and first < end
+        """Whether `holds` is true of anything said lately before `end`; it is asked once of each for a key."""
+        read, last = self._last.get((key, by), (0, -1))
+        since = max(0, end - _LATELY)
+        if end < read:
+            read, last = since, -1
+        for place in range(end - 1, max(read, since) - 1, -1):
+            each = self._said[place]
+            if (not by or each.by == by) and holds(each):
+                last = place
+                break
+        self._last[key, by] = (end, last)
+        return last >= since
 
     def has_number(self, wanted: Iterable[str], stem: str, end: int, by: str) -> bool:
-        """Whether one of the wanted numbers was said of a thing before `end`."""
-        read, first = self._counted.get((stem, by), (0, {}))
-        if read < end:
-            for place in range(read, end):
-                each = self._said[place]
-                if each.by == by:
-                    for number in counts(each.text, stem):
-                        first.setdefault(number, place)
-            self._counted[stem, by] = (end, first)
-        return any(first.get(number, end) < end for number in wanted)
+        """Whether one of the wanted numbers was said of a thing lately before `end`."""
+        read, last = self._counted.get((stem, by), (0, {}))
+        since = max(0, end - _LATELY)
+        if end < read:
+            read, last = since, {}
+        for place in range(max(read, since), end):
+            each = self._said[place]
+            if each.by == by:
+                for number in counts(each.text, stem):
+                    last[number] = place
+        self._counted[stem, by] = (end, last)
+        return any(last.get(number, -1) >= since for number in wanted)
 
     def since(self, place: int, end: int) -> Iterator[Utterance]:
         """The utterances after one and before another, the latest first."""
@@ -79,8 +85,7 @@ class Mentions:
 
     def _candidates(self, forms: Sequence[Sequence[str]], end: int) -> Iterator[int]:
         """The places before `end`, the latest first, of all that may hold every run of one of the forms."""
-        if len(self._said) - self._indexed > 2 * _NEAR:
-            self._index(len(self._said) - _NEAR)
+        self.take_in()
         yield from range(end - 1, self._indexed - 1, -1)
         end = min(end, self._indexed)
         if not end:
@@ -93,8 +98,11 @@ class Mentions:
         for index in range(bisect_left(places, end) - 1, -1, -1):
             yield places[index]
 
-    def _index(self, end: int) -> None:
-        for place in range(self._indexed, end):
-            for run in self._said[place].runs:
-                self._holding.setdefault(run, []).append(place)
-        self._indexed = end
+    def take_in(self) -> None:
+        """Take apart what was said, but for the last of it."""
+        if len(self._said) - self._indexed > 2 * _NEAR:
+            end = len(self._said) - _NEAR
+            for place in range(self._indexed, end):
+                for run in self._said[place].runs:
+                    self._holding.setdefault(run, []).append(place)
+            self._indexed = end

@@ -113,9 +113,9 @@ def _usable(parts: Sequence[str]) -> str:
 
 def _names_other_goal(hearing: Hearing, goal: Detail) -> bool:
     """Whether the proposal speaks of other things like the one that is acted on."""
-    values = hearing.records.values(goal.name, hearing.before)
+    own = fold(str(goal.value))
     return not goal.is_person and any(
-        values.other_in(each, fold(str(goal.value)), hearing.before) for each in hearing.proposal
+        hearing.records.other_in(goal.name, own, each, hearing.before) for each in hearing.proposal
     )
 
 

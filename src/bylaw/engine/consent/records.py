@@ -4,7 +4,7 @@ Nothing is read beforehand: a result is decoded where an id that is asked for st
 results are searched as they are; older ones are found by the texts that stand in them between quotes.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
@@ -18,6 +18,8 @@ _NODES = 50_000
 _LONG = 100
 _NEAR = 16
 """So many of the last results, up to twice as many, are searched as they are."""
+_LATELY = 64
+"""So many of the last results say which values a field may have."""
 _FEW = 8
 """So many values of a field are looked for one by one."""
 
@@ -54,38 +56,50 @@ class Entry:
 
 
 class FieldValues:
-    """The values, folded, that a field or an argument of one name has had."""
+    """The values, folded, that a field or an argument of one name has had lately."""
 
-    def __init__(self) -> None:
-        self.read = 0
-        """How many events were read for it."""
-        self._first: dict[str, int] = {}
-        """The step at which each value first stood."""
+    def __init__(self, start: int = 0) -> None:
+        self.start = start
+        """The step before which nothing was read for it."""
+        self.read = start
+        """The step up to which events were."""
+        self._steps: dict[str, list[int]] = {}
+        """The steps at which each value stood."""
         self._by_run: dict[str, list[str]] = {}
 
     def add(self, value: Any, step: int) -> None:
         """Take in a value that stood at a step."""
         text = fold_name(str(value))
-        if text not in self._first:
+        steps = self._steps.get(text)
+        if steps is None:
             runs = runs_of(text)
             mark = max(runs, key=lambda run: (run.isdigit(), len(run)), default="")
             self._by_run.setdefault(mark, []).append(text)
-        self._first[text] = min(step, self._first.get(text, step))
+            steps = self._steps[text] = []
+        insort(steps, step)
 
-    def has_other(self, own: str, before: int) -> bool:
-        """Whether there was any other value before a step."""
-        return any(text != own and step < before for text, step in self._first.items())
+    def has_other(self, own: str, since: int, before: int) -> bool:
+        """Whether there was any other value between two steps."""
+        return any(text != own and _is_between(steps, since, before) for text, steps in self._steps.items())
 
-    def other_in(self, said: Utterance, own: str, before: int) -> bool:
-        """Whether an utterance names another value."""
-        return any(text != own and self._first[text] < before and said.names(text) for text in self._perhaps_in(said))
+    def other_in(self, said: Utterance, own: str, since: int, before: int) -> bool:
+        """Whether an utterance names another value that stood between two steps."""
+        return any(
+            text != own and _is_between(self._steps[text], since, before) and said.names(text)
+            for text in self._perhaps_in(said)
+        )
 
     def _perhaps_in(self, said: Utterance) -> Iterator[str]:
-        if len(self._first) <= _FEW:
-            yield from self._first
+        if len(self._steps) <= _FEW:
+            yield from self._steps
             return
         for run in ("", *said.runs):
             yield from self._by_run.get(run, ())
+
+
+def _is_between(steps: list[int], since: int, before: int) -> bool:
+    at = bisect_left(steps, since)
+    return at < len(steps) and steps[at] < before
 
 
 class Records:
@@ -116,22 +130,37 @@ class Records:
         quoted = (f'"{value}"', f"'{value}'")
         return any(form in self._texts[place] for place in self._holding(value, before) for form in quoted)
 
-    def values(self, name: str, before: int) -> FieldValues:
-        """The values that a field or an argument of this name had, at least before a step."""
+    def has_other(self, name: str, own: str, before: int) -> bool:
+        """Whether a field or an argument of this name lately had another value than one."""
+        return self._values(name, before).has_other(own, self._lately(before), before)
+
+    def other_in(self, name: str, own: str, said: Utterance, before: int) -> bool:
+        """Whether an utterance names another value that a field or an argument of this name lately had."""
+        return self._values(name, before).other_in(said, own, self._lately(before), before)
+
+    def _lately(self, before: int) -> int:
+        """The step from which on values count: some results back, so that no question costs a long conversation."""
+        self.take_in(before)
+        place = bisect_left(self._steps, before) - _LATELY
+        return self._steps[place] if place > 0 else 0
+
+    def _values(self, name: str, before: int) -> FieldValues:
+        """The values that a field or an argument of this name had, at least of late before a step."""
+        since = self._lately(before)
         found = self._fields.get(name)
-        if found is None:
-            found = self._fields[name] = FieldValues()
+        if found is None or since < found.start:
+            found = self._fields[name] = FieldValues(since)
         until = min(before, len(self._events))
         if found.read < until:
-            self._take_in(before)
+            start = max(found.read, since)
             quoted = f'"{name}"'
-            for place in range(bisect_left(self._steps, found.read), bisect_left(self._steps, before)):
+            for place in range(bisect_left(self._steps, start), bisect_left(self._steps, before)):
                 if quoted in self._texts[place]:
                     step = self._steps[place]
                     for entry in self._records(step):
                         for part in _plain(entry.fields.get(name)):
                             found.add(part, step)
-            for step in range(found.read, until):
+            for step in range(start, until):
                 event = self._events[step]
                 if isinstance(event, Call) and not event.fault:
                     for key, part in scalars(event.arguments):
@@ -142,7 +171,7 @@ class Records:
 
     def _holding(self, value: str, before: int) -> Iterator[int]:
         """Places of results before a step, the newest first, of all in which `value` may stand between quotes."""
-        self._take_in(before)
+        self.take_in(before)
         end = bisect_left(self._steps, before)
         yield from range(end - 1, self._indexed - 1, -1)
         end = min(end, self._indexed)
@@ -153,7 +182,8 @@ class Records:
             for index in range(bisect_left(places, end) - 1, -1, -1):
                 yield places[index]
 
-    def _take_in(self, before: int) -> None:
+    def take_in(self, before: int) -> None:
+        """Take in the results before a step."""
         end = min(before, len(self._events))
         for step in range(self._seen, end):
             event = self._events[step]

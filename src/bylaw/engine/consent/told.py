@@ -84,9 +84,7 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
         if any(_names_other(hearing, detail, each) for each in since):
             return Lack(detail.name, "unclear", "others_since")
     is_other = not is_said and detail.is_target and any(_names_other(hearing, detail, each) for each in hearing.now)
-    if not is_other and (
-        is_said or not hearing.records.values(detail.name, hearing.before).has_other(own, hearing.before)
-    ):
+    if not is_other and (is_said or not hearing.records.has_other(detail.name, own, hearing.before)):
         return None
     told = _marks_told(hearing, detail)
     if told >= _MARKS:
@@ -102,7 +100,7 @@ def _names_other(hearing: Hearing, detail: Detail, said: Utterance) -> bool:
     shape = alike(own)
     if shape is not None:
         return any(found[0] != own for found in shape.finditer(said.folded))
-    return hearing.records.values(detail.name, hearing.before).other_in(said, own, hearing.before)
+    return hearing.records.other_in(detail.name, own, said, hearing.before)
 
 
 def _names_person(hearing: Hearing, detail: Detail) -> bool:

@@ -6,10 +6,12 @@ from bylaw.engine.act import Act
 from bylaw.engine.consent.consents import Basis, Consent, Consents
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
-from bylaw.trace.event import Event
+from bylaw.trace.event import Event, Message
 
 _CHANGES = ("write", "unknown")
 """Effects of tools that a user may have to agree to."""
+_MUCH = 64
+"""Events after which they are taken in, so that no single question has a long conversation to read."""
 
 
 class ConsentWitness:
@@ -19,13 +21,18 @@ class ConsentWitness:
         self._events: list[Event] = []
         self._basis: Basis = basis
         self._consents = Consents(self._events, ledger)
+        self._followed = 0
         self._found: tuple[CallRecord, int, Consent] | None = None
         """What was found last, for which call, after how many events: first it is asked whether, and then why."""
 
     def observe(self, step: int, event: Event) -> None:
-        """Take in the next event; nothing is read until a write asks."""
+        """Take in the next event; nothing is read until a write asks, or until much has gathered."""
         assert step == len(self._events)
         self._events.append(event)
+        if step - self._followed >= _MUCH and isinstance(event, Message) and event.by == "user":
+            # No later call begins before what the user says now.
+            self._consents.follow(step)
+            self._followed = step
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
         """Whether the user agreed to the call about to be observed; of acts that change nothing, no."""
