@@ -40,7 +40,7 @@ def described(*records: dict[str, object]) -> tuple[Things, Scripted]:
 
 
 def test_words_that_results_have_are_added_without_asking_again() -> None:
-    made, chat = described({"status": "open"}, {"status": "sent (part)"}, {"why": "early"})
+    made, chat = described({"status": "open"}, {"status": "sent (part)"}, {"why": "early"}, {"why": "late"})
     fields = made.entities["Order"]["fields"]
     assert fields["status"] == ["open", "paid", "sent (part)"]
     assert fields["why"] == {"type": "enum", "values": ["late", "early"]}
@@ -48,11 +48,17 @@ def test_words_that_results_have_are_added_without_asking_again() -> None:
     assert not made.misfits
 
 
-@pytest.mark.parametrize("odd", [[None], [f"word{n}" for n in range(40)]])
+@pytest.mark.parametrize("odd", [[None], [f"word{n}" for n in range(24)]])
 def test_what_may_be_empty_or_has_too_many_words_is_plain_text(odd: list[str | None]) -> None:
-    made, chat = described({"status": "open"}, *({"status": each} for each in odd))
+    made, chat = described(*[{"status": "open"}] * len(odd), *({"status": each} for each in odd))
     assert made.entities["Order"]["fields"]["status"] == "string"
     assert len(chat.asked("things")) == 1
+
+
+def test_where_most_values_are_no_word_of_it_the_path_is_wrong() -> None:
+    made, chat = described({"status": "O1"}, {"status": "O2"}, {"status": "open"})
+    assert len(chat.asked("things")) > 1
+    assert "Order.status" in made.misfits[0]
 
 
 def test_other_misfits_are_sent_back() -> None:

@@ -256,7 +256,7 @@ def _unread(
     silent = [name for name in count if pack.schema.tools[name].effect == "read" and name not in pack.schema.shows]
     complaints += typed.complaints()
     complaints += [f"`{name}` reads, and `observations` says nothing of its results" for name in silent]
-    return complaints, typed.odd
+    return complaints, typed.odd()
 
 
 def _accepted(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
@@ -277,8 +277,7 @@ class _Typed:
     def __init__(self) -> None:
         self._seen: Counter[tuple[str, str]] = Counter()
         self._wrong: dict[tuple[str, str], Counter[str]] = {}
-        self.odd: dict[tuple[str, str], set[str | None]] = {}
-        """What stood where a word of an enumeration should, and is none."""
+        self._odd: dict[tuple[str, str], set[str | None]] = {}
 
     def add(self, observation: Observation, call: Call, result: Result) -> None:
         value = result.value()
@@ -294,7 +293,15 @@ class _Typed:
                 except ValueError as error:
                     self._wrong.setdefault((observation.entity.name, name), Counter())[str(error)] += 1
                     if field.type == "enum" and (raw is None or isinstance(raw, str)):
-                        self.odd.setdefault((observation.entity.name, name), set()).add(raw)
+                        self._odd.setdefault((observation.entity.name, name), set()).add(raw)
+
+    def odd(self) -> dict[tuple[str, str], set[str | None]]:
+        """What stood where a word of an enumeration should, and is none; where it is most of it, the path is wrong."""
+        return {
+            field: words
+            for field, words in self._odd.items()
+            if None in words or self._wrong[field].total() * 2 <= self._seen[field]
+        }
 
     def complaints(self) -> list[str]:
         return [
