@@ -4,8 +4,7 @@ The answer is YAML as a pack has it. The loader of packs reads it, and recorded 
 finds is sent back.
 """
 
-from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
@@ -14,24 +13,19 @@ from msgspec.structs import replace
 from bylaw.compile.card import Card
 from bylaw.compile.desk import Desk
 from bylaw.compile.digest import digest_of
+from bylaw.compile.fit import misfits, section, widened
 from bylaw.compile.prompt import prompt_text, render
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, PackError
-from bylaw.facts.acceptance import accepted
-from bylaw.facts.observation import Observation, sightings, unreadable
-from bylaw.facts.path import NOTHING
-from bylaw.facts.value import coerce
 from bylaw.llm.chat import bare_json
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.scan.written import dump
-from bylaw.trace import Call, Result, Trajectory
+from bylaw.trace import Trajectory
 
 LONGEST = 30_000
 """Letters of tools in one question."""
 _ANSWER = 16_384
 _ROUNDS = 3
-_WORDS = 20
-"""Words of an enumeration; where more are recorded, it is none."""
 _EMPTY_DOCUMENT = "# Policy\n\nNothing yet.\n"
 
 
@@ -99,7 +93,7 @@ def _made_by_tools(things: Things) -> dict[str, Any]:
     return {
         name: body
         for name, body in things.entities.items()
-        if name in shown or _section({"": body}, "").get("origin") != "conversation"
+        if name in shown or section({"": body}, "").get("origin") != "conversation"
     }
 
 
@@ -169,13 +163,13 @@ def _judged(
         data = read_yaml(bare_json(text), file="answer").data
     except YamlError as error:
         return before, [f"not YAML as asked for: {error}"]
-    complaints = [f"`{name}` is not a tool" for name in _section(data, "tools") if name not in part]
-    complaints += [f"`tools` says nothing of `{name}`" for name in part if name not in _section(data, "tools")]
-    observed = _section(data, "observations")
+    complaints = [f"`{name}` is not a tool" for name in section(data, "tools") if name not in part]
+    complaints += [f"`tools` says nothing of `{name}`" for name in part if name not in section(data, "tools")]
+    observed = section(data, "observations")
     things = Things(
-        _joined(before.entities, _section(data, "entities")),
+        _joined(before.entities, section(data, "entities")),
         {**before.observations, **{name: body for name, body in observed.items() if name in part}},
-        {**before.tools, **{name: body or {} for name, body in _section(data, "tools").items() if name in part}},
+        {**before.tools, **{name: body or {} for name, body in section(data, "tools").items() if name in part}},
     )
     if "Request" in things.entities:
         complaints.append("`Request` is kept for what users say; leave it out")
@@ -183,26 +177,11 @@ def _judged(
         pack = Pack.from_files(schema_files(known, things))
     except PackError as error:
         return things, complaints + [_told(fault) for fault in error.faults]
-    misfits, odd = _unread(pack, trajectories, part)
+    wrong, odd = misfits(pack, trajectories, part)
     if odd:
-        things = replace(things, entities=_widened(things.entities, odd))
-        misfits, _ = _unread(Pack.from_files(schema_files(known, things)), trajectories, part)
-    return replace(things, misfits=(*before.misfits, *misfits)), complaints + misfits
-
-
-def _widened(entities: Mapping[str, Any], odd: Mapping[tuple[str, str], set[str | None]]) -> dict[str, Any]:
-    """Enumerations with the words that recorded results have beside them; plain text where one may be empty."""
-    made = dict(entities)
-    for (kind, name), words in odd.items():
-        fields = _section(made[kind], "fields")
-        spec = fields[name]
-        listed = cast(list[str], spec if isinstance(spec, list) else _section({"": spec}, "").get("values") or [])
-        known = [*listed, *sorted(word for word in words if word is not None)]
-        wide: Any = known if None not in words and len(known) <= _WORDS else "string"
-        if isinstance(spec, dict) and wide != "string":
-            wide = {**cast(dict[str, Any], spec), "values": known}
-        made[kind] = {**made[kind], "fields": {**fields, name: wide}}
-    return made
+        things = replace(things, entities=widened(things.entities, odd))
+        wrong, _ = misfits(Pack.from_files(schema_files(known, things)), trajectories, part)
+    return replace(things, misfits=(*before.misfits, *wrong)), complaints + wrong
 
 
 def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,101 +190,13 @@ def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any
     for name, body in more.items():
         old = joined.get(name)
         if isinstance(old, dict) and isinstance(body, dict):
-            fields = {**_section(cast(dict[str, Any], body), "fields"), **_section(cast(dict[str, Any], old), "fields")}
+            fields = {**section(cast(dict[str, Any], body), "fields"), **section(cast(dict[str, Any], old), "fields")}
             joined[name] = {**cast(dict[str, Any], body), **cast(dict[str, Any], old), "fields": fields}
         else:
             joined[name] = body
     return joined
 
 
-def _section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = data.get(name)
-    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
-
-
 def _told(fault: BylawError) -> str:
     """A fault of the loader, without lines of files that whoever answers has not seen."""
     return f"{fault.message}; {fault.hint}" if fault.hint else fault.message
-
-
-def _unread(
-    pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
-) -> tuple[list[str], dict[tuple[str, str], set[str | None]]]:
-    """Tools with observations that do not fit what was recorded, and reads that show nothing at all.
-
-    With it, by entity and field, what recorded values of enumerations are that no word of them is.
-    """
-    wrong: Counter[tuple[str, str]] = Counter()
-    count: Counter[str] = Counter()
-    typed = _Typed()
-    for call, result in _accepted(pack, trajectories):
-        if call.tool not in part:
-            continue
-        count[call.tool] += 1
-        for kind, observations in pack.schema.shows.get(call.tool, {}).items():
-            if unreadable(observations, call.arguments, result.value()) is not None:
-                wrong[call.tool, kind] += 1
-            for observation in observations:
-                typed.add(observation, call, result)
-    complaints = [
-        f"`{tool}`: {number} of {count[tool]} recorded results show no `{kind}` by its observations; look at the"
-        " paths and the key"
-        for (tool, kind), number in wrong.items()
-        if number * 2 > count[tool]
-    ]
-    silent = [name for name in count if pack.schema.tools[name].effect == "read" and name not in pack.schema.shows]
-    complaints += typed.complaints()
-    complaints += [f"`{name}` reads, and `observations` says nothing of its results" for name in silent]
-    return complaints, typed.odd()
-
-
-def _accepted(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
-    """Every recorded call of a known tool with its result, where that was not a refusal."""
-    for trajectory in trajectories:
-        for result in trajectory.events:
-            call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
-            if not isinstance(result, Result) or not isinstance(call, Call) or not result.captured:
-                continue
-            tool = pack.schema.tools.get(call.tool)
-            if tool is not None and accepted(tool, result):
-                yield call, result
-
-
-class _Typed:
-    """Recorded values that are not of their declared type."""
-
-    def __init__(self) -> None:
-        self._seen: Counter[tuple[str, str]] = Counter()
-        self._wrong: dict[tuple[str, str], Counter[str]] = {}
-        self._odd: dict[tuple[str, str], set[str | None]] = {}
-
-    def add(self, observation: Observation, call: Call, result: Result) -> None:
-        value = result.value()
-        text = value if isinstance(value, str) else None
-        for sighting in sightings(observation, call.arguments, value, text, True):
-            for name, field in observation.entity.fields.items():
-                raw = sighting.show(name)
-                if raw is NOTHING:
-                    continue
-                self._seen[observation.entity.name, name] += 1
-                try:
-                    coerce(field, raw)
-                except ValueError as error:
-                    self._wrong.setdefault((observation.entity.name, name), Counter())[str(error)] += 1
-                    if field.type == "enum" and (raw is None or isinstance(raw, str)):
-                        self._odd.setdefault((observation.entity.name, name), set()).add(raw)
-
-    def odd(self) -> dict[tuple[str, str], set[str | None]]:
-        """What stood where a word of an enumeration should, and is none; where it is most of it, the path is wrong."""
-        return {
-            field: words
-            for field, words in self._odd.items()
-            if None in words or self._wrong[field].total() * 2 <= self._seen[field]
-        }
-
-    def complaints(self) -> list[str]:
-        return [
-            f"`{kind}.{name}`: {sum(why.values())} of {self._seen[kind, name]} recorded values are not of its type:"
-            f" {why.most_common(1)[0][0]}; only a plain `string`, amount, number or date may be null"
-            for (kind, name), why in self._wrong.items()
-        ]

@@ -1,0 +1,119 @@
+"""Whether what is said of the data behind the tools fits what tools returned, and what they say beyond it."""
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from bylaw.engine.pack import Pack
+from bylaw.facts.acceptance import accepted
+from bylaw.facts.observation import Observation, sightings, unreadable
+from bylaw.facts.path import NOTHING
+from bylaw.facts.value import coerce
+from bylaw.trace import Call, Result, Trajectory
+
+_WORDS = 20
+"""Words of an enumeration; where more are recorded, it is none."""
+OddWords = Mapping[tuple[str, str], set[str | None]]
+"""By entity and field, what recorded values of an enumeration are that no word of it is."""
+
+
+def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]) -> tuple[list[str], OddWords]:
+    """Tools with observations that do not fit what was recorded, and reads that show nothing at all.
+
+    With it, by entity and field, what recorded values of enumerations are that no word of them is.
+    """
+    wrong: Counter[tuple[str, str]] = Counter()
+    count: Counter[str] = Counter()
+    typed = _Typed()
+    for call, result in _accepted(pack, trajectories):
+        if call.tool not in part:
+            continue
+        count[call.tool] += 1
+        for kind, observations in pack.schema.shows.get(call.tool, {}).items():
+            if unreadable(observations, call.arguments, result.value()) is not None:
+                wrong[call.tool, kind] += 1
+            for observation in observations:
+                typed.add(observation, call, result)
+    complaints = [
+        f"`{tool}`: {number} of {count[tool]} recorded results show no `{kind}` by its observations; look at the"
+        " paths and the key"
+        for (tool, kind), number in wrong.items()
+        if number * 2 > count[tool]
+    ]
+    silent = [name for name in count if pack.schema.tools[name].effect == "read" and name not in pack.schema.shows]
+    complaints += typed.complaints()
+    complaints += [f"`{name}` reads, and `observations` says nothing of its results" for name in silent]
+    return complaints, typed.odd()
+
+
+def _accepted(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
+    """Every recorded call of a known tool with its result, where that was not a refusal."""
+    for trajectory in trajectories:
+        for result in trajectory.events:
+            call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
+            if not isinstance(result, Result) or not isinstance(call, Call) or not result.captured:
+                continue
+            tool = pack.schema.tools.get(call.tool)
+            if tool is not None and accepted(tool, result):
+                yield call, result
+
+
+class _Typed:
+    """Recorded values that are not of their declared type."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[tuple[str, str]] = Counter()
+        self._wrong: dict[tuple[str, str], Counter[str]] = {}
+        self._odd: dict[tuple[str, str], set[str | None]] = {}
+
+    def add(self, observation: Observation, call: Call, result: Result) -> None:
+        value = result.value()
+        text = value if isinstance(value, str) else None
+        for sighting in sightings(observation, call.arguments, value, text, True):
+            for name, field in observation.entity.fields.items():
+                raw = sighting.show(name)
+                if raw is NOTHING:
+                    continue
+                self._seen[observation.entity.name, name] += 1
+                try:
+                    coerce(field, raw)
+                except ValueError as error:
+                    self._wrong.setdefault((observation.entity.name, name), Counter())[str(error)] += 1
+                    if field.type == "enum" and (raw is None or isinstance(raw, str)):
+                        self._odd.setdefault((observation.entity.name, name), set()).add(raw)
+
+    def odd(self) -> OddWords:
+        """What stood where a word of an enumeration should, and is none; where it is most of it, the path is wrong."""
+        return {
+            field: words
+            for field, words in self._odd.items()
+            if None in words or self._wrong[field].total() * 2 <= self._seen[field]
+        }
+
+    def complaints(self) -> list[str]:
+        return [
+            f"`{kind}.{name}`: {sum(why.values())} of {self._seen[kind, name]} recorded values are not of its type:"
+            f" {why.most_common(1)[0][0]}; only a plain `string`, amount, number or date may be null"
+            for (kind, name), why in self._wrong.items()
+        ]
+
+
+def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
+    """Enumerations with the words that recorded results have beside them; plain text where one may be empty."""
+    made = dict(entities)
+    for (kind, name), words in odd.items():
+        fields = section(made[kind], "fields")
+        spec = fields[name]
+        listed = cast(list[str], spec if isinstance(spec, list) else section({"": spec}, "").get("values") or [])
+        known = [*listed, *sorted(word for word in words if word is not None)]
+        wide: Any = known if None not in words and len(known) <= _WORDS else "string"
+        if isinstance(spec, dict) and wide != "string":
+            wide = {**cast(dict[str, Any], spec), "values": known}
+        made[kind] = {**made[kind], "fields": {**fields, name: wide}}
+    return made
+
+
+def section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A part of an answer; nothing where it is no record."""
+    found = data.get(name)
+    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
