@@ -78,7 +78,8 @@ def _made_by(name: str, body: Mapping[str, Any], things: Things) -> str:
     shown = ", ".join(tool for tool, seen in things.observations.items() if _shows(seen, name))
     return (
         f"  (made by the conversation, with {shown}: until then `facts.{name}.exists` is false, and so it is in a case"
-        f" with `{name}: null`)"
+        f" with `{name}: null`; only policies about who the user is, or whose record it is, look at it: for all others"
+        " the customer is the one that the record names)"
     )
 
 
