@@ -25,4 +25,10 @@ BUGS = (
     Bug("such a word outlives the sentence it was given on", "compile/update.py",
         "if name in words and name in before and before[name].sentence == after[name].sentence:", "if name in words:",
         "compile/test_update.py"),
+    Bug("a rule is refined though a case then fails", "compile/refine.py",
+        'if len(said) < len(parts) or bool(broken) != (case["want"] == "broken"):', "if len(said) < len(parts):",
+        "compile/test_refine.py"),
+    Bug("cases of one guard are those of another", "compile/bench.py",
+        "key = repr(cases)", 'key = ""',
+        "compile/test_pipeline.py"),
 )  # fmt: skip
