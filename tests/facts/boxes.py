@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from bylaw.engine.statements import read_tools
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.schema import Schema, SchemaReader
+from bylaw.facts.schema import Schema
+from bylaw.facts.schema_reader import SchemaReader
 from bylaw.policy.yaml import read_yaml
 from bylaw.trace.event import Call, Event, Message, Result
 

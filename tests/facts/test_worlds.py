@@ -14,7 +14,8 @@ from bylaw.errors import WorldError
 from bylaw.facts.database import _narrowed, open_snapshot  # pyright: ignore[reportPrivateUsage]
 from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.schema import Schema, SchemaReader
+from bylaw.facts.schema import Schema
+from bylaw.facts.schema_reader import SchemaReader
 from bylaw.facts.source import WorldFacts
 from bylaw.facts.value import key_of
 from bylaw.facts.world import Snapshot, agrees

@@ -15,7 +15,8 @@ from bylaw.engine.conduct import ReadyRules
 from bylaw.engine.rules import Rules, RulesReader
 from bylaw.engine.statements import PolicyReader, read_tools
 from bylaw.errors import BylawError, PackError, UsageError
-from bylaw.facts.schema import Schema, SchemaReader, Search
+from bylaw.facts.schema import Schema, Search
+from bylaw.facts.schema_reader import SchemaReader
 from bylaw.guard import Guard, Vocabulary, compile_expression, parse_guards, parse_lookups, run_lookup
 from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.document import Document

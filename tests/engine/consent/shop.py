@@ -7,7 +7,7 @@ import msgspec
 
 from bylaw.engine.consent import Basis, Consent, Consents
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.schema import SchemaReader
+from bylaw.facts.schema_reader import SchemaReader
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Message, Result
 
