@@ -18,7 +18,7 @@ from bylaw.compile.desk import Desk
 from bylaw.compile.prompt import render
 from bylaw.engine.pack import Pack
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key
-from bylaw.facts.schema import Search, ShownResults
+from bylaw.facts.schema import FieldSearch, ShownResults
 from bylaw.facts.value import coerce
 from bylaw.llm import Chat, Request
 from bylaw.llm.chat import bare_json, schema_of
@@ -77,7 +77,7 @@ class ModelSearch:
         """The pack with this search behind its observations and look-up functions."""
         schema = pack.schema
         tools = [name for name, tool in schema.tools.items() if tool.effect != "none"]
-        searches: dict[tuple[str, str], Search] = {
+        searches: dict[tuple[str, str], FieldSearch] = {
             (entity.name, field.name): partial(
                 self._find, tools, entity, field, schema.searches.get((entity.name, field.name))
             )
@@ -104,7 +104,7 @@ class ModelSearch:
         tools: Sequence[str],
         entity: Entity,
         field: Field,
-        below: Search | None,
+        below: FieldSearch | None,
         key: Key,
         history: ShownResults,
     ) -> Any:

@@ -15,7 +15,7 @@ from bylaw.engine.conduct import ReadyRules
 from bylaw.engine.rules import Rules, RulesReader
 from bylaw.engine.statements import PolicyReader, read_tools
 from bylaw.errors import BylawError, PackError, UsageError
-from bylaw.facts.schema import Schema, Search
+from bylaw.facts.schema import FieldSearch, Schema
 from bylaw.facts.schema_reader import SchemaReader
 from bylaw.guard import Guard, Vocabulary, compile_expression, parse_guards, parse_lookups, run_lookup
 from bylaw.policy.case import CasesFile, read_case_file
@@ -196,7 +196,7 @@ def _searches(folder: PackFolder, schema: Schema) -> tuple[Schema, list[BylawErr
     """The schema with the pack's look-up functions."""
     if not folder.lookups:
         return schema, []
-    searches: dict[tuple[str, str], Search] = {}
+    searches: dict[tuple[str, str], FieldSearch] = {}
     faults: list[BylawError] = []
     for file, text in folder.lookups.items():
         found, wrong = parse_lookups(text, file=file, vocabulary=_vocabulary(schema))

@@ -16,11 +16,11 @@ from bylaw.facts.schema import Schema
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result
 
-Grade = Literal["shown", "readable", "empty", "unmapped", "unreadable", "uncaptured", "refused"]
+EvidenceGrade = Literal["shown", "readable", "empty", "unmapped", "unreadable", "uncaptured", "refused"]
 """`shown`: something that the entities map. `readable`: data, where no pack says what it shows. `empty`: data with
 nothing in it. `unmapped`: data in which no observation finds its thing. `unreadable`: text that nothing reads."""
 
-CURES: Final[dict[Grade, str]] = {
+CURES: Final[dict[EvidenceGrade, str]] = {
     "uncaptured": "results were not recorded: switch content capture on",
     "unreadable": "results are text that is neither JSON nor what Python prints: have the tool return JSON, or give its"
     " observation a `text` pattern",
@@ -73,7 +73,7 @@ class EvidenceCount:
 
     def __init__(self, schema: Schema | None = None) -> None:
         self._schema = schema
-        self._graded: dict[str, Counter[Grade]] = {}
+        self._graded: dict[str, Counter[EvidenceGrade]] = {}
         tools = [tool for tool in schema.tools.values() if tool.effect == "read"] if schema is not None else []
         self._lookups = {tool.name: (tool, self._observations(tool.name)) for tool in tools}
 
@@ -90,7 +90,7 @@ class EvidenceCount:
             if isinstance(call, Call) and call.by == "agent" and (self._schema is None or call.tool in self._lookups):
                 self._graded.setdefault(call.tool, Counter())[self.grade(call, result)] += 1
 
-    def grade(self, call: Call, result: Result) -> Grade:
+    def grade(self, call: Call, result: Result) -> EvidenceGrade:
         """What could be made of one result."""
         return grade(call, result, *self._lookups.get(call.tool, (None, None)))
 
@@ -114,7 +114,7 @@ class EvidenceCount:
 
 def grade(
     call: Call, result: Result, tool: Tool | None = None, observations: Iterable[Observation] | None = None
-) -> Grade:
+) -> EvidenceGrade:
     """What could be made of one result; `observations` are those of its tool, None where nothing is declared."""
     if not result.captured:
         return "uncaptured"
@@ -157,9 +157,9 @@ def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str |
     return content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
 
 
-def _evidence(tool: str, graded: Counter[Grade], maps: bool) -> LookupEvidence:
+def _evidence(tool: str, graded: Counter[EvidenceGrade], maps: bool) -> LookupEvidence:
     captured = graded.total() - graded["uncaptured"]
-    faults: list[Grade] = sorted((each for each in CURES if graded[each]), key=lambda each: -graded[each])
+    faults: list[EvidenceGrade] = sorted((each for each in CURES if graded[each]), key=lambda each: -graded[each])
     return LookupEvidence(
         tool,
         graded.total(),

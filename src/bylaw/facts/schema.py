@@ -20,7 +20,7 @@ class ShownResults(Protocol):
         ...
 
 
-Search = Callable[[Key, ShownResults], Any]
+FieldSearch = Callable[[Key, ShownResults], Any]
 """Finds a field's value in what was shown, or answers UNSEEN."""
 
 
@@ -33,7 +33,7 @@ class Schema(Struct, frozen=True):
     """Tool -> kind of thing -> how its results show it."""
     changes: dict[str, tuple[Change, ...]]
     effects: dict[str, tuple[WorldChange, ...]]
-    searches: dict[tuple[str, str], Search] = field(default_factory=dict[tuple[str, str], Search])
+    searches: dict[tuple[str, str], FieldSearch] = field(default_factory=dict[tuple[str, str], FieldSearch])
     """Look-up functions by entity and field: asked where no observation shows the field."""
     ways: dict[tuple[str, str], list[ReadTool]] = field(default_factory=dict[tuple[str, str], list[ReadTool]])
     """What `ways_to` has found."""
