@@ -30,7 +30,7 @@ class UsageError(BylawError):
 
 
 class FormatError(BylawError):
-    """A file is in no trace format we know."""
+    """A file is not in a trace format that Bylaw reads."""
 
     code = "BY101"
 

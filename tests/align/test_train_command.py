@@ -27,7 +27,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ("learning_rate", "`learning_rate` is no setting"),
+        ("learning_rate", "`learning_rate` is not a setting"),
         ("rate=1", "no such setting: object contains unknown field `rate`"),
         ('epochs="two"', "no such setting: expected `float`, got `str` - at `$.epochs`"),
     ],

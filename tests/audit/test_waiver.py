@@ -125,7 +125,7 @@ def test_every_fault_of_a_file_is_named_with_its_line(desk: Path) -> None:
         "waivers.yaml:3: a waiver names a `finding` or a `policy`, one of them",
         "waivers.yaml:4: `colour` is not part of a waiver",
         "waivers.yaml:4: `soon` is not a day; write it like 2026-12-31",
-        "waivers.yaml:4: a finding is one call already; leave out tool",
+        "waivers.yaml:4: a finding already names one call; leave out tool",
         "waivers.yaml:5: a waiver names a `finding` or a `policy`, one of them",
     ):
         assert part in said, said
@@ -139,7 +139,7 @@ def test_a_bare_list_of_waivers_is_read_too(tmp_path: Path) -> None:
     with pytest.raises(WaiverError, match=r"waivers.yaml:1: the waiver has no `owner`"):
         read_waivers(path)
     path.write_text("nothing: here\n")
-    with pytest.raises(WaiverError, match="a list of waivers is wanted"):
+    with pytest.raises(WaiverError, match="expected a list of waivers"):
         read_waivers(path)
 
 

@@ -47,8 +47,8 @@ def test_every_change_is_listed_by_policy_with_its_conversation(tmp_path: Path) 
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == (
         "shop 0 -> shop 2\n"
-        "2 conversations, 2 calls: 2 would be decided otherwise; 1 would no longer run, 0\n"
-        "now would.\n"
+        "2 conversations, 2 calls\n"
+        "2 decided differently, 1 now stopped, 0 now let through\n"
         "\n"
         "returned-first\n"
         "  2 calls in 2 conversations\n"
@@ -61,7 +61,7 @@ def test_every_change_is_listed_by_policy_with_its_conversation(tmp_path: Path) 
     said = {"decision": "deny", "verdict": "violation", "because": "no refunds any more", "stops": True}
     assert found["changed"][0]["new"] == said
     same = bylaw(tmp_path, "backtest", "--old", "old", "--new", "old", "logs").stdout
-    assert "No policy says anything else of any call." in same
+    assert "No policy says anything different of any call." in same
 
 
 def test_what_a_firmer_posture_would_stop_is_listed_though_no_decision_changes(tmp_path: Path) -> None:
@@ -72,11 +72,11 @@ def test_what_a_firmer_posture_would_stop_is_listed_though_no_decision_changes(t
     ran = bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "chats.jsonl")
     assert ran.stdout == (
         "shop 0 -> shop 0\n"
-        "2 conversations, 2 calls: 0 would be decided otherwise; 1 would no longer run, 0\n"
-        "now would.\n"
+        "2 conversations, 2 calls\n"
+        "0 decided differently, 1 now stopped, 0 now let through\n"
         "\n"
         "returned-first\n"
-        "  1 calls in 1 conversations\n"
+        "  1 call in 1 conversation\n"
         "       1  look_up now stops the call\n"
         "          hasty @1 refund\n"
     )

@@ -100,7 +100,10 @@ def test_help_imports_no_command() -> None:
         " print(sorted(m for m in sys.modules if m.startswith(('bylaw.', 'rich', 'msgspec', 'yaml'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "['bylaw.cli', 'bylaw.cli.app', 'bylaw.cli.visible', 'bylaw.errors']"
+    assert (
+        done.stdout.splitlines()[-1]
+        == "['bylaw.cli', 'bylaw.cli.app', 'bylaw.cli.group', 'bylaw.cli.visible', 'bylaw.errors']"
+    )
 
 
 def test_a_mistyped_command_is_put_right(hotel: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_file_nobody_can_read_is_said_and_the_rest_is_audited(shop: Shop) -> N
     (shop.root / "odd.bin").write_bytes(b"\x89PNG")
     ran = audit(shop, "odd.bin", shop.logs(record(*HASTY)))
     assert ran.returncode == 3
-    assert "odd.bin: in no trace format we know" in ran.stderr
+    assert "odd.bin: not in a trace format that Bylaw reads" in ran.stderr
     assert json.loads((shop.root / "out" / "summary.json").read_text())["agents"][0]["trajectories"] == 1
 
 
@@ -331,5 +331,5 @@ def test_a_folder_with_somebody_elses_file_of_our_name_is_refused(name: str, sho
     (shop.root / "out").mkdir()
     (shop.root / "out" / name).write_text("{}")
     ran = audit(shop, shop.logs(record(*CAREFUL)))
-    assert (ran.returncode, ran.stderr.split(";")[0]) == (2, f"bylaw: BY001 `out/{name}` is not of an audit")
+    assert (ran.returncode, ran.stderr.split(";")[0]) == (2, f"bylaw: BY001 `out/{name}` was not written by an audit")
     assert (shop.root / "out" / name).read_text() == "{}"

@@ -79,7 +79,7 @@ def test_things_are_found_where_the_pack_says(tmp_path: Path, kind: str) -> None
 
 def test_faults_of_a_mapping_and_of_a_database_have_their_place(tmp_path: Path) -> None:
     schema = pack(tmp_path, JSON).schema
-    with pytest.raises(WorldError, match=r"nothing stands at `\$.orders`, where `Order` should be"):
+    with pytest.raises(WorldError, match=r"there is nothing at `\$.orders`, where `Order` should be"):
         open_snapshot(document(tmp_path, {"products": {}}), schema)
     assert open_snapshot(document(tmp_path, {"orders": {}, "products": {}}), schema).record("Order", ("O1",)) is ABSENT
     with pytest.raises(WorldError, match="JSON has no table `purchases`"):

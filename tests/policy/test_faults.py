@@ -69,7 +69,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a path that does not parse": (
         edited("tools.yaml", "[Order.state]", '[{as: Order, each: "$args.[", fields: [state]}]'),
-        "BY404 tools.yaml:11: path `$args.[` makes no sense from column 6",
+        "BY404 tools.yaml:11: path `$args.[` cannot be read from column 6",
     ),
     "an effect on nothing": (
         edited("tools.yaml", TOOL, "    effects: [{as: Parcel}]\n"),

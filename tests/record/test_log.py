@@ -100,7 +100,7 @@ def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
         ("UPDATE entries SET kind = 'decision' WHERE number = 3", "entry 3 does not follow"),
         ("DELETE FROM entries WHERE number = 3", "entry 3 is not there"),
         ("DELETE FROM entries WHERE number = 5", "ends at entry 4, but 5 were written"),
-        ("DELETE FROM heads", "ends at entry 5, but how many were written is no longer there"),
+        ("DELETE FROM heads", "ends at entry 5, but the count of what was written is missing"),
         ("DELETE FROM conversations", "conversation `c` has 5 entries, but is left out"),
         ("UPDATE conversations SET length = 4", "conversation `c` has 5 entries, but 4 were written"),
         ("INSERT INTO conversations VALUES ('t', 'd', 2)", "conversation `d` has 0 entries, but 2 were written"),
@@ -266,7 +266,7 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_text("not a database, but long enough to be looked at as one" * 20)
     with pytest.raises(UsageError, match="not a decision log"):
         open_store(str(tmp_path / "x.db"))
-    with pytest.raises(UsageError, match="no folder"):
+    with pytest.raises(UsageError, match="a folder that does not exist"):
         open_store(str(tmp_path / "nowhere" / "x.db"))
 
 

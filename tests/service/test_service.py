@@ -285,7 +285,7 @@ def test_a_request_that_is_sent_again_happens_once_and_is_answered_as_it_was(log
     assert [post(app, "/v1/events", events).status for app in (one, two, one)] == [200, 200, 200]
     assert len(log.conversation("default", "c")) == before + 1
     other = post(two, "/v1/decide", {"conversation": "c", **LOOK, "id": "z", "request": "r2"})
-    assert (other.status, "was another one" in other.json["error"]["message"]) == (422, True)
+    assert (other.status, "was used for something else" in other.json["error"]["message"]) == (422, True)
     assert post(two, "/v1/decide", {**REFUND, "request": "r2"}).status == 400
 
 
@@ -312,7 +312,7 @@ def test_a_name_belongs_to_one_request_whole(log: Log) -> None:
     for app in (one, two, Service(Desk(shop(), log), {})):
         for path, other in others:
             answer = post(app, path, other)
-            assert (answer.status, "`r` was another one" in str(answer.json)) == (422, True), other
+            assert (answer.status, "`r` was used for something else" in str(answer.json)) == (422, True), other
         assert post(app, "/v1/decide", dict(reversed(taken.items()))).status == 200
     assert len(log.conversation("default", "c")) == before
     # What was refused under a name can be sent under another.

@@ -18,7 +18,7 @@ SHOWN = {"order_id": "7", "returned": True}
 WRONG: dict[str, Callable[[Guarded], object]] = {
     "a time is seconds": lambda s: s.user("hi", time="2026-01-01"),  # type: ignore[arg-type]
     "a time is seconds since 1970, not `bool`": lambda s: s.agent("hi", time=True),
-    "is no time in seconds": lambda s: s.user("hi", time=float("nan")),
+    "is not a time in seconds": lambda s: s.user("hi", time=float("nan")),
     "milliseconds": lambda s: s.decide("refund", ORDER, time=1_700_000_000_000_000.0),
     "what the user said is a text, not `bytes`": lambda s: s.user(b"x"),  # type: ignore[arg-type]
     "what the user said is a text, not `NoneType`": lambda s: s.user(None),  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ def open_agent(said: str, model: str = "") -> Agent:
     if Path(said).is_dir():
         return _training("checkpoint").open_checkpoint(Path(said))
     raise UsageError(
-        f"`{said}` is no agent", hint=f"an http address, a folder, or one of {', '.join(get_args(Script))}"
+        f"`{said}` is not an agent", hint=f"an http address, a folder, or one of {', '.join(get_args(Script))}"
     )
 
 

@@ -168,7 +168,7 @@ def read_findings(out: Path, criterion: Criterion | None = None) -> Iterator[Fin
                         yield finding
         yield from read_broken_rules(out)
     except msgspec.DecodeError as error:
-        raise UsageError(f"a line of its files does not read: {error}", place=str(out), hint="audit again") from None
+        raise UsageError(f"a line of its files cannot be read: {error}", place=str(out), hint="audit again") from None
 
 
 def read_broken_rules(out: Path) -> Iterator[Finding]:

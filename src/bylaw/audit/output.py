@@ -89,7 +89,7 @@ def _check(out: Path) -> None:
     found = [name for name in (*WRITTEN, SELDOM, *DERIVED) if (out / name).exists()]
     if found and not _is_ours(out / "summary.json"):
         raise UsageError(
-            f"`{out / found[0]}` is not of an audit", hint="give another folder with --out, or move it away"
+            f"`{out / found[0]}` was not written by an audit", hint="give another folder with --out, or move it away"
         )
 
 

@@ -97,7 +97,7 @@ def read_waivers(path: Path, *, today: date | None = None) -> Waivers:
     under: tuple[str, ...] = () if "" in source.data else ("waivers",)
     entries: Any = source.data.get("" if not under else "waivers")
     if not isinstance(entries, list):
-        raise WaiverError("a list of waivers is wanted", place=source.place(*under), hint="start with `waivers:`")
+        raise WaiverError("expected a list of waivers", place=source.place(*under), hint="start with `waivers:`")
     faults: list[BylawError] = []
     read: list[Waiver] = []
     for number, entry in enumerate(cast(list[Any], entries)):
@@ -130,7 +130,9 @@ def _waiver(source: Located, at: tuple[str | int, ...], entry: Any, faults: list
     if bool(record.get("finding")) == bool(record.get("policy")):
         fault("a waiver names a `finding` or a `policy`, one of them")
     if record.get("finding") and any(name in record for name in _GLOBS):
-        fault("a finding is one call already", hint=f"leave out {', '.join(name for name in _GLOBS if name in record)}")
+        fault(
+            "a finding already names one call", hint=f"leave out {', '.join(name for name in _GLOBS if name in record)}"
+        )
     try:
         expires = date.fromisoformat(str(record.get("expires")))
     except ValueError:

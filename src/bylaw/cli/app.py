@@ -1,6 +1,5 @@
 """The commands of `bylaw`, and how their errors reach the user."""
 
-import importlib
 import os
 import sys
 from typing import NoReturn
@@ -8,6 +7,7 @@ from typing import NoReturn
 import click
 
 from bylaw import __version__
+from bylaw.cli.group import OneFileEach
 from bylaw.cli.visible import visible
 from bylaw.errors import BylawError, PackError, UsageError
 
@@ -28,26 +28,12 @@ COMMANDS = {
     "rules": "Rules that bind whole conversations.",
     "align": "Teach a model to recall the right policy, and measure it.",
 }
-"""Each is `NAME_command` in the module of its name, and says this of itself: the list needs none of them imported."""
+"""Each has a module of its name."""
 
 
-class _Commands(click.Group):
-    """Imports a command's module only when the command is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            raise click.NoSuchCommand(cmd_name, possibilities=COMMANDS, ctx=ctx)
-        return getattr(importlib.import_module(f"bylaw.cli.{cmd_name}"), f"{cmd_name}_command")
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-@click.command("bylaw", cls=_Commands, context_settings={"show_default": True})
+@click.command(
+    "bylaw", cls=OneFileEach, package="bylaw.cli", summaries=COMMANDS, context_settings={"show_default": True}
+)
 @click.version_option(__version__, message="%(version)s", help="Print the version and stop.")
 def app() -> None:
     """Hold an LLM agent's tool calls to a written policy."""

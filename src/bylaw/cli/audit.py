@@ -194,7 +194,7 @@ def searching(request: Request, search: str, kept: Path) -> Examiner:
 
     method, _, model = search.partition(":")
     if method != "llm":
-        raise UsageError(f"`{search}` is no way to search", hint="llm, llm:MODEL or llm:batch:DIR")
+        raise UsageError(f"`{search}` is not a way to search", hint="llm, llm:MODEL or llm:batch:DIR")
     return searching_examiner(request, open_chat(model, kept=kept), tell=print)
 
 

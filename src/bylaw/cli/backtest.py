@@ -57,20 +57,21 @@ def _readable(each: Iterable[Trajectory | BylawError], unread: list[BylawError])
 def _print(found: Backtest, console: Console, show: int) -> None:
     console.print(Text(f"{found.old} -> {found.new}", style="bold"), soft_wrap=True)
     console.print(
-        f"{found.conversations:,} conversations, {found.calls:,} calls: {found.changed_calls:,} would be decided"
-        f" otherwise; {found.now_stopped:,} would no longer run, {found.now_allowed:,} now would.",
+        f"{_count(found.conversations, 'conversation')}, {_count(found.calls, 'call')}\n"
+        f"{found.changed_calls:,} decided differently, {found.now_stopped:,} now stopped,"
+        f" {found.now_allowed:,} now let through",
         markup=False,
     )
     if not found.changed:
-        console.print("No policy says anything else of any call.")
+        console.print("No policy says anything different of any call.")
         return
     ordered = sorted(found.changed, key=lambda each: (each.policy, _kind(each)))
     for policy, changes in groupby(ordered, key=lambda each: each.policy):
         console.print()
         console.print(Text(clean(policy, 78) or "(calls that could not be judged)", style="bold"))
         listed = list(changes)
-        conversations = len({each.conversation for each in listed})
-        console.print(f"  {len(listed):,} calls in {conversations:,} conversations", markup=False)
+        conversations = _count(len({each.conversation for each in listed}), "conversation")
+        console.print(f"  {_count(len(listed), 'call')} in {conversations}", markup=False)
         counts = Counter(map(_kind, listed))
         for kind, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             console.print(Text(f"  {count:>6,}  {kind}"))
@@ -92,6 +93,10 @@ def _kind(changed: Changed) -> str:
     if old.decision == new.decision and old.stops != new.stops:
         words.append(f"{_word(new.decision)} {'now' if new.stops else 'no longer'} stops the call")
     return "; ".join(words)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _word(said: "str | None") -> str:

@@ -59,7 +59,7 @@ def _tell(report: CheckReport, console: Console, sentences: bool) -> None:
         _say(console, f"without both a permit and a deny case: {', '.join(report.untested)}", style="red")
     _branches(report, console)
     if report.rules:
-        console.print(f"rules: {report.rules}; faults found between them: {len(report.conflicts)}", markup=False)
+        console.print(f"rules: {report.rules}; problems between them: {len(report.conflicts)}", markup=False)
     for finding in report.conflicts:
         _say(console, f"{finding.kind}: {finding.message}", indent=2, style="red")
     _sentences(report, console, sentences)

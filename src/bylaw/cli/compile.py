@@ -94,7 +94,7 @@ def compile_command(
         raise UsageError("no document is given", hint="--document FILE, or --update PACK for one compiled before")
     elif (out / "pack.yaml").exists() and not dry_run and not (overwrite and (out / "compiled.yaml").exists()):
         hint = "give another folder with --out, --overwrite for one that was compiled before, or --update"
-        raise UsageError("there is a pack already", place=str(out), hint=hint)
+        raise UsageError("a pack exists here already", place=str(out), hint=hint)
     reading = read_documents([Path(each) for each in _seen(made_of.documents, out)])
     with open_logs([Path(each) for each in _seen(made_of.logs, out)]) as opened:
         cards, trajectories = with_logs(read_tools(_seen(made_of.tools, out)), opened.trajectories())

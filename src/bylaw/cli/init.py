@@ -85,7 +85,7 @@ def init_pack(
     there = [path for path in made.files if (out / path).exists()]
     if there:
         hint = "give another folder with --out"
-        raise UsageError(f"`{there[0]}` is there already and is not overwritten", place=str(out), hint=hint)
+        raise UsageError(f"`{there[0]}` exists already and is not overwritten", place=str(out), hint=hint)
     for path, text in made.files.items():
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         (out / path).write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ import click
 from rich.text import Text
 
 from bylaw.cli.console import open_console
-from bylaw.cli.rules import InOrder
+from bylaw.cli.group import InOrder
 from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store, open_store
 from bylaw.record.approval import Approval, Status
@@ -35,10 +35,10 @@ def log_command() -> None:
 @click.option("--head", default="", metavar="HASH", help="A hash noted earlier, which must still stand in the chain.")
 @_json
 def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> int:
-    """See whether every entry is as it was written, and none was left out or put in.
+    """See whether anything in the log was changed, removed or added.
 
-    The status is 1 where one was. What Bylaw itself removed is no fault: an entry says which those are. To find out
-    later whether the end of a log was cut off, note the hash it prints.
+    The status is 1 where something was. What Bylaw itself removed is no fault: an entry says which those are. To find
+    out later whether the end of a log was cut off, note the hash it prints.
     """
     from bylaw.record.verify import verify
 
@@ -79,7 +79,7 @@ def export_command(where: str, tenant: str, out: Path | None, conversations: tup
     if out is None:
         return _export(store, tenant, wanted, sys.stdout.buffer)
     if _is_of_log(out, where):
-        raise UsageError("this is the log itself: an export does not go over it", place=str(out))
+        raise UsageError("this is the log itself, which an export does not overwrite", place=str(out))
     if out.exists() and not out.is_file():
         with out.open("wb") as target:
             return _export(store, tenant, wanted, target)

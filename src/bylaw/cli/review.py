@@ -108,7 +108,7 @@ def review_command(
     elif counts["unreviewed"]:
         console.print("written by hand, what nobody has reviewed is enforced all the same")
     if told := told_unaccepted(unaccepted(root)):
-        console.print(Text(told, style="red"), soft_wrap=True)
+        console.print(Text(told, style="red"))
     return 0 if counts["accepted"] + counts["unreviewed"] == len(standing) else 1
 
 
@@ -185,7 +185,7 @@ def _accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:
     made, count = place.subn(lambda match: f"{match[0]}\n{match[1]}  unenforced: {word}", text)
     if count != 1:
         hint = f"write `unenforced: {word}` there yourself"
-        raise UsageError(f"`- id: {name}` does not stand in policies.yaml once", place=str(path), hint=hint)
+        raise UsageError(f"policies.yaml must have one line `- id: {name}`", place=str(path), hint=hint)
     path.write_text(made, encoding="utf-8")
 
 
@@ -241,7 +241,7 @@ def _cases(pack: Pack, name: str, everything: bool) -> list[str]:
     for read in pack.cases.values():
         for case in read.record.written_out:
             if name in (case.policy, case.rule):
-                found.setdefault(str(case.want), []).append(str(case.note))
+                found.setdefault(case.wanted, []).append(str(case.note))
     lines: list[str] = []
     for want, notes in found.items():
         kept = notes if everything else notes[:_SHOWN]

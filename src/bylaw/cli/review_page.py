@@ -138,11 +138,11 @@ def _cases(pack: Pack, name: str) -> Iterator[str]:
         return
     rows: list[str] = []
     for case in cases:
-        want = escape(str(case.want))
+        want = escape(case.wanted)
         lines = [_call(case)] if case.rule is None else [_event(each) for each in case.events or ()]
         shown = "<br>".join(map(escape, lines))
         rows.append(f"<tr><td class={want}>{want}<td>{escape(str(case.note))}<br><code class=dim>{shown}</code>")
-    told = ", ".join(f"{count} {want}" for want, count in Counter(str(case.want) for case in cases).items())
+    told = ", ".join(f"{count} {want}" for want, count in Counter(case.wanted for case in cases).items())
     yield f"<h3>Cases</h3><details><summary>{escape(told)}</summary><table>{''.join(rows)}</table></details>"
 
 

@@ -94,7 +94,7 @@ def _write(path: Path, found: Learned, learned: dict[str, str | int]) -> None:
 @_pack_option
 @click.option("--acts", metavar="N", type=click.IntRange(min=1), default=20, help="Acts ahead that are shown.")
 def risk_command(logs: tuple[Path, ...], pack: str, acts: int) -> int:
-    """Say how likely an agent that goes on as in these logs is to break each rule."""
+    """Say how likely each rule is to be broken, going by these logs."""
     from bylaw.rule.risk import learn_chain, risk
 
     loaded = load_pack(pack)

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bylaw.cli.console import open_console
+from bylaw.cli.group import InOrder
 from bylaw.cli.rule_logs import learn_command, risk_command
 from bylaw.engine.act import Act
 from bylaw.engine.pack import Pack, load_pack
@@ -17,13 +18,6 @@ from bylaw.errors import UsageError
 from bylaw.rule.formula import atoms
 
 _pack_argument = click.argument("pack", help="A pack's folder, or the name of one that comes with Bylaw.")
-
-
-class InOrder(click.Group):
-    """Lists its commands as they stand in this file."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
 
 
 @click.group("rules", cls=InOrder)
@@ -100,7 +94,7 @@ def _draw(pack: Pack, name: str) -> str:
 @rules_command.command("clusters")
 @_pack_argument
 def clusters_command(pack: str) -> None:
-    """Group the predicates of a pack, and show which rules weigh on which action."""
+    """Group a pack's predicates; show the rules on each action."""
     from bylaw.rule.structure import by_clusters, circuits, cluster, rule_vagueness, vagueness
 
     book = load_pack(pack).book

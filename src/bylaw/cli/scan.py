@@ -88,7 +88,7 @@ def scan_logs(
 ) -> Scan:
     """Scan the logs, print what they show, and give it back."""
     if write_effects is not None and write_effects.exists():
-        raise UsageError("the file is there already, perhaps with corrections", place=str(write_effects))
+        raise UsageError("the file exists already, perhaps with corrections", place=str(write_effects))
     known = read_effects(effects) if effects is not None else None
     with open_logs(logs) as opened:
         found = scan(opened.trajectories(agent=agent), effects=known, examples=examples)

@@ -149,7 +149,7 @@ class PolicyReader:
             if given.effect in (None, tool.effect) and tool.parameters.keys() >= set(taken) and tool.name not in left
         )
         if not found or given == WrittenTools():
-            self._fault(f"no tool is as policy `{name}` wants it", index, "tools", hint="see tools.yaml")
+            self._fault(f"no tool matches `tools` of policy `{name}`", index, "tools", hint="see tools.yaml")
         return found
 
     def _must_be_tools(self, names: tuple[str, ...], policy: str, index: int) -> None:

@@ -63,14 +63,16 @@ def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str
     predicates = [_record(each) for each in cast("Sequence[Any]", finding.get("predicates") or ())]
     if not predicates or not any(meanings.values()) or any({"name", "value"} - each.keys() for each in predicates):
         return str(finding.get("because", ""))
-    said: dict[str, list[str]] = {"": [], "not so": [], "not known": []}
-    signs = {True: "", False: "not so", None: "not known"}
+    said: dict[bool | None, list[str]] = {True: [], False: [], None: []}
     for each in predicates:
         name = str(each["name"]).replace("_", " ")
-        said[signs[each["value"]]].append(meanings.get(name) or name)
-    told = "; ".join(
-        f"{word}: {', '.join(parts)}" if word else ", ".join(parts) for word, parts in said.items() if parts
-    )
+        said[each["value"]].append(meanings.get(name) or name)
+    leads = {
+        True: ("", ", "),
+        False: ("it is not so that ", ", nor that "),
+        None: ("nobody knows whether ", ", or "),
+    }
+    told = "; ".join(f"{leads[value][0]}{leads[value][1].join(parts)}" for value, parts in said.items() if parts)
     return told + _binding(finding) + _whys(finding)
 
 
@@ -85,7 +87,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "none":
             return "the agent had not put this to the user, who could not agree to it"
         case "unanswered":
-            return f"what was told at step {told} was not agreed to: the answer at step {answered} is no yes"
+            return f"what was told at step {told} was not agreed to: the answer at step {answered} was not a yes"
         case "requested":
             return "the user asked for it, but the agent did not list it back and wait for a yes"
         case "held":

@@ -57,7 +57,7 @@ class Mapped:
         for path in (stored.of, "" if stored.of else stored.each):
             held = path.rpartition("[*]")[0] or path.rpartition(".*")[0]
             if held and not compile_each(held)(PathScope(data, data, {})):
-                raise WorldError(f"nothing stands at `{held}`, where `{entity.name}` should be", place=self._place)
+                raise WorldError(f"there is nothing at `{held}`, where `{entity.name}` should be", place=self._place)
         for scope in stored.scopes(data):
             sighting = thing_at(stored.observation, scope)
             if sighting is None:

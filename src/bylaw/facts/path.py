@@ -123,7 +123,7 @@ def _parse(text: str) -> tuple[str, list[_Step]]:
         match = _STEP.match(text, at)
         if not match:
             raise PathError(
-                f"path `{text}` makes no sense from column {at + 1}", hint="steps are `.name`, `[0]`, `[*]`, `.*`"
+                f"path `{text}` cannot be read from column {at + 1}", hint="steps are `.name`, `[0]`, `[*]`, `.*`"
             )
         star, name, items, position, quoted, double = match.groups()
         if items:

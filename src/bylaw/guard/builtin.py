@@ -270,7 +270,7 @@ class BuiltIns(Operations):
             except ValueError:
                 pass
         shown = f"`{value[:40]}`" if value.__class__ is str else name_of(value)
-        return fail(f"{shown} is no date; write YYYY-MM-DD or an ISO time")
+        return fail(f"{shown} is not a date; write YYYY-MM-DD or an ISO time")
 
     def do_days(self, count: Any) -> Any:
         return self.duration("days", count)
@@ -296,7 +296,7 @@ class BuiltIns(Operations):
                 return admit(Decimal(written_number(value)))
             except (InvalidOperation, ValueError):
                 pass
-        return fail(f"{name_of(value)} is no amount of money")
+        return fail(f"{name_of(value)} is not an amount of money")
 
     def do_lower(self, value: Any) -> Any:
         if isinstance(value, Unknown):

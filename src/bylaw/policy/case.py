@@ -52,6 +52,14 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
     but: list[Variation] = []
     """Further cases: the same, but."""
 
+    @property
+    def wanted(self) -> str:
+        """What it wants, in a word: of several parts that are given, the verdict."""
+        if not isinstance(self.want, dict):
+            return str(self.want)
+        told = (self.want[part] for part in ("verdict", "determined", "strict", "evidence") if part in self.want)
+        return str(next(told, "as written"))
+
     def varied(self, change: Variation) -> "WrittenCase":
         """The case that a variation makes of this one: arguments and fields that it gives go over those given here."""
         return replace(

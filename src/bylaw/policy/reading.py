@@ -57,7 +57,7 @@ def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
             at, names, found = _found(source, kind, str(error))
             faults += found[: MOST - len(faults)]
             source = source.without(at, names)
-    faults.append(ShapeError("more of this does not fit than can be listed", place=source.file))
+    faults.append(ShapeError("there are more such faults than are listed", place=source.file))
     return Read(kind(), source, faults)
 
 

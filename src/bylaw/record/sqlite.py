@@ -33,7 +33,9 @@ class SqliteConnection:
         self._queue: int | None = None
         """The file at which those who write to this log stand in a queue."""
         if path != ":memory:" and not Path(path).expanduser().parent.is_dir():
-            raise UsageError(f"`{path}` lies in no folder that exists", hint="make the folder, or name another file")
+            raise UsageError(
+                f"`{path}` is in a folder that does not exist", hint="make the folder, or name another file"
+            )
         try:
             self._connection = sqlite3.connect(
                 str(Path(path).expanduser()), timeout=BUSY, isolation_level=None, check_same_thread=False

@@ -56,7 +56,7 @@ def _verify(store: Store, tenant: str, head: str) -> Verified:
     faults.extend(f"{_those(run)} emptied, and no removal in the log says so" for run in runs(empty))
     kept = store.heads().get(tenant)
     if kept is None and number:
-        faults.append(f"the log ends at entry {number}, but how many were written is no longer there")
+        faults.append(f"the log ends at entry {number}, but the count of what was written is missing")
     elif kept is not None and kept != (number, link):
         faults.append(f"the log ends at entry {number}, but {kept[0]} were written")
     faults.extend(_miscounted(lengths, store.lengths(tenant)))

@@ -60,7 +60,7 @@ def read_keys(path: Path) -> dict[str, Key]:
         if found.setdefault(words[1], key) != key:
             raise UsageError("one key for two tenants or two roles", place=f"{path}:{number}")
     if not found:
-        raise UsageError("a file of keys without a key", place=str(path))
+        raise UsageError("there is no key in the file", place=str(path))
     return found
 
 

@@ -33,7 +33,7 @@ def seconds(given: Any) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise UsageError(f"a time is seconds since 1970, not `{type(given).__name__}`", hint="give `time.time()`")
     if not EARLIEST <= given <= LATEST:
-        raise UsageError(f"`{given}` is no time in seconds since 1970", hint="are these milliseconds?")
+        raise UsageError(f"`{given}` is not a time in seconds since 1970", hint="are these milliseconds?")
     return float(given)
 
 

@@ -25,7 +25,7 @@ def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
     for name, value in arguments.items():
         if name not in tool.parameters:
             takes = ", ".join(f"`{each}`" for each in tool.parameters)
-            return f"`{name}` is no argument of {tool.name}, which takes {takes}"
+            return f"{tool.name} has no argument `{name}`; it takes {takes}"
         if why := _unlike(tool.parameters[name], value):
             return f"argument `{name}` is {why}"
     return ""

@@ -136,7 +136,9 @@ class Kept:
             self.open()
             digest, found = self._requests.get(named.name, ("", None))
         if digest and digest != named.digest:
-            raise UsageError(f"request `{named.name}` was another one", hint="give each request a name of its own")
+            raise UsageError(
+                f"request `{named.name}` was used for something else", hint="give each request a name of its own"
+            )
         return found[:calls] if found is not None else None
 
     def attempt(

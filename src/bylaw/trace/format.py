@@ -35,7 +35,9 @@ def look(source: Source) -> Look:
     found = _look_at_lines(text, whole) or _look_at_document(source, text, whole)
     if found is None:
         raise FormatError(
-            "in no trace format we know", place=str(source.path), hint="docs/formats.md lists what can be read"
+            "not in a trace format that Bylaw reads",
+            place=str(source.path),
+            hint="docs/formats.md lists them",
         )
     return found
 

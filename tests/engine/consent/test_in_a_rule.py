@@ -77,7 +77,7 @@ def test_what_is_open_is_settled_by_who_is_asked(pack: Pack) -> None:
     ("said", "reason", "words"),
     [
         ("Not yet.", {"reason": "held", "told_at": 0, "answered_at": 1}, "the user's answer at step 1 refuses"),
-        ("Which one is that?", {"reason": "unanswered", "told_at": 0, "answered_at": 1}, "step 1 is no yes"),
+        ("Which one is that?", {"reason": "unanswered", "told_at": 0, "answered_at": 1}, "step 1 was not a yes"),
     ],
 )
 def test_a_finding_says_why_there_is_no_consent(pack: Pack, said: str, reason: dict[str, object], words: str) -> None:

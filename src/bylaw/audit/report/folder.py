@@ -58,7 +58,7 @@ def read_record_line(data: bytes, file: Path) -> JsonRecord:
         try:
             found = json.loads(data.decode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"a line of it does not read: {error}", place=str(file), hint="audit again") from None
+            raise UsageError(f"a line of it cannot be read: {error}", place=str(file), hint="audit again") from None
     if not isinstance(found, dict):
         raise UsageError("a line of it is not a record", place=str(file), hint="audit again")
     return cast(JsonRecord, found)

@@ -114,7 +114,7 @@ def _faults(said: str) -> Any:
         return msgspec.convert({name: float(share) for name, share in pairs}, Faults)
     except (ValueError, msgspec.ValidationError):
         hint = "as in --plant omission=0.3,invention=0.1,irrelevancy=0.2"
-        raise UsageError(f"`{said}` are no shares of faults", hint=hint) from None
+        raise UsageError(f"`{said}` cannot be read as shares of faults", hint=hint) from None
 
 
 def _say(part: str, done: int, count: int) -> None:

@@ -68,6 +68,6 @@ def _thresholds(said: str) -> dict[Any, int]:
         name, _, number = part.partition("=")
         if name not in RUBRICS or not number.isdigit() or not 1 <= int(number) <= 10:
             hint = f"write {RUBRICS[0]}=10,{RUBRICS[1]}=9; the rubrics are {', '.join(RUBRICS)}"
-            raise UsageError(f"`{part}` is no threshold", hint=hint)
+            raise UsageError(f"`{part}` is not a threshold", hint=hint)
         found[name] = int(number)
     return found

@@ -79,7 +79,7 @@ def train_command(
 def _setting(text: str) -> tuple[str, Any]:
     name, _, value = text.partition("=")
     if not name or not value:
-        raise UsageError(f"`{text}` is no setting", hint="as in --set learning_rate=1e-5")
+        raise UsageError(f"`{text}` is not a setting", hint="as in --set learning_rate=1e-5")
     try:
         return name, json.loads(value)
     except ValueError:

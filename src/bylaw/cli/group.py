@@ -1,0 +1,47 @@
+"""Groups of commands, listed in the order in which they are written down."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+
+class InOrder(click.Group):
+    """Commands that stand in one file."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _plain(super().get_command(ctx, cmd_name))
+
+
+class OneFileEach(click.Group):
+    """Commands of which each is `NAME_command` in the module of its name, imported when it is asked for."""
+
+    def __init__(self, *arguments: Any, package: str, summaries: Mapping[str, str], **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._package = package
+        self._summaries = summaries
+        """What each says of itself: the list needs none of them imported."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._summaries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._summaries:
+            raise click.NoSuchCommand(cmd_name, possibilities=self._summaries, ctx=ctx)
+        return _plain(getattr(importlib.import_module(f"{self._package}.{cmd_name}"), f"{cmd_name}_command"))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._summaries.items()))
+
+
+def _plain(command: click.Command | None) -> click.Command | None:
+    """The command; its help does not tell of defaults that are nothing."""
+    for option in command.params if command is not None else ():
+        if isinstance(option, click.Option) and option.default in ("", 0) and not option.is_flag:
+            option.show_default = False
+    return command
