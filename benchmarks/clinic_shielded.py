@@ -157,11 +157,11 @@ class ShieldedPlay(Play):
         super().refuse(want)
         self._pushed = False
 
-    def write(self, wants: list[Want]) -> None:
+    def write(self, wants: list[Want], told: Want | None = None) -> None:
         if self.enforced:
             self._write_enforced(wants)
             return
-        super().write(wants)
+        super().write(wants, told)
         if self.told:
             self._heed_advice()
 

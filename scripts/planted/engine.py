@@ -90,7 +90,7 @@ BUGS = (
         "return None if any(_is_held(action, exchanges[later]) for later in since) else found", "return found",
         "engine/consent/test_quick_ways.py"),
     Bug("a consent is never spent", "engine/consent/consents.py",
-        "return min(spending, default=None)", "return None",
+        "return min(spending, default=self._echoed(action, agreement))", "return None",
         "engine/consent/test_consent.py"),
     Bug("a refused write spends a consent", "engine/consent/consents.py",
         "if other.call.counts_at(step)\n            and", "if",
