@@ -15,6 +15,7 @@ from bylaw.facts.entity import Fact, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import key_of
 from bylaw.policy.posture import Posture, Postures
+from bylaw.policy.statement import Policy
 from bylaw.rule.circuit import Assessment
 from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, LookUp, Question, Whom, firmest, gravest
 from bylaw.shield.feedback import feedback, for_person
@@ -31,6 +32,8 @@ class Decider:
         self.resolves = postures.resolve == "live"
         """Whether missing look-ups are made through the host's tools."""
         self._postures = postures
+        self._permits: dict[tuple[str, str], Ground] = {}
+        """By tool and policy, the ground of a guard that permits: most of all grounds, and always the same."""
 
     def grounds(
         self, judgement: Judgement, ledger: Ledger, lacks: str = "", weighed: Assessment | None = None
@@ -57,7 +60,7 @@ class Decider:
             fault = fault or f"a fault of the shield itself: {type(error).__name__}: {error}"
         if fault:
             found.append(Ground("", "call", self.on_error(tool), self._postures.of(tool), fault))
-        return sorted(found, key=lambda ground: ground.answer == "allow")
+        return sorted(found, key=_is_allowed) if len(found) > 1 else found
 
     def on_error(self, tool: str) -> Answer:
         """What becomes of a call of `tool` that could not be judged: never `allow`, unless it is known to read only."""
@@ -111,11 +114,13 @@ class Decider:
         answer, allowed, enforced = outcome(grounds)
         declared = tools.get(call.tool)
         changes = declared is None or declared.effect == "write"
-        told = [ground for ground in grounds if ground.posture != "shadow"]
-        worst = gravest([ground.answer for ground in told])
-        text = feedback(self.pack, call.tool, worst, told, runs=allowed, approval=approval)
         unguarded = changes and not any(ground.kind != "call" for ground in grounds) and not judgement.fault
-        person = for_person(self.pack, call, grounds) if answer != "allow" else ""
+        text = person = ""
+        if answer != "allow":
+            told = [ground for ground in grounds if ground.posture != "shadow"]
+            worst = gravest([ground.answer for ground in told])
+            text = feedback(self.pack, call.tool, worst, told, runs=allowed, approval=approval)
+            person = for_person(self.pack, call, grounds)
         said = (answer, allowed, enforced, tuple(grounds), unguarded, text, person, approval)
         found = Decision(name, call.tool, dict(call.arguments), *said)
         return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
@@ -127,12 +132,12 @@ class Decider:
         return bool(judgement.evidence or judgement.rules or judgement.open_rules or (changes and self.pack.book.rules))
 
     def _of_guard(self, judgement: Judgement, evidence: PolicyEvidence, ledger: Ledger) -> Ground:
-        policy = evidence.policy
-        posture = self._postures.of(judgement.made.call.tool, policy.id)
+        policy, tool = evidence.policy, judgement.made.call.tool
         outcomes = {completion.outcome for completion in evidence.completions}
-        denials = [each.because for each in evidence.completions if each.outcome == "deny"]
         if outcomes == {"permit"}:
-            return Ground(policy.id, "guard", "allow", posture, citations=policy.citations)
+            return self._permits.get((tool, policy.id)) or self._permit(tool, policy)
+        posture = self._postures.of(tool, policy.id)
+        denials = [each.because for each in evidence.completions if each.outcome == "deny"]
         if outcomes == {"deny"}:
             # Where several ways it may be all end in a denial, the words of one of them would be a guess.
             is_sure = len(evidence.completions) == 1 and evidence.completions[0].paths == 1
@@ -145,7 +150,7 @@ class Decider:
             return Ground(policy.id, "guard", "deny", posture, *told)
         if "failed" in outcomes:
             why = next(each.because for each in evidence.completions if each.outcome == "failed")
-            answer: Answer = self.on_error(judgement.made.call.tool)
+            answer: Answer = self.on_error(tool)
             return Ground(policy.id, "guard", answer, posture, why, policy.citations, failed=True)
         lacking = _unique(fact for each in evidence.completions for fact in each.lacking)
         asked = _unique(fact for each in evidence.completions for fact in each.asked)
@@ -160,6 +165,13 @@ class Decider:
         missing = tuple(map(str, lacking))
         told = (because, policy.citations, missing, tuple(look_ups), tuple(questions), tuple(retries))
         return Ground(policy.id, "guard", answer, posture, *told)
+
+    def _permit(self, tool: str, policy: Policy) -> Ground:
+        posture = self._postures.of(tool, policy.id)
+        found = self._permits[tool, policy.id] = Ground(
+            policy.id, "guard", "allow", posture, citations=policy.citations
+        )
+        return found
 
     def _open_facts(self, judgement: Judgement, evidence: PolicyEvidence) -> list[Fact]:
         """Where every way it may be ends in a denial: the facts that would tell which of them it is."""
@@ -246,6 +258,10 @@ def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
         if by_posture.get(posture, "allow") != "allow":
             return answer, posture != "enforce", posture
     return answer, True, "enforce"
+
+
+def _is_allowed(ground: Ground) -> bool:
+    return ground.answer == "allow"
 
 
 def _unique(facts: Iterable[Fact]) -> list[Fact]:
