@@ -20,9 +20,10 @@ FRAMEWORKS: dict[str, tuple[str, ...]] = {
     "langchain": ("langchain-openai",),
     "openai-agents": (),
     "pydantic-ai": ("pydantic-ai-slim[openai]",),
-    "adk": ("litellm",),
+    "adk": ("litellm", "mcp"),
     "claude": (),
     "agent-framework": ("agent-framework-openai",),
+    "litellm": (),
     "loop": (),
 }
 """The extra of each, which is also the name of its tests; and what only the tests need."""

@@ -23,6 +23,8 @@ from openai import AsyncOpenAI
 from bylaw.integrations.openai_agents import ShieldHooks
 from bylaw.policy.posture import Postures
 from bylaw.shield import Shield
+from tests.integrations.every_adapter import EveryAdapter
+from tests.integrations.guide import run_section
 from tests.integrations.shop import USERS, Shop, check_log, check_talk, start_model, step, write_pack
 
 set_tracing_disabled(True)
@@ -103,23 +105,14 @@ def test_tools_of_agents_that_are_handed_over_to_are_protected_too(tmp_path: Pat
     assert not any(tool.tool_input_guardrails for tool in desk.plain.tools)
 
 
-@pytest.mark.parametrize(("posture", "is_told"), [("advise", True), ("shadow", False)])
-def test_other_postures_let_it_run(tmp_path: Path, posture: str, is_told: bool) -> None:
-    steps = [step(1, ("refund", "7")), step(2, text="Done.")]
-    desk = Desk(tmp_path, {"id": "c1", "turns": [{"user": "", "steps": steps}]}, posture=posture)
-    asyncio.run(desk.talk("Refund 7."))
-    assert desk.shop.ran == ["refund 7"]
-    told = str(desk.script.requests[1])
-    assert "refunded 7" in told
-    assert ("get_order(order_id=7)" in told) is is_told
+class TestAsEveryAdapter(EveryAdapter):
+    desk = Desk
 
 
-def test_a_shield_that_fails_lets_no_write_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise RuntimeError("out of order")
-
-    monkeypatch.setattr("bylaw.shield.Guarded.decide", fail)
+def test_the_lines_of_the_reference_run(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    asyncio.run(desk.talk(USERS[0]))
-    assert desk.shop.ran == ["get_order 7"]
-    assert "out of order" in str(desk.script.requests[1])
+    messages = [{"role": "user", "content": USERS[0]}]
+    names = {"agent": desk.plain, "shield": desk.guard.session.shield, "messages": messages}
+    told = asyncio.run(run_section("OpenAI Agents SDK", names))
+    assert told["result"].final_output == "Order 7 is refunded."
+    assert desk.shop.ran == ["get_order 7", "refund 7"]

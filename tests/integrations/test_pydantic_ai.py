@@ -19,6 +19,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from bylaw.integrations.pydantic_ai import ShieldCapability
 from bylaw.policy.posture import Postures
 from bylaw.shield import Shield
+from tests.integrations.every_adapter import EveryAdapter
 from tests.integrations.guide import run_section
 from tests.integrations.shop import USERS, Shop, check_log, check_talk, start_model, step, write_pack
 
@@ -115,26 +116,8 @@ def test_how_the_output_is_given_is_no_call_of_a_tool(tmp_path: Path) -> None:
     assert "final_result" not in str(follower.session.trajectory().events)
 
 
-@pytest.mark.parametrize(("posture", "is_told"), [("advise", True), ("shadow", False)])
-def test_other_postures_let_it_run(tmp_path: Path, posture: str, is_told: bool) -> None:
-    steps = [step(1, ("refund", "7")), step(2, text="Done.")]
-    desk = Desk(tmp_path, {"id": "c1", "turns": [{"user": "", "steps": steps}]}, posture=posture)
-    asyncio.run(desk.talk("Refund 7."))
-    assert desk.shop.ran == ["refund 7"]
-    told = str(desk.script.requests[1])
-    assert "refunded 7" in told
-    assert ("get_order(order_id=7)" in told) is is_told
-
-
-def test_a_shield_that_fails_lets_no_write_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise RuntimeError("out of order")
-
-    monkeypatch.setattr("bylaw.shield.Guarded.decide", fail)
-    desk = Desk(tmp_path)
-    asyncio.run(desk.talk(USERS[0]))
-    assert desk.shop.ran == ["get_order 7"]
-    assert "out of order" in str(desk.script.requests[1])
+class TestAsEveryAdapter(EveryAdapter):
+    desk = Desk
 
 
 def test_the_lines_of_the_reference_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

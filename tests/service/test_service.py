@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 import socket
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -175,7 +176,7 @@ def test_a_key_never_sees_another_tenants_data(log: Log, tmp_path: Path) -> None
     # The same name is another conversation for another tenant: nothing that Ann's agent saw is seen there.
     theirs = post(app, "/v1/decide", {"conversation": "c", **REFUND}, key=bob).json["decisions"][0]
     assert (theirs["answer"], theirs["id"]) == ("look_up", "c/1")
-    assert get(app, "/v1/approvals", key=bob).json == {"approvals": []}
+    assert get(app, "/v1/approvals", key=bob).json == {"approvals": [], "unsupported": {}}
     assert post(app, "/v1/approvals", {"id": waits, "answer": "approve", "by": "bob"}, key=people["bob"]).status == 422
     assert [each["id"] for each in get(app, "/v1/approvals?status=waiting", key=ann).json["approvals"]] == [waits]
     # An agent's key does not approve, and a person's does not decide.
@@ -332,3 +333,38 @@ def test_two_workers_that_get_the_same_request_at_once_take_it_once(log: Log) ->
     history = read_history(log.conversation("default", "c"))
     assert history is not None
     assert len(history.decisions) == 1
+
+
+def test_an_approval_that_no_entry_bears_out_is_shown_as_such_and_cannot_be_answered(
+    app: Any, log: Log, tmp_path: Path
+) -> None:
+    decide(app, **LOOK)
+    blind = {"result": {"order_id": "7"}, "call": "a"}
+    waits = decide(app, **REFUND, events=[blind])["approval"]
+    listed = get(app, "/v1/approvals").json
+    assert ([each["id"] for each in listed["approvals"]], listed["unsupported"]) == ([waits], {})
+    with sqlite3.connect(tmp_path / "decisions.db") as database:
+        database.execute("UPDATE approvals SET body = replace(CAST(body AS TEXT), '\"7\"', '\"8\"')")
+        row = "tenant, 'forged', conversation, 'approved', asked, expires, body"
+        database.execute(f"INSERT INTO approvals SELECT {row} FROM approvals")
+    listed = get(app, "/v1/approvals").json
+    assert listed["approvals"] == []
+    assert listed["unsupported"] == {
+        waits: "the log asks for something else",
+        "forged": "no entry of the log asks for it",
+    }
+    answer = post(app, "/v1/approvals", {"id": waits, "answer": "approve", "by": "ann"})
+    assert (answer.status, "is not what the log says of it" in answer.json["error"]["message"]) == (422, True)
+    assert not decide(app, **REFUND)["allowed"]
+
+
+def test_a_result_without_an_id_is_of_the_one_call_that_waits_or_of_the_tool_that_it_names(app: Any) -> None:
+    decide(app, tool="get_order", arguments={"order_id": "7"})
+    decide(app, tool="get_order", arguments={"order_id": "7"}, events=[{"result": {"order_id": "7", "returned": True}}])
+    assert decide(app, **REFUND)["allowed"]
+    paid = {"result": "refunded"}
+    both = post(app, "/v1/events", {"conversation": "c", "events": [paid]})
+    assert (both.status, "calls of `get_order` and `refund` wait" in both.json["error"]["message"]) == (422, True)
+    assert post(app, "/v1/events", {"conversation": "c", "events": [{**paid, "tool": "refund"}]}).status == 200
+    assert post(app, "/v1/events", {"conversation": "c", "events": [{**paid, "tool": "refund"}]}).status == 422
+    assert post(app, "/v1/events", {"conversation": "c", "events": [{"result": {"order_id": "7"}}]}).status == 200

@@ -98,6 +98,19 @@ def test_a_write_that_timed_out_may_have_been_done(answer: object, where: str, t
     assert [message.get("captured", True) for message in told].count(False) == 1, "an audit reads it as it was decided"
 
 
+def test_a_tool_may_say_that_its_time_out_is_a_refusal() -> None:
+    """`refused:` of the tool: it is known that nothing was done."""
+    tools = DESK["tools.yaml"].replace("refund: {", 'refund: {refused: "^Error: timed out before", ')
+    assert tools != DESK["tools.yaml"]
+    with Shield(Pack.from_files({**DESK, "tools.yaml": tools})).session("c") as session:
+        looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+        assert session.decide("refund", {"order_id": "7"}).allowed
+        session.result("Error: timed out before it began")
+        assert session.decide("refund", {"order_id": "7"}).allowed
+        session.result("Error: timed out")
+        assert session.decide("refund", {"order_id": "7"}).answer == "look_up"
+
+
 @pytest.mark.parametrize("answer", ["refunded", "timeouts are handled elsewhere. " * 40, "we time our outings"])
 def test_an_answer_that_came_is_not_lost(answer: str) -> None:
     assert not is_lost(answer)

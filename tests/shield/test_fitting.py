@@ -54,3 +54,49 @@ def test_what_a_tool_declares_runs(more: dict[str, Any]) -> None:
 def test_where_a_tool_declares_no_parameters_or_only_reads_nothing_is_asked_of_them() -> None:
     assert misfit(Tool("refund", "write"), {"order_id": 7, "override": True}) == ""
     assert misfit(Tool("get_order", "read", parameters={"order_id": {"type": "string"}}), {"other": True}) == ""
+
+
+PASSENGERS: dict[str, Any] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "bags": {"type": "integer"}, "seat": {"enum": ["aisle", "window"]}},
+        "required": ["name"],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ([{"name": "Ann", "bags": 1.5}], "`passengers[0].bags` is no whole number"),
+        ([{"name": "Ann"}, {"name": 7}], "`passengers[1].name` is a number, and the tool takes a text"),
+        ([{"name": "Ann"}, "Bob"], "`passengers[1]` is no object"),
+        ([{"bags": 1}], "`passengers[0].name` is missing"),
+        ([{"name": "Ann", "vip": True}], "`passengers[0].vip` is no field of it"),
+        ([{"name": "Ann", "seat": "cockpit"}], "`passengers[0].seat` is not one of its declared words"),
+        ([["Ann"]], "`passengers[0]` is a list, and the tool takes an object"),
+        ([{"name": "Ann", "bags": "2"}], ""),
+        ([{"name": "Ann", "bags": None}], ""),
+        ([], ""),
+    ],
+)
+def test_what_lies_in_lists_and_objects_is_held_to_what_is_declared_of_it(given: Any, why: str) -> None:
+    tool = Tool("book", "write", parameters={"passengers": PASSENGERS})
+    assert why in misfit(tool, {"passengers": given})
+    assert bool(misfit(tool, {"passengers": given})) is bool(why)
+
+
+def test_arguments_beside_those_declared_are_taken_where_the_schema_says_so() -> None:
+    declared = {"order_id": {"type": "string"}}
+    given = {"order_id": "7", "note": "broken"}
+    assert "has no argument `note`" in misfit(Tool("refund", "write", parameters=declared), given)
+    assert misfit(Tool("refund", "write", parameters=declared, others=True), given) == ""
+    texts = Tool("refund", "write", parameters=declared, others={"type": "string"})
+    assert misfit(texts, given) == ""
+    assert "`note` is a number" in misfit(texts, {**given, "note": 5})
+    schema = "{type: object, properties: {order_id: {type: string}}, required: [order_id], additionalProperties: true}"
+    pack = shop(tools_yaml=FILES["tools.yaml"].replace("{order_id: string}, changes", f"{schema}, changes"))
+    with Shield(pack).session() as session:
+        looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+        assert session.decide("refund", given).allowed

@@ -22,6 +22,7 @@ from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import UsageError
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.world import World
+from bylaw.policy.pattern import compile_pattern
 from bylaw.rule.circuit import Assessment
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.messages import follow_messages
@@ -157,8 +158,9 @@ class Conversation:
         error: bool | None = None,
         captured: bool = True,
         time: float | None = None,
+        tool: str = "",
     ) -> None:
-        """What a tool answered: to the call with this id, or to the earliest that still waits."""
+        """What a tool answered: to the call with this id, or of this tool, or to the earliest that still waits."""
         shown = as_content(content)
         self._take()
         self._script.time = time
@@ -168,10 +170,11 @@ class Conversation:
             self._script.events.append(Result(refused, shown or "", error, captured, call.tool, call.agent, time))
             self._take()
             return
-        if not self._script.waits_for(id):
-            what = f"no call `{id}` waits for a result" if id else "no call waits for a result"
+        if not self._script.waits_for(id) or (tool and all(call.tool != tool for call in self.waiting())):
+            which = f" `{id}`" if id else f" of `{tool}`" if tool else ""
+            what = f"no call{which} waits for a result"
             raise UsageError(what, hint="say `call(...)` first, and give the result the call's id")
-        self._script.answer(shown, id, error=error, captured=captured)
+        self._script.answer(shown, id, tool, error=error, captured=captured)
         self._doubt(len(self._script.events) - 1)
         if not self._held:
             self._speaker = "tool"
@@ -337,7 +340,9 @@ class Conversation:
             tool = tools.get(call.tool) if isinstance(call, Call) and not call.refused else None
             content = event.content
             text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
-            if tool is not None and tool.effect == "write" and self._doubts(text):
+            if tool is None or tool.effect != "write" or not self._doubts(text):
+                continue
+            if not (tool.refused and compile_pattern(tool.refused, ignore_case=False).search(text)):
                 events[step] = replace(event, captured=False)
 
     def _begin(self, speaker: str, time: float | None, *, anew: bool = False) -> None:

@@ -48,7 +48,10 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
             faults.append(PatternError(error.message, place=place, hint=error.hint))
         changes = None if record.changes is None else tuple(record.changes)
         described = str(record.description)
-        tools[name] = Tool(name, effect, described, parameters, required, changes, tuple(record.effects), refused)
+        is_schema = isinstance(record.parameters.get("properties"), dict)
+        others = record.parameters.get("additionalProperties", False) if is_schema else False
+        told = (parameters, required, changes, tuple(record.effects), refused, others)
+        tools[name] = Tool(name, effect, described, *told)
     return tools, faults
 
 

@@ -102,6 +102,8 @@ def _one(body: Any, file: str, what: str) -> tuple[str, dict[str, Any]]:
             raise CatalogueError(f"the parameters of `{name}` are not a JSON schema", place=file, hint=hint)
         required: Any = cast(dict[str, Any], schema).get("required") or []
         made["parameters"] = {"type": "object", "properties": properties, "required": required}
+        if "additionalProperties" in schema:
+            made["parameters"]["additionalProperties"] = cast(dict[str, Any], schema)["additionalProperties"]
     if isinstance(record.get("description"), str):
         made["description"] = record["description"]
     notes: Any = record.get("annotations")

@@ -70,6 +70,8 @@ class Tool(Struct, frozen=True):
     effects: tuple[WrittenEffect, ...] = ()
     refused: str = ""
     """Pattern of a text result that means the call was not accepted."""
+    others: Any = False
+    """Arguments beside those declared: none, any (`true`), or those of a schema, as `additionalProperties` says."""
 
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments, with a `Misfit` for each that is not of its declared words or shape.

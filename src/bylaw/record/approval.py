@@ -87,7 +87,7 @@ def fingerprint(value: Any) -> str:
 def read_approval(row: tuple[str, str, Status, float, float, Any]) -> Approval:
     """A row of the store as a record."""
     name, conversation, status, asked, expires, body = row
-    kept = _kept(bytes(body))
+    kept = _kept(body if isinstance(body, str) else bytes(body))
     return Approval(name, conversation, status, asked, expires, kept.request, kept.answer)
 
 

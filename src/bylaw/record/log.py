@@ -9,6 +9,7 @@ from bylaw.record.approval import Approval, Change, Status, draft
 from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry
 from bylaw.record.journal import Answers, Journal, LogError
 from bylaw.record.store import Store, open_store
+from bylaw.record.verify import unsupported
 
 
 class Log:
@@ -51,6 +52,13 @@ class Log:
         """The approvals that were asked for, the oldest first."""
         return self._reader.approvals(tenant, status=status or "")
 
+    def supported(self, tenant: str, *, status: Status | None = None) -> tuple[list[Approval], dict[str, str]]:
+        """The same, as the entries of the log bear them out; and what is wrong with those that they do not."""
+        with self._reader.at_one_moment():
+            found = self._reader.approvals(tenant, status=status or "")
+            wrong = unsupported(self._reader, tenant, found)
+        return [each for each in found if each.id not in wrong], wrong
+
     def approve(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
         """A person says yes to one call, once."""
         return self._answer(tenant, Change(id, "approved", by, note))
@@ -63,6 +71,10 @@ class Log:
         if not change.by:
             raise UsageError("an approval needs a name: who answers?", hint="give `by`")
         for asked in self._reader.approvals(tenant, id=change.approval):
+            with self._reader.at_one_moment():
+                if why := unsupported(self._reader, tenant, self._reader.approvals(tenant, id=asked.id)).get(asked.id):
+                    hint = "see `bylaw log verify`"
+                    raise UsageError(f"approval `{asked.id}` is not what the log says of it: {why}", hint=hint)
             (answer,) = self.append([draft(tenant, asked.conversation, change)])
             if isinstance(answer, Conflict):
                 raise UsageError(answer.message)

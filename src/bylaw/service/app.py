@@ -205,7 +205,7 @@ class Service:
             status: Any = request.query_params.get("status") or None
             if status is not None and status not in _STATUSES:
                 raise BadRequest(f"`{status}` is not one of {', '.join(sorted(_STATUSES))}")
-            return Approvals(await self.desk.approvals(tenant, status))
+            return await self.desk.approvals(tenant, status)
 
         header = request.headers.get("authorization", "")
         status, body = await self.answered("/v1/approvals", header, b"", listed)

@@ -14,6 +14,7 @@ from bylaw.record.journal import LogError
 from bylaw.service.metrics import Metrics
 from bylaw.service.request import (
     ApprovalAnswer,
+    Approvals,
     BadRequest,
     Complaint,
     DecideAnswer,
@@ -86,9 +87,9 @@ class Desk:
         self.metrics.events[tenant] += len(request.events)
         return EventsAnswer(session.id, len(request.events))
 
-    async def approvals(self, tenant: str, status: Status | None) -> list[Approval]:
+    async def approvals(self, tenant: str, status: Status | None) -> Approvals:
         """The approvals that a tenant's agents have asked for."""
-        return await asyncio.to_thread(lambda: self.log.approvals(tenant, status=status))
+        return Approvals(*await asyncio.to_thread(lambda: self.log.supported(tenant, status=status)))
 
     async def answer(self, tenant: str, given: ApprovalAnswer) -> Approval:
         """A person's answer to one of them."""

@@ -38,7 +38,9 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
     messages: list[dict[str, Any]] | UnsetType = UNSET
     """Whole messages, in any shape that logs may have."""
     call: str = ""
-    """The id of the call that a result answers; the earliest that waits where it is left out."""
+    """The id of the call that a result answers; it may be left out where one call waits."""
+    tool: str = ""
+    """The tool whose result it is, where no id says so."""
     error: bool | None = None
     time: float | None = None
 
@@ -57,12 +59,12 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
         if isinstance(self.messages, list):
             messages = self.messages
             return lambda conversation: conversation.messages(messages)
-        content, error, id = self.result, self.error, self.call
+        content, error, id, tool = self.result, self.error, self.call, writable(self.tool)
 
         def answer(conversation: Conversation) -> None:
             if not id:
-                one_waits(conversation.waiting())
-            conversation.result(content, id=id, error=error, captured=content is not None, time=at)
+                one_waits(conversation.waiting(), tool)
+            conversation.result(content, id=id, error=error, captured=content is not None, time=at, tool=tool)
 
         return answer
 
@@ -249,9 +251,11 @@ class EventsBatchAnswer(Struct, frozen=True):
 
 
 class Approvals(Struct, frozen=True):
-    """The approvals that were asked for."""
+    """The approvals that were asked for, as the entries of the log bear them out."""
 
     approvals: list[Approval]
+    unsupported: dict[str, str] = field(default_factory=dict[str, str])
+    """Rows that the entries do not bear out, by id, each with what is wrong: somebody has been at the database."""
 
 
 def decided(decision: Decision, conversation: str, pack: str) -> Decided:

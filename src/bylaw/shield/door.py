@@ -76,10 +76,16 @@ def postures(given: Any, pack: Pack) -> Postures:
     return found
 
 
-def one_waits(waiting: Sequence[Call]) -> None:
-    """Whether it is clear which call a result without an id answers."""
-    for place, call in enumerate(waiting):
-        if any(call.tool == other.tool and call.arguments != other.arguments for other in waiting[:place]):
+def one_waits(waiting: Sequence[Call], tool: str = "") -> None:
+    """Whether it is clear which call a result without an id answers; `tool` says whose result it is."""
+    open_calls = [call for call in waiting if tool in ("", call.tool)]
+    for call in open_calls[1:]:
+        first = open_calls[0]
+        if call.tool != first.tool:
+            hint = "give each call an `id`, and its result the same; or say of which `tool` the result is"
+            names = f"`{first.tool}` and `{call.tool}`"
+            raise UsageError(f"calls of {names} wait for a result, and this one has no id", hint=hint)
+        if call.arguments != first.arguments:
             hint = "give each call an `id`, and its result the same"
             raise UsageError(f"several calls of `{call.tool}` wait for a result, and this one has no id", hint=hint)
 

@@ -80,20 +80,22 @@ class Guarded:
         error: bool | None = None,
         captured: bool = True,
         time: float | None = None,
+        tool: str = "",
     ) -> None:
         """What the tool answered; or, after a refusal, what the agent was told in its place.
 
-        Without `id` it is the answer to the earliest call that waits: where several calls of one tool do, it needs one.
+        Without `id` it is the answer to the call that waits. Where several do, it needs one, or the `tool` whose only
+        call it answers.
         """
-        id = door.text(id, "the id of a call")
+        id, tool = door.text(id, "the id of a call"), door.text(tool, "a tool's name")
         error = None if error is None else door.yes_or_no(error, "`error`")
         captured = door.yes_or_no(captured, "`captured`")
         shown, at = writable(content) if isinstance(content, str) else content, self._time(time)
 
         def answer(conversation: Conversation) -> None:
             if not id:
-                door.one_waits(conversation.waiting())
-            conversation.result(shown, id=id, error=error, captured=captured, time=at)
+                door.one_waits(conversation.waiting(), tool)
+            conversation.result(shown, id=id, error=error, captured=captured, time=at, tool=tool)
 
         self._happen(answer)
 

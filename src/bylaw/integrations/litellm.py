@@ -1,0 +1,221 @@
+"""The shield as a guardrail of LiteLLM, in its library and in its gateway. Extra `litellm`.
+
+LiteLLM asks the model and its caller runs the tools, so a call is decided when the model's answer comes back. A call
+that may not run never reaches the caller: the model is told why in the tool's place, and asked again. The caller's
+history does not hold what was said there, so it is put back into the messages of later requests.
+"""
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import litellm
+import msgspec
+from litellm.integrations.custom_guardrail import CustomGuardrail
+from litellm.types.guardrails import GuardrailEventHooks
+from litellm.types.utils import CallTypes
+
+from bylaw.engine.pack import Pack
+from bylaw.errors import UsageError
+from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
+from bylaw.integrations.followers import Followers
+from bylaw.shield import Decision, Shield
+from bylaw.trace.event import with_note
+from bylaw.trace.transcript import plain_text
+
+ROUNDS = 8
+"""How often a model is asked again in a row because nothing it asked for may be done."""
+KEPT = 10_000
+"""Exchanges that callers have not seen and that are put back for them, at most."""
+CHATS = {CallTypes.completion, CallTypes.acompletion}
+_OURS = ("litellm_logging_obj", "litellm_call_id", "litellm_trace_id")
+"""What belongs to one request and not to the next."""
+_round: ContextVar[int] = ContextVar("bylaw_litellm_round", default=0)
+
+
+class ShieldGuardrail(CustomGuardrail):
+    """`litellm.callbacks = [ShieldGuardrail("pack")]`, or a guardrail of the gateway's configuration.
+
+    A conversation is known by `metadata={"session_id": ...}` of its requests; without one each request is taken for
+    what its messages show.
+    """
+
+    def __init__(
+        self, shield: Shield | Pack | str | Path, *, context: Mapping[str, Any] | None = None, **more: Any
+    ) -> None:
+        more.setdefault("guardrail_name", "bylaw")
+        hooks = [GuardrailEventHooks.pre_call, GuardrailEventHooks.post_call]
+        super().__init__(**{**more, "event_hook": hooks, "default_on": True})
+        self.shield = shield if isinstance(shield, Shield) else Shield(shield)
+        self._followers = Followers(self.shield, context)
+        self._unseen: OrderedDict[str, list[dict[str, Any]]] = OrderedDict()
+        """What the model was told behind the caller's back: by what came before it, or by the call it came beside."""
+        self._notes: OrderedDict[str, str] = OrderedDict()
+        """Advice on calls that run, by their ids: it stands below their results."""
+
+    def follower(self, session: str) -> Follower | None:
+        """What the shield knows of a conversation."""
+        return self._followers.known(session)
+
+    async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
+        """Put back what the model was told before; refuse what cannot be held."""
+        if call_type not in CHATS:
+            if kwargs.get("tools") and call_type is not None:
+                raise UsageError(f"the shield holds chat completions, not `{getattr(call_type, 'value', call_type)}`")
+            return None
+        if "model" not in kwargs or "messages" not in kwargs:
+            hint = "`acompletion(model=..., messages=...)`"
+            raise UsageError("a guardrail of LiteLLM sees what is given by name", hint=hint)
+        if kwargs.get("tools") or kwargs.get("functions"):
+            if kwargs.get("stream"):
+                hint = "leave `stream` out of requests with tools"
+                raise UsageError("a call that is streamed cannot be held back", hint=hint)
+            if kwargs.get("n") not in (None, 1):
+                raise UsageError("the shield decides on one answer of a model, not on several", hint="leave `n` out")
+        kwargs["messages"] = self._whole(kwargs.get("messages") or [])
+        return kwargs
+
+    async def async_post_call_success_deployment_hook(
+        self, request_data: dict[str, Any], response: Any, call_type: Any
+    ) -> Any:
+        """Decide on the calls of an answer: those that may not run are taken out of it, or the model is asked again."""
+        choices = getattr(response, "choices", None)
+        if call_type not in CHATS or not choices:
+            return None
+        message = choices[0].message
+        if getattr(message, "function_call", None):
+            raise UsageError("a call of the form `function_call` cannot be held", hint="give `tools`, not `functions`")
+        before = request_data["messages"]
+        asked = list(getattr(message, "tool_calls", None) or ())
+        decided = await asyncio.to_thread(self._decided, request_data, before, message, asked)
+        self._keep(
+            self._notes,
+            {call.id: one.feedback for call, one in zip(asked, decided, strict=True) if one.allowed and one.feedback},
+        )
+        refused = [(call, one) for call, one in zip(asked, decided, strict=True) if not one.allowed]
+        if not refused:
+            return response
+        told = [{"role": "tool", "tool_call_id": call.id, "content": one.feedback} for call, one in refused]
+        stopped = {call.id for call, _ in refused}
+        allowed = [call for call in asked if call.id not in stopped]
+        if allowed:
+            behind = {"role": "assistant", "tool_calls": [_call(call) for call, _ in refused]}
+            self._keep(self._unseen, {_beside(allowed): [behind, *told]})
+            message.tool_calls = allowed
+            return response
+        exchange = [
+            {"role": "assistant", "content": message.content, "tool_calls": [_call(call) for call in asked]},
+            *told,
+        ]
+        self._keep(self._unseen, {_digest(before): exchange})
+        if _round.get() >= ROUNDS:
+            message.tool_calls, message.content = None, "\n\n".join(one.feedback for _, one in refused)
+            choices[0].finish_reason = "stop"
+            return response
+        again = {name: value for name, value in request_data.items() if name not in _OURS}
+        token = _round.set(_round.get() + 1)
+        try:
+            return await litellm.acompletion(**{**again, "messages": [*before, *exchange]})
+        finally:
+            _round.reset(token)
+
+    def _decided(self, request: dict[str, Any], before: list[Any], message: Any, asked: list[Any]) -> list[Decision]:
+        follower = self._followers.get(_session(request), before, lambda _: "")
+        calls = tuple(Asked(call.id, call.function.name, call.function.arguments or "{}") for call in asked)
+        follower.follow([*_parts(before), Turn(message.content or "", calls)])
+        found = [follower.decide(call.id, call.tool, call.arguments) for call in calls]
+        if not calls:
+            follower.end()
+        return found
+
+    def _whole(self, messages: Sequence[Any]) -> list[Any]:
+        """The messages as the model has heard them."""
+        found: list[Any] = []
+        for message in messages:
+            while unseen := self._unseen.get(_digest(found)):
+                if _plain(message) == _plain(unseen[0]):
+                    break
+                found += unseen
+            plain = _plain(message)
+            if plain["tool_calls"] and (behind := self._unseen.get(_beside(plain["tool_calls"]))):
+                first, *told = behind
+                found += [
+                    {
+                        "role": "assistant",
+                        "content": plain["content"] or None,
+                        "tool_calls": [*plain["tool_calls"], *first["tool_calls"]],
+                    },
+                    *told,
+                ]
+            elif plain["role"] == "tool" and (note := self._notes.get(plain["tool_call_id"])):
+                found.append({**plain, "content": with_note(plain["content"], note)})
+            else:
+                found.append(message)
+        return found
+
+    def _keep(self, kept: OrderedDict[str, Any], new: Mapping[str, Any]) -> None:
+        kept.update(new)
+        while len(kept) > KEPT:
+            kept.popitem(last=False)
+
+
+def _session(request: Mapping[str, Any]) -> str:
+    for place in ("metadata", "litellm_metadata"):
+        given = request.get(place)
+        if isinstance(given, Mapping) and given.get("session_id"):
+            return str(given["session_id"])
+    return str(request.get("litellm_session_id") or "")
+
+
+def _call(call: Any) -> dict[str, Any]:
+    given = call if isinstance(call, Mapping) else {"id": call.id, "function": call.function}
+    function = given["function"]
+    told = function if isinstance(function, Mapping) else {"name": function.name, "arguments": function.arguments}
+    return {
+        "id": given["id"],
+        "type": "function",
+        "function": {"name": told["name"], "arguments": told["arguments"] or "{}"},
+    }
+
+
+def _plain(message: Any) -> dict[str, Any]:
+    """A message as data, whether the caller keeps dicts or LiteLLM's objects."""
+    read = message.get if isinstance(message, Mapping) else lambda name, _message=message: getattr(_message, name, None)
+    plain: dict[str, Any] = {"role": read("role"), "content": plain_text(read("content") or "")}
+    plain["tool_calls"] = [_call(call) for call in read("tool_calls") or ()]
+    if read("tool_call_id"):
+        plain["tool_call_id"] = read("tool_call_id")
+    return plain
+
+
+def _digest(messages: Sequence[Any]) -> str:
+    return hashlib.sha256(msgspec.json.encode([_plain(message) for message in messages])).hexdigest()
+
+
+def _beside(calls: Sequence[Any]) -> str:
+    return "beside " + " ".join(str(call["id"] if isinstance(call, Mapping) else call.id) for call in calls)
+
+
+def _parts(messages: Sequence[Any]) -> list[Part]:
+    parts: list[Part] = []
+    for message in messages:
+        plain = _plain(message)
+        match plain["role"]:
+            case "user":
+                parts.append(Heard(plain["content"]))
+            case "assistant":
+                calls = [
+                    (call["id"], call["function"]["name"], call["function"]["arguments"])
+                    for call in plain["tool_calls"]
+                ]
+                parts.append(Turn(plain["content"], tuple(Asked(*call) for call in calls)))
+            case "tool":
+                parts.append(Answered(plain.get("tool_call_id", ""), plain["content"]))
+            case _:
+                pass
+    return parts
