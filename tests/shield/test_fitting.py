@@ -73,7 +73,7 @@ PASSENGERS: dict[str, Any] = {
         ([{"name": "Ann"}, {"name": 7}], "`passengers[1].name` is a number, and the tool takes a text"),
         ([{"name": "Ann"}, "Bob"], "`passengers[1]` is no object"),
         ([{"bags": 1}], "`passengers[0].name` is missing"),
-        ([{"name": "Ann", "vip": True}], "`passengers[0].vip` is no field of it"),
+        ([{"name": "Ann", "vip": True}], "`passengers[0].vip` is not a field of it"),
         ([{"name": "Ann", "seat": "cockpit"}], "`passengers[0].seat` is not one of its declared words"),
         ([["Ann"]], "`passengers[0]` is a list, and the tool takes an object"),
         ([{"name": "Ann", "bags": "2"}], ""),

@@ -79,7 +79,7 @@ def _unlike_object(declared: dict[str, Any], value: dict[str, Any], place: str, 
     others = declared.get("additionalProperties", False)
     for name, each in value.items():
         if name not in fields and others is False:
-            return f"`{place}.{name}` is no field of it, which has {', '.join(f'`{field}`' for field in fields)}"
+            return f"`{place}.{name}` is not a field of it; it has {', '.join(f'`{field}`' for field in fields)}"
         if why := _unlike(fields.get(name, others), each, f"{place}.{name}"):
             return why
     return ""
