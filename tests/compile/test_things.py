@@ -5,12 +5,21 @@ import json
 import pytest
 
 from bylaw.compile.card import Card
+from bylaw.compile.context import told_things
 from bylaw.compile.desk import Desk
 from bylaw.compile.things import Things, describe
 from bylaw.trace import Call, Result, Trajectory
 from tests.compile.shop import Scripted
 
 CARDS = {"get_order": Card("get_order", "Read.", {"order_id": {"type": "string"}}, ("order_id",), "read")}
+RECORD = """
+entities:
+  Order: {key: order_id, read: get_order, fields: {status: string, returned: list, why: string, gift: boolean}}
+observations:
+  get_order: {as: Order}
+tools:
+  get_order: {effect: read}
+"""
 SAID = """
 entities:
   Order:
@@ -24,7 +33,7 @@ tools:
 """
 
 
-def described(*records: dict[str, object]) -> tuple[Things, Scripted]:
+def described(*records: dict[str, object], said: str = SAID) -> tuple[Things, Scripted]:
     """What comes of the answer, and who was asked, where these records were recorded."""
     logs = [
         Trajectory(
@@ -32,7 +41,7 @@ def described(*records: dict[str, object]) -> tuple[Things, Scripted]:
         )
         for n, each in enumerate(records)
     ]
-    chat, desk = Scripted(things=SAID), Desk()
+    chat, desk = Scripted(things=said), Desk()
     while (made := describe(desk, CARDS, logs)) is None:
         desk.fetch(chat)
         desk.begin()
@@ -78,3 +87,31 @@ def test_a_thing_that_conversations_make_and_no_tool_shows_is_left_out() -> None
             desk.fetch(Scripted(things=text))
             desk.begin()
         assert ("Caller" in made.entities) is there
+
+
+def test_a_field_that_whole_records_lack_at_times_has_a_default() -> None:
+    made, _ = described(
+        {"status": "open"}, {"status": "sent", "returned": ["A"], "why": "late", "gift": True}, said=RECORD
+    )
+    assert made.entities["Order"]["fields"] == {
+        "status": "string",
+        "returned": {"type": "list", "default": []},
+        "why": {"type": "string", "default": None},
+        "gift": "boolean",
+    }
+    assert "returned list ([] where it is not set)" in told_things(made, CARDS, ["get_order"], {})
+
+
+def test_where_a_tool_shows_a_part_of_a_thing_nothing_is_taken_for_empty() -> None:
+    said = RECORD.replace(
+        "tools:\n", "  list_orders: {each: '$[*]', as: Order}\ntools:\n  list_orders: {effect: read}\n"
+    )
+    listed = (Call("list_orders", {}), Result(0, '[{"order_id": "A"}]'))
+    record = {"order_id": "A", "status": "open", "returned": []}
+    read = (Call("get_order", {"order_id": "A"}), Result(0, json.dumps(record)))
+    cards = CARDS | {"list_orders": Card("list_orders", "List.", {}, (), "read")}
+    desk = Desk()
+    while (made := describe(desk, cards, [Trajectory("a", listed), Trajectory("b", read)])) is None:
+        desk.fetch(Scripted(things=said))
+        desk.begin()
+    assert made.entities["Order"]["fields"]["returned"] == "list"

@@ -1,5 +1,6 @@
 """What a question about policies shows beside them: the tools they bind and the things within reach, and no more."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -133,11 +134,17 @@ def _thing(
     fields = cast(dict[str, Any], body.get("fields") or {})
     words = {part: cast(dict[str, Any], arguments.get(part) or {}).get("enum") for part in keys_of(body)}
     key = ", ".join(f"{part}: {_kind(listed)}" if listed else part for part, listed in words.items())
-    kinds = {field: _kind(spec) for field, spec in fields.items()}
+    kinds = {field: _kind(spec) + _unless_set(spec) for field, spec in fields.items()}
     kinds |= {
         field: f"{kinds[field]} {told_schema(inside[name, field])}" for field in fields if (name, field) in inside
     }
     return f"{name}[{key}]: {'; '.join(f'{field} {kind}' for field, kind in kinds.items())}"
+
+
+def _unless_set(spec: Any) -> str:
+    """What a field is where a record lacks it."""
+    record = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
+    return f" ({json.dumps(record['default'])} where it is not set)" if "default" in record else ""
 
 
 def _kind(spec: Any) -> str:

@@ -117,3 +117,36 @@ def section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     """A part of an answer; nothing where it is no record."""
     found = data.get(name)
     return cast(dict[str, Any], found) if isinstance(found, dict) else {}
+
+
+def with_defaults(entities: Mapping[str, Any], pack: Pack, trajectories: Sequence[Trajectory]) -> dict[str, Any]:
+    """Entities whose records lack a field at times, with what it then is: an empty list or object, else nothing.
+
+    A record is whole where it has all that the tool which fetches such things always shows. Where some result shows
+    only a part of such a thing, a missing field says nothing, and no default is given.
+    """
+    seen: dict[str, list[tuple[str, frozenset[str]]]] = {}
+    for call, result in _accepted(pack, trajectories):
+        for observation in (each for shown in pack.schema.shows.get(call.tool, {}).values() for each in shown):
+            if observation.only or observation.text is not None:
+                continue
+            for sighting in sightings(observation, call.arguments, result.value(), None, True):
+                names = observation.entity.fields
+                shown = frozenset(name for name in names if sighting.show(name) is not NOTHING)
+                seen.setdefault(observation.entity.name, []).append((call.tool, shown))
+    made = dict(entities)
+    for kind, records in seen.items():
+        read = pack.schema.entities[kind].read
+        fetched = [names for tool, names in records if read is not None and tool == read.tool]
+        if not fetched or not all(names >= frozenset[str].intersection(*fetched) for _, names in records):
+            continue
+        every = [names for _, names in records]
+        fields = dict(section(made[kind], "fields"))
+        at_times = frozenset[str].union(*every) - frozenset[str].intersection(*every)
+        plain = {name: str(fields[name]) for name in sorted(at_times) if isinstance(fields.get(name), str)}
+        empty: dict[str, Any] = {"list": [], "object": {}}
+        fields |= {
+            name: {"type": spec, "default": empty.get(spec)} for name, spec in plain.items() if spec != "boolean"
+        }
+        made[kind] = {**made[kind], "fields": fields}
+    return made

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bylaw.compile.card import Card
 from bylaw.compile.desk import Desk
 from bylaw.compile.digest import digest_of
-from bylaw.compile.fit import misfits, section, widened
+from bylaw.compile.fit import misfits, section, widened, with_defaults
 from bylaw.compile.prompt import prompt_text, render
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, PackError
@@ -79,7 +79,11 @@ def describe(
             return None
         made = outcome.made
         complaints += [each for each in outcome.complaints if each not in made.misfits]
-    return replace(made, entities=_made_by_tools(made), complaints=tuple(complaints), shown=shown)
+    entities = _made_by_tools(made)
+    if not complaints and trajectories:
+        pack = Pack.from_files(schema_files(cards, replace(made, entities=entities)))
+        entities = with_defaults(entities, pack, trajectories)
+    return replace(made, entities=entities, complaints=tuple(complaints), shown=shown)
 
 
 def _made_by_tools(things: Things) -> dict[str, Any]:
