@@ -133,10 +133,8 @@ def _dates(value: Any) -> Iterator[Form]:
     month = _MONTHS[day.month - 1]
     name = rf"{month[:3]}(?:{month[3:]})?\.?" if len(month) > 3 else month
     number = rf"0?{day.day}(?:st|nd|rd|th)?"
-    for pattern in (
-        rf"(?<!\d){day.isoformat()}(?!\d)",
-        rf"(?<!\w){name}\s+{number}(?!\w)",
-        rf"(?<!\w){number}\s+(?:of\s+)?{name}(?!\w)",
-        rf"(?<!\d)0?{day.month}/0?{day.day}(?:/(?:{day.year}|{day.year % 100:02d}))?(?!\d)",
-    ):
-        yield Form(pattern, str(day.day))
+    yield Form(rf"(?<!\d){day.isoformat()}(?!\d)", day.isoformat())
+    yield Form(rf"(?<!\w){name}\s+{number}(?!\w)", month[:3])
+    yield Form(rf"(?<!\w){number}\s+(?:of\s+)?{name}(?!\w)", month[:3])
+    year = rf"(?:/(?:{day.year}|{day.year % 100:02d}))?"
+    yield Form(rf"(?<!\d)0?{day.month}/0?{day.day}{year}(?!\d)", f"{day.month}/")

@@ -16,6 +16,8 @@ from bylaw.facts.world import Snapshot, WorldRecord, agrees
 
 KEPT = 1 << 16
 """How many rows are remembered before they are forgotten together."""
+WHOLE = 1 << 12
+"""A table with no more rows than these is read at once."""
 _WHOLE = 1 << 63
 """From here on, SQLite keeps no whole numbers."""
 
@@ -51,11 +53,14 @@ class _Tables:
         self._base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self._base.row_factory = sqlite3.Row
         self._cache: dict[tuple[str, Key], WorldRecord | NoValue] = {}
+        self._unread: set[str] = set()
+        """Tables small enough to be read whole, and not read yet: asking for a row takes as long as reading many."""
         try:
             found = self._base.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
             self._every = {str(row[0]) for row in found}
             self._tables = self._every & schema.entities.keys() - schema.stored.keys()
             self._names = {table: self._columns(table) for table in sorted(self._tables)}
+            self._unread = {table for table in self._tables if self._count(table) <= WHOLE}
         except sqlite3.Error as error:
             raise WorldError(f"cannot read the world: {error}", place=str(path)) from None
         if not self._tables and not schema.stored:
@@ -68,6 +73,10 @@ class _Tables:
     def _columns(self, table: str) -> set[str]:
         return {str(row[1]) for row in self._base.execute(f'PRAGMA table_info("{table}")')}
 
+    def _count(self, table: str) -> int:
+        """How many rows a table has, counted only as far as it matters."""
+        return self._base.execute(f'SELECT count(*) FROM (SELECT 1 FROM "{table}" LIMIT {WHOLE + 1})').fetchone()[0]
+
     def rows(self, table: str) -> list[dict[str, Any]]:
         """Every row of a table."""
         if table not in self._every:
@@ -79,6 +88,8 @@ class _Tables:
         """The row with that key."""
         if entity not in self._tables:
             return UNSEEN
+        if entity in self._unread:
+            self._read_whole(self._schema.entities[entity])
         known = self._cache.get((entity, key))
         if known is None:
             if len(self._cache) >= KEPT:
@@ -87,6 +98,13 @@ class _Tables:
             row = self._row(declared, key)
             known = self._cache[entity, key] = ABSENT if row is None else _record(declared, row)
         return known
+
+    def _read_whole(self, entity: Entity) -> None:
+        self._unread.discard(entity.name)
+        # A row that cannot be read is found again, and told, by whoever asks for it.
+        with suppress(sqlite3.Error, ValueError):
+            for row in self._base.execute(f'SELECT * FROM "{entity.name}"'):
+                self._cache.setdefault((entity.name, key_of([row[name] for name in entity.key])), _record(entity, row))
 
     def _row(self, entity: Entity, key: Key) -> sqlite3.Row | None:
         narrowed = [_narrowed(entity, name, part) for name, part in zip(entity.key, key, strict=True)]
