@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Literal
 
@@ -26,7 +27,7 @@ from bylaw.facts.world import World
 from bylaw.guard import Inquiry
 from bylaw.policy.tool import Tool
 from bylaw.rule.circuit import Assessment, Evidence
-from bylaw.trace.event import Call, Event
+from bylaw.trace.event import Call, Event, Result
 
 Mode = Literal["snapshot", "hindsight", "none"]
 
@@ -78,8 +79,15 @@ class Session:
         """What the rules said of acts so far, where they said anything."""
 
     def observe(self, event: Event) -> None:
-        """Take in the next event of the conversation."""
+        """Take in the next event of the conversation.
+
+        Events that come one by one are a live agent's: what a result shows is read at once, while nobody waits.
+        """
         self.observe_all((event,))
+        if isinstance(event, Result):
+            # What goes wrong in it goes wrong again, and is told, where a guard asks for it.
+            with suppress(Exception):
+                self.ledger.read_ahead(event)
 
     def observe_all(self, events: Sequence[Event]) -> None:
         """Take in the next events; of them only the first can have been judged."""
