@@ -200,7 +200,9 @@ class UnknownBool(Unknown):
         """Of what is possible for the variable: where this is true, where not, and the answer if that is sure."""
         # Every path begins with the same object: for it the answer is found once.
         if self._parted is None or self._possible is not possible:
-            yes, no = meet(possible, self.region), meet(possible, self.region.rest())
+            yes, no = self.region, self.region.rest()
+            if possible is not EVERYWHERE:
+                yes, no = meet(possible, yes), meet(possible, no)
             answer = True if no.is_empty() else False if yes.is_empty() else None
             self._possible, self._parted = possible, (yes, no, answer)
         return self._parted
