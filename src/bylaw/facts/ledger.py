@@ -13,7 +13,7 @@ from bylaw.facts.acceptance import accepted
 from bylaw.facts.answered import Answered
 from bylaw.facts.call_record import CallRecord, Touch
 from bylaw.facts.entity import UNSEEN, Entity, Key, NoValue
-from bylaw.facts.observation import Sighting, Unread, sightings, unreadable
+from bylaw.facts.observation import Unread, sightings, unreadable
 from bylaw.facts.path import NOTHING
 from bylaw.facts.schema import Schema
 from bylaw.facts.shown import SeenThing, Shown
@@ -420,35 +420,38 @@ class Ledger:
         done = self._absorbed.get(entity, 0)
         if showing is None or done == len(showing):
             return
-        things = self._things.setdefault(entity, {})
-        for place, made in enumerate(showing[done:], done + 1):
-            for sighting in self._shown_by(made, entity):
-                thing = things.get(sighting.key)
-                if thing is None:
-                    thing = things[sighting.key] = SeenThing()
-                assert made.result is not None and made.delivered is not None
-                thing.sightings.append((made.step, made.delivered, made.who, sighting, made.result.time))
-                if not sighting.exists:
-                    thing.is_ever_absent = True
-            self._absorbed[entity] = place
+        self._things.setdefault(entity, {})
+        self._absorbed[entity] = len(showing)
+        try:
+            for made in showing[done:]:
+                self._take_in(made, entity)
+        except Exception:
+            # Whoever asks next meets it again.
+            self._absorbed[entity] = done
+            raise
 
-    def _shown_by(self, made: CallRecord, entity: str) -> list[Sighting]:
-        """What the result of a call shows of a kind."""
+    def _take_in(self, made: CallRecord, entity: str) -> None:
+        """Note what the result of a call shows of a kind."""
         result = made.result
         if result is None or not result.captured:
-            return []
+            return
         if made.value is NOTHING:
             made.value = result.value()
             if made.tool is not None and made.tool.effect != "write":
                 made.accepted = accepted(made.tool, result, made.value)
+        delivered = made.delivered if made.delivered is not None else made.step
         # What Python printed is data, and still text to those who search it as such.
         is_data = not isinstance(made.value, str) and made.accepted and result.is_json()
         text = None if is_data else made.value if isinstance(made.value, str) else _content(result)
-        return [
-            sighting
-            for observation in self.schema.shows[made.call.tool][entity]
-            for sighting in sightings(observation, made.call.arguments, made.value, text, made.accepted)
-        ]
+        things = self._things[entity]
+        for observation in self.schema.shows[made.call.tool][entity]:
+            for sighting in sightings(observation, made.call.arguments, made.value, text, made.accepted):
+                thing = things.get(sighting.key)
+                if thing is None:
+                    thing = things[sighting.key] = SeenThing()
+                thing.sightings.append((made.step, delivered, made.who, sighting, result.time))
+                if not sighting.exists:
+                    thing.is_ever_absent = True
 
 
 _NONE: list[Shown] = []
