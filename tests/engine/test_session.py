@@ -36,6 +36,27 @@ def test_the_evidence_half_is_final_before_the_call_is_observed(pack: Pack) -> N
     assert [completion.outcome for completion in evidence.completions] == ["permit"]
 
 
+def test_what_goes_wrong_when_a_result_is_read_ahead_is_told_at_the_call(
+    pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> list[object]:
+        raise KeyError("observation")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("bylaw.facts.ledger.sightings", fail)
+        session = seeing(pack)
+        assert session.judge(SHIP).outcome == "failed"
+        assert [fault.error for fault in session.faults] == ["KeyError"]
+    # The result is not lost for having gone wrong once.
+    assert session.judge(SHIP).outcome == "permit"
+
+
+def test_a_result_is_read_when_it_comes(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = seeing(pack)
+    monkeypatch.setattr("bylaw.facts.ledger.sightings", lambda *_: pytest.fail("read again for the call"))
+    assert session.judge(SHIP).outcome == "permit"
+
+
 def test_judging_the_same_call_twice_counts_once(pack: Pack) -> None:
     session = seeing(pack)
     session.judge(SHIP)

@@ -474,6 +474,24 @@ def test_members_that_a_write_moved_are_compared_as_their_fields_are_read(world:
     assert world.members("Account", {"account_id": 9}) == [("9",)]
 
 
+@pytest.mark.parametrize("affinity", ["", "TEXT", "INTEGER", "REAL", "TEXT COLLATE NOCASE"])
+@pytest.mark.parametrize(
+    "keys", [["A1", "a1", "1", "01", "1", "b'x'", "é", "B7"], [7, 1, 7, 12], [1, "1", 2.5, None, b"x"]]
+)
+def test_a_table_read_whole_has_the_rows_that_are_found_one_by_one(
+    affinity: str, keys: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "world.db"
+    base = sqlite3.connect(file)
+    base.execute(f"CREATE TABLE Account (account_id {affinity}, owner TEXT)")
+    base.executemany("INSERT INTO Account VALUES (?, ?)", [(key, f"row {row}") for row, key in enumerate(keys)])
+    base.commit()
+    asked = ("A1", "a1", "b7", "1", "1.0", "01", "7", "07", "7.0", "2.5", "None", "b'x'", "é", "Z")
+    whole = [open_snapshot(file, SCHEMA).record("Account", (key,)) for key in asked]
+    monkeypatch.setattr("bylaw.facts.database.WHOLE", -1)
+    assert whole == [open_snapshot(file, SCHEMA).record("Account", (key,)) for key in asked]
+
+
 def test_texts_and_whole_numbers_are_listed_through_an_index(tmp_path: Path) -> None:
     base = sqlite3.connect(tmp_path / "world")
     base.execute("CREATE TABLE Thing (thing_id TEXT PRIMARY KEY, name TEXT, count INTEGER)")

@@ -102,9 +102,13 @@ class _Tables:
     def _read_whole(self, entity: Entity) -> None:
         self._unread.discard(entity.name)
         # A row that cannot be read is found again, and told, by whoever asks for it.
-        with suppress(sqlite3.Error, ValueError):
-            for row in self._base.execute(f'SELECT * FROM "{entity.name}"'):
-                self._cache.setdefault((entity.name, key_of([row[name] for name in entity.key])), _record(entity, row))
+        with suppress(sqlite3.Error):
+            rows = self._base.execute(f'SELECT * FROM "{entity.name}"').fetchall()
+            keys = [tuple(row[name] for name in entity.key) for row in rows]
+            # Where `7` and `"7"` stand side by side, or nothing, the database has the say which is meant.
+            if {part.__class__ for key in keys for part in key} in ({str}, {int}):
+                for key, row in zip(keys, rows, strict=True):
+                    self._cache.setdefault((entity.name, key_of(key)), _record(entity, row))
 
     def _row(self, entity: Entity, key: Key) -> sqlite3.Row | None:
         narrowed = [_narrowed(entity, name, part) for name, part in zip(entity.key, key, strict=True)]
