@@ -134,7 +134,7 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
     log = openai(tmp_path / "log.jsonl", visits(5))
     (tmp_path / "desk").mkdir()
     (tmp_path / "desk" / "tools.yaml").write_text("mine")
-    with pytest.raises(UsageError, match=r"`tools.yaml` is there already"):
+    with pytest.raises(UsageError, match=r"`tools.yaml` exists already"):
         init_pack([log], tmp_path / "policy.md", tmp_path / "desk")
     assert [path.name for path in (tmp_path / "desk").iterdir()] == ["tools.yaml"]
     assert (tmp_path / "desk" / "tools.yaml").read_text() == "mine"

@@ -82,7 +82,7 @@ def test_effects_are_written_once_and_read_back(tmp_path: Path) -> None:
     again = scan_logs([log], effects=file, console=quiet)
     assert [tool.effect for tool in again.tools] == [tool.effect for tool in first.tools]
     assert {tool.sure for tool in again.tools} == {1.0}
-    with pytest.raises(UsageError, match="there already"):
+    with pytest.raises(UsageError, match="exists already"):
         scan_logs([log], write_effects=file, console=quiet)
 
 
