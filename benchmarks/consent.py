@@ -29,8 +29,12 @@ ROWS = (
     ("traits", "kept apart"),
     ("third", "development"),
     ("third", "kept apart"),
+    ("fourth", "development"),
+    ("fourth", "kept apart"),
     ("all", "all"),
 )
+DRAWS = ("first", "third", "fourth")
+"""Draws that are told by one name; all other names are of parts of the second."""
 LABELS = Path(__file__).parent / "labels" / "airline-consent.csv"
 PAGE = """# Consent: the airline's writes, told by code and by readers
 
@@ -43,25 +47,28 @@ without consent: none, or only requested.
 
 The first draw is by seed alone. The second has a part by seed alone (`random`), a part that an earlier `consented`
 had doubted, and a part with traits that go with a missing consent (a second write after one yes, an answer without a
-yes, a flight or a card that the last message did not name): positives are more frequent there than in the runs. What
-is called development was looked at while `consented` was written, and the rest only counted. When the third draw had
-been counted once, the mistakes in what the first two had kept apart were read as well, and `consented` was changed by
-them: those rows no longer speak for unseen runs. The third's kept-apart half does, but for one choice between two
-versions that was made by its counts; nobody who changes `consented` has read it. The third is of runs in neither of
-the first two: its development half has writes with such traits that `consented` took for agreed to, its other half 14
-of these, 14 that it doubted and 14 by seed alone.
+yes, a flight or a card that the last message did not name): positives are more frequent there than in the runs. The
+third is of runs in neither of the first two: its development half has writes with such traits that `consented` took for
+agreed to, its other half 14 of these, 14 that it doubted and 14 by seed alone. The fourth is of conversations in none
+of the others, every agent in turn: 58 that `consented`, as it was then, called without consent or left open, and 52
+that it took for agreed to.
+
+What is called development was looked at while `consented` was written. What the first two draws kept apart was read
+later, so those rows no longer speak for unseen runs. Two rows do: nobody who changes `consented` has read the kept part
+of the third draw, though it was counted before, once to choose between two versions; and the kept part of the fourth
+was counted once, when all was done, {before_fourth}
 
 | draw | half | writes | without consent | precision | recall | left open | found of all |
 |---|---|---|---|---|---|---|---|
 {rows}
 
 In brackets: counts, and the interval of 95 % (Wilson). Precision and recall are over the writes it decides; `found of
-all` counts what it leaves open as missed. The pattern that the rule had before, on the first two draws: {before}
+all` counts what it leaves open as missed. {weighted} The pattern that the rule had before, on the first two draws: {before}
 
 Two readers agree on {agree} of {read} ({share:.0%}) whether the user had consented: on {first_agree} of the first
-{first_count}, where the other {first_parted} were read again, on {second_agree} of the second {second_count}, and on
-{third_agree} of the third {third_count}; one alone read the third's development half. The {parted} others are in no row
-above; `consented` leaves {parted_open} of them open. Of those in the development half, most are refunds that were told
+{first_count}, where the other {first_parted} were read again, on {second_agree} of the second {second_count}, on
+{third_agree} of the third {third_count} (one alone read its development half), and on {fourth_agree} of the fourth
+{fourth_count}{fourth_third}. The {parted} others are in no row above; `consented` leaves {parted_open} of them open. Of those in the development half, most are refunds that were told
 without a sum.
 
 | reason | writes, of {all} accepted ones | value |
@@ -88,7 +95,9 @@ class Label(NamedTuple):
     pattern: str
     """`broken` where the pattern over the last message took the write for one without consent; empty where unknown."""
     draw: str
-    """`first`, `third`, or the part of the second draw."""
+    """`first`, `third`, `fourth`, or the part of the second draw."""
+    weight: str = ""
+    """For how many writes of the runs it stands, where it was drawn by parts of unlike size."""
 
     @property
     def is_agreed(self) -> bool:
@@ -160,6 +169,22 @@ def found(pack: Pack, folder: Path) -> dict[tuple[str, int], Consent]:
     return answers
 
 
+def weighted(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> str:
+    """What is to be expected of all the runs a draw stands for, each write counted as often as it stands for."""
+    count: Counter[tuple[bool, bool | None]] = Counter()
+    for label in labelled:
+        if label.label != PARTED:
+            value = answers[label.trajectory, label.step].value
+            count[label.label != "consented", None if value is None else not value] += float(label.weight)  # pyright: ignore
+    hit, false, missed = (count[pair] for pair in ((True, True), (False, True), (True, False)))
+    open, positives = count[True, None] + count[False, None], hit + missed + count[True, None]
+    return (
+        f"With each write of the fourth's kept part counted as often as the part it was drawn from is larger than what "
+        f"was drawn, so as the runs have them: precision {hit / (hit + false):.2f}, recall {hit / (hit + missed):.2f}, "
+        f"{open / sum(count.values()):.0%} left open, {hit / positives:.2f} of all found."
+    )
+
+
 def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> str:
     """The results page."""
     scores: dict[tuple[str, str], Score] = {pair: Score() for pair in ROWS}
@@ -168,7 +193,7 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
         if label.label == PARTED:
             continue
         value = answers[label.trajectory, label.step].value
-        whole = label.draw if label.draw in ("first", "third") else "second"
+        whole = label.draw if label.draw in DRAWS else "second"
         for draw in {label.draw, whole, "all"}:
             for half in (label.half, "all"):
                 if (draw, half) in scores:
@@ -178,20 +203,21 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
     rows = [f"| {draw} | {half} | {' | '.join(score.row())} |" for (draw, half), score in scores.items()]
     pattern = before.row()
     first = [label for label in labelled if label.draw == "first"]
-    second = [label for label in labelled if label.draw not in ("first", "third")]
+    second = [label for label in labelled if label.draw not in DRAWS]
     third = [label for label in labelled if label.draw == "third" and "/" in label.readers]
+    fourth = [label for label in labelled if label.draw == "fourth"]
     parted = [label for label in labelled if label.label == PARTED]
     agree = {
         name: sum(label.is_agreed for label in some)
-        for name, some in (("first", first), ("second", second), ("third", third))
+        for name, some in (("first", first), ("second", second), ("third", third), ("fourth", fourth))
     }
     reasons = Counter((answer.reason, answer.value) for answer in answers.values())
     names = {True: "consent", False: "none", None: "open"}
     return PAGE.format(
         count=len(labelled),
         agree=sum(agree.values()),
-        read=len(first) + len(second) + len(third),
-        share=sum(agree.values()) / (len(first) + len(second) + len(third)),
+        read=len(first) + len(second) + len(third) + len(fourth),
+        share=sum(agree.values()) / (len(first) + len(second) + len(third) + len(fourth)),
         first_agree=agree["first"],
         first_count=len(first),
         first_parted=len(first) - agree["first"],
@@ -199,6 +225,9 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
         second_count=len(second),
         third_agree=agree["third"],
         third_count=len(third),
+        fourth_agree=agree["fourth"],
+        fourth_count=len(fourth),
+        weighted=weighted([label for label in fourth if label.half == "kept apart"], answers),
         parted=len(parted),
         parted_open=sum(answers[label.trajectory, label.step].value is None for label in parted),
         rows="\n".join(rows),

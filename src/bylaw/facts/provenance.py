@@ -141,8 +141,9 @@ class Spelling:
         self._written: tuple[str, ...] = (plain,)
         if not plain.isascii() or '"' in plain or "\\" in plain or not plain.isprintable():
             self._written = tuple(dict.fromkeys((plain, *(_escaped(plain, ascii=flag) for flag in (False, True)))))
-        # Of the parts a text must hold for the pattern to match, at least one: far cheaper to look for first.
-        self._parts, self._pattern = _number(value) if not isinstance(value, str) else _date(plain)
+        # Of a number how it is said, and its fraction. Of a date the parts of which a text must hold one for the pattern
+        # to match: far cheaper to look for first.
+        self._parts, self._rest = _number(value) if not isinstance(value, str) else _date(plain)
 
     @cached_property
     def runs(self) -> tuple[tuple[str, ...], ...]:
@@ -187,7 +188,13 @@ class Spelling:
         return False
 
     def _matches(self, text: str) -> bool:
-        return any(part in text for part in self._parts) and _compiled(self._pattern).search(text) is not None
+        for part in self._parts:
+            if part in text:
+                if not self._is_number:
+                    return _compiled(self._rest).search(text) is not None
+                if _is_said(part, self._rest, text):
+                    return True
+        return False
 
 
 # Most values are never looked for by pattern, since no text holds a part of them.
@@ -305,15 +312,43 @@ def _canonical(number: float) -> str:
 
 
 def _number(number: float) -> tuple[tuple[str, ...], str]:
+    """How the whole part of a number may be said, and its fraction."""
     whole, _, part = _canonical(number).partition(".")
     spoken = [whole]
     if whole.lstrip("-").isdigit() and len(whole) < 20:
         spoken.append(f"{int(whole):,}")
     if not part and whole.isdigit() and int(whole) < len(_NUMBERS):
         spoken.append(_NUMBERS[int(whole)])
-    tail = rf"\.{re.escape(part)}0*" if part else r"(?:\.0+)?"
-    forms = "|".join(re.escape(form) for form in dict.fromkeys(spoken))
-    return tuple(spoken), rf"(?<![\w-])(?<!\d[.,])(?:{forms}){tail}(?!\w|[.,]\d)"
+    return tuple(dict.fromkeys(spoken)), part
+
+
+def _is_said(whole: str, part: str, text: str) -> bool:
+    """Whether a number stands in a text, perhaps with noughts after its fraction, and not within another number."""
+    here = text.find(whole)
+    while here >= 0:
+        end = here + len(whole)
+        if _begins(text, here):
+            fraction = f".{part}" if part else ".0"
+            if text.startswith(fraction, end):
+                end += len(fraction)
+                while text[end : end + 1] == "0":
+                    end += 1
+            elif part:
+                end = len(text) + 1
+            after = text[end : end + 2]
+            is_more = after[:1].isalnum() or after[:1] == "_" or (after[:1] in (".", ",") and after[1:].isdecimal())
+            if end <= len(text) and not is_more:
+                return True
+        here = text.find(whole, here + 1)
+    return False
+
+
+def _begins(text: str, here: int) -> bool:
+    """Whether no word and no number goes on at a place."""
+    before = text[here - 1] if here else " "
+    if before.isalnum() or before in "_-":
+        return False
+    return before not in ".," or not text[max(0, here - 2) : here - 1].isdecimal()
 
 
 def _date(text: str) -> tuple[tuple[str, ...], str]:

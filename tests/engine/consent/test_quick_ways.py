@@ -18,7 +18,7 @@ from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts import assent
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.phrases import Phrases
-from bylaw.facts.provenance import fold, occurs
+from bylaw.facts.provenance import fold, occurs, spell
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.engine.clinic import conversations
 from tests.engine.consent.shop import SCHEMA
@@ -217,3 +217,48 @@ def test_a_yes_of_long_ago_counts_where_it_named_the_thing_and_was_not_taken_bac
     assert ask(talk(*["Where is my parcel?"] * 30)) is True
     assert ask(talk(*["Where is my parcel?"] * 30, "Not yet.", *["Where is it?"] * 3)) is False
     assert ask(talk("Hold on.", *["Where is my parcel?"] * 30)) is False
+
+
+NUMBERS = (0, 1, 5, 12, 12.5, 1200, 1200.25, -5, -1200, 0.5, 50, 100.05, 1e20, 1234567)
+PIECES = (
+    "0",
+    "1",
+    "5",
+    "12",
+    "50",
+    "200",
+    ",",
+    ".",
+    "-",
+    "_",
+    " ",
+    "$",
+    "x",
+    "five",
+    "zero",
+    "00",
+    "٣",
+    "½",
+    "25",
+    "1,200",
+)
+
+
+def number_pattern(number: float) -> re.Pattern[str]:
+    """A number as it may be said, in one pattern."""
+    whole, _, part = (str(int(number)) if number == int(number) and number < 1e15 else str(number)).partition(".")
+    spoken = [whole]
+    if whole.lstrip("-").isdigit():
+        spoken.append(f"{int(whole):,}")
+    if not part and 0 <= number <= 12:
+        names = "zero one two three four five six seven eight nine ten eleven twelve"
+        spoken.append(names.split()[int(number)])
+    tail = rf"\.{re.escape(part)}0*" if part else r"(?:\.0+)?"
+    return re.compile(rf"(?<![\w-])(?<!\d[.,])(?:{'|'.join(map(re.escape, spoken))}){tail}(?!\w|[.,]\d)")
+
+
+@given(st.sampled_from(NUMBERS), st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
+def test_a_number_is_found_as_by_its_pattern(number: float, text: str) -> None:
+    spelling = spell(number)
+    assert spelling is not None
+    assert spelling.said_in(text) == (number_pattern(number).search(text) is not None)
