@@ -9,7 +9,7 @@ name conversations and steps and hold none of their words.
 import argparse
 import csv
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -56,20 +56,22 @@ that it took for agreed to.
 What is called development was looked at while `consented` was written. What the first two draws kept apart was read
 later, so those rows no longer speak for unseen runs. Two rows do: nobody who changes `consented` has read the kept part
 of the third draw, though it was counted before, once to choose between two versions; and the kept part of the fourth
-was counted once, when all was done, {before_fourth}
+was counted once, when all was done, and read by nobody but its readers.
 
 | draw | half | writes | without consent | precision | recall | left open | found of all |
 |---|---|---|---|---|---|---|---|
 {rows}
 
 In brackets: counts, and the interval of 95 % (Wilson). Precision and recall are over the writes it decides; `found of
-all` counts what it leaves open as missed. {weighted} The pattern that the rule had before, on the first two draws: {before}
+all` counts what it leaves open as missed. {weighted}
+
+The pattern that the rule had before, on the first two draws: {before}
 
 Two readers agree on {agree} of {read} ({share:.0%}) whether the user had consented: on {first_agree} of the first
 {first_count}, where the other {first_parted} were read again, on {second_agree} of the second {second_count}, on
 {third_agree} of the third {third_count} (one alone read its development half), and on {fourth_agree} of the fourth
-{fourth_count}{fourth_third}. The {parted} others are in no row above; `consented` leaves {parted_open} of them open. Of those in the development half, most are refunds that were told
-without a sum.
+{fourth_count}, where a third reader decides. The {parted} others are in no row above; `consented` leaves {parted_open}
+of them open. Most are refunds that were told without a sum.
 
 | reason | writes, of {all} accepted ones | value |
 |---|---|---|
@@ -171,11 +173,11 @@ def found(pack: Pack, folder: Path) -> dict[tuple[str, int], Consent]:
 
 def weighted(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> str:
     """What is to be expected of all the runs a draw stands for, each write counted as often as it stands for."""
-    count: Counter[tuple[bool, bool | None]] = Counter()
+    count: dict[tuple[bool, bool | None], float] = defaultdict(float)
     for label in labelled:
         if label.label != PARTED:
             value = answers[label.trajectory, label.step].value
-            count[label.label != "consented", None if value is None else not value] += float(label.weight)  # pyright: ignore
+            count[label.label != "consented", None if value is None else not value] += float(label.weight)
     hit, false, missed = (count[pair] for pair in ((True, True), (False, True), (True, False)))
     open, positives = count[True, None] + count[False, None], hit + missed + count[True, None]
     return (

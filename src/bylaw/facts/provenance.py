@@ -141,8 +141,8 @@ class Spelling:
         self._written: tuple[str, ...] = (plain,)
         if not plain.isascii() or '"' in plain or "\\" in plain or not plain.isprintable():
             self._written = tuple(dict.fromkeys((plain, *(_escaped(plain, ascii=flag) for flag in (False, True)))))
-        # Of a number how it is said, and its fraction. Of a date the parts of which a text must hold one for the pattern
-        # to match: far cheaper to look for first.
+        # Of a number how it is said, and its fraction; of a date a pattern, and the parts of which a text must hold one
+        # for it to match: far cheaper to look for first.
         self._parts, self._rest = _number(value) if not isinstance(value, str) else _date(plain)
 
     @cached_property
