@@ -75,7 +75,7 @@ class Called:
     @cached_property
     def another(self) -> re.Pattern[str]:
         """Names one of its kind by digits; where these are not its own, another."""
-        return re.compile(rf"\b(?:{'|'.join(re.escape(form) for form in sorted(self._every))})s?{_BY_DIGITS}")
+        return _by_digits(tuple(sorted(self._every)))
 
     def is_own_in(self, text: str) -> bool:
         """Whether a folded text names it and no other."""
@@ -108,6 +108,12 @@ def _ranks(balance: float | None, alike: list[float]) -> tuple[str, str]:
     return (_LEAST, _MOST) if balance < min(alike) else (_MOST, _LEAST)
 
 
+@lru_cache(maxsize=256)
+def _by_digits(forms: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, forms))})s?{_BY_DIGITS}")
+
+
+@lru_cache(maxsize=256)
 def _ranked(kind: str, rank: str) -> re.Pattern[str] | None:
     if not rank:
         return None
