@@ -12,6 +12,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import NamedTuple
 
 from bylaw.engine.consent import Consent, Consents
@@ -63,15 +64,20 @@ was counted once, when all was done, and read by nobody but its readers.
 {rows}
 
 In brackets: counts, and the interval of 95 % (Wilson). Precision and recall are over the writes it decides; `found of
-all` counts what it leaves open as missed. {weighted}
+all` counts what it leaves open as missed.
+
+{weighted}
 
 The pattern that the rule had before, on the first two draws: {before}
 
 Two readers agree on {agree} of {read} ({share:.0%}) whether the user had consented: on {first_agree} of the first
 {first_count}, where the other {first_parted} were read again, on {second_agree} of the second {second_count}, on
-{third_agree} of the third {third_count} (one alone read its development half), and on {fourth_agree} of the fourth
-{fourth_count}, where a third reader decides. The {parted} others are in no row above; `consented` leaves {parted_open}
-of them open. Most are refunds that were told without a sum.
+{third_agree} of the third {third_count} (one alone read its development half), and on {fourth_agree} of
+{fourth_count} of the fourth (one alone read {alone} of its development half). The {parted} others are in no row above;
+`consented` leaves {parted_open} of them open. Most are refunds that were told without a sum.
+
+A refund without a sum is much of what is left open. Readers of the first draws often took it for told; those of the
+fourth, who had the definition word for word, mostly did not.
 
 | reason | writes, of {all} accepted ones | value |
 |---|---|---|
@@ -180,11 +186,12 @@ def weighted(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent])
             count[label.label != "consented", None if value is None else not value] += float(label.weight)
     hit, false, missed = (count[pair] for pair in ((True, True), (False, True), (True, False)))
     open, positives = count[True, None] + count[False, None], hit + missed + count[True, None]
-    return (
+    text = (
         f"With each write of the fourth's kept part counted as often as the part it was drawn from is larger than what "
         f"was drawn, so as the runs have them: precision {hit / (hit + false):.2f}, recall {hit / (hit + missed):.2f}, "
         f"{open / sum(count.values()):.0%} left open, {hit / positives:.2f} of all found."
     )
+    return fill(text, 118)
 
 
 def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> str:
@@ -207,7 +214,8 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
     first = [label for label in labelled if label.draw == "first"]
     second = [label for label in labelled if label.draw not in DRAWS]
     third = [label for label in labelled if label.draw == "third" and "/" in label.readers]
-    fourth = [label for label in labelled if label.draw == "fourth"]
+    kept = [label for label in labelled if label.draw == "fourth" and label.half == "kept apart"]
+    fourth = [label for label in labelled if label.draw == "fourth" and "/" in label.readers]
     parted = [label for label in labelled if label.label == PARTED]
     agree = {
         name: sum(label.is_agreed for label in some)
@@ -229,7 +237,8 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
         third_count=len(third),
         fourth_agree=agree["fourth"],
         fourth_count=len(fourth),
-        weighted=weighted([label for label in fourth if label.half == "kept apart"], answers),
+        weighted=weighted(kept, answers),
+        alone=sum(label.draw == "fourth" and "/" not in label.readers for label in labelled),
         parted=len(parted),
         parted_open=sum(answers[label.trajectory, label.step].value is None for label in parted),
         rows="\n".join(rows),
