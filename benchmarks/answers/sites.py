@@ -144,7 +144,9 @@ def _confirmed(events: Sequence[Event], call: Call) -> tuple[bool, bool]:
 def airline_sites(folder: Path) -> list[Site]:
     """Labelled writes kept apart from the making of `consented`: half with consent, half without, by seed."""
     with LABELS.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["half"] == "kept apart" and row["label"] != "parted"]
+        # The fourth draw came after the answers were recorded.
+        rows = [row for row in csv.DictReader(file) if row["half"] == "kept apart" and row["draw"] != "fourth"]
+    rows = [row for row in rows if row["label"] != "parted"]
     rng = random.Random(SEED)
     yes = rng.sample([row for row in rows if row["label"] == "consented"], AIRLINE // 2)
     no = rng.sample([row for row in rows if row["label"] != "consented"], AIRLINE // 2)
