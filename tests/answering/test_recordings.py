@@ -29,10 +29,10 @@ def test_the_page_says_what_the_recorded_answers_come_to(benchmark: ModuleType) 
     assert not chat.missing, "prompts or plans have changed since: ask again with --ask"
     assert sum(len(site.truth) for site in sites) == 20
     page = PAGE.read_text(encoding="utf-8").splitlines()
-    rows = list(benchmark.settled_rows(results, ["clinic"]))
+    rows = list(benchmark.page.settled_rows(results, ["clinic"]))
     assert len(rows) == 3
     assert set(rows) <= set(page)
-    assert set(benchmark.kind_rows(results.settled["long"])) <= set(page)
+    assert set(benchmark.page.kind_rows(results.settled["long"])) <= set(page)
     asked = [sum(each.queries for each in found) for found in results.settled.values()]
     assert asked == sorted(asked, reverse=True), "memory spares queries"
     values = [[each.value for each in found] for found in results.settled.values()]

@@ -37,7 +37,7 @@ def log_command() -> None:
 def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> int:
     """See whether anything in the log was changed, removed or added.
 
-    The status is 1 where something was. What Bylaw itself removed is no fault: an entry says which those are. To find
+    The status is 1 where something was. What Bylaw itself removed counts as intact: an entry says so. To find
     out later whether the end of a log was cut off, note the hash it prints.
     """
     from bylaw.record.verify import verify
