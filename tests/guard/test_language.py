@@ -197,7 +197,7 @@ class TestRule5BuiltIns:
 
     def test_malformed_constants_are_found_at_load(self) -> None:
         assert "is not a date" in faults(wrapped("r.due > date('2024-13-01')"))[0]
-        assert "is no amount" in faults(wrapped("r.price > money('ten')"))[0]
+        assert "is not an amount" in faults(wrapped("r.price > money('ten')"))[0]
 
     def test_done_counts_earlier_accepted_calls(self) -> None:
         source = Table(EXISTS, done=2)
