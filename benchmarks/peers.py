@@ -4,12 +4,14 @@
 
 Rule R: a reservation may be cancelled only if (A) it was looked up earlier and (B) it is business, insured, or was
 booked less than 24 hours ago. A trace has 30 chat messages with 10 tool calls, the cancellation last; four cases in
-turn. Every package gets the same lines of JSON, decodes them and says whether the cancellation is allowed. Rounds
-of all packages take turns, so that a busy machine is busy for all of them.
+turn. Every package gets the same lines of JSON, decodes them and says whether the cancellation is allowed; then the
+same traces as parsed messages, as a live host has them, before the cancellation runs: Bylaw answers by its shield.
+Rounds of all packages take turns, so that a busy machine is busy for all of them.
 """
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -36,11 +38,13 @@ class Peer(NamedTuple):
     """A program that must be there."""
     short: str = ""
     """What of the rule it cannot say."""
+    live: str = ""
+    """The script for parsed messages, where it is another one."""
 
 
 PEERS = (
     Peer("plain Python (floor)", "plain_python.py", reads_history=False),
-    Peer("bylaw", "bylaw_engine.py"),
+    Peer("bylaw", "bylaw_engine.py", live="bylaw_shield.py"),
     Peer("acel-core 0.1.13", "acel_core.py", "acel-core==0.1.13"),
     Peer("ltl-harness 0.2.0", "ltl_harness_.py", "ltl-harness==0.2.0", needs="mona", short="no ids, no dates"),
     Peer("agentltl 0.2.1", "agentltl_.py", "agentltl==0.2.1"),
@@ -58,14 +62,19 @@ def main() -> int:
         file = Path(folder) / "traces.jsonl"
         wanted = traces.write(file, 400)[:8]
         ready = [(peer, python) for peer in PEERS if (python := prepare(peer, place)) is not None]
-        rates: dict[str, list[float]] = {peer.name: [] for peer, _ in ready}
-        decided: dict[str, list[bool | str]] = {}
-        for _ in range(given.rounds):
-            for peer, python in ready:
-                found = run(peer, python, file)
-                rates[peer.name] += found["rates"]
-                decided[peer.name] = found["decided"]
-    return report([peer for peer, _ in ready], rates, decided, wanted)
+        peers = [peer for peer, _ in ready]
+        worst = 0
+        for what, is_live in (("from lines of JSON", False), ("live, from parsed messages", True)):
+            rates: dict[str, list[float]] = {peer.name: [] for peer in peers}
+            decided: dict[str, list[bool | str]] = {}
+            for _ in range(given.rounds):
+                for peer, python in ready:
+                    found = run(peer, python, file, is_live=is_live)
+                    rates[peer.name] += found["rates"]
+                    decided[peer.name] = found["decided"]
+            print(f"{what} (load average {os.getloadavg()[0]:.1f})")
+            worst = max(worst, report(peers, rates, decided, wanted))
+    return worst
 
 
 def prepare(peer: Peer, folder: Path) -> str | None:
@@ -87,9 +96,11 @@ def prepare(peer: Peer, folder: Path) -> str | None:
     return str(python)
 
 
-def run(peer: Peer, python: str, file: Path) -> dict[str, list]:
+def run(peer: Peer, python: str, file: Path, *, is_live: bool) -> dict[str, list]:
     """One round of one peer."""
-    done = subprocess.run([python, str(HERE / peer.script), str(file), "1"], capture_output=True, text=True, cwd=HERE)
+    script = (peer.live if is_live else "") or peer.script
+    command = [python, str(HERE / script), str(file), "1", *(["parsed"] if is_live else [])]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
     if done.returncode:
         return {"rates": [], "decided": [done.stderr.strip().splitlines()[-1]]}
     return json.loads(done.stdout.splitlines()[-1])

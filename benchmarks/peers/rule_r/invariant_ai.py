@@ -3,13 +3,12 @@
 The full rule ends in its limit of checking cycles.
 """
 
-import json
 import os
 
 os.environ["LOCAL_POLICY"] = "1"
 
 from invariant.analyzer import LocalPolicy
-from timing import measure
+from timing import measure, trace_of
 
 POLICY = LocalPolicy.from_string(
     """
@@ -23,7 +22,7 @@ raise "cancelled without a ground" if:
 
 
 def decide(line):
-    return not POLICY.analyze(json.loads(line)["messages"]).errors
+    return not POLICY.analyze(trace_of(line)["messages"]).errors
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Times one package on the traces of rule R; run inside the package's own environment.
 
 A package's script gives `decide(line) -> bool`: one trace as a line of JSON in, whether the cancellation is allowed
-out. Decoding the line is part of the work, and so is whatever the package needs anew for each conversation.
+out. Decoding the line is part of the work, and so is whatever the package needs anew for each conversation. With
+`parsed` as the last argument the traces are decoded before: what a live host has in hand.
 """
 
 import json
@@ -9,13 +10,16 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 SECONDS = 1.0
 
 
-def measure(decide: Callable[[bytes], bool]) -> None:
+def measure(decide: Callable[[Any], bool]) -> None:
     """Print what was decided of each of the first lines, and the traces per CPU second: the best of several rounds."""
-    lines = Path(sys.argv[1]).read_bytes().splitlines()
+    lines: list[Any] = list(Path(sys.argv[1]).read_bytes().splitlines())
+    if sys.argv[3:] == ["parsed"]:
+        lines = [json.loads(line) for line in lines]
     decided: list[bool | str] = []
     for line in lines[:8]:
         try:
@@ -28,7 +32,7 @@ def measure(decide: Callable[[bytes], bool]) -> None:
     print(json.dumps({"decided": decided, "rates": rates}))
 
 
-def _round(decide: Callable[[bytes], bool], lines: list[bytes]) -> float:
+def _round(decide: Callable[[Any], bool], lines: list[Any]) -> float:
     start, done = time.process_time(), 0
     while (taken := time.process_time() - start) < SECONDS:
         for line in lines[done % len(lines) :][:50]:
@@ -37,9 +41,14 @@ def _round(decide: Callable[[bytes], bool], lines: list[bytes]) -> float:
     return done / taken
 
 
-def calls_of(line: bytes) -> list[tuple[str, dict[str, object], object]]:
+def trace_of(line: Any) -> dict[str, Any]:
+    """A trace, decoded where it is not yet."""
+    return line if isinstance(line, dict) else json.loads(line)
+
+
+def calls_of(line: Any) -> list[tuple[str, dict[str, object], object]]:
     """Tool, arguments and result text of each call of a trace: what a host would hand to a package."""
-    trace = json.loads(line)
+    trace = trace_of(line)
     results = {m["tool_call_id"]: m["content"] for m in trace["messages"] if m["role"] == "tool"}
     return [
         (call["function"]["name"], json.loads(call["function"]["arguments"]), results.get(call["id"]))
