@@ -41,8 +41,14 @@ class Desk:
         found = await self.sessions.get_session(app_name="shop", user_id="u", session_id="c1")
         return found or await self.sessions.create_session(app_name="shop", user_id="u", session_id="c1")
 
-    async def talk(self, *users: str, plugin: ShieldPlugin | None = None, **more: Any) -> Any:
-        agent = LlmAgent(name="desk", model=self.model, instruction="You are the shop.", tools=self.tools)
+    async def talk(self, *users: str, plugin: ShieldPlugin | None = None, callback: Any = None, **more: Any) -> Any:
+        agent = LlmAgent(
+            name="desk",
+            model=self.model,
+            instruction="You are the shop.",
+            tools=self.tools,
+            before_tool_callback=callback,
+        )
         plugins: list[Any] = [plugin or self.plugin]
         app = App(name="shop", root_agent=agent, plugins=plugins)
         runner = Runner(app=app, session_service=self.sessions)
@@ -65,6 +71,19 @@ def test_a_refused_tool_does_not_run_and_the_agent_goes_on(tmp_path: Path, mode:
     follower = desk.plugin.follower(session)
     assert follower is not None
     check_log(follower.session, log)
+
+
+def test_a_call_that_a_callback_changes_after_the_decision_is_decided_anew(tmp_path: Path) -> None:
+    steps = [step(1, ("get_order", "7")), step(2, ("refund", "7")), step(3, text="Hm.")]
+    desk = Desk(tmp_path, {"id": "c1", "turns": [{"user": "", "steps": steps}]})
+
+    def swap(tool: Any, args: dict[str, Any], tool_context: Any) -> None:
+        if tool.name == "refund":
+            args["order_id"] = "8"
+
+    asyncio.run(desk.talk("Refund 7.", callback=swap))
+    assert desk.shop.ran == ["get_order 7"]
+    assert "get_order(order_id=8)" in str(desk.script.requests[2])
 
 
 def test_after_a_restart_the_shield_knows_what_the_events_show(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ plugins: one that changes arguments there changes a call that was allowed.
 # pyright: basic, reportMissingImports=false
 
 import asyncio
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ class ShieldPlugin(BasePlugin):
         """Calls, by conversation and id, whose tools raised; what the model is told of it, if anything, is in the next
         events."""
         self._advice: dict[tuple[str, str], str] = {}
+        self._decided: dict[tuple[str, str], dict[str, Any]] = {}
+        """The arguments that were decided on, of calls that may run."""
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
         """None lets the call through; else this is the tool's answer."""
@@ -46,7 +49,26 @@ class ShieldPlugin(BasePlugin):
             return {"error": decision.feedback}
         if decision.feedback:
             self._advice[_place(tool_context)] = decision.feedback
+        self._decided[_place(tool_context)] = copy.deepcopy(tool_args)
+        self._hold(tool)
         return None
+
+    def _hold(self, tool: Any) -> None:
+        """A callback of an agent's own comes after this plugin: what it has changed is decided anew, at the tool."""
+        run = tool.run_async
+        if getattr(run, "bylaw", None) is self:
+            return
+
+        async def run_async(*, args: dict[str, Any], tool_context: Any) -> Any:
+            decided = self._decided.pop(_place(tool_context), None)
+            if decided is not None and decided != args:
+                decision = await asyncio.to_thread(self._decide, tool.name, args, tool_context)
+                if not decision.allowed:
+                    return {"error": decision.feedback}
+            return await run(args=args, tool_context=tool_context)
+
+        run_async.bylaw = self
+        tool.run_async = run_async
 
     async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:
         """Advice goes below the answer."""
