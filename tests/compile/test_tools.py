@@ -68,7 +68,8 @@ def test_what_a_catalogue_says_beside_the_definition_is_kept(tmp_path: Path) -> 
     events = (Call("ship", {"items": []}), Result(0, '{"state": "sent"}'))
     made, _ = with_logs({"ship": card}, [Trajectory("one", events)])
     assert made["ship"].results.splitlines() == ["returns: text: sent or lost", "results: {state: string}"]
-    assert made["ship"].output == {"type": "object", "properties": {"state": {"type": "string"}}}
+    state = {"type": "object", "properties": {"state": {"type": "string"}}, "required": ["state"]}
+    assert made["ship"].output == state
 
 
 def test_a_python_function_is_a_tool() -> None:

@@ -172,3 +172,15 @@ def test_schemas_are_flat_and_closed_as_strict_endpoints_want_them() -> None:
         "additionalProperties": False,
     }
     assert msgspec.json.encode(schema_of(Outer))
+
+
+class Named(Struct):
+    """Fields whose names are words of JSON schema."""
+
+    title: str
+    description: str = "none"
+
+
+def test_a_field_may_be_called_description() -> None:
+    assert schema_of(Named)["required"] == ["title", "description"]
+    assert schema_of(Named)["properties"] == {"title": {"type": "string"}, "description": {"type": "string"}}

@@ -64,11 +64,12 @@ def told_schema(schema: Any) -> str:
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     properties = record.get("properties")
     if isinstance(properties, dict):
-        return (
-            "{"
-            + ", ".join(f"{name}: {told_schema(one)}" for name, one in cast(dict[str, Any], properties).items())
-            + "}"
+        always = record.get("required", properties)
+        parts = (
+            f"{name}: {told_schema(one)}" + ("" if name in always else " (not always)")
+            for name, one in cast(dict[str, Any], properties).items()
         )
+        return "{" + ", ".join(parts) + "}"
     if isinstance(inner := record.get("additionalProperties"), dict):
         return f"{{NAME: {told_schema(inner)}, ...}}"
     if record.get("type") == "array":

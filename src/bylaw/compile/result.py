@@ -73,7 +73,9 @@ class Form:
                 inner.merge(form)
             return {"type": "object", "additionalProperties": inner.schema()}
         if self.fields:
-            return {"type": "object", "properties": {name: form.schema() for name, form in self.fields.items()}}
+            always = [name for name, form in self.fields.items() if form.values.count == self.seen]
+            parts = {name: form.schema() for name, form in self.fields.items()}
+            return {"type": "object", "properties": parts, "required": always}
         kind = self.values.type
         if kind in ("date", "datetime", "money"):
             return {"type": "string", "format": kind}

@@ -151,7 +151,10 @@ def _closed(schema: Any, parts: dict[str, Any]) -> Any:
     found = _fields(schema)
     if "$ref" in found:
         return _closed(parts[found["$ref"]], parts)
-    kept = {name: _closed(value, parts) for name, value in found.items() if name not in _LEFT_OUT}
+    kept = {name: _closed(value, parts) for name, value in found.items() if name not in {*_LEFT_OUT, "properties"}}
+    if "properties" in found:
+        # Names of fields are no annotations: one may well be called `description`.
+        kept["properties"] = {name: _closed(value, parts) for name, value in _fields(found["properties"]).items()}
     if kept.get("type") == "object" and "properties" in kept:
         kept = {**kept, "additionalProperties": False, "required": list(kept["properties"])}
     return kept
