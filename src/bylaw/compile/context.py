@@ -35,6 +35,12 @@ def told_lists(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
     return ""
 
 
+def told_others(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
+    """The names of all other tools."""
+    bound = set(tools)
+    return ", ".join(name for name in cards if name not in bound) or "none"
+
+
 def told_catalogue(cards: Mapping[str, Card], policies: str) -> str:
     """Every tool, one a line; of very many, those nearest to the policies' words, and the names of the others."""
     lines = {name: card.short for name, card in cards.items()}

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench, Case, read_cases, told
 from bylaw.compile.check import UNANSWERED, Check, Question
-from bylaw.compile.context import told_lists, told_things, told_tools
+from bylaw.compile.context import told_lists, told_others, told_things, told_tools
 from bylaw.compile.desk import Desk
 from bylaw.compile.digest import digest_of
 from bylaw.compile.extract import Draft
@@ -116,7 +116,8 @@ def write_guards(
         written = [each.made for each in codes if each is not None]
         # What every generation says no call can tell needs no case of either kind.
         uncheckable = {each.id for each in policies if written and all(each.id in one.cannot for one in written)}
-        request = render("cases", {"now": bench.now, **shown}, max_tokens=_CASES)
+        for_cases = {**shown, "now": bench.now, "others": told_others(bench.cards, tools)}
+        request = render("cases", for_cases, max_tokens=_CASES)
         cases = desk.converse(
             request, lambda text, p=policies, u=uncheckable: _judged_cases(text, p, bench, u), rounds=_ROUNDS
         )
