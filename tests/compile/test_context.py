@@ -5,7 +5,7 @@ from datetime import datetime
 from bylaw.compile.bench import Bench
 from bylaw.compile.card import Card
 from bylaw.compile.context import told_things, told_tools
-from bylaw.compile.inputs import tried
+from bylaw.compile.inputs import World, pool_of, tried
 from bylaw.compile.things import Things
 from bylaw.policy.statement import Policy
 
@@ -77,3 +77,23 @@ def test_records_inside_a_field_are_shown_and_generated() -> None:
     now = datetime.fromisoformat(bench.now)
     trials = tried("dear", [guard], [code], [bench.base.schema.tools["cancel"]], now, bench.inside)
     assert {trial.outcomes[0] for trial in trials} == {"permit", "deny"}
+
+
+def test_inputs_are_made_of_what_decides_and_lists_side_by_side_are_of_one_length() -> None:
+    code = (
+        "def in_pairs(call, facts):\n"
+        '    if call.kind == "gift":\n'
+        '        return deny(f"a gift of {call.kind} is not swapped")\n'
+        "    return permit()\n"
+    )
+    ids = {"type": "array", "items": {"type": "string"}}
+    card = Card("swap", "Swap.", {"kind": {"type": "string"}, "old_ids": ids, "new_ids": ids}, ("kind",))
+    tool = Bench({"swap": card}, Things({}, {}, {"swap": {"effect": "write"}}), {}, "2025-01-15T10:00:00")
+    pool = pool_of([code], datetime(2025, 1, 15))
+    assert pool.words == ("gift",)
+    assert not [amount for amount in pool.money if amount.startswith("-")]
+    for seed in range(40):
+        made = World(str(seed), pool, {}).arguments(tool.base.schema.tools["swap"])
+        assert {*made.get("old_ids", ()), *made.get("new_ids", ())} <= {"X1", "X2"}
+        if "old_ids" in made and "new_ids" in made:
+            assert len(made["old_ids"]) == len(made["new_ids"])

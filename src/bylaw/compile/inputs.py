@@ -6,7 +6,7 @@ constants, so that limits are met from both sides and ids are often equal.
 
 import ast
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -50,7 +50,7 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
     words: set[str] = set()
     read_as: dict[str, str] = {}
     inner_as: dict[str, str] = {}
-    for node in (node for code in codes for node in ast.walk(ast.parse(code))):
+    for node in (node for code in codes for node in _decisive(ast.parse(code))):
         match node:
             case ast.Constant(value=bool()):
                 pass
@@ -80,13 +80,21 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
                 pass
     return Pool(
         tuple(sorted(numbers)),
-        tuple(f"{amount:.2f}" for amount in sorted(money)),
+        tuple(f"{amount:.2f}" for amount in sorted(money) if amount >= 0),
         tuple(day.isoformat() for day in sorted(days)),
         tuple(time.isoformat() for time in sorted(times)),
         tuple(sorted(words)),
         read_as,
         inner_as,
     )
+
+
+def _decisive(node: ast.AST) -> Iterator[ast.AST]:
+    """Every part of the code but what a denial tells, which no input should be made of."""
+    yield node
+    for part in ast.iter_child_nodes(node):
+        if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "deny"):
+            yield from _decisive(part)
 
 
 def _argument(node: ast.expr) -> str:
@@ -165,8 +173,11 @@ class World:
             case "array" | "object" if holds_records(schema):
                 return self._made(name, schema, draw)
             case "array":
-                items = cast(dict[str, Any], schema.get("items") or {}).get("enum") or [*self._pool.words, *_IDS]
-                return [word for word in cast(list[Any], items) if draw.random() < 0.4]
+                words = (*_IDS, *self._pool.words) if not name.endswith("_ids") else _IDS
+                items = cast(dict[str, Any], schema.get("items") or {}).get("enum") or words
+                # Lists that stand side by side are nearly always of one length.
+                length = self._random("length").choice(_LENGTHS)
+                return draw.sample(list(items), min(length, len(items)))
             case "integer" | "number":
                 return draw.choice(self._pool.numbers)
             case "boolean":
