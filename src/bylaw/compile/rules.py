@@ -16,7 +16,7 @@ from bylaw.compile.prompt import render
 from bylaw.compile.referee import rule_on
 from bylaw.compile.sort import Sorted
 from bylaw.compile.sort import told as told_policy
-from bylaw.engine.case import CaseResult, run_cases
+from bylaw.engine.case import OPEN, CaseResult, run_cases
 from bylaw.llm.chat import bare_json
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import YamlError, read_yaml
@@ -96,6 +96,7 @@ def _settle(
         why = written.cannot.get(policy.id) or "no rule was written"
         return Check(policy.id, cases=tuple(cases), failed=why)
     questions: list[Question] = []
+    cases = _told_by_code(bench, policy, written.of(policy.id), cases, questions)
     disputed = [index for index, wrong in enumerate(_results(bench, policy, written.of(policy.id), cases)) if wrong]
     if disputed:
         rulings = rule_on(
@@ -121,11 +122,17 @@ def _settle(
         cases = kept
     request = render("rules", shown, max_tokens=8192)
     own = written.of(policy.id)
-    wrong: list[str] = []
+    tried: list[tuple[dict[str, Any], list[str]]] = []
+    why = ""
     for repairs in range(REPAIRS + 1):
-        wrong = bench.rule_faults([policy], own) or [each for each in _results(bench, policy, own, cases) if each]
+        faults = bench.rule_faults([policy], own)
+        results = [] if faults else _results(bench, policy, own, cases)
+        wrong = faults or [each for each in results if each]
         if not wrong:
             return Check(policy.id, rules=own, cases=tuple(cases), questions=tuple(questions), repairs=repairs)
+        why = why or wrong[0]
+        if results:
+            tried.append((own, results))
         if repairs == REPAIRS:
             break
         # Asked for one policy alone: the answer it is shown is its own part of the first one.
@@ -135,16 +142,56 @@ def _settle(
             return None
         made, _ = _judged_rules(answer.text, [policy], bench)
         if policy.id not in made.formulas:
-            wrong = [made.cannot.get(policy.id, "the repair has no rule for it")]
+            why = made.cannot.get(policy.id, "the repair has no rule for it")
             break
         own = made.of(policy.id)
-    return Check(
+    return _nearest(policy, tried, cases, questions) or Check(
         policy.id,
         cases=tuple(cases),
         questions=tuple(questions),
-        failed=f"no rule passes its cases: {wrong[0]}",
+        failed=f"no rule passes its cases: {why}",
         repairs=REPAIRS,
     )
+
+
+def _nearest(
+    policy: Policy,
+    tried: Sequence[tuple[dict[str, Any], list[str]]],
+    cases: Sequence[Case],
+    questions: Sequence[Question],
+) -> Check | None:
+    """The rule that finds most, where all that any could not do is to find some breach; each of these is told.
+
+    A rule that accuses where the policy is kept is none, and so is one that finds no breach at all.
+    """
+    for rules, results in sorted(tried, key=lambda each: sum(map(bool, each[1]))):
+        passed = [case for case, wrong in zip(cases, results, strict=True) if not wrong]
+        missed = [case for case, wrong in zip(cases, results, strict=True) if wrong]
+        if {"kept", "broken"} <= {str(case["want"]) for case in passed} and all(
+            case["want"] == "broken" for case in missed
+        ):
+            told_missed = tuple(
+                Question("a breach that the rule does not find", f"`{case.get('note', '')}`", case) for case in missed
+            )
+            made = (*questions, *told_missed)
+            return Check(policy.id, rules=rules, cases=tuple(passed), questions=made, repairs=REPAIRS)
+    return None
+
+
+def _told_by_code(
+    bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]
+) -> Sequence[Case]:
+    """The cases without those breaches of which the predicates' words do not tell: no rule can be mended by them."""
+    if not cases or bench.rule_faults([policy], rules):
+        return cases
+    kept: list[Case] = []
+    for result, case in zip(run_cases(bench.with_rules([policy], rules, cases), {}), cases, strict=True):
+        if isinstance(result, CaseResult) and result.got == OPEN:
+            text = f"`{case.get('note', '')}`: whether it breaks the rule, the words alone do not tell"
+            questions.append(Question("a breach that stays open", text, case))
+        else:
+            kept.append(case)
+    return kept if {"kept", "broken"} <= {str(case["want"]) for case in kept} else cases
 
 
 def _results(bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:

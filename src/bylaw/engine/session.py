@@ -140,6 +140,11 @@ class Session:
                 found.setdefault((each.turn, finding.rule.name, finding.binding), finding)
         return list(found.values())
 
+    @property
+    def open_rules(self) -> frozenset[str]:
+        """Rules of which nobody could say, at some act so far, whether it broke them."""
+        return frozenset(finding.rule.name for each in self._said for finding in each.open)
+
     def acts(self, events: Sequence[Event]) -> list[tuple[Act, dict[str, bool | None]]]:
         """Take in the rest of a conversation: its acts, each with the values of all predicates that rules ask for."""
         conduct = self._conduct
