@@ -50,6 +50,12 @@ def test_the_schema_goes_with_the_question() -> None:
     assert answer.read(dict[str, bool]) == {"open": True}
 
 
+def test_a_model_with_short_answers_is_never_asked_for_longer_ones() -> None:
+    with serving(lambda number, body: (200, {}, completion("ok"))) as server:
+        _endpoint(server.url, max_tokens=100).ask([_question(), _question("And then?", max_tokens=40)])
+    assert sorted(body["max_tokens"] for body in server.bodies) == [40, 100]
+
+
 def test_a_busy_endpoint_is_asked_again_after_the_time_it_names() -> None:
     def script(number: int, body: dict[str, Any]) -> Any:
         if number < 2:

@@ -1,12 +1,16 @@
 """A real small model on loopback takes the protocol end to end: not for quality, for the truth of the plumbing.
 
-A lane of its own: `pip install xllamacpp openai`, BYLAW_WEIGHTS=a chat model as GGUF (SmolLM2-135M will do), then
-`pytest tests/llm/test_small_model.py`. Skipped elsewhere.
+A lane of its own, with BYLAW_WEIGHTS naming a chat model as GGUF (SmolLM2-135M will do):
+
+    BYLAW_WEIGHTS=model.gguf uv run --with xllamacpp --with openai pytest -m model -n 0
 """
 
+import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import Struct
@@ -15,7 +19,10 @@ from bylaw.llm import Message, Request
 from bylaw.llm.chat import schema_of
 from bylaw.llm.endpoint import Endpoint, Settings
 from bylaw.llm.recorded import Recorded, Recordings
+from tests.command import bylaw
+from tests.llm.scripted import completion, serving
 
+pytestmark = [pytest.mark.model, pytest.mark.timeout(580)]
 llama = pytest.importorskip("xllamacpp")
 pytest.importorskip("openai")
 WEIGHTS = os.environ.get("BYLAW_WEIGHTS", "")
@@ -35,7 +42,7 @@ class Opinion(Struct):
 def address() -> Iterator[str]:
     params = llama.CommonParams()
     params.model.path = WEIGHTS
-    params.n_ctx = 2048
+    params.n_ctx = 16384
     params.n_parallel = 2
     params.cpuparams.n_threads = 1
     params.cpuparams_batch.n_threads = 1
@@ -115,3 +122,131 @@ def test_what_was_answered_is_kept_and_answers_for_free(address: str, tmp_path: 
     again = Recorded(Recordings(tmp_path)).ask(questions)
     assert [answer.text for answer in again] == [answer.text for answer in first]
     assert [answer.fault for answer in again] == [answer.fault for answer in first]
+
+
+POLICY = """# Desk
+
+A refund is made within 30 days after delivery.
+"""
+TOOLS = [
+    {
+        "name": "get_order",
+        "description": "Read an order: order_id, delivered_on (date).",
+        "annotations": {"readOnlyHint": True},
+        "inputSchema": {"type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"]},
+    },
+    {
+        "name": "refund",
+        "description": "Pay money back for an order.",
+        "inputSchema": {"type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"]},
+    },
+]
+THINGS = """
+entities:
+  Order: {key: order_id, read: get_order, fields: {delivered_on: date}}
+observations:
+  get_order: {as: Order}
+tools:
+  get_order: {effect: read}
+  refund: {effect: write, changes: []}
+"""
+EXTRACTED = {
+    "policies": [
+        {
+            "id": "refund-window",
+            "definition": "A refund is made at most 30 days after delivery.",
+            "scope": "refunds",
+            "description": "",
+            "quotes": ["A refund is made within 30 days after delivery."],
+        }
+    ]
+}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    (tmp_path / "policy.md").write_text(POLICY)
+    (tmp_path / "tools.json").write_text(json.dumps({"tools": TOOLS}))
+    return tmp_path
+
+
+def _compile(desk: Path, *more: str) -> tuple[int, str]:
+    made = (
+        "--document",
+        "policy.md",
+        "--tools",
+        "tools.json",
+        "--llm",
+        "small",
+        "--kept",
+        "kept",
+        "--max-tokens",
+        "64",
+    )
+    done = bylaw(desk, "compile", *made, "--out", "pack", *more)
+    return done.returncode, done.stdout + done.stderr
+
+
+def _asked(told: str) -> list[int]:
+    """How many requests each round asked."""
+    return [int(number) for number in re.findall(r"^asking (\d+) ", told, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+def test_a_compile_ends_by_itself_and_is_the_same_for_free(
+    address: str, desk: Path, stream: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    status, told = _compile(desk, *stream)
+    # A model of this size describes no tools: it is asked as often as anybody, and then that is said.
+    assert status == 2
+    assert "BY802" in told, told
+    kept = len(Recordings(desk / "kept"))
+    assert kept == sum(_asked(told)) > 0
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    again, same = _compile(desk, *stream)
+    assert (again, _asked(same)) == (2, [])
+    assert same.splitlines()[-1] == told.splitlines()[-1]
+
+
+def test_a_compile_whose_document_and_tools_are_understood_ends_in_a_pack_that_says_what_it_lacks(
+    address: str, desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def script(number: int, body: dict[str, Any]) -> Any:
+        if number > 1:
+            return 401, {}, {"error": {"message": "the first two are enough"}}
+        return 200, {}, completion(json.dumps(EXTRACTED) if "response_format" in body else THINGS)
+
+    with serving(script) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        assert "the first two are enough" in _compile(desk)[1]
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    status, told = _compile(desk)
+    assert status == 1, told
+    assert "unenforced: refund-window: " in told
+    assert (desk / "pack" / "compiled.yaml").is_file()
+    checked = bylaw(desk, "check", "pack")
+    assert checked.returncode != 0
+    assert "refund-window" in checked.stdout + checked.stderr
+
+
+def test_what_goes_wrong_on_the_way_is_tried_again_and_the_model_answers_in_the_end(address: str) -> None:
+    """A gateway that is busy, fails, and cuts the line, before it lets a question through to the model."""
+    faults = [(429, {"retry-after": "0.1"}), (503, {}), (500, {})]
+
+    def script(number: int, body: dict[str, Any]) -> Any:
+        if number < len(faults):
+            status, headers = faults[number]
+            return status, headers, {"error": {"message": "not now"}}
+        inner = Endpoint(Settings("small", base_url=address), key="none")
+        (answer,) = inner.ask([Request((Message("user", body["messages"][0]["content"]),), max_tokens=8)])
+        return 200, {}, completion(answer.text, "length" if answer.fault == "truncated" else "stop")
+
+    with serving(script) as server:
+        endpoint = Endpoint(Settings("small", base_url=server.url, pause=0.01), key="none")
+        (answer,) = endpoint.ask([_ask("Say hello.", max_tokens=8)])
+    assert endpoint.calls == 4
+    assert answer.text.strip()

@@ -46,6 +46,8 @@ _FILE = click.Path(path_type=Path)
 @click.option("--now", default="", metavar="TIME", help="A fixed clock, where logs do not say when they happened.")
 @click.option("--llm", default="", metavar="MODEL", help="A model at OPENAI_BASE_URL, batch:DIR, or recorded.")
 @click.option("--kept", type=_FILE, metavar="DIR", help="Where answers are kept, by what was asked.")
+@click.option("--stream", is_flag=True, help="Take answers piece by piece, where an endpoint wants it so.")
+@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Cut every answer here at the latest.")
 @click.option("--refine", default=0, metavar="N", help="Refine up to N rules: made verifiable, doubles merged.")
 @click.option("--dry-run", is_flag=True, help="Say what asking would take, and stop.")
 @click.option("--as-is", is_flag=True, help="Do not wait: policies whose questions have no answer have no check.")
@@ -61,6 +63,8 @@ def compile_command(
     now: str,
     llm: str,
     kept: Path | None,
+    stream: bool,
+    max_tokens: int | None,
     refine: int,
     dry_run: bool,
     as_is: bool,
@@ -108,7 +112,7 @@ def compile_command(
     if dry_run:
         print("\n".join(forecast(source)))
         return 0
-    chat = open_chat(llm, kept=kept or out / "answers")
+    chat = open_chat(llm, kept=kept or out / "answers", stream=stream, max_tokens=max_tokens)
     work, desk = compile_pack(source, chat, progress=print, as_is=as_is)
     made = assemble(source, work, name=made_of.name or _name(out), reading=reading)
     print("".join(f"{line}\n" for line in _write(out, made, made_of.written, before)), end="")

@@ -36,6 +36,8 @@ class Settings(Struct, frozen=True):
     """Seconds before the second try; doubled before each further one, and never over a minute."""
     stream: bool = False
     temperature: float | None = None
+    max_tokens: int | None = None
+    """Where every answer is cut at the latest, for a model that cannot give longer ones."""
 
 
 class Endpoint:
@@ -130,6 +132,8 @@ class Endpoint:
 
     def _send(self, request: Request) -> Answer:
         body = request.body(self._settings.model)
+        if self._settings.max_tokens is not None:
+            body["max_tokens"] = min(request.max_tokens, self._settings.max_tokens)
         if self._settings.temperature is not None:
             body["temperature"] = self._settings.temperature
         if self._settings.stream:

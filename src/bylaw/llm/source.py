@@ -9,7 +9,14 @@ from bylaw.llm.endpoint import Endpoint, Progress, Settings
 from bylaw.llm.recorded import Recorded, Recordings
 
 
-def open_chat(said: str, *, kept: Path | None = None, progress: Progress | None = None, stream: bool = False) -> Chat:
+def open_chat(
+    said: str,
+    *,
+    kept: Path | None = None,
+    progress: Progress | None = None,
+    stream: bool = False,
+    max_tokens: int | None = None,
+) -> Chat:
     """The chat that `said` means.
 
     `batch:DIR` writes requests there and picks answers up. `recorded` answers from `kept` alone. Anything else is the
@@ -27,7 +34,7 @@ def open_chat(said: str, *, kept: Path | None = None, progress: Progress | None 
     if not model:
         hint = "--llm MODEL or OPENAI_MODEL with OPENAI_BASE_URL, or --llm batch:DIR"
         raise ChatError("no model is named", hint=hint)
-    endpoint = Endpoint(Settings(model, stream=stream), recordings=recordings, progress=progress)
+    endpoint = Endpoint(Settings(model, stream=stream, max_tokens=max_tokens), recordings=recordings, progress=progress)
     return Recorded(recordings, endpoint) if recordings is not None else endpoint
 
 
