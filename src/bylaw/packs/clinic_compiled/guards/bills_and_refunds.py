@@ -1,21 +1,21 @@
-def own_invoice_only(call, facts):
+def invoice_issued_to_patient(call, facts):
     if facts.Invoice(call.invoice_id).patient_id != call.patient_id:
-        return deny("the invoice was issued to another patient")
+        return deny("another patient's invoice")
     return permit()
 
 
-def refund_paid_invoice(call, facts):
+def refund_paid_invoices_only(call, facts):
     status = facts.Invoice(call.invoice_id).status
     if status != "paid":
         return deny(f"the invoice is {status}")
     return permit()
 
 
-def refund_within_payment(call, facts):
+def refund_within_payment_left(call, facts):
     invoice = facts.Invoice(call.invoice_id)
     left = invoice.paid - invoice.refunded
     if money(call.amount) > left:
-        return deny(f"only {left} of the payment is left")
+        return deny(f"only {left} of the payment is left to refund")
     return permit()
 
 
@@ -24,9 +24,9 @@ def refund_limit_by_tier(call, facts):
     if amount <= money("50.00"):
         return permit()
     tier = facts.Membership(facts.Patient(call.patient_id).membership_id).tier
-    limit = {"gold": money("200.00"), "silver": money("100.00"), "standard": money("50.00")}[tier]
-    if amount > limit:
-        return deny(f"more than {limit}, the limit of a {tier} member")
+    limits = {"gold": money("200.00"), "silver": money("100.00"), "standard": money("50.00")}
+    if amount > limits[tier]:
+        return deny(f"more than a {tier} member may be refunded")
     return permit()
 
 
@@ -34,17 +34,17 @@ def refund_invoice_age(call, facts):
     invoice = facts.Invoice(call.invoice_id)
     if date(now()) - invoice.issued_on <= days(60):
         return permit()
-    if not invoice.disputed:
-        return deny(f"issued on {invoice.issued_on}, more than 60 days ago, and not disputed")
-    return permit()
+    if invoice.disputed:
+        return permit()
+    return deny(f"issued on {invoice.issued_on}, more than 60 days ago, and not disputed")
 
 
-def waiving_by_amount(call, facts):
+def invoice_waiver_amount(call, facts):
     amount = facts.Invoice(call.invoice_id).amount
     if amount <= money("40.00"):
         return permit()
     if amount > money("250.00"):
-        return deny("invoices above 250.00 are not waived")
-    if not facts.Patient(call.patient_id).hardship:
-        return deny("above 40.00 and no hardship is recorded")
-    return permit()
+        return deny("an invoice above $250.00 is not waived")
+    if facts.Patient(call.patient_id).hardship:
+        return permit()
+    return deny("an invoice above $40.00 and no hardship recorded")

@@ -10,14 +10,14 @@ def telehealth_consent(call, facts):
 def telehealth_in_state(call, facts):
     if facts.Slot(call.slot_id).kind != "telehealth":
         return permit()
-    if not facts.Request.in_state:
-        return deny("the patient will not be in the state during the telehealth visit")
-    return permit()
+    if facts.Request.in_state_during_visit:
+        return permit()
+    return deny("the patient will not be in the state during the telehealth visit")
 
 
 def recording_consent(call, facts):
     if call.status == "withdrawn":
         return permit()
-    if not facts.Patient(call.patient_id).identity_checked:
-        return deny("the patient's identity has not been checked")
-    return permit()
+    if facts.Patient(call.patient_id).identity_checked:
+        return permit()
+    return deny("the patient's identity has not been checked")

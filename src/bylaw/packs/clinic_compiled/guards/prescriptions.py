@@ -1,25 +1,25 @@
-def own_prescription_only(call, facts):
+def prescription_written_for_patient(call, facts):
     if facts.Prescription(call.prescription_id).patient_id != call.patient_id:
         return deny("the prescription was written for another patient")
     return permit()
 
 
-def prescription_active_unexpired(call, facts):
+def prescription_active_not_expired(call, facts):
     prescription = facts.Prescription(call.prescription_id)
     if prescription.status != "active":
         return deny(f"the prescription is {prescription.status}")
-    if date(now()) > prescription.expires_on:
+    if prescription.expires_on < date(now()):
         return deny(f"the prescription expired on {prescription.expires_on}")
     return permit()
 
 
 def refills_left(call, facts):
     if facts.Prescription(call.prescription_id).refills_left < 1:
-        return deny("no refills are left")
+        return deny("no refills left")
     return permit()
 
 
-def refill_interval(call, facts):
+def days_between_fills(call, facts):
     prescription = facts.Prescription(call.prescription_id)
     wait = days(28) if prescription.controlled else days(21)
     if date(now()) - prescription.last_filled_on < wait:
@@ -27,7 +27,7 @@ def refill_interval(call, facts):
     return permit()
 
 
-def controlled_prescriber_licence(call, facts):
+def controlled_medicine_licence(call, facts):
     prescription = facts.Prescription(call.prescription_id)
     if not prescription.controlled:
         return permit()

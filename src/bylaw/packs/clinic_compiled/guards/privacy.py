@@ -1,4 +1,4 @@
-def records_to_patient_or_proxy(call, facts):
+def who_may_receive_records(call, facts):
     if call.person_id == call.patient_id:
         return permit()
     proxy = facts.Proxy(call.patient_id, call.person_id)
@@ -9,21 +9,21 @@ def records_to_patient_or_proxy(call, facts):
     return permit()
 
 
-def identity_checked_privacy(call, facts):
-    if not facts.Patient(call.patient_id).identity_checked:
-        return deny("the patient's identity has not been checked")
-    return permit()
-
-
-def records_by_email(call, facts):
-    if call.delivery != "email":
+def identity_checked_for_privacy(call, facts):
+    if facts.Patient(call.patient_id).identity_checked:
         return permit()
-    if not facts.Patient(call.patient_id).contact_confirmed:
-        return deny("the patient's contact details are not confirmed")
-    return permit()
+    return deny("the patient's identity has not been checked")
 
 
-def psychiatric_notes_consent(call, facts):
+def email_release_confirmed_contact(call, facts):
+    if call.delivery == "counter":
+        return permit()
+    if facts.Patient(call.patient_id).contact_confirmed:
+        return permit()
+    return deny("the patient's contact details are not confirmed")
+
+
+def psychiatric_notes_release(call, facts):
     if call.part != "psychiatric_notes":
         return permit()
     status = facts.Consent(call.patient_id, "psychiatric_release").status

@@ -1,14 +1,14 @@
-def referral_for_patient(call, facts):
+def referral_written_for_patient(call, facts):
     if facts.Referral(call.referral_id).patient_id != call.patient_id:
         return deny("the referral was written for another patient")
     return permit()
 
 
-def referral_active_unexpired(call, facts):
+def referral_active_not_expired(call, facts):
     referral = facts.Referral(call.referral_id)
     if referral.status != "active":
         return deny(f"the referral is {referral.status}")
-    if date(now()) > referral.expires_on:
+    if referral.expires_on < date(now()):
         return deny(f"the referral expired on {referral.expires_on}")
     return permit()
 

@@ -22,16 +22,16 @@ def weekly_visit_limit(call, facts):
     if booked < 3:
         return permit()
     if booked >= 5:
-        return deny(f"{booked} visits are already booked this week")
-    if facts.Membership(patient.membership_id).tier != "gold":
-        return deny(f"{booked} visits are already booked this week, and only Gold members get another")
-    return permit()
+        return deny(f"already {booked} visits booked this week")
+    if facts.Membership(patient.membership_id).tier == "gold":
+        return permit()
+    return deny(f"already {booked} visits booked this week and not a Gold member")
 
 
 def closed_clinician_lists(call, facts):
     clinician_id = facts.Slot(call.slot_id).clinician_id
     if facts.Clinician(clinician_id).accepts_new:
         return permit()
-    if facts.Patient(call.patient_id).primary_clinician_id != clinician_id:
-        return deny("the clinician takes no new patients and is not the patient's primary clinician")
-    return permit()
+    if facts.Patient(call.patient_id).primary_clinician_id == clinician_id:
+        return permit()
+    return deny("the clinician takes no new patients and is not the patient's primary clinician")

@@ -1,20 +1,20 @@
-def booking_active_patient(call, facts):
+def booking_active_patients_only(call, facts):
     status = facts.Patient(call.patient_id).status
     if status != "active":
         return deny(f"the patient is {status}")
     return permit()
 
 
-def booking_balance_owed(call, facts):
+def booking_balance_limit(call, facts):
     patient = facts.Patient(call.patient_id)
     if patient.balance_due <= money("150.00"):
         return permit()
     if patient.payment_plan:
         return permit()
-    return deny(f"the patient owes {patient.balance_due}, more than 150.00, and has no payment plan")
+    return deny("balance above $150.00 and no payment plan")
 
 
-def booking_minor_guardian(call, facts):
+def booking_minors_guardian(call, facts):
     patient = facts.Patient(call.patient_id)
     if patient.birth_date < date("2010-01-01"):
         return permit()
