@@ -117,7 +117,7 @@ def _named(instructions: str) -> str:
     from bylaw.compile.prompt import render
 
     for name in ("things", "cases", "guards", "rules", "rule_cases"):
-        blank = dict.fromkeys(("tools", "who", "general", "things", "policies", "now"), "")
+        blank = dict.fromkeys(("tools", "others", "who", "general", "things", "policies", "now"), "")
         if render(name, blank).messages[0].content == instructions:
             return name
     raise AssertionError(instructions[:60])
