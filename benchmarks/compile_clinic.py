@@ -37,8 +37,8 @@ Where the two packs differ, most of it is this:
   does not; where the caller said nothing of the state, the compiled pack is inconclusive.
 - What a write changes beside the obvious (a new email address is unconfirmed, a new tier makes a paused membership
   active, the day of the last fill is today) stands in no tool's description, so the compiled pack does not know it.
-- After a booking the compiled pack takes it as shown that the slot exists and is taken, so that with hindsight it
-  settles calls that the pack written by hand leaves uninformed.
+- With hindsight the compiled pack settles some calls, most of them about appointments, that the pack written by hand
+  leaves uninformed.
 """
 
 
