@@ -225,7 +225,8 @@ class Decider:
         field = entity.fields.get(fact.field) if entity is not None else None
         asked = f"what is {fact}?"
         if fact.entity == "context":
-            asked = f"what is the {fact.field.replace('_', ' ')}? The host did not say: it belongs in the `context` of the session."
+            named = fact.field.replace("_", " ")
+            asked = f"what is the {named}? The host did not say: it belongs in the `context` of the session."
         return Question(str(fact), (field.question if field is not None else "") or asked, whom)
 
     def _of_rule(
