@@ -76,6 +76,15 @@ def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert "no conversation `x`" in bylaw(tmp_path, "log", "export", "--log", "decisions.db", "x").stderr
 
 
+def test_a_log_of_others_does_not_look_like_an_empty_one(tmp_path: Path) -> None:
+    write(tmp_path)
+    for command in ("export", "approvals"):
+        ran = bylaw(tmp_path, "log", command, "--log", "decisions.db", "--tenant", "shop")
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert "the log has nothing of tenant `shop`" in ran.stderr
+        assert "--tenant default" in ran.stderr
+
+
 def test_a_log_whose_heads_are_gone_is_not_empty(tmp_path: Path) -> None:
     write(tmp_path)
     with sqlite3.connect(tmp_path / "decisions.db") as connection:

@@ -175,6 +175,8 @@ def test_answers_need_a_name_an_id_and_the_right_tenant(log: Log) -> None:
     log.reject(waits, by="ann")
     with pytest.raises(BylawError, match="it cannot become approved"):
         log.approve(waits, by="bob")
+    with pytest.raises(BylawError, match="is rejected already"):
+        log.reject(waits, by="bob")
     assert verify(log.journal.store, "default").faults == ()
 
 

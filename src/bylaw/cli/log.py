@@ -72,6 +72,7 @@ def export_command(where: str, tenant: str, out: Path | None, conversations: tup
     One that cannot be read is named and left out, and the status is 1.
     """
     store = _existing(where)
+    _refuse_stranger(store, tenant, where)
     known = store.conversations(tenant)
     if unknown := set(conversations) - set(known):
         raise UsageError(f"the log has no conversation `{sorted(unknown)[0]}`", place=where)
@@ -135,6 +136,7 @@ def approvals_command(where: str, tenant: str, every: bool, as_json: bool) -> in
     from bylaw.record.verify import unsupported
 
     now, store = time.time(), _existing(where)
+    _refuse_stranger(store, tenant, where)
     found = store.approvals(tenant, status="" if every else "waiting")
     # What nobody answered in time waits for nobody; the log says so when the call is next made.
     found = [each for each in found if every or each.expires > now]
@@ -206,6 +208,12 @@ def _existing(where: str) -> Store:
     if "://" not in where and not Path(where).expanduser().is_file():
         raise UsageError("no such log", place=where)
     return open_store(where)
+
+
+def _refuse_stranger(store: Store, tenant: str, where: str) -> None:
+    """A log of others must not look like an empty one."""
+    if (known := store.tenants()) and tenant not in known:
+        raise UsageError(f"the log has nothing of tenant `{tenant}`", place=where, hint=f"--tenant {known[0]}")
 
 
 def _plain(record: Any) -> Any:

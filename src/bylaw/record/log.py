@@ -77,7 +77,8 @@ class Log:
                     raise UsageError(f"approval `{asked.id}` is not what the log says of it: {why}", hint=hint)
             (answer,) = self.append([draft(tenant, asked.conversation, change)])
             if isinstance(answer, Conflict):
-                raise UsageError(answer.message)
+                now = self._reader.approvals(tenant, id=asked.id)[0].status
+                raise UsageError(f"approval `{asked.id}` is {now} already" if now == change.status else answer.message)
             return self._reader.approvals(tenant, id=change.approval)[0]
         raise UsageError(f"no approval `{change.approval}` was asked for", hint="`bylaw log approvals` lists them")
 
