@@ -24,7 +24,7 @@ def made() -> tuple[Source, Work, Desk]:
     reading = read_documents([CLINIC / "policy.md"])
     with open_logs([CLINIC / "demo" / "logs.jsonl.gz"]) as opened:
         cards, trajectories = with_logs(read_tools([str(PACK / "source" / "tools.json")]), opened.trajectories())
-    source = Source(reading.document, reading.title, cards, trajectories, "2025-03-12T09:00:00")
+    source = Source(reading.document, reading.title, cards, trajectories, "2025-03-12T09:00:00", refinements=8)
     return source, *compile_pack(source, Recorded(Recordings(ANSWERS)))
 
 
