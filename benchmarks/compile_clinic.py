@@ -18,7 +18,9 @@ from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
 from bylaw.engine.check import check
 from bylaw.engine.pack import Pack, load_pack
+from bylaw.engine.review import COMPILED
 from bylaw.packs.clinic.simulator.generate import write
+from bylaw.policy.yaml import read_yaml_file
 
 LABELS = Path(__file__).parent / "labels" / "clinic_policies.jsonl"
 CRITERIA = ("strict", "determined")
@@ -103,6 +105,11 @@ def agreement(pack: str, seeds: int, count: int, folder: Path, show: int) -> Ite
             for (left, right), number in pairs.most_common():
                 if left != right:
                     yield f"             {left} by hand, {right} compiled: {number:,}"
+        broken = Counter((bool(line["rules"]), bool(compiled[key]["rules"])) for key, line in by_hand.items())
+        told = (
+            f"by both {broken[True, True]:,}, by hand alone {broken[True, False]:,}, compiled {broken[False, True]:,}"
+        )
+        yield f"{mode:10} rules       said to be broken at a write call: {told}"
         blamed: Counter[tuple[str, str, str]] = Counter()
         for key, line in by_hand.items():
             other = compiled.get(key)
@@ -113,6 +120,18 @@ def agreement(pack: str, seeds: int, count: int, folder: Path, show: int) -> Ite
                             blamed[side, policy["id"], policy["determined"]] += 1
         for (side, name, verdict), number in blamed.most_common(show):
             yield f"             {side}: {name} says {verdict} where the other differs: {number:,}"
+
+
+def refinement(pack: Pack) -> Iterator[str]:
+    """What each round of Algorithm 2 left: rules, predicates, and how vague they are."""
+    rounds = read_yaml_file(pack.root / COMPILED).data.get("refinement") or []
+    if rounds:
+        title = "rules refined and pruned (ShieldAgent's Algorithm 2)"
+        yield f"{title}{'rules':>8}{'predicates':>12}{'vagueness':>11}{'changed':>9}"
+    for each in rounds:
+        name = f"  round {each['iteration']}, {each['stage']}"
+        counts = f"{each['rules']:>8}{each['predicates']:>12}{each['vagueness']:>11.3f}{each['changed']:>9}"
+        yield f"{name:52}{counts}"
 
 
 def lines(pack: str, seeds: int, count: int, show: int) -> Iterator[str]:
@@ -126,6 +145,7 @@ def lines(pack: str, seeds: int, count: int, show: int) -> Iterator[str]:
     yield f"{counts}; cases as wanted: {passed} of {len(report.cases)}"
     unenforced = ", ".join(f"{name} ({why})" for name, why, _ in report.unenforced)
     yield f"unenforced: {unenforced or 'none'}"
+    yield from refinement(loaded)
     yield ""
     yield f"{seeds * count:,} simulated conversations, audited under both packs"
     with tempfile.TemporaryDirectory() as folder:
