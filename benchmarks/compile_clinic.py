@@ -167,7 +167,9 @@ def main() -> int:
         print(line, flush=True)
     text = "\n".join(told)
     if options.page is not None:
-        options.page.write_text(f"{PAGE}\n```\n{text}\n```\n", encoding="utf-8")
+        before = options.page.read_text(encoding="utf-8") if options.page.is_file() else ""
+        _, mark, airline = before.partition("\n<!-- airline -->")  # which compile_airline.py writes below
+        options.page.write_text(f"{PAGE}\n```\n{text}\n```\n{mark}{airline}", encoding="utf-8")
     return 0
 
 
