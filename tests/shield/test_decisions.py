@@ -65,6 +65,22 @@ def test_the_agent_is_told_which_look_up_to_make_first(clinic: Shield) -> None:
         assert (again.answer, again.allowed, again.feedback) == ("allow", True, "")
 
 
+def test_an_agent_without_a_yes_is_told_what_to_put_to_the_user(clinic: Shield) -> None:
+    call = {"patient_id": "P121", "invoice_id": "I0255"}
+    with clinic.session("c") as session:
+        session.user("Please drop the bill I0255. I'm P121.")
+        assert "you have not listed it back and waited for a yes" in session.decide("waive_invoice", call).feedback
+        session.agent("I can waive invoice I0256 for you. Shall I?")
+        session.user("Yes, please.")
+        assert "another `invoice_id` was told" in session.decide("waive_invoice", call).feedback
+        session.agent("I can waive invoice I0255 for you. Shall I?")
+        session.user("No, wait.")
+        assert "the user's answer refuses, puts off or sets" in session.decide("waive_invoice", call).feedback
+        session.agent("I can waive invoice I0255 for you. Shall I?")
+        session.user("Yes, please.")
+        assert "a clear yes" not in session.decide("waive_invoice", call).feedback
+
+
 def test_what_was_looked_up_denies_with_its_sentence(clinic: Shield) -> None:
     session = asked(clinic.session())
     looked_up(session, "get_membership", {"membership_id": "M878"}, {"membership_id": "M878", "tier": "standard"})

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.act import Act, Turn
 from bylaw.engine.rules import TURNS, Predicate, Rules
-from bylaw.engine.wording import rule_words
+from bylaw.engine.wording import consent_words_for_agent, rule_words
 from bylaw.facts.value import key_of, loose, names_several
 from bylaw.policy.tool import Tool
 from bylaw.rule.circuit import Assessment, Circuit, Evidence
@@ -67,6 +67,11 @@ class RuleFinding(Struct, frozen=True):
     def because(self) -> str:
         """The reason in words."""
         return rule_words(self.record())
+
+    @property
+    def for_agent(self) -> str:
+        """What the agent has to put to the user, or put again; empty where the rule is not about that."""
+        return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
 
 
 class Said(Struct, frozen=True):

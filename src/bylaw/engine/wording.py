@@ -104,6 +104,23 @@ def consent_words(why: Mapping[str, Any]) -> str:
             return ""
 
 
+_TO_AGENT = {
+    "unrecorded": "what was said was not recorded",
+    "none": "you have not put this to the user yet",
+    "unanswered": "the user has not said yes to it",
+    "requested": "the user asked for it, but you have not listed it back and waited for a yes",
+    "held": "the user's answer refuses, puts off or sets a condition",
+    "spent": "the user's yes was used by an earlier call",
+    "unclear": "the user's answer is not a plain yes",
+}
+
+
+def consent_words_for_agent(why: Mapping[str, Any]) -> str:
+    """The same for the agent that wants to make the call, who can put it to the user again."""
+    lacks = [lack_words(_record(each)) for each in cast("Sequence[Any]", why.get("lacks") or ())]
+    return "; ".join(lacks) or _TO_AGENT.get(str(why.get("reason")), "")
+
+
 _LACKS = {
     "never_told": "{} was never told",
     "another_told": "another {} was told",

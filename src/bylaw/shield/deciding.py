@@ -70,7 +70,7 @@ class Decider:
 
     def of_shape(self, finding: RuleFinding, tool: str) -> Ground:
         """A rule that the turn as a whole would break."""
-        return self._of_rule(finding.rule.policy, tool, "deny", finding.because)
+        return self._of_rule(finding, tool, "deny")
 
     def must_weigh(self, judgement: Judgement) -> bool:
         """Whether the circuit has a say: a rule is broken or open, or a call must do better than break none."""
@@ -84,13 +84,13 @@ class Decider:
         if finding.rule.hard:
             # Broken whether or not the call is made, it says nothing against the call; nor does that allow it.
             answer = "ask" if weighed is not None and finding.rule.name in weighed.conflict else "deny"
-        return self._of_rule(finding.rule.policy, tool, answer, finding.because)
+        return self._of_rule(finding, tool, answer)
 
     def _of_open(self, finding: RuleFinding, tool: str, weighed: Assessment | None) -> Ground:
         if weighed is not None and not finding.rule.hard and weighed.decision == "allow":
-            return self._of_rule(finding.rule.policy, tool, "allow", finding.because)
+            return self._of_rule(finding, tool, "allow")
         questions = self._questions_of(finding.rule.policy, finding.values)
-        return self._of_rule(finding.rule.policy, tool, "ask", finding.because, questions)
+        return self._of_rule(finding, tool, "ask", questions)
 
     def _of_circuit(self, found: Sequence[Ground], tool: str, weighed: Assessment | None) -> list[Ground]:
         """What the rules say together, where none of them says it alone."""
@@ -229,12 +229,10 @@ class Decider:
             asked = f"what is the {named}? The host did not say: it belongs in the `context` of the session."
         return Question(str(fact), (field.question if field is not None else "") or asked, whom)
 
-    def _of_rule(
-        self, name: str, tool: str, answer: Answer, because: str, questions: tuple[Question, ...] = ()
-    ) -> Ground:
-        policy = self.pack.policies[name]
-        posture = self._postures.of(tool, name)
-        return Ground(name, "rule", answer, posture, because, policy.citations, (), (), questions)
+    def _of_rule(self, finding: RuleFinding, tool: str, answer: Answer, questions: tuple[Question, ...] = ()) -> Ground:
+        name = finding.rule.policy
+        told = (finding.because, self.pack.policies[name].citations, (), (), questions)
+        return Ground(name, "rule", answer, self._postures.of(tool, name), *told, for_agent=finding.for_agent)
 
     def _questions_of(self, policy: str, values: "tuple[tuple[str, bool | None], ...]") -> tuple[Question, ...]:
         """What would settle an open rule: its predicates without a value, put to the user where consent is at stake."""

@@ -64,6 +64,8 @@ class Ground(Struct, frozen=True):
     """Look-ups that were made and failed: they may be tried again, where nobody can be asked."""
     failed: bool = False
     """Its guard could not answer; `because` has the line of it, for whoever wrote the guard."""
+    for_agent: str = ""
+    """What a rule about the user's consent found missing, in words for the agent."""
 
 
 class Decision(Struct, frozen=True):

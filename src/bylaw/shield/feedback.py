@@ -70,7 +70,8 @@ def _why(pack: Pack, ground: Ground) -> str:
     if ground.kind == "person":
         return f"{ground.because}."
     if ground.kind == "rule":
-        return rule or f"{ground.because}."
+        why = f"{ground.for_agent}. " if ground.for_agent else ""
+        return why + rule if rule else f"{ground.for_agent or ground.because}."
     if ground.answer == "deny":
         unknown = "whatever the user may answer" if ground.questions else "whatever a look-up may show"
         return f"{ground.because or unknown}. {rule}"
