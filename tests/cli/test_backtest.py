@@ -64,6 +64,17 @@ def test_every_change_is_listed_by_policy_with_its_conversation(tmp_path: Path) 
     assert "No policy says anything different of any call." in same
 
 
+def test_what_one_policy_says_beside_another_that_decides_is_told_apart(tmp_path: Path) -> None:
+    second = "  - {id: never, tools: [refund], spans: [{quote: Refund an order only after it was returned.}]}\n"
+    write(tmp_path, "old", STRICTER)
+    more = {"guards/n.py": 'def never(call, facts):\n    return deny("never")\n'}
+    write(tmp_path, "new", STRICTER | more | {"policies.yaml": FILES["policies.yaml"] + second})
+    (tmp_path / "chats.jsonl").write_text(json.dumps(chat("careful", looks=True)) + "\n")
+    said = bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "chats.jsonl").stdout
+    assert "0 decided differently" in said
+    assert "on 1 more a policy says something else, and another one decides as before\n" in said
+
+
 def test_what_a_firmer_posture_would_stop_is_listed_though_no_decision_changes(tmp_path: Path) -> None:
     write(tmp_path, "old", FILES | {"pack.yaml": FILES["pack.yaml"] + "shield: {posture: shadow}\n"})
     write(tmp_path, "new", FILES)

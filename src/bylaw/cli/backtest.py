@@ -65,6 +65,9 @@ def _print(found: Backtest, console: Console, show: int) -> None:
     if not found.changed:
         console.print("No policy says anything different of any call.")
         return
+    touched = len({(each.conversation, each.step) for each in found.changed})
+    if (rest := touched - found.changed_calls - found.now_stopped - found.now_allowed) > 0:
+        console.print(f"on {rest:,} more a policy says something else, and another one decides as before", markup=False)
     ordered = sorted(found.changed, key=lambda each: (each.policy, _kind(each)))
     for policy, changes in groupby(ordered, key=lambda each: each.policy):
         console.print()
