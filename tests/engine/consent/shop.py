@@ -1,4 +1,4 @@
-"""Tools of a shop and of an airline, and events written shortly."""
+"""Tools of a shop, an airline, a bank and a library, and events written shortly."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -28,6 +28,10 @@ TOOLS = {
         ("cancel_reservation", "write", {"reservation_id": {"type": "string"}}),
         ("update_reservation_baggages", "write", {"total_baggages": {"type": "integer"}}),
         ("update_reservation_flights", "write", {"cabin": _CABIN}),
+        ("get_account", "read", {"account_id": {"type": "string"}}),
+        ("transfer", "write", {"account_id": {"type": "string"}, "to_account": {"type": "string"}}),
+        ("pay", "write", {"account_id": {"type": "string"}, "beneficiary": {"type": "string"}}),
+        ("lend_book", "write", {"book_id": {"type": "string"}, "days": {"type": "integer"}}),
     )
 }
 SCHEMA = SchemaReader(None, TOOLS, None).read()

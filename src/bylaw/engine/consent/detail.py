@@ -16,12 +16,15 @@ Kind = Literal["id", "means", "amount", "date", "count", "choice", "flag", "name
 _LEAVES = 500
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.Z+-]*)?")
 _AMOUNT = re.compile(r"[$€£]?\s?-?\d+(?:[.,]\d+)*")
+_SHORT_ID = re.compile(r"[A-Za-z]+-?\d+")
 _MEANS = frozenset(("payment", "pay", "card", "wallet", "funding", "tender"))
 _MONEY = frozenset(("amount", "price", "cost", "fee", "fare", "sum", "copay", "charge", "refund", "deposit", "payment"))
-_NAMES_A_THING = frozenset(("id", "ids", "number", "code", "key", "no", "ref", "reference", "sku"))
+_NAMES_A_THING = frozenset(("id", "ids", "number", "code", "key", "no", "ref", "reference", "sku", "account", "iban"))
 _REMARKS = frozenset(("reason", "reasons", "note", "notes", "comment", "comments", "remark", "summary", "description"))
 """Arguments for the record: what is said there changes nothing that a user would agree to."""
 _PERSONS = frozenset(("user", "customer", "patient", "member", "client", "guest", "account", "caller"))
+_OTHER_SIDE = frozenset(("to", "into", "target", "destination", "recipient", "payee", "beneficiary", "other", "new"))
+"""Of a person's arguments, those that name another than the one that asks."""
 _OFF = frozenset(("no", "none", "false", "off", "0", "n"))
 _WORDS_OF_FLAGS = _OFF | {"yes", "true", "on", "y"}
 
@@ -52,6 +55,11 @@ class Detail(Struct, frozen=True):
     def is_person(self) -> bool:
         """Whether it names for whom something is done, who is mostly the one that asks for it."""
         return "person" in _traits(self.name, self.top)
+
+    @property
+    def is_caller(self) -> bool:
+        """Whether it may name the one that asks, whose id nobody reads out to them. An account is a thing they have."""
+        return self.is_person and "account" not in words_of(self.name)
 
     @property
     def is_off(self) -> bool:
@@ -121,7 +129,7 @@ def _kind(value: str, about: frozenset[str]) -> Kind:
         return "amount"
     if "means" in about:
         return "means"
-    return "id" if "thing" in about or is_identifier(value) else "name"
+    return "id" if "thing" in about or is_identifier(value) or _SHORT_ID.fullmatch(value) else "name"
 
 
 def _is_amount(value: str, about: frozenset[str]) -> bool:
@@ -141,6 +149,6 @@ def _traits(name: str, top: str) -> frozenset[str]:
         "money": bool(_MONEY & set(words)) or (words == ["total"] and "item" not in top),
         "means": bool(_MEANS & set(words)),
         "thing": bool(words) and words[-1] in _NAMES_A_THING,
-        "person": bool(_PERSONS & set(words)),
+        "person": bool(_PERSONS & set(words)) and not _OTHER_SIDE & set(words),
     }
     return frozenset(trait for trait, is_so in found.items() if is_so)

@@ -117,6 +117,19 @@ class Hearing:
                 return entry
         return None
 
+    def belongs(self, value: str, *, alone: bool = False, depth: int = 2) -> bool:
+        """Whether records show a value as part of a thing that was told, or of one that belongs to such a thing.
+
+        With `alone` it must be the only one of its name there: one of three accounts is not told by their owner.
+        """
+        for entry in self.records.holders(value, self.before):
+            owner = str(entry.fields.get(entry.id_field or "", ""))
+            if not owner or owner == value or (alone and entry.is_one_of_several(value)):
+                continue
+            if self.is_told(owner) or (depth > 1 and self.belongs(owner, alone=alone, depth=depth - 1)):
+                return True
+        return False
+
     def is_unchanged(self, detail: Detail, goals: Sequence[Detail]) -> bool:
         """Whether a thing the call is about was last seen to have a field just so."""
         if self._records_of_goals is None:

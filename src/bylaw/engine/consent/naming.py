@@ -14,11 +14,15 @@ _TIME = re.compile(r"(\d\d):(\d\d)(?::\d\d)?(?:\+\d)?")
 _LETTERS_AND_DIGITS = re.compile(r"([a-z]+[-_ ]?)(\d+)")
 _LONG = 6
 """Letters of a word that is known by how it begins."""
+_DIGITS_OF_AN_ID = 6
+"""A number of so many digits is an id that others may be written like."""
+_KIND = 4
+"""Letters of a word in an id that says what kind of thing it is."""
 _BEGIN = 5
 """So many letters of it must stand at least."""
 _CODE = re.compile(r"[A-Z]{3,5}")
-_TOKEN = re.compile(r"[$€£]\s?\d[\d,.]*|\d+(?:[.,:/-]\d+)+|\d+|[^\W\d_]+")
-"""Words and numbers; sums, times and dates stay whole, as they count nothing."""
+_TOKEN = re.compile(r"(?!x\d)[^\W\d_]+-?\d[\w-]*|[$€£]\s?\d[\d,.]*|\d+(?:[.,:/-]\d+)+|\d+|[^\W\d_]+")
+"""Words and numbers; ids, sums, times and dates stay whole, as they count nothing."""
 _GAPS = re.compile(r"[\s_-]+")
 _HOW_MANY = frozenset(("quantity", "qty", "count", "number", "num", "total", "units", "size"))
 _BEFORE, _AFTER = 4, 8
@@ -127,9 +131,18 @@ def _word(word: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def alike(id: str) -> re.Pattern[str] | None:
-    """Matches ids that are written as this one, letters and then digits; None for one written otherwise."""
+    """Matches ids written as this one, letters and then digits or many digits; None for one written otherwise."""
+    if id.isdecimal() and len(id) >= _DIGITS_OF_AN_ID:
+        return re.compile(rf"(?<![\w.,$€£-])\d{{{len(id)}}}(?![\w-]|[.,]\d)")
     found = _LETTERS_AND_DIGITS.fullmatch(id)
     return re.compile(rf"(?<![\w-]){re.escape(found[1])}\d{{{len(found[2])}}}(?![\w-])") if found else None
+
+
+def names_kind(text: str, id: str) -> bool:
+    """Whether a text has the word that an id is made of: two lamps, `lamp-77`."""
+    found = _LETTERS_AND_DIGITS.fullmatch(id)
+    word = found[1].rstrip("-_ ") if found else ""
+    return len(word) >= _KIND and _word(word).search(text) is not None
 
 
 def mark_forms(name: str, value: str | float) -> list[str]:

@@ -38,6 +38,8 @@ _TOLD_SUM = re.compile(
     r"((?:~|about |approximately |around |roughly |est\.? |estimated )\s?)?[$€£]\s?(\d[\d,]*(?:\.\d+)?)"
 )
 _SUMS = 12
+_NOISE = 1e-6
+"""So far a sum of floats may be from whole cents."""
 _ABOUT = 0.02
 """How far a sum may be from a guess at it."""
 _MONEY = r"[$€£]\s?\d[\d,.]*"
@@ -99,6 +101,9 @@ def _tells_price(text: str) -> bool:
 def is_summed(hearing: Hearing, amounts: Sequence[Detail], matters: Sequence[Detail]) -> bool:
     """Whether the sum was told, or the sum for each head, or every single amount; or the system demanded it."""
     total = sum(float(detail.value) for detail in amounts)
+    if abs(total - round(total, 2)) > _NOISE:
+        # No such sum is rounded to one that was told.
+        return all(hearing.is_agents(float(detail.value)) for detail in amounts)
     if any(hearing.is_agents(plain(share)) for share in {total, total / heads(matters)}):
         return True
     if hearing.is_forced(plain(total)) or any(_adds_up(each.folded, total) for each in hearing.proposal):

@@ -36,6 +36,11 @@ class Entry:
         """Whether a field of this name, at any depth, has a value, folded."""
         return value in self._values.get(name, ())
 
+    def is_one_of_several(self, value: str) -> bool:
+        """Whether fields of the same name, at any depth, have other values too."""
+        own = fold_name(value)
+        return all(len(values) > 1 for values in self._values.values() if own in values)
+
     @cached_property
     def _values(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
@@ -124,6 +129,13 @@ class Records:
         for place in self._holding(value, before):
             if value in self._texts[place]:
                 yield from self._by_text(self._steps[place]).get(value, ())
+
+    def holders(self, value: str, before: int) -> Iterator[Entry]:
+        """The records that hold `value` at any depth, the newest first."""
+        quoted = (f'"{value}"', f"'{value}'")
+        for place in self._holding(value, before):
+            if any(form in self._texts[place] for form in quoted):
+                yield from (entry for entry in self._records(self._steps[place]) if value in entry.parts)
 
     def shows(self, value: str, before: int) -> bool:
         """Whether any result holds `value` as a text of its own."""

@@ -6,9 +6,10 @@ from typing import Any
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
-from bylaw.engine.consent.naming import alike, counts, heads, mark_forms, names_word, plain, puts_word, stem
+from bylaw.engine.consent.naming import alike, counts, heads, mark_forms, names_kind, names_word, plain, puts_word, stem
 from bylaw.engine.consent.payment import money_lacks
 from bylaw.engine.consent.records import scalars
+from bylaw.engine.consent.roles import swapped, told_in_place
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.provenance import fold_name
 from bylaw.policy.verb import words_of
@@ -26,7 +27,7 @@ def lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
             continue
         if not hearing.is_forced(detail.value) and (detail in goals or not hearing.is_unchanged(detail, goals)):
             found.append(lack)
-    return found + _left_out(hearing, matters) + money_lacks(hearing, matters)
+    return found + swapped(hearing, matters) + _left_out(hearing, matters) + money_lacks(hearing, matters)
 
 
 def chooses(hearing: Hearing, matters: Sequence[Detail]) -> bool:
@@ -50,6 +51,9 @@ def _lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack |
     match detail.kind:
         case "id":
             return _id_lack(hearing, detail)
+        case "name":
+            # What belongs to what was told by name need not be read out: the names of those who travel.
+            told = hearing.is_told(detail.value) or hearing.belongs(str(detail.value))
         case "choice":
             return _choice_lack(hearing, detail, matters)
         case "count":
@@ -57,7 +61,7 @@ def _lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack |
         case "flag":
             told = detail.is_off or any(_is_spoken_of(hearing, word) for word in words_of(detail.name))
         case _:
-            # What a record showed belongs to what was told by name: a birth date need not be read out.
+            # A day that a record showed need not be read out: a birth date.
             told = hearing.is_told(detail.value) or hearing.records.shows(str(detail.value), hearing.before)
     return None if told else Lack(detail.name, "unclear", "never_told")
 
@@ -73,10 +77,10 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
     if any(each.says(detail.value) for each in hearing.now):
         return None
     own = fold_name(str(detail.value))
-    if detail.is_person and not _names_person(hearing, detail):
-        return None
     by_user, by_agent = hearing.last_said(detail.value, "user"), hearing.last_said(detail.value, "agent")
     is_said = by_user is not None or by_agent is not None
+    if detail.is_person and not _names_person(hearing, detail):
+        return None if is_said else _unsaid(hearing, detail)
     if is_said and any(_names_other(hearing, detail, each) for each in hearing.proposal):
         return Lack(detail.name, "missing" if detail.is_target else "unclear", "another_told")
     if by_agent is not None and by_user is None:
@@ -84,14 +88,29 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
         if any(_names_other(hearing, detail, each) for each in since):
             return Lack(detail.name, "unclear", "others_since")
     is_other = not is_said and detail.is_target and any(_names_other(hearing, detail, each) for each in hearing.now)
-    if not is_other and (is_said or not hearing.records.has_other(detail.name, own, hearing.before)):
+    if not is_other and is_said:
         return None
+    if not is_other and not hearing.records.has_other(detail.name, own, hearing.before):
+        return _unsaid(hearing, detail)
     told = _marks_told(hearing, detail)
     if told >= _MARKS:
         return None
     if is_other and not told:
         return Lack(detail.name, "missing", "another_told")
     return Lack(detail.name, "unclear" if told else "missing", "one_mark" if told else "never_told")
+
+
+def _unsaid(hearing: Hearing, detail: Detail) -> Lack | None:
+    """An id that nobody said, and no other written like it: told by what it belongs to, or by what belongs to it."""
+    if told_in_place(hearing, detail):
+        return Lack(detail.name, "missing", "another_told")
+    if hearing.belongs(str(detail.value), alone=True) or _marks_told(hearing, detail):
+        return None
+    own = fold_name(str(detail.value))
+    if detail.is_caller and not hearing.records.has_other(detail.name, own, hearing.before):
+        return None
+    is_worded = not detail.is_person and any(names_kind(each.loose, own) for each in hearing.now)
+    return None if is_worded else Lack(detail.name, "unclear", "never_told")
 
 
 def _names_other(hearing: Hearing, detail: Detail, said: Utterance) -> bool:
