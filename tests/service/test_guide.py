@@ -18,7 +18,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "shield-http.md"
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
 def test_the_guides_requests_get_the_answers_it_tells_of(tmp_path: Path) -> None:
-    blocks = re.findall(r"<!-- over http -->\n```console\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"<!-- over http.*?```console\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     typed = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
     serve = [sys.executable, "-c", "from bylaw.cli import main; main()", "serve", "--pack", "clinic", "--port", "0"]
     with subprocess.Popen(serve, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as service:
