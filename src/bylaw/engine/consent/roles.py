@@ -15,6 +15,8 @@ _SOURCE = frozenset(("from", "source", "sender", "origin", "payer", "old"))
 _GOAL = frozenset(
     ("to", "into", "target", "destination", "recipient", "receiver", "beneficiary", "payee", "dest", "new")
 )
+_PAYEE = frozenset(("to", "recipient", "receiver", "beneficiary", "payee"))
+_TO_SOMEBODY = re.compile(r"\bto [A-Z][^\W\d_]+")
 _VALUES = 12
 """So many values of a call are compared with each other."""
 
@@ -32,8 +34,16 @@ def swapped(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
     return found
 
 
+def told_now(hearing: Hearing, detail: Detail) -> bool:
+    """Whether a value stands in what was put to the user, or in the answer."""
+    return any(each.says(detail.value) for each in hearing.now)
+
+
 def told_in_place(hearing: Hearing, detail: Detail) -> bool:
-    """Whether an id was told where an argument's own would stand: member M12, to B2."""
+    """Whether an id was told where an argument's own would stand: member M12, to B2; or a name, to Bob."""
+    if detail.kind == "name":
+        is_payee = bool(_PAYEE & {*words_of(detail.name)})
+        return is_payee and any(_TO_SOMEBODY.search(each.text) for each in hearing.proposal)
     words = {word for word in words_of(detail.name) if len(word) > 2 and word not in _SOURCE | _GOAL}
     ways = ["to"] if _GOAL & {*words_of(detail.name)} else []
     return any(_some_id(word).search(each.folded) for word in (*sorted(words), *ways) for each in hearing.now)
@@ -62,12 +72,13 @@ def _said(texts: Sequence[str], pattern: re.Pattern[str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _way(source: str, goal: str) -> re.Pattern[str]:
-    """Matches `from A1 to B2`, `A1 to B2`, and `to B2 from A1`."""
+    """Matches `from A1 to B2`, `A1 to B2`, `to B2 from A1`, and A1 debited and B2 credited."""
     here, there = rf"(?<!\w){re.escape(source)}(?!\w)", rf"(?<!\w){re.escape(goal)}(?!\w)"
     aside = r"[^.!?]{0,40}?"
     return re.compile(
         rf"\bfrom\b[^.!?]{{0,20}}?{here}{aside}\b(?:in)?to\b[^.!?]{{0,20}}?{there}"
         rf"|{here}\W{{1,3}}(?:(?:in)?to\b|[-=]*>|→)[^.!?]{{0,20}}?{there}"
+        rf"|\bdebit\w*\b[^.!?]{{0,20}}?{here}{aside}\bcredit\w*\b[^.!?]{{0,20}}?{there}"
         rf"|\b(?:in)?to\b[^.!?]{{0,20}}?{there}{aside}\bfrom\b[^.!?]{{0,20}}?{here}"
     )
 

@@ -9,7 +9,7 @@ from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.naming import alike, counts, heads, mark_forms, names_kind, names_word, plain, puts_word, stem
 from bylaw.engine.consent.payment import money_lacks
 from bylaw.engine.consent.records import scalars
-from bylaw.engine.consent.roles import swapped, told_in_place
+from bylaw.engine.consent.roles import swapped, told_in_place, told_now
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.provenance import fold_name
 from bylaw.policy.verb import words_of
@@ -53,6 +53,8 @@ def _lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack |
             return _id_lack(hearing, detail)
         case "name":
             # What belongs to what was told by name need not be read out: the names of those who travel.
+            if not told_now(hearing, detail) and told_in_place(hearing, detail):
+                return Lack(detail.name, "unclear", "another_told")
             told = hearing.is_told(detail.value) or hearing.belongs(str(detail.value))
         case "choice":
             return _choice_lack(hearing, detail, matters)
@@ -74,7 +76,7 @@ def _is_spoken_of(hearing: Hearing, word: str) -> bool:
 
 
 def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
-    if any(each.says(detail.value) for each in hearing.now):
+    if told_now(hearing, detail):
         return None
     own = fold_name(str(detail.value))
     by_user, by_agent = hearing.last_said(detail.value, "user"), hearing.last_said(detail.value, "agent")
@@ -83,6 +85,8 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
         return None if is_said else _unsaid(hearing, detail)
     if is_said and any(_names_other(hearing, detail, each) for each in hearing.proposal):
         return Lack(detail.name, "missing" if detail.is_target else "unclear", "another_told")
+    if is_said and told_in_place(hearing, detail):
+        return Lack(detail.name, "unclear", "another_told")
     if by_agent is not None and by_user is None:
         since = hearing.mentions.since(by_agent, hearing.end)
         if any(_names_other(hearing, detail, each) for each in since):
