@@ -111,7 +111,11 @@ def _unsaid(hearing: Hearing, detail: Detail) -> Lack | None:
     if hearing.belongs(str(detail.value), alone=True) or _marks_told(hearing, detail):
         return None
     own = fold_name(str(detail.value))
-    if detail.is_caller and not hearing.records.has_other(detail.name, own, hearing.before):
+    if detail.is_caller and (
+        # Callers say who they are once, by their name or the day they were born.
+        any(hearing.last_said(mark, "user") is not None for mark in _marks(hearing, detail))
+        or not hearing.records.has_other(detail.name, own, hearing.before)
+    ):
         return None
     is_worded = not detail.is_person and any(names_kind(each.loose, own) for each in hearing.now)
     return None if is_worded else Lack(detail.name, "unclear", "never_told")
@@ -133,11 +137,14 @@ def _names_person(hearing: Hearing, detail: Detail) -> bool:
 
 def _marks_told(hearing: Hearing, detail: Detail) -> int:
     """By how much of what its record holds a thing was named: a trip by its flights or its route, an order by items."""
+    return sum(any(each.says(mark) for each in hearing.now) for mark in _marks(hearing, detail))
+
+
+def _marks(hearing: Hearing, detail: Detail) -> set[str]:
+    """What the record of a thing holds that tells it from others."""
     record = hearing.record(detail)
-    if record is None:
-        return 0
-    marks = {form for name, value in scalars(record.fields) for form in mark_forms(name, value)} - {detail.value}
-    return sum(any(each.says(mark) for each in hearing.now) for mark in marks)
+    fields = scalars(record.fields) if record is not None else ()
+    return {form for name, value in fields for form in mark_forms(name, value)} - {str(detail.value)}
 
 
 def _choice_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack | None:
