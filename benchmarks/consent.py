@@ -57,8 +57,8 @@ that it took for agreed to.
 What is called development was looked at while `consented` was written. What the first two draws kept apart was read
 later, so those rows no longer speak for unseen runs. Two rows do: nobody who changes `consented` has read the kept part
 of the third draw, though it was counted before, once to choose between two versions; and the kept part of the fourth
-was counted once, when all was done, and later with all rows to see what a stricter `consented` costs; it was read by
-nobody but its readers.
+was read by nobody but its readers. It was first counted when all was done; later the last row, which holds it too, was
+counted to see what a stricter `consented` costs, and several times to keep the share it leaves open at 12 % or less.
 
 | draw | half | writes | without consent | precision | recall | left open | found of all |
 |---|---|---|---|---|---|---|---|

@@ -82,7 +82,7 @@ _HOLD = Phrases(
         r"\b(?:hold (?:on|off|it|that)|not yet|just a (?:second|moment|minute)|never ?mind|let me think|"
         r"think about it)\b",
     ),
-    ("wait", r"\bwait\b(?! (?:for|to))"),
+    ("wait", r"(?<!can't )(?<!cannot )\bwait\b(?! (?:for|to))"),
     (
         "give me |let me ",
         r"\bgive me (?:until|till|(?:a|an|one|two|some|a few|a couple of) "
@@ -206,10 +206,10 @@ _YES = Phrases(
         "yes|yea|yep|yup|ya|oui|si|sí|ja|da|affirm|absolute|definite|certain|of course|agree|confirm|i do|please do|"
         "approve",
         r"^(?:\W*(?:oh|well|ah|great|perfect|good|ok|okay|sure|thanks|thank you|alright|um|hi|hello)\b[\s,!.]*)*"
-        r"\W*(?:yes|yeah|yep|yup|yea|ya|oui|si|sí|ja|da|affirmative|absolutely|definitely|certainly|of course|agreed|"
+        r"\W*(?:yes+|yeah|yep|yup|yea|ya|oui|si|sí|ja|da|affirmative|absolutely|definitely|certainly|of course|agreed|"
         r"confirmed|i confirm|i do|i agree|please do|approved?)\b",
     ),
-    ("yes|yeah|yep|oui", r"(?:[,;:-]|\band|\bthen|\bso)\W*\b(?:yes|yeah|yep|oui)\b"),
+    ("yes|yeah|yep|oui", r"(?:[,;:-]|\band|\bthen|\bso)\W*\b(?:yes+|yeah|yep|oui)\b"),
     ("yes|oui|ja|sí", r"[\"'](?:yes|oui|ja|sí)[\"']"),
     ("ahead|please do|do ", r"\b(?:go|going) ahead\b|\bplease do\b|\bdo (?:it|that|this|both|all)\b"),
     (
@@ -323,7 +323,7 @@ def answer_in(text: str) -> UserAnswer:
     stance: Stance = "other"
     parts = sentences(text)
     for part in parts:
-        match _stance(part):
+        match stance_of(part):
             case "no" | "if" if stance in ("yes", "mixed"):
                 stance = "mixed"
             case "yes" | "no" | "held" | "if" | "mixed" as found:
@@ -388,8 +388,14 @@ def is_meant(text: str, start: int, end: int) -> bool:
     return not _CONDITION.found_in(_NO_CONDITION.without(plain[begin:stop]))
 
 
+def without_courtesy(sentence: str) -> str:
+    """A sentence without an `if` or `once` on which nothing depends: "let me know once it is done"."""
+    return _NO_CONDITION.without(sentence)
+
+
 @lru_cache(maxsize=4096)
-def _stance(sentence: str) -> Stance:
+def stance_of(sentence: str) -> Stance:
+    """What one sentence says, as `sentences` gives it."""
     bare = _NO_CONDITION.without(sentence)
     if _KEEPS.found_in(bare):
         # "Cancel the one and keep the other" does both.

@@ -24,6 +24,7 @@ TOOLS = {
         ("change_bulbs", "write", {"bulb_count": {"type": "integer"}}),
         ("change_items", "write", {"delivery": _DELIVERY}),
         ("send_voucher", "write", {"amount": {"type": "number"}}),
+        ("transfer", "write", {"amount": {"type": "string"}}),
         ("get_reservation", "read", {"reservation_id": {"type": "string"}}),
         ("cancel_reservation", "write", {"reservation_id": {"type": "string"}}),
         ("update_reservation_baggages", "write", {"total_baggages": {"type": "integer"}}),

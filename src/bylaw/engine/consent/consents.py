@@ -6,7 +6,7 @@ tell is None. Everything rests on events before the call's turn, so that no late
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -17,14 +17,22 @@ from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Grade, Lack
 from bylaw.engine.consent.means import Wallet
 from bylaw.engine.consent.naming import alike
-from bylaw.engine.consent.proposal import any_deed, asks_for_another, asks_leave, offers_another
+from bylaw.engine.consent.proposal import (
+    any_deed,
+    asks_for_another,
+    asks_leave,
+    asks_otherwise,
+    asks_which,
+    offers_another,
+)
 from bylaw.engine.consent.records import Records
 from bylaw.engine.consent.talk import Exchange, Talk
 from bylaw.engine.consent.told import chooses, lacks
 from bylaw.facts.assent import UserAnswer
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.provenance import fold, occurs, result_text
+from bylaw.facts.plain_yes import is_plain_yes
+from bylaw.facts.provenance import fold, is_identifier, occurs, result_text
 from bylaw.trace.event import Event
 
 Basis = Literal["told", "requested"]
@@ -153,6 +161,8 @@ class Consents:
                 unsure = tuple(lacks(hearing, action.matters))
                 if all(lack.grade != "missing" for lack in unsure):
                     return Consent(None, "unclear", exchange.proposed_at, exchange.answered_at, unsure)
+            if not only_yes and _is_yes_to_its_values(action, exchange):
+                return Consent(None, "unclear", exchange.proposed_at, exchange.answered_at)
             why: Reason = (
                 "requested" if _asks_for(action, exchange) else "unanswered" if names_deed and put.leave else "none"
             )
@@ -160,14 +170,19 @@ class Consents:
         is_named = action.is_named_in(exchange.proposal)
         if only_yes and not is_named:
             return Consent(False, "none", exchange.proposed_at, exchange.answered_at)
-        found = tuple(lacks(hearing, action.matters))
+        found = tuple(_read_in_words(lacks(hearing, action.matters), exchange, action))
         if not is_named:
             before = self._talk.exchanges[place - 1] if place else None
             is_topic = before is not None and action.is_named_in((*before.proposal, *before.answer))
             grade: Grade = "unclear" if is_topic else "missing"
             found = (*found, Lack(action.tool, grade, "not_named"))
         spoken = " ".join(each.folded for each in exchange.answer)
-        is_other = offers_another(put.text, action.tool) or asks_for_another(put, spoken, deed, things)
+        is_other = (
+            offers_another(put.text, action.tool)
+            or asks_for_another(put, spoken, deed, things)
+            or (asks_otherwise(put, deed) and not deed.stands_in(spoken))
+            or (asks_which(put) and not _picks(exchange, action))
+        )
         if is_other or (not told_deed and any_deed().stands_in(put.text)):
             # The user had asked for it, or the thing was named, and the agent spoke of doing something else.
             found = (*found, Lack(action.tool, "unclear", "another_told"))
@@ -179,7 +194,7 @@ class Consents:
         elif any(lack.grade == "missing" for lack in found):
             reason = "differs"
         else:
-            reason = "unclear" if is_unsure else "agreed"
+            reason = "unclear" if is_unsure or _is_turned(exchange, action) else "agreed"
         value = None if reason == "unclear" else reason == "agreed"
         return Consent(value, reason, exchange.proposed_at, exchange.answered_at, found, spent)
 
@@ -313,11 +328,34 @@ def _agrees(action: Action, exchange: Exchange, hearing: Hearing) -> bool:
     )
 
 
+def _picks(exchange: Exchange, action: Action) -> bool:
+    """Whether the answer says which it shall be: by its place or by any value of the call."""
+    return any(
+        _PLACE.search(each.folded) or any(each.says(detail.value) for detail in action.matters)
+        for each in exchange.answer
+    )
+
+
 def _is_yes_unasked(action: Action, exchange: Exchange) -> bool:
     """Whether it is a yes to a message that told of it, though in no words known here was anything asked."""
     put = exchange.put
     is_told = not put.leave and not put.refuses and action.is_named_in(exchange.proposal)
     return is_told and exchange.said.stance == "yes"
+
+
+def _is_yes_to_its_values(action: Action, exchange: Exchange) -> bool:
+    """Whether the agent's last message asked about all that the call names and moves, in whatever words, and the
+    answer sounds like a yes: "50.00 from A1 to B2, right?" - "Yes." """
+    put = exchange.put
+    is_yes = exchange.said.stance in ("yes", "weak") and bool(exchange.proposal)
+    if not is_yes or put.refuses or asks_otherwise(put, action.deed):
+        return False
+    values = [each.value for each in action.matters if each.is_target or each.kind == "amount" or _is_id(each.value)]
+    return len(values) > 1 and all(each.says(value) for each in exchange.proposal[-1:] for value in values)
+
+
+def _is_id(value: str | float) -> bool:
+    return isinstance(value, str) and is_identifier(value)
 
 
 def _is_put(exchange: Exchange) -> bool:
@@ -338,6 +376,36 @@ def _redirected(exchange: Exchange, action: Action) -> Iterator[Lack]:
             continue
         if any(shape.search(each.folded) or _ELSEWHERE.search(each.folded) for each in exchange.answer):
             yield Lack(detail.name, "unclear", "another_told")
+
+
+_IN_WORDS = re.compile(
+    r"\b(?:(?:six|seven|eight|nine|thir|four|fif)teen|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|"
+    r"ninety|hundred|thousand)\b"
+)
+
+
+def _read_in_words(found: Iterable[Lack], exchange: Exchange, action: Action) -> Iterator[Lack]:
+    """What was not told; an amount may have been, where the agent wrote one out: "fifty dollars"."""
+    amounts = {detail.name for detail in action.matters if detail.kind == "amount"}
+    for lack in found:
+        is_written_out = (
+            lack.grade == "missing" and lack.detail in amounts and _IN_WORDS.search(exchange.put.text) is not None
+        )
+        yield msgspec.structs.replace(lack, grade="unclear") if is_written_out else lack
+
+
+def _is_turned(exchange: Exchange, action: Action) -> bool:
+    """Whether something beside the yes may turn it: "yes, half of it", "sure, once you lower it"."""
+    if exchange.said.stance not in ("yes", "weak"):
+        return False
+    values = [detail.value for detail in action.matters]
+    follows = any(
+        any(each.says(value) for each in exchange.answer) and not any(each.says(value) for each in exchange.proposal)
+        for value in values
+    )
+    text = "\n".join(each.text for each in exchange.answer)
+    named = (*map(str, values), *(detail.name for detail in action.matters), action.tool)
+    return not is_plain_yes(text, exchange.put.text, named, follows=follows)
 
 
 def _is_aside(said: UserAnswer, action: Action) -> bool:

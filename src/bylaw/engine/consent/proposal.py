@@ -270,6 +270,40 @@ def asks_for_another(put: Proposal, said: str, deed: Deed, things: Sequence[str]
     )
 
 
+_LEAVE_TO = re.compile(
+    r"\b(?:(?:shall|should|may|can|could) (?:i|we)|(?:want|like|wish|prefer)(?: me| us)? to)"
+    r"\s+(?:(?:now|then|also|please|just|still|instead|go ahead and|proceed to|proceed with|help you)\s+)*([a-z]+)"
+)
+_STOPPING = frozenset(
+    """cancel stop refuse abort halt prevent block decline reject skip drop hold void undo reverse revoke withdraw
+    delay postpone pause avoid deny""".split()  # noqa: SIM905
+)
+_TALKING = frozenset(
+    """explain describe show tell know hear see learn understand hang wait talk discuss repeat read think end leave
+    ask remind call speak chat connect""".split()  # noqa: SIM905
+)
+"""Verbs after which what follows is spoken of, not done."""
+
+
+def asks_otherwise(put: Proposal, deed: Deed) -> bool:
+    """Whether all it asks leave for is to stop a deed, or to speak of it: "Shall I stop the transfer?" """
+    asking = put.leave or [part for part in put.parts if part.endswith("?")]
+    return bool(asking) and all(_is_otherwise(part, deed) for part in asking)
+
+
+def _is_otherwise(part: str, deed: Deed) -> bool:
+    verbs = [found[1] for found in _LEAVE_TO.finditer(part)]
+    return bool(verbs) and all(verb in _TALKING or (verb in _STOPPING and not deed.stands_in(verb)) for verb in verbs)
+
+
+_ALTERNATIVES = re.compile(r"\bwhich (?:one|of (?:them|these|those|the)|option)\b[^.!?]*\?")
+
+
+def asks_which(put: Proposal) -> bool:
+    """Whether it ends by asking which of several it shall be, to which a yes is no answer."""
+    return bool(put.parts) and not put.leave and _ALTERNATIVES.search(put.parts[-1]) is not None
+
+
 def _is_refusal(part: str) -> bool:
     """Whether a sentence says what cannot be done: it asks for nothing."""
     return not part.endswith("?") and _REFUSES.found_in(part)
