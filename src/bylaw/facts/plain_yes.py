@@ -154,10 +154,11 @@ def _words(text: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _known(text: str) -> frozenset[str]:
-    words = _words(text)
+    words = set(_words(text))
     return frozenset(_form(each) for word in words for each in (word, *_PIECES.split(word)))
 
 
+@lru_cache(maxsize=4096)
 def _form(word: str) -> str:
     """A word by how it begins; a number as it would be written."""
     word = _NOT_DIGIT.sub("", word.removesuffix("'s"))
