@@ -1,9 +1,9 @@
 """Whether values were told in each other's place: from A1 to B2, book K100 for member M12."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import permutations
+from itertools import islice, permutations
 
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
@@ -19,19 +19,111 @@ _PAYEE = frozenset(("to", "recipient", "receiver", "beneficiary", "payee"))
 _TO_SOMEBODY = re.compile(r"\bto [A-Z][^\W\d_]+")
 _VALUES = 12
 """So many values of a call are compared with each other."""
+_PLACES = 64
+"""At so many places a value is looked for."""
+_MARKS = "#\"'*`"
+_CALLED = re.compile(r"\b(\w+)(?: (id|number|no\.?|code))?:? $")
+"""Ends in the word for a value that follows: `book `, `member id: `."""
+_LEAD, _ASIDE = r"[^.!?]{0,20}", r"[^.!?]{0,40}"
+_FROM_BEFORE = re.compile(rf"\bfrom\b{_LEAD}$")
+_TO_BEFORE = re.compile(rf"\b(?:in)?to\b{_LEAD}$")
+_DEBIT_BEFORE = re.compile(rf"\bdebit\w*\b{_LEAD}$")
+_THEN_TO = re.compile(rf"{_ASIDE}?\b(?:in)?to\b{_LEAD}")
+_THEN_FROM = re.compile(rf"{_ASIDE}?\bfrom\b{_LEAD}")
+_THEN_CREDIT = re.compile(rf"{_ASIDE}?\bcredit\w*\b{_LEAD}")
+_RIGHT_TO = re.compile(rf"\W{{1,3}}(?:(?:in)?to\b|[-=]*>|→){_LEAD}")
+_NEAR = 64
+"""Letters before a value that may say what it is."""
 
 
 def swapped(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
     """Arguments whose value was told as another one's, where nothing tells it as their own."""
     named = [each for each in matters if each.kind in ("id", "name") and each.name == each.top][:_VALUES]
+    if len(named) < 2:
+        return []
     texts = [each.folded for each in hearing.now]
-    found: list[Lack] = []
-    for one, other in permutations(named, 2):
-        if one.value == other.value or one.name == other.name:
-            continue
-        if _is_reversed(texts, one, other) or _is_called_otherwise(texts, one, other):
-            found.append(Lack(one.name, "unclear", "another_told"))
-    return found
+    told = [_Told(detail, texts) for detail in named]
+    return [
+        Lack(one.name, "unclear", "another_told")
+        for one, other in permutations(told, 2)
+        if other.places
+        and one.value != other.value
+        and one.name != other.name
+        and (_is_called_otherwise(one, other) or _is_reversed(one, other))
+    ]
+
+
+class _Told:
+    """One value of a call: where it stands in some texts, and the words that stand before it there."""
+
+    def __init__(self, detail: Detail, texts: Sequence[str]) -> None:
+        self.name = detail.name
+        self.value = detail.value
+        self.words = _words(detail.name)
+        self.length = len(own := fold_name(str(detail.value)))
+        found = ((text, here) for text in texts if own in text for here in _places(own, text))
+        self.places = list(islice(found, _PLACES))
+        """The texts and the places in them at which it stands, and no word goes on after it."""
+        self.called = {word for text, here in self.places for word in _called(text, here)}
+
+
+def _places(value: str, text: str) -> Iterator[int]:
+    here = text.find(value) if value else -1
+    while here >= 0:
+        after = text[here + len(value) : here + len(value) + 1]
+        if not (after.isalnum() or after == "_"):
+            yield here
+        here = text.find(value, here + 1)
+
+
+def _called(text: str, here: int) -> tuple[str, ...]:
+    """The words by which what stands at a place of a text is called: `member` and `id` of `member id M12`."""
+    end = here
+    while end and text[end - 1] in _MARKS:
+        end -= 1
+    found = _CALLED.search(text, max(0, end - _NEAR), end)
+    return () if found is None else (found[1], found[2]) if found[2] else (found[1],)
+
+
+def _is_called_otherwise(one: _Told, other: _Told) -> bool:
+    """Whether the other value, and never its own, was told by the word for an argument: book K100, not book M12."""
+    return any(len(word) > 2 and word not in other.words for word in (one.words & other.called) - one.called)
+
+
+def _is_reversed(source: _Told, goal: _Told) -> bool:
+    """Whether it was only told to go the other way: from the goal to the source."""
+    if not source.places or source.words & _GOAL or goal.words & _SOURCE:
+        return False
+    is_way = not source.words.isdisjoint(_SOURCE) or not goal.words.isdisjoint(_GOAL)
+    return is_way and _goes(goal, source) and not _goes(source, goal)
+
+
+def _goes(source: _Told, goal: _Told) -> bool:
+    """Whether it was told to go from one to the other: `from A1 to B2`, `A1 to B2`, `to B2 from A1`, A1 debited and
+    B2 credited."""
+    return any(
+        _is_way(text, here, here + source.length, there, there + goal.length)
+        for text, here in source.places
+        if not _is_within(text, here)
+        for other, there in goal.places
+        if other is text and not _is_within(text, there)
+    )
+
+
+def _is_way(text: str, here: int, here_end: int, there: int, there_end: int) -> bool:
+    if here_end <= there:
+        if _THEN_TO.fullmatch(text, here_end, there) and _FROM_BEFORE.search(text, max(0, here - _NEAR), here):
+            return True
+        if _RIGHT_TO.fullmatch(text, here_end, there):
+            return True
+        is_credited = _THEN_CREDIT.fullmatch(text, here_end, there)
+        return is_credited is not None and _DEBIT_BEFORE.search(text, max(0, here - _NEAR), here) is not None
+    is_from = there_end <= here and _THEN_FROM.fullmatch(text, there_end, here)
+    return bool(is_from) and _TO_BEFORE.search(text, max(0, there - _NEAR), there) is not None
+
+
+def _is_within(text: str, here: int) -> bool:
+    return here > 0 and (text[here - 1].isalnum() or text[here - 1] == "_")
 
 
 def told_now(hearing: Hearing, detail: Detail) -> bool:
@@ -41,46 +133,22 @@ def told_now(hearing: Hearing, detail: Detail) -> bool:
 
 def told_in_place(hearing: Hearing, detail: Detail) -> bool:
     """Whether an id was told where an argument's own would stand: member M12, to B2; or a name, to Bob."""
+    words = _words(detail.name)
     if detail.kind == "name":
-        is_payee = bool(_PAYEE & {*words_of(detail.name)})
-        return is_payee and any(_TO_SOMEBODY.search(each.text) for each in hearing.proposal)
-    words = {word for word in words_of(detail.name) if len(word) > 2 and word not in _SOURCE | _GOAL}
-    ways = ["to"] if _GOAL & {*words_of(detail.name)} else []
-    return any(_some_id(word).search(each.folded) for word in (*sorted(words), *ways) for each in hearing.now)
-
-
-def _is_reversed(texts: Sequence[str], source: Detail, goal: Detail) -> bool:
-    """Whether it was only told to go the other way: from the goal to the source."""
-    of_source, of_goal = {*words_of(source.name)}, {*words_of(goal.name)}
-    is_way = (of_source & _SOURCE or of_goal & _GOAL) and not (of_source & _GOAL or of_goal & _SOURCE)
-    if not is_way:
-        return False
-    here, there = fold_name(str(source.value)), fold_name(str(goal.value))
-    return _said(texts, _way(there, here)) and not _said(texts, _way(here, there))
-
-
-def _is_called_otherwise(texts: Sequence[str], one: Detail, other: Detail) -> bool:
-    """Whether the other value, and never its own, was told by the word for an argument: book K100, not book M12."""
-    words = {word for word in words_of(one.name) if len(word) > 2} - {*words_of(other.name)}
-    own, others = fold_name(str(one.value)), fold_name(str(other.value))
-    return any(_said(texts, _called(word, others)) and not _said(texts, _called(word, own)) for word in words)
-
-
-def _said(texts: Sequence[str], pattern: re.Pattern[str]) -> bool:
-    return any(pattern.search(text) for text in texts)
+        return bool(_PAYEE & words) and any(_TO_SOMEBODY.search(each.text) for each in hearing.proposal)
+    return any(_some_id(word).search(each.folded) for word in _own_words(words) for each in hearing.now)
 
 
 @lru_cache(maxsize=1024)
-def _way(source: str, goal: str) -> re.Pattern[str]:
-    """Matches `from A1 to B2`, `A1 to B2`, `to B2 from A1`, and A1 debited and B2 credited."""
-    here, there = rf"(?<!\w){re.escape(source)}(?!\w)", rf"(?<!\w){re.escape(goal)}(?!\w)"
-    aside = r"[^.!?]{0,40}?"
-    return re.compile(
-        rf"\bfrom\b[^.!?]{{0,20}}?{here}{aside}\b(?:in)?to\b[^.!?]{{0,20}}?{there}"
-        rf"|{here}\W{{1,3}}(?:(?:in)?to\b|[-=]*>|→)[^.!?]{{0,20}}?{there}"
-        rf"|\bdebit\w*\b[^.!?]{{0,20}}?{here}{aside}\bcredit\w*\b[^.!?]{{0,20}}?{there}"
-        rf"|\b(?:in)?to\b[^.!?]{{0,20}}?{there}{aside}\bfrom\b[^.!?]{{0,20}}?{here}"
-    )
+def _words(name: str) -> frozenset[str]:
+    return frozenset(words_of(name))
+
+
+@lru_cache(maxsize=1024)
+def _own_words(words: frozenset[str]) -> tuple[str, ...]:
+    """Of an argument's name, the words that may stand before its value."""
+    own = sorted(word for word in words if len(word) > 2 and word not in _SOURCE | _GOAL)
+    return (*own, "to") if words & _GOAL else tuple(own)
 
 
 @lru_cache(maxsize=1024)
@@ -89,8 +157,3 @@ def _some_id(word: str) -> re.Pattern[str]:
     token = r"(?=[\w-]*\d)(?:[a-z]+[-_]?\d[\w-]*|\d{6,}|\d+[a-z][\w-]*)(?!\w)"
     between = r"(?: (?:account|user|id|number|no\.?|code))*:? [#\"'*`]*"
     return re.compile(rf"\b{re.escape(word)}{between}{token}")
-
-
-@lru_cache(maxsize=1024)
-def _called(word: str, value: str) -> re.Pattern[str]:
-    return re.compile(rf"\b{re.escape(word)}(?: (?:id|number|no\.?|code))?:? [#\"'*`]*{re.escape(value)}(?!\w)")
