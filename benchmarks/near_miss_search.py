@@ -77,8 +77,8 @@ def clinic(folder: Path) -> Domain:
     return Domain("clinic", pack, trajectories, truth, dict(cards), 60)
 
 
-def airline(data: Path) -> Domain:
-    """50 recorded conversations with write calls, drawn by seed; readers say which calls are near-misses."""
+def drawn_airline(data: Path) -> tuple[Pack, list[tuple[Trajectory, World | None]]]:
+    """50 recorded conversations with write calls, drawn by seed, each with its database."""
     shelf = Shelf("tau-airline", world=data)
     files = sorted(file for file in (data / "tau2" / "runs").glob("*.json.gz") if "variant" not in file.name)
     found: list[tuple[Trajectory, Path]] = []
@@ -87,7 +87,12 @@ def airline(data: Path) -> Domain:
     pack = shelf.pack_for(found[0][0])
     writing = [(each, file) for each, file in found if _writes(pack, each)]
     drawn = random.Random(SEED).sample(writing, 50)
-    trajectories = [(each, shelf.world_for(pack, file)[1]) for each, file in drawn]
+    return pack, [(each, shelf.world_for(pack, file)[1]) for each, file in drawn]
+
+
+def airline(data: Path) -> Domain:
+    """The drawn conversations; readers say which calls are near-misses."""
+    pack, trajectories = drawn_airline(data)
     with open_logs([data / "tau2" / "runs" / "gpt-4.1.json.gz"]) as opened:
         cards, _ = with_logs(read_tools([str(data / "tools.json")]), opened.trajectories())
     # A reader tells what was looked up; whether the call was right all the same, the replayed database tells.
@@ -110,7 +115,7 @@ def read_labels() -> dict[Place, bool]:
 
 
 def _writes(pack: Pack, trajectory: Trajectory) -> bool:
-    return any(isinstance(event, Call) and _is_write(pack, event) for event in trajectory.events)
+    return any(isinstance(event, Call) and is_write(pack, event) for event in trajectory.events)
 
 
 def flagged(pack: Pack, domain: Domain, places: set[Place] | None = None) -> dict[Place, bool]:
@@ -129,7 +134,7 @@ def _judged(pack: Pack, trajectory: Trajectory, world: World | None, places: set
     session = Session(pack, world=world)
     observed = 0
     for step, event in enumerate(trajectory.events):
-        if isinstance(event, Call) and event.by == "agent" and _is_write(pack, event):
+        if isinstance(event, Call) and event.by == "agent" and is_write(pack, event):
             session.observe_all(trajectory.events[observed:step])
             observed = step
             if places is None or (trajectory.id, step) in places:
@@ -138,7 +143,7 @@ def _judged(pack: Pack, trajectory: Trajectory, world: World | None, places: set
     return [each for each in session.settle() if places is None or (trajectory.id, each.made.step) in places]
 
 
-def _is_write(pack: Pack, call: Call) -> bool:
+def is_write(pack: Pack, call: Call) -> bool:
     tool = pack.schema.tools.get(call.tool)
     return tool is not None and tool.effect == "write"
 
