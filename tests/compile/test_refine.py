@@ -96,9 +96,31 @@ def test_a_rule_that_is_split_shares_its_cases_out() -> None:
 
 def test_the_budget_ends_it() -> None:
     again = BETTER.replace("pays_back", "gives_back")
-    chat = Scripted(refine=[BETTER, again, BETTER, again], merge="merges: []")
+    third = BETTER.replace("pays_back", "hands_back")
+    said = [f"vagueness: {9 - number}\n{answer}" for number, answer in enumerate((BETTER, again, third))]
+    chat = Scripted(refine=said, merge="merges: []")
     work, _ = compile_pack(replace(source(), refinements=2, earlier=compiled()[0]), chat)
     assert sum(step.changed for step in work.steps) == 2
+
+
+@pytest.mark.parametrize(("scores", "taken"), [((4, 3, 4, 4), 2), ((4, 4, 4, 4), 1), ((4, 3, 2, 1), 4)])
+def test_a_rule_leaves_the_heap_when_refining_it_makes_it_no_less_vague(scores: tuple[int, ...], taken: int) -> None:
+    def answer(request: Request) -> str:
+        # However often it is asked, the model finds another gap in the pattern.
+        number = request.messages[1].content.count("word")
+        words = "|".join(f"word{each}" for each in range(number + 1))
+        state = f"  says: {{pattern: '{words}'}}\nrules:"
+        score = scores[number] if number < len(scores) else 9
+        return f"vagueness: {score}\n" + BETTER.replace("rules:", state).replace(
+            "IMPLIES agreed", "IMPLIES (agreed AND NOT says)"
+        )
+
+    work, chat, files = refined(refine=answer)
+    assert sum(step.changed for step in work.steps) == taken
+    assert len(chat.asked("refine")) == min(taken + 1, 4)
+    told = "its last refinement made it no less vague" in files["compiled.yaml"]
+    assert told == (taken < 4), "what ends by the budget is another matter"
+    assert check(Pack.from_files(files)).is_sound
 
 
 def test_predicates_that_mean_the_same_become_one_where_every_case_still_holds() -> None:
@@ -149,7 +171,7 @@ def test_going_back_to_an_earlier_form_is_no_refinement() -> None:
         + dump({"predicates": read(RULES)["predicates"]})
         + RULES[RULES.index("rules:") :]
     )
-    work, chat, _ = refined(refine=[BETTER, back])
+    work, chat, _ = refined(refine=[f"vagueness: 5\n{BETTER}", f"vagueness: 3\n{back}"])
     assert len(chat.asked("refine")) == 2
     assert sum(step.changed for step in work.steps) == 1
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from bylaw.llm import Answer, Chat, Message, Request
 from bylaw.llm.chat import ChatError
-from bylaw.llm.recorded import Recordings
 
 Made = TypeVar("Made")
 Judge = Callable[[str], tuple[Made, list[str]]]
@@ -32,9 +31,9 @@ class Outcome(Struct, Generic[Made], frozen=True):
 class Desk:
     """Answers by request; a request without one is noted as wanted."""
 
-    def __init__(self, known: Recordings | None = None) -> None:
-        self._known = known
-        """Answers that were kept before, at hand without asking."""
+    def __init__(self, at_hand: Callable[[Request], Answer | None] | None = None) -> None:
+        self._at_hand = at_hand
+        """Finds an answer that is there already, without asking."""
         self._answers: dict[str, Answer] = {}
         self.wanted: dict[str, Request] = {}
         self.asked: dict[str, Request] = {}
@@ -50,8 +49,8 @@ class Desk:
     def answer(self, request: Request) -> Answer | None:
         """The answer; where there is none, the request is wanted."""
         found = self._answers.get(request.key)
-        if found is None and self._known is not None:
-            found = self._known.find(request)
+        if found is None and self._at_hand is not None:
+            found = self._at_hand(request)
         if found is None:
             self.wanted[request.key] = request
         else:

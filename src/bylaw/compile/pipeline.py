@@ -25,7 +25,7 @@ from bylaw.compile.things import Things, describe
 from bylaw.engine.lesson import Label
 from bylaw.errors import BylawError, UsageError
 from bylaw.llm import Chat, Pending
-from bylaw.llm.recorded import Recorded
+from bylaw.llm.source import at_hand
 from bylaw.policy.document import Document
 from bylaw.trace import Trajectory
 
@@ -92,7 +92,7 @@ def compile_pack(
     With `as_is` the work ends there, once the document is read: policies whose questions wait have no check.
     """
     require_tools(source.cards)
-    desk = Desk(chat.recordings if isinstance(chat, Recorded) else None)
+    desk = Desk(at_hand(chat))
     while True:
         desk.begin()
         work = run(desk, source)
@@ -103,11 +103,17 @@ def compile_pack(
         try:
             desk.fetch(chat)
         except Pending:
+            if desk.asked:
+                progress(f"{_counted(len(desk.asked), 'answer')} used; what has none yet is written down")
             if not as_is or work.things is None or work.second is None or not work.kinds:
                 raise
             desk.gives_up = True
             desk.begin()
             return run(desk, source), desk
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what} is" if count == 1 else f"{count} {what}s are"
 
 
 def require_tools(cards: Mapping[str, Card]) -> None:

@@ -1,8 +1,9 @@
 """Rules made verifiable and free of doubles: ShieldAgent's Algorithm 2, over the rules of a compile.
 
 Rules wait in a heap, the vaguest first. Each is asked about, and replaced where its new form loads and passes the
-policy's cases; then predicates that lie near to each other are asked about, and merged where every rule still passes.
-This goes on until nothing changes or the budget ends. What each step left is recorded.
+policy's cases; it is refined further only while that makes it less vague, or one gap after another would be found in
+a pattern and no end. Then predicates that lie near to each other are asked about, and merged where every rule still
+passes. This goes on until nothing changes or the budget ends. What each step left is recorded.
 """
 
 import heapq
@@ -81,6 +82,8 @@ class _Refinement:
         """By policy every form that its rules have had: going back to one is no refinement."""
         self._judged: dict[str, float] = {}
         """By form how vague the model calls it."""
+        self._replaced: dict[str, tuple[float | None, float]] = {}
+        """By policy how vague the form was that the present one stands for: as the model calls it, and by Eq. 3."""
         self._steps: list[tuple[Step, list[str]]] = []
 
     def run(self) -> bool:
@@ -130,19 +133,32 @@ class _Refinement:
             reply, check = outcome.made, self.rules.checks[name]
             if reply.vagueness is not None:
                 self._judged[dump(rules_of(check))] = reply.vagueness
-            if outcome.complaints:
-                text = f"{reply.why}: {outcome.complaints[0]}" if reply.why else outcome.complaints[0]
+            complaint = outcome.complaints[0] if outcome.complaints else self._needless(name, reply)
+            if complaint:
+                text = f"{reply.why}: {complaint}" if reply.why else complaint
                 question = Question("a refinement that was not taken", text, reply.rules)
                 self.rules.checks[name] = replace(check, questions=(*check.questions, question))
                 refused += 1
             elif reply.rules is not None:
                 question = Question("a rule that was refined", reply.why, {"before": rules_of(check)})
                 made = replace(check, rules=reply.rules, cases=reply.cases, questions=(*check.questions, question))
+                self._replaced[name] = (reply.vagueness, self.rules.vagueness()[name])
                 self.rules.put(made)
                 self._forms[name].add(dump(rules_of(self.rules.checks[name])))
                 self._push([name])
                 self._left, refined = self._left - 1, refined + 1
         return None if missing else (refined, refused)
+
+    def _needless(self, name: str, reply: Reply) -> str:
+        """Why a rule is not refined again: its last refinement made it no less vague."""
+        if reply.rules is None or name not in self._replaced:
+            return ""
+        called, measured = self._replaced[name]
+        if called is not None and reply.vagueness is not None:
+            before, now = called, reply.vagueness
+        else:
+            before, now = round(measured, 2), round(self.rules.vagueness()[name], 2)
+        return "" if now < before else f"its last refinement made it no less vague ({before:g} before, {now:g} now)"
 
     def _asked(self, name: str) -> Outcome[Reply] | None:
         """What is said of one policy's rules, with a second try where a case fails; None while it is missing."""

@@ -19,12 +19,21 @@ class Batch:
     def __init__(self, folder: Path, *, model: str = "batch") -> None:
         self._folder = folder
         self._model = model
+        self._answers: Recordings | None = None
+        """What lay in the folder when it was last looked at."""
         self.unasked: list[str] = []
         """Answers in the folder that no request ever asked for, each with its file, as of the last time."""
 
+    def find(self, request: Request) -> Answer | None:
+        """The answer to a request, where it lies in the folder and did not fail on the way."""
+        if self._answers is None:
+            self._answers = Recordings(self._folder)
+        found = self._answers.find(request)
+        return found if found is None or found.fault != "failed" else None
+
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """The answers; what is not answered yet is written down, and `Pending` says so."""
-        answers = Recordings(self._folder)
+        answers = self._answers = Recordings(self._folder)
         self.unasked = self._unasked(answers, requests)
         found = {request.key: answers.find(request) for request in requests}
         waiting = {request.key: request for request in requests if found[request.key] is None}

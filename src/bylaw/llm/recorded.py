@@ -50,6 +50,10 @@ class Recorded:
         self.recordings = recordings
         self.behind = chat
 
+    def find(self, request: Request) -> Answer | None:
+        """The answer to a request, where it was recorded."""
+        return self.recordings.find(request)
+
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """The answers, each question asked once."""
         found = {request.key: self.recordings.find(request) for request in requests}

@@ -1,10 +1,11 @@
 """`--llm`: which model is meant, in one word."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from bylaw.llm.batch import Batch
-from bylaw.llm.chat import Chat, ChatError
+from bylaw.llm.chat import Answer, Chat, ChatError, Request
 from bylaw.llm.endpoint import Endpoint, Progress, Settings
 from bylaw.llm.recorded import Recorded, Recordings
 
@@ -36,6 +37,17 @@ def open_chat(
         raise ChatError("no model is named", hint=hint)
     endpoint = Endpoint(Settings(model, stream=stream, max_tokens=max_tokens), recordings=recordings, progress=progress)
     return Recorded(recordings, endpoint) if recordings is not None else endpoint
+
+
+def at_hand(chat: Chat) -> Callable[[Request], Answer | None]:
+    """Finds what is answered already: in recordings, and in a batch's folder, where some answers may yet lack."""
+    places = [chat, chat.behind] if isinstance(chat, Recorded) else [chat]
+    finders = [each.find for each in places if isinstance(each, Recorded | Batch)]
+
+    def find(request: Request) -> Answer | None:
+        return next((found for each in finders if (found := each(request)) is not None), None)
+
+    return find
 
 
 def unasked(chat: Chat) -> list[str]:
