@@ -34,6 +34,7 @@ from bylaw.guard import Vocabulary, parse_lookups, run_lookup
 from bylaw.llm import Chat, Pending
 from bylaw.llm.batch import Batch
 from bylaw.llm.recorded import Recorded, Recordings
+from bylaw.llm.source import at_hand
 from bylaw.packs.clinic.simulator.generate import write
 from bylaw.policy.folder import find_folder, read_folder
 from bylaw.scan.interval import wilson
@@ -162,7 +163,7 @@ def by_code(domain: Domain, chat: Chat) -> tuple[Pack, Lookups]:
     wanted = fields_read(domain.pack.guards.values(), schema)
     entities = read_folder(domain.pack.root).parts["entities"].data["entities"]
     shown = [trajectory for trajectory, _ in domain.trajectories[:20]]
-    desk = Desk()
+    desk = Desk(at_hand(chat))
     while True:
         desk.begin()
         made = write_lookups(desk, vocabulary, domain.cards, wanted, entities, shown)  # pyright: ignore

@@ -163,6 +163,16 @@ def source() -> Source:
     return Source(Document(POLICY), "Shop", CARDS)
 
 
+def tools_file() -> str:
+    """The shop's catalogue, as a file has it."""
+    tools = [
+        {"name": card.name, "description": card.description, "effect": card.effect}
+        | {"parameters": {"type": "object", "properties": card.parameters, "required": list(card.required)}}
+        for card in CARDS.values()
+    ]
+    return json.dumps(tools)
+
+
 def sorted_answer(request: Request) -> str:
     """Kinds for the policies that a request asks about."""
     asked = re.findall(r"^([a-z][a-z0-9-]*)$", request.messages[1].content, re.MULTILINE)

@@ -1,5 +1,6 @@
 """Compiling from recordings: the same bytes without a model, and no recording that nobody asks for."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ from bylaw.llm import Answer, Pending, Request
 from bylaw.llm.batch import Batch
 from bylaw.llm.chat import ChatError
 from bylaw.llm.recorded import Recorded, Recordings
-from tests.compile.shop import Scripted, source
+from tests.command import bylaw
+from tests.compile.shop import POLICY, Scripted, compiled, source, tools_file
 from tests.docs.walkthrough import ROOT
 
 
@@ -51,11 +53,64 @@ def test_a_batch_goes_round_by_round_and_loses_nothing(tmp_path: Path) -> None:
             break
         except Pending:
             rounds += 1
-        waiting = _requests(tmp_path)
-        with (tmp_path / f"round-{rounds}.jsonl").open("w") as out:
-            for request in waiting:
-                out.write(_line(request, chat.ask([request])[0].text))
+        _answer(tmp_path, f"round-{rounds}", chat, _requests(tmp_path))
     assert rounds == 3
+
+
+def test_a_batch_that_is_half_answered_goes_on_and_asks_only_for_the_rest(tmp_path: Path) -> None:
+    chat, told = Scripted(), list[str]()
+    with pytest.raises(Pending):
+        compile_pack(source(), Batch(tmp_path), progress=told.append)
+    first = {request.name: request for request in _requests(tmp_path)}
+    assert first.keys() == {"extract", "things"}
+    assert not [line for line in told if "used" in line]
+    _answer(tmp_path, "half", chat, [first["extract"]])
+    with pytest.raises(Pending) as waits:
+        compile_pack(source(), Batch(tmp_path), progress=told.append)
+    # What the document says can be asked about further; what hangs on the tools' data cannot.
+    waiting = _requests(tmp_path)
+    assert sorted(request.name for request in waiting) == ["cover", "sort", "things"]
+    assert waits.value.count == 3
+    assert told[-2:] == [
+        "asking 3 (cover, sort, things), 1 answered",
+        "1 answer is used; what has none yet is written down",
+    ]
+    _answer(tmp_path, "rest", chat, waiting)
+    for number in range(9):
+        try:
+            work, _ = compile_pack(source(), Batch(tmp_path))
+            break
+        except Pending:
+            _answer(tmp_path, f"round-{number}", chat, _requests(tmp_path))
+    else:
+        raise AssertionError("it does not end")
+    asked = [request.key for requests in chat.rounds for request in requests]
+    assert len(asked) == len(set(asked)), "nothing is asked twice"
+    assert assemble(source(), work, name="shop") == compiled()[1]
+
+
+def test_a_half_answered_batch_is_told_on_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_text(POLICY)
+    (tmp_path / "tools.json").write_text(tools_file())
+    given = ("--document", "policy.md", "--tools", "tools.json", "--llm", "batch:questions", "--out", "shop")
+    assert "asking 2 (extract, things), 0 answered" in bylaw(tmp_path, "compile", *given).stdout
+    questions = tmp_path / "questions"
+    _answer(questions, "half", Scripted(), [each for each in _requests(questions) if each.name == "extract"])
+    done = bylaw(tmp_path, "compile", *given)
+    assert done.returncode == 2
+    assert "1 answer is used; what has none yet is written down" in done.stdout
+    assert "questions/requests/002.jsonl: 3 requests wait for an answer" in done.stderr
+    assert {each.name for each in _requests(questions)} == {"cover", "sort", "things"}
+
+
+def test_an_answer_that_failed_on_the_way_does_not_count_as_one(tmp_path: Path) -> None:
+    with pytest.raises(Pending):
+        compile_pack(source(), Batch(tmp_path))
+    waiting = _requests(tmp_path)
+    expired = [json.dumps({"custom_id": each.key, "response": None, "error": {"code": "expired"}}) for each in waiting]
+    (tmp_path / "expired.jsonl").write_text("\n".join(expired))
+    with pytest.raises(ChatError, match="none of 2 requests was answered"):
+        compile_pack(source(), Batch(tmp_path))
 
 
 def test_a_compile_may_end_with_what_is_answered(tmp_path: Path) -> None:
@@ -63,9 +118,7 @@ def test_a_compile_may_end_with_what_is_answered(tmp_path: Path) -> None:
     for number in (1, 2):
         with pytest.raises(Pending):
             compile_pack(source(), Batch(tmp_path), as_is=True)
-        with (tmp_path / f"round-{number}.jsonl").open("w") as out:
-            for request in _requests(tmp_path):
-                out.write(_line(request, chat.ask([request])[0].text))
+        _answer(tmp_path, f"round-{number}", chat, _requests(tmp_path))
     work, _ = compile_pack(source(), Batch(tmp_path), as_is=True)
     assert {check.failed for check in work.checks.values()} == {"a question about it has no answer yet"}
     assert {"refund-window", "refund-limit", "confirm-refunds"} == work.checks.keys()
@@ -123,9 +176,13 @@ def _named(instructions: str) -> str:
     raise AssertionError(instructions[:60])
 
 
-def _line(request: Request, text: str) -> str:
-    import json
+def _answer(folder: Path, name: str, chat: Scripted, requests: Sequence[Request]) -> None:
+    """Answers of a model, in a file of their own."""
+    lines = [_line(request, answer.text) for request, answer in zip(requests, chat.ask(requests), strict=True)]
+    (folder / f"{name}.jsonl").write_text("".join(lines))
 
+
+def _line(request: Request, text: str) -> str:
     return json.dumps({"custom_id": request.key, "text": text}) + "\n"
 
 

@@ -16,7 +16,7 @@ from bylaw.policy.document import Document
 from bylaw.policy.folder import read_folder
 from tests.command import bylaw
 from tests.compile import shop
-from tests.compile.shop import CARDS, CASES, LIMIT, POLICY, Scripted, source
+from tests.compile.shop import CARDS, CASES, LIMIT, POLICY, Scripted, source, tools_file
 
 OLD = "Gold customers are refunded up to $500.00 at once, everybody else up to $200.00."
 NEW = "Gold customers are refunded up to $600.00 at once, everybody else up to $200.00."
@@ -133,12 +133,7 @@ def commanded(tmp_path: Path, chat: Scripted) -> Path:
     from tests.compile.test_recordings import Keeping
 
     (tmp_path / "policy.md").write_text(POLICY)
-    tools = [
-        {"name": card.name, "description": card.description, "effect": card.effect}
-        | {"parameters": {"type": "object", "properties": card.parameters, "required": list(card.required)}}
-        for card in CARDS.values()
-    ]
-    (tmp_path / "tools.json").write_text(json.dumps(tools))
+    (tmp_path / "tools.json").write_text(tools_file())
     compile_pack(source(), Keeping(chat, Recordings(tmp_path / "shop" / "answers")))
     given = ("--document", "policy.md", "--tools", "tools.json", "--llm", "recorded", "--out", "shop")
     done = bylaw(tmp_path, "compile", *given)

@@ -20,6 +20,7 @@ from bylaw.llm.chat import schema_of
 from bylaw.llm.endpoint import Endpoint, Settings
 from bylaw.llm.recorded import Recorded, Recordings
 from tests.command import bylaw
+from tests.compile import shop
 from tests.llm.scripted import completion, serving
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(580)]
@@ -150,17 +151,7 @@ tools:
   get_order: {effect: read}
   refund: {effect: write, changes: []}
 """
-EXTRACTED = {
-    "policies": [
-        {
-            "id": "refund-window",
-            "definition": "A refund is made at most 30 days after delivery.",
-            "scope": "refunds",
-            "description": "",
-            "quotes": ["A refund is made within 30 days after delivery."],
-        }
-    ]
-}
+EXTRACTED = {"policies": [policy for policy in shop.EXTRACTED["policies"] if policy["id"] == "refund-window"]}
 
 
 @pytest.fixture

@@ -139,8 +139,8 @@ def _thing(
 ) -> str:
     fields = cast(dict[str, Any], body.get("fields") or {})
     words = {part: cast(dict[str, Any], arguments.get(part) or {}).get("enum") for part in keys_of(body)}
-    key = ", ".join(f"{part}: {_kind(listed)}" if listed else part for part, listed in words.items())
-    kinds = {field: _kind(spec) + _unless_set(spec) for field, spec in fields.items()}
+    key = ", ".join(f"{part}: {kind_of(listed)}" if listed else part for part, listed in words.items())
+    kinds = {field: kind_of(spec) + _unless_set(spec) for field, spec in fields.items()}
     kinds |= {
         field: f"{kinds[field]} {told_schema(inside[name, field])}" for field in fields if (name, field) in inside
     }
@@ -153,10 +153,11 @@ def _unless_set(spec: Any) -> str:
     return f" ({json.dumps(record['default'])} where it is not set)" if "default" in record else ""
 
 
-def _kind(spec: Any) -> str:
+def kind_of(spec: Any) -> str:
+    """A field's type in a word, or the words that it may have."""
     if isinstance(spec, list):
         return "|".join(map(str, cast(list[Any], spec)))
     if isinstance(spec, dict):
         record = cast(dict[str, Any], spec)
-        return _kind(record["values"]) if record.get("values") else str(record.get("type", "string"))
+        return kind_of(record["values"]) if record.get("values") else str(record.get("type", "string"))
     return str(spec)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from bylaw.compile.bench import Bench, told
 from bylaw.compile.card import Card
 from bylaw.compile.check import Check
-from bylaw.compile.context import keys_of
+from bylaw.compile.context import keys_of, kind_of
 from bylaw.compile.desk import Desk
 from bylaw.compile.inside import names_in
 from bylaw.compile.prompt import render
@@ -117,7 +117,7 @@ def lookup_request(cards: Mapping[str, Card], part: Sequence[tuple[str, str]], e
     for entity in dict.fromkeys(entity for entity, _ in part):
         body = cast(dict[str, Any], entities[entity])
         kinds = cast(dict[str, Any], body.get("fields") or {})
-        named = (f"{name} ({_kind(kinds.get(name, 'boolean'))})" for owner, name in part if owner == entity)
+        named = (f"{name} ({kind_of(kinds.get(name, 'boolean'))})" for owner, name in part if owner == entity)
         lines.append(f"- {entity}, key {', '.join(keys_of(body))}: {', '.join(named)}")
     given = {"tools": "\n\n".join(card.whole for card in cards.values()), "fields": "\n".join(lines)}
     return render("lookups", given, max_tokens=8192)
@@ -185,12 +185,3 @@ def _judged(
             found[names[node.name]] = code
     given = {node.name for node in nodes}
     return found, complaints + [f"there is no function `{name}`" for name in names if name not in given]
-
-
-def _kind(spec: Any) -> str:
-    if isinstance(spec, list):
-        return "|".join(map(str, cast(list[Any], spec)))
-    if isinstance(spec, dict):
-        record = cast(dict[str, Any], spec)
-        return _kind(record["values"]) if record.get("values") else str(record.get("type", "string"))
-    return str(spec)

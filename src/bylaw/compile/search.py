@@ -22,6 +22,7 @@ from bylaw.facts.schema import FieldSearch, ShownResults
 from bylaw.facts.value import coerce
 from bylaw.llm import Chat, Request
 from bylaw.llm.chat import bare_json, schema_of
+from bylaw.llm.source import at_hand
 
 Made = TypeVar("Made")
 _ROUNDS = 2
@@ -64,7 +65,7 @@ class ModelSearch:
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
-        self._desk = Desk()
+        self._desk = Desk(at_hand(chat))
         self._wanted: dict[tuple[str, ...], list[_Need]] = {}
         """By the results shown, what is needed and not settled yet."""
         self._known: dict[tuple[tuple[str, ...], str], Any] = {}
@@ -135,8 +136,8 @@ class ModelSearch:
                     self._settle(shown, needs, outcome.made)
             if not self._desk.wanted:
                 break
-            self.asked += len(self._desk.wanted)
             self._desk.fetch(self._chat)
+        self.asked += len(self._desk.asked)
         self._wanted.clear()
 
     def _settle(self, shown: tuple[str, ...], needs: Sequence[_Need], findings: Sequence[Finding]) -> None:
