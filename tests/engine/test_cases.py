@@ -111,15 +111,14 @@ def test_a_world_settles_what_was_not_seen(world: str, verdict: str, tmp_path: P
     [
         (CASE.replace("only-paid", "say-it") + "  want: permit\n", "`say-it` is not a policy with a guard"),
         (CASE.replace("{ship:", "{refund:") + "  want: permit\n", "policy `only-paid` does not bind `refund`"),
-        (CASE.replace("{ship: {order_id: O1}}", "{}") + "  want: permit\n", "`call` names one tool with its arguments"),
-        (CASE, "the case does not say what it wants"),
+        (CASE.replace("O1}}", "O1}, refund: {}}"), "`call` names one tool with its arguments"),
         (CASE + "  want: perhaps\n", "no policy ever says `perhaps`"),
         (CASE + "  want: {verdict: permit}\n", "`permit` is not a verdict"),
         (CASE + "  want: {outcome: permit}\n", "`want` has no `outcome`"),
         (CASE + "  now: noon\n  want: permit\n", "`noon` is not a time"),
         (CASE + '  facts: {"Ordr[O1]": {}}\n  want: permit\n', "`Ordr[O1]` is not a thing"),
         (CASE + '  facts: {"Order[O1, O2]": {}}\n  want: permit\n', "the key of `Order[O1, O2]` has 2 parts"),
-        (CASE + '  facts: {"Order": {}}\n  want: permit\n', "the key of `Order` has 0 parts"),
+        (CASE + '  facts: {"Order[]": {}}\n  want: permit\n', "the key of `Order[]` has 0 parts"),
         (CASE + '  facts: {"Order[O1]": {colour: red}}\n  want: permit\n', "`Order` has no field `colour`"),
         (CASE + "  events: [{call: get_order}, {}]\n  want: permit\n", "an event is `user:`, `agent:` or `call:`"),
     ],
@@ -170,7 +169,8 @@ def test_a_case_may_be_varied(tmp_path: Path) -> None:
 
 
 def test_a_variation_says_what_it_wants_and_nothing_else_of_a_case(tmp_path: Path) -> None:
-    told = run(tmp_path, BOTH.replace("{paid: false}}, want: deny", "{paid: false}}"))[1]
+    left_out = BOTH.replace("{paid: false}}, want: deny", "{paid: false}}")
+    told = run(tmp_path, left_out.replace("want: permit", "want: compliant"))[1]
     assert isinstance(told, BylawError)
     assert "does not say what it wants" in str(told)
     with pytest.raises(BylawError, match="policy"):

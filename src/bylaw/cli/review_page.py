@@ -147,7 +147,7 @@ def _cases(pack: Pack, name: str) -> Iterator[str]:
 
 
 def _call(case: Any) -> str:
-    whole = {**case.call, "facts": case.facts} if case.call else case.facts
+    whole = {**case.called, "facts": case.facts} if case.called else case.facts
     return json.dumps(whole, ensure_ascii=False, default=str)
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from bylaw.engine.case_subject import Subjects
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
@@ -57,7 +58,7 @@ def run_cases(pack: Pack, coverage: dict[str, set[int]]) -> Iterator[CaseResult 
     for read in pack.cases.values():
         for index, body in enumerate(read.record.cases):
             yield _outcome(pack, body, read.source.place("cases", index), coverage)
-            for number, change in enumerate(body.but):
+            for number, change in enumerate(body.variations):
                 place = read.source.place("cases", index, "but", number)
                 yield _outcome(pack, body.varied(change), place, coverage)
 
@@ -90,7 +91,7 @@ def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResu
 class _Case:
     def __init__(self, pack: Pack, body: WrittenCase, place: str) -> None:
         self._body = body
-        if body.want is None:
+        if body.want == "":
             hint = "add `want: permit`, `deny` or `undetermined`"
             raise CaseError("the case does not say what it wants", place=place, hint=hint)
         self._pack = pack
@@ -101,13 +102,16 @@ class _Case:
             raise CaseError(f"`{policy}` is not a policy with a guard", place=place, hint=hint)
         self._policy = pack.policies[policy]
         self._guard: Guard = pack.guards[policy]
-        if len(body.call) != 1:
+        called = body.called or {self._policy.tools[0]: {}}
+        if len(called) != 1:
             raise CaseError("`call` names one tool with its arguments", place=place)
-        (self._tool, arguments), *_ = body.call.items()
+        (self._tool, arguments), *_ = called.items()
         if self._tool not in self._policy.tools:
             hint = f"it binds {', '.join(self._policy.tools)}"
             raise CaseError(f"policy `{policy}` does not bind `{self._tool}`", place=place, hint=hint)
-        self._arguments: dict[str, Any] = arguments or {}
+        parameters = pack.schema.tools[self._tool].parameters
+        self._subjects = Subjects(body, arguments or {}, parameters, pack.schema.entities)
+        self._arguments = self._subjects.arguments
         now = body.now
         try:
             self._now = datetime.fromisoformat(str(now)) if now is not None else pack.now
@@ -116,7 +120,7 @@ class _Case:
 
     def run(self, coverage: dict[str, set[int]]) -> CaseResult:
         """Judge the call and compare."""
-        want = self._body.want
+        want = "permit" if self._body.want is None else self._body.want
         if isinstance(want, str):
             want = want.replace("-", "_")
         if not isinstance(want, dict) and want not in (*_HALVES, *WORST_FIRST):
@@ -199,15 +203,30 @@ class _Case:
     ) -> "dict[GivenThing, WorldRecord | None]":
         found: dict[GivenThing, WorldRecord | None] = {}
         for name, given in listed.items():
-            thing = _thing(name, self._pack.schema.entities, self._place)
+            thing = self._thing(name)
             below = (over or {}).get(thing)
             if given is not None:
                 declared = self._pack.schema.entities[thing[0]]
                 for field in given.keys() - declared.fields.keys() - {"exists"}:
                     raise CaseError(f"`{thing[0]}` has no field `{field}`", place=self._place)
-                given = {**dict(zip(declared.key, thing[1], strict=False)), **(below or {}), **given}
+                spoken_of = self._subjects.spoken_of_by(declared)
+                given = {**spoken_of, **dict(zip(declared.key, thing[1], strict=False)), **(below or {}), **given}
             found[thing] = given
         return found
+
+    def _thing(self, name: str) -> GivenThing:
+        match = _THING.match(name)
+        entities = self._pack.schema.entities
+        if match is None or match[1] not in entities:
+            raise CaseError(f"`{name}` is not a thing", place=self._place, hint="write it like `Patient[P1]`")
+        entity = entities[match[1]]
+        if match[2] is None:
+            return entity.name, self._subjects.key_of(entity)
+        parts = [part.strip().strip("\"'") for part in match[2].split(",")] if match[2].strip() else []
+        if len(parts) != len(entity.key):
+            what = f"the key of `{name}` has {len(parts)} parts"
+            raise CaseError(what, place=self._place, hint="one per key field of the entity")
+        return entity.name, key_of(parts)
 
     def _done(self) -> list[tuple[str, dict[str, Any]]]:
         return [(tool, args or {}) for entry in self._body.done for tool, args in entry.items()]
@@ -269,18 +288,6 @@ def _members(things: GivenThings, entity: str, match: Mapping[str, Any]) -> list
         for (kind, key), record in things.items()
         if kind == entity and record is not None and all(record.get(name) == value for name, value in match.items())
     ]
-
-
-def _thing(name: str, entities: Mapping[str, Entity], place: str) -> tuple[str, Key]:
-    match = _THING.match(name)
-    if match is None or match[1] not in entities:
-        raise CaseError(f"`{name}` is not a thing", place=place, hint="write it like `Patient[P1]`")
-    parts = [part.strip().strip("\"'") for part in match[2].split(",")] if match[2] is not None else []
-    if len(parts) != len(entities[match[1]].key):
-        raise CaseError(
-            f"the key of `{name}` has {len(parts)} parts", place=place, hint="one per key field of the entity"
-        )
-    return match[1], key_of(parts)
 
 
 def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:

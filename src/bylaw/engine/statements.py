@@ -13,6 +13,7 @@ from bylaw.policy.statement import (
     Policy,
     PolicyKind,
     Severity,
+    StatementError,
     Unenforced,
     WrittenPolicy,
     WrittenSpan,
@@ -20,12 +21,6 @@ from bylaw.policy.statement import (
 )
 from bylaw.policy.tool import Effect, Tool, ToolsFile, WrittenTool
 from bylaw.policy.yaml import Located
-
-
-class StatementError(BylawError):
-    """A policy or a tool of a pack does not say what it must."""
-
-    code = "BY406"
 
 
 def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
@@ -128,7 +123,9 @@ class PolicyReader:
             if span.digest is not None:
                 self.digests[name] = (*self.digests.get(name, ()), span.digest)
         if not citations and kind != "knowledge":
-            self._fault(f"policy `{name}` cites no sentence", index, hint="add `spans: [{quote: ...}]`")
+            self._fault(
+                f"policy `{name}` cites no sentence", index, hint="add `spans: [...]`, or quote it in the guard"
+            )
         accepted = body.unenforced
         unenforced = Unenforced(str(accepted.accepted_by), str(accepted.reason)) if accepted is not None else None
         if unenforced and not unenforced.accepted_by:

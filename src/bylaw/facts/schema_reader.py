@@ -30,6 +30,8 @@ from bylaw.policy.tool import Tool, WrittenChange
 from bylaw.policy.yaml import Located, YamlPath
 
 _TYPES = frozenset(get_args(FieldType))
+_NOT_THERE = r"not found|no such|do(es)? not exist|doesn't exist"
+"""How look-ups say that there is nothing to show."""
 
 
 class SchemaError(BylawError):
@@ -70,6 +72,12 @@ class SchemaReader:
                 observation = self._observation(body, ("observations", tool, index))
                 if observation is not None:
                     shows.setdefault(tool, {}).setdefault(observation.entity.name, []).append(observation)
+        for entity in list(self._entities.values()):
+            # A look-up shows the thing that it looks up, unless its observations say what it shows.
+            tool = entity.read.tool if entity.read is not None else ""
+            if tool in self._tools and tool not in self._file.observations:
+                shown = self._observation(WrittenObservation(entity.name, absent=_NOT_THERE), ("entities", entity.name))
+                shows.setdefault(tool, {}).setdefault(entity.name, []).extend([shown] if shown else ())
         writes = [tool for tool in self._tools.values() if tool.effect == "write"]
         return Schema(
             self._entities,

@@ -78,8 +78,9 @@ class Statements:
             self.fault(node, f"`{node.name}` takes other arguments", f"write def {node.name}({', '.join(parameters)}):")
         if node.decorator_list:
             self.fault(node.decorator_list[0], "decorators are not part of the language", "remove it")
-        if node.returns is not None or any(argument.annotation for argument in arguments.args):
-            self.fault(node, "annotations are not part of the language", "remove them")
+        said = [argument for argument in arguments.args if argument.annotation is not None]
+        if node.returns is not None or not all(self.answers and _names_tools(argument) for argument in said):
+            self.fault(node, "annotations are not part of the language, but for the tools of `call`", "remove them")
         if getattr(node, "type_params", None):
             self.fault(node, "type parameters are not part of the language", "remove them")
         if node.name.startswith("_"):
@@ -273,6 +274,16 @@ def ends(body: Sequence[ast.stmt]) -> bool:
 
 def _is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _names_tools(argument: ast.arg) -> bool:
+    """Whether it is `call: one_tool | another` or `call: write(order_id)`; `policy.stated` says what it means."""
+    named = (ast.Name, ast.BinOp, ast.BitOr, ast.Call, ast.Load)
+    return argument.arg == "call" and all(
+        isinstance(part, named) or (isinstance(part, ast.Constant) and isinstance(part.value, str))
+        for part in ast.walk(argument)
+        if part is not argument
+    )
 
 
 def _inherit_lines(node: ast.AST, line: int) -> None:

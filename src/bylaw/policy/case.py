@@ -12,6 +12,9 @@ Things = dict[str, dict[str, Any] | None]
 """Records by the name of the thing, as in `Order[O1]`; None where there is no such thing."""
 
 
+_OPPOSITES = {"permit": "deny", "deny": "permit"}
+
+
 class WrittenEvent(Struct, frozen=True, forbid_unknown_fields=True):
     """One event of a case."""
 
@@ -33,6 +36,7 @@ class Variation(Struct, frozen=True, forbid_unknown_fields=True):
     facts: Things = {}
     world: Things | None = None
     want: Scalar | dict[str, Any] | None = None
+    """Left out: a denial where the case it stands under is a permit, and the other way round."""
 
 
 class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,21 +46,33 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
     policy: Scalar = ""
     rule: Scalar | None = None
     now: Scalar | None = None
-    call: Things = {}
+    call: Scalar | Things = {}
+    """A tool with its arguments, or only its name; left out, the first that the policy binds."""
     facts: Things = {}
     world: Things | None = None
     events: list[WrittenEvent] | None = None
     context: dict[str, Any] = {}
     done: list[Things] = []
     want: Scalar | dict[str, Any] | None = None
-    but: list[Variation] = []
+    """Left out: a permit."""
+    but: Variation | list[Variation] = []
     """Further cases: the same, but."""
+
+    @property
+    def variations(self) -> list[Variation]:
+        """What stands under `but`."""
+        return [self.but] if isinstance(self.but, Variation) else self.but
+
+    @property
+    def called(self) -> Things:
+        """The tool with its arguments; empty where the case names none."""
+        return self.call if isinstance(self.call, dict) else {str(self.call): {}}
 
     @property
     def wanted(self) -> str:
         """What it wants, in a word: of several parts that are given, the verdict."""
         if not isinstance(self.want, dict):
-            return str(self.want)
+            return str("permit" if self.want is None and self.rule is None else self.want)
         told = (self.want[part] for part in ("verdict", "determined", "strict", "evidence") if part in self.want)
         return str(next(told, "as written"))
 
@@ -64,12 +80,12 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         """The case that a variation makes of this one: arguments and fields that it gives go over those given here."""
         return replace(
             self,
-            note=str(change.note) or f"{self.note}, varied",
+            note=str(change.note) or f"{self.note or self.policy}, varied",
             now=self.now if change.now is None else change.now,
-            call=change.call if change.call.keys() - self.call.keys() else _over(self.call, change.call),
+            call=change.call if change.call.keys() - self.called.keys() else _over(self.called, change.call),
             facts=_over(self.facts, change.facts),
             world=self.world if change.world is None else _over(self.world or {}, change.world),
-            want=change.want,
+            want=_OPPOSITES.get(self.wanted, "") if change.want is None else change.want,
             but=[],
         )
 
@@ -91,7 +107,7 @@ class CasesFile(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def written_out(self) -> list[WrittenCase]:
         """Every case, each followed by those that its `but` makes of it."""
-        return [each for case in self.cases for each in (case, *map(case.varied, case.but))]
+        return [each for case in self.cases for each in (case, *map(case.varied, case.variations))]
 
 
 def read_case_file(source: Located) -> Read[CasesFile]:

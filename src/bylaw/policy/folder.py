@@ -10,12 +10,15 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.policy.catalogue import with_catalogue
 from bylaw.policy.document import LONGEST, Document
 from bylaw.policy.reading import Scalar, read_record
+from bylaw.policy.stated import with_stated
 from bylaw.policy.yaml import Located, YamlError, read_yaml_file
 
 READY = Path(__file__).parent.parent / "packs"
 """Where the packs that come with Bylaw lie."""
 
 _PARTS = ("tools", "entities", "policies", "rules", "weights")
+_SHARED = {"tools": "tools", "entities": "observations"}
+"""In which section of a file several names may share an entry."""
 
 
 TOO_LONG = f"longer than {LONGEST:,} characters"
@@ -149,7 +152,7 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
         for name, path in _files(layer, root, manifest):
             digest.update(f"{name}\0".encode() + _bytes(path) + b"\0")
         for part in _PARTS:
-            found = _yaml(layer / f"{part}.yaml", faults, root)
+            found = _yaml(layer / f"{part}.yaml", faults, root, shared=_SHARED.get(part, ""))
             if part == "tools" and found is not None and (catalogue := found.data.get("from")) is not None:
                 path = layer / str(catalogue)
                 digest.update(f"{catalogue}\0".encode() + _bytes(path) + b"\0")
@@ -164,6 +167,10 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
         for path in _matching(layer, "cases/*.yaml") if cases else ():
             if case := _yaml(path, faults, root):
                 folder.cases[_name(path, root)] = case
+    policies, wrong = with_stated(folder.parts.get("policies"), folder.guards)
+    faults.extend(wrong)
+    if policies is not None:
+        folder.parts["policies"] = policies
     folder.digest = digest.hexdigest()
     folder.faults = faults
     return folder
@@ -210,13 +217,13 @@ def _bytes(path: Path) -> bytes:
         return b""
 
 
-def _yaml(path: Path, faults: list[BylawError], root: Path) -> Located | None:
+def _yaml(path: Path, faults: list[BylawError], root: Path, *, shared: str = "") -> Located | None:
     if not path.is_file():
         if path.name == "pack.yaml":
             faults.append(ManifestError("no pack.yaml", place=str(path.parent)))
         return None
     try:
-        return read_yaml_file(path, file=_name(path, root))
+        return read_yaml_file(path, file=_name(path, root)).shared_out(shared)
     except YamlError as error:
         faults.append(error)
     except OSError as error:

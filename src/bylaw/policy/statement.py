@@ -4,7 +4,15 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from bylaw.errors import BylawError
 from bylaw.policy.reading import Scalar
+
+
+class StatementError(BylawError):
+    """A policy or a tool of a pack does not say what it must."""
+
+    code = "BY406"
+
 
 PolicyKind = Literal["guard", "rule", "conversation", "knowledge"]
 Severity = Literal["high", "medium", "low"]

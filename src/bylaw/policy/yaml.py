@@ -48,6 +48,27 @@ class Located:
         """The same file with other data."""
         return Located(self.file, data, self._places)
 
+    def with_place(self, path: YamlPath, place: str) -> "Located":
+        """The same file with a value that stands elsewhere."""
+        return Located(self.file, self.data, {**self._places, path: place})
+
+    def shared_out(self, section: str) -> "Located":
+        """The same file with an entry for each name where one of a section has several: `get_a, get_b: ...`."""
+        given: Any = self.data.get(section)
+        if not isinstance(given, dict) or not any("," in name for name in cast(dict[str, Any], given)):
+            return self
+        made: dict[str, Any] = {}
+        places = dict(self._places)
+        for key, body in cast(dict[str, Any], given).items():
+            for name in [part.strip() for part in key.split(",")] if "," in key else (key,):
+                if not name or name in made:
+                    what = f"`{name}` is given twice" if name else f"`{key}` has a comma too many"
+                    raise YamlError(what, place=self.place(section, key))
+                made[name] = body
+                inside = [at for at in self._places if at[:2] == (section, key)]
+                places.update({(section, name, *at[2:]): self._places[at] for at in inside})
+        return Located(self.file, {**self.data, section: made}, places)
+
     def under(self, name: str) -> "Located":
         """A file that is a list, as one that has it under a name."""
         return Located(self.file, {name: self.data[""]}, {(name, *at): line for at, line in self._places.items()})

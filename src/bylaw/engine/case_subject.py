@@ -1,0 +1,43 @@
+"""What a case is about: a thing that it writes without a key is the one that its call and its other things speak of.
+
+`facts: {Order: {status: sent}, Customer: {gold: true}}` needs no ids: the order is the one that `order_id` of the call
+names, and the customer is that of the order, where neither says otherwise.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from bylaw.facts.entity import Entity, Key
+from bylaw.facts.value import key_of
+from bylaw.policy.case import WrittenCase
+
+
+class Subjects:
+    """The things of a case that are written without a key, and the arguments of its call with theirs filled in."""
+
+    def __init__(
+        self,
+        body: WrittenCase,
+        arguments: Mapping[str, Any],
+        parameters: Mapping[str, Any],
+        entities: Mapping[str, Entity],
+    ) -> None:
+        named = [entities[name] for name in (*body.facts, *(body.world or {})) if name in entities]
+        parts = dict.fromkeys(part for entity in named for part in entity.key)
+        self._keys = {part: arguments.get(part, _key_for(parameters.get(part), part)) for part in parts}
+        filled = {part: value for part, value in self._keys.items() if part in parameters}
+        self.arguments: dict[str, Any] = {**filled, **arguments}
+
+    def key_of(self, entity: Entity) -> Key:
+        """The key of such a thing."""
+        return key_of([self._keys[part] for part in entity.key])
+
+    def spoken_of_by(self, entity: Entity) -> dict[str, Any]:
+        """The fields of a thing that name others of the case, unless the case says otherwise."""
+        return {part: value for part, value in self._keys.items() if part in entity.fields and part not in entity.key}
+
+
+def _key_for(schema: Any, name: str) -> str | int:
+    """A key that nobody would take for a value of its own: its name, or a number where the tool takes numbers."""
+    kind = cast(dict[str, Any], schema).get("type") if isinstance(schema, dict) else None
+    return 1 if kind in ("integer", "number") else name

@@ -1,0 +1,93 @@
+"""Policies that guards state themselves: the tools in the annotation of `call`, the sentences in the docstring.
+
+    def cancel_pending(call: cancel_order | change_order, facts):
+        \"\"\"An order can be cancelled only while it is pending.\"\"\"
+
+They are laid into what policies.yaml says, so that everything after this knows one kind of policy.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from bylaw.errors import BylawError
+from bylaw.policy.statement import StatementError
+from bylaw.policy.yaml import Located
+
+_STATES = re.compile(r"^def\s+\w+\s*\(\s*call\s*:", re.MULTILINE)
+_EFFECTS = ("read", "write", "none")
+
+
+def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Located | None, list[BylawError]]:
+    """What policies.yaml says, and after it each policy that only its guard states; and the faults met."""
+    faults: list[BylawError] = []
+    functions = {node.name: (node, file) for file, text in guards.items() for node in _stating(text)}
+    if not functions:
+        return source, faults
+    source = source or Located("policies.yaml", {}, {})
+    listed: Any = source.data.get("policies") or []
+    if not isinstance(listed, list):
+        return source, faults
+    policies = list(cast(list[Any], listed))
+    known = {str(cast(Any, body).get("id")): at for at, body in enumerate(policies) if isinstance(body, dict)}
+    for name, (node, file) in functions.items():
+        policy, place = name.replace("_", "-"), f"{file}:{node.lineno}"
+        try:
+            said = {"tools": _tools(node.args.args[0].annotation), "spans": _sentences(node)}
+        except ValueError:
+            hint = "write `call: tool`, `call: one_tool | another`, `call: write` or `call: write(argument)`"
+            faults.append(StatementError(f"`{name}` does not say which tools it binds", place=place, hint=hint))
+            continue
+        if policy not in known:
+            source = source.with_place(("policies", len(policies)), place)
+            policies.append({"id": policy, **said})
+            continue
+        body = cast(dict[str, Any], policies[known[policy]])
+        if twice := [part for part in said if body.get(part)]:
+            hint = f"its guard says it at {place}; leave `{twice[0]}` out here, or the annotation of `call` there"
+            where = source.place("policies", known[policy], twice[0])
+            faults.append(StatementError(f"`{twice[0]}` of policy `{policy}` is given twice", place=where, hint=hint))
+        policies[known[policy]] = {**body, **said}
+    return source.with_data({**source.data, "policies": policies}), faults
+
+
+def _stating(text: str) -> Iterator[ast.FunctionDef]:
+    """The functions that say which tools they bind; what is wrong with the text is told where guards are parsed."""
+    if not _STATES.search(text):
+        return
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in tree.body:
+        first = node.args.args[0] if isinstance(node, ast.FunctionDef) and node.args.args else None
+        if isinstance(node, ast.FunctionDef) and first and first.arg == "call" and first.annotation is not None:
+            yield node
+
+
+def _tools(node: ast.expr | None) -> list[str] | dict[str, Any]:
+    """Tools by name, or all of one effect that take certain arguments; ValueError where it says neither."""
+    match node:
+        case ast.Call(func=ast.Name(id=effect), args=arguments, keywords=[]) if effect in _EFFECTS:
+            return {"effect": effect, "with": [name for each in arguments for name in _names(each)]}
+        case ast.Name(id=effect) if effect in _EFFECTS:
+            return {"effect": effect}
+        case _:
+            return _names(node)
+
+
+def _names(node: ast.expr | None) -> list[str]:
+    match node:
+        case ast.Name(id=name) | ast.Constant(value=str(name)):
+            return [name]
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return [*_names(left), *_names(right)]
+        case _:
+            raise ValueError
+
+
+def _sentences(node: ast.FunctionDef) -> list[str]:
+    """Each line of the docstring, a quote of its own."""
+    lines = (ast.get_docstring(node) or "").splitlines()
+    return [line.strip() for line in lines if line.strip()]
