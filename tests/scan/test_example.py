@@ -1,12 +1,12 @@
 """The worked guard of a new pack stands on a sentence that speaks of it, or is switched off."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
+from bylaw.engine.pack import load_pack
 from bylaw.policy.document import Document
+from bylaw.policy.statement import Policy
 from bylaw.scan.skeleton import skeleton
 from bylaw.trace import Trajectory
 
@@ -41,18 +41,21 @@ Be kind, and keep it short.
 """
 
 
-def listed(files: dict[str, str]) -> dict[str, dict[str, Any]]:
+def listed(files: dict[str, str], root: Path) -> dict[str, Policy]:
     """The policies that init wrote, by the sentence each quotes."""
-    policies = yaml.safe_load(files["policies.yaml"])["policies"]
-    return {span: policy for policy in policies for span in policy["spans"]}
+    for path, text in files.items():
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text(text)
+    policies = load_pack(root).policies.values()
+    return {str(cited.text): policy for policy in policies for cited in policy.citations}
 
 
-def test_the_worked_guard_stands_on_the_sentence_that_asks_for_its_look_up() -> None:
+def test_the_worked_guard_stands_on_the_sentence_that_asks_for_its_look_up(tmp_path: Path) -> None:
     made = skeleton(clinic(), Document(DENTAL), name="x")
     assert made.example == "example-schedule-visit"
-    policy = listed(made.files)["Look up the patient's record before you book a visit for them."]
-    assert (policy["id"], policy["tools"]) == ("example-schedule-visit", ["schedule_visit"])
-    assert policy["definition"].startswith("(example written by init) Before schedule_visit, the patient has been")
+    policy = listed(made.files, tmp_path)["Look up the patient's record before you book a visit for them."]
+    assert (policy.id, policy.tools) == ("example-schedule-visit", ("schedule_visit",))
+    assert policy.definition.startswith("(example written by init) Before schedule_visit, the patient has been")
 
 
 @pytest.mark.parametrize(
@@ -64,10 +67,10 @@ def test_the_worked_guard_stands_on_the_sentence_that_asks_for_its_look_up() -> 
         ("Read the record before booking.", "schedule-visit", "Read"),
     ],
 )
-def test_the_sentence_is_chosen_by_deed_thing_and_look_up(document: str, example: str, on: str) -> None:
+def test_the_sentence_is_chosen_by_deed_thing_and_look_up(document: str, example: str, on: str, tmp_path: Path) -> None:
     made = skeleton(clinic(), Document(document), name="x")
     assert made.example == f"example-{example}"
-    (sentence,) = (quote for quote, policy in listed(made.files).items() if policy["id"] == made.example)
+    (sentence,) = (quote for quote, policy in listed(made.files, tmp_path).items() if policy.id == made.example)
     assert sentence.startswith(on)
 
 
@@ -88,20 +91,16 @@ def test_where_no_sentence_speaks_of_it_the_worked_guard_is_switched_off(documen
     # Switched on as its own first lines say.
     for path in (f"guards/example_{tool}.py", f"cases/{made.switched_off}.yaml"):
         body = (tmp_path / path).read_text().partition("\n\n")[2]
-        (tmp_path / path).write_text("".join(line[2:] for line in body.splitlines(keepends=True)))
-    (policy,) = listed(made.files).values()
-    policy |= {"id": made.switched_off, "kind": "guard", "tools": [tool]}
-    (tmp_path / "policies.yaml").write_text(yaml.safe_dump({"policies": [policy]}))
+        text = "".join(line[2:] for line in body.splitlines(keepends=True))
+        (tmp_path / path).write_text(text.replace("the sentence", document))
     assert list(sound(tmp_path).guards) == [made.switched_off]
 
 
-def test_a_sentence_binds_every_tool_it_names_in_whatever_words() -> None:
-    bound = {
-        quote: policy.get("tools", [])
-        for quote, policy in listed(skeleton(clinic(), Document(DENTAL), name="x").files).items()
-    }
-    assert [set(tools) for tools in bound.values()] == [
-        {"schedule_visit"},
+def test_behind_a_sentence_stands_every_tool_it_speaks_of_in_whatever_words() -> None:
+    policies = skeleton(clinic(), Document(DENTAL), name="x").files["policies.yaml"]
+    lines = policies.partition("    spans:\n")[2].splitlines()
+    spoken_of = [set(line.partition("   # ")[2].split(", ")) - {""} for line in lines if line.startswith("      - ")]
+    assert spoken_of == [
         {"schedule_visit"},
         {"move_visit", "drop_visit"},
         {"drop_visit"},

@@ -237,6 +237,8 @@ class SchemaReader:
             each = self._each(body.each, at)
             misfit = compile_misfit(str(body.each)) if each is not None else None
             changed = None if "*" in fields else frozenset(fields)
+            if body is not said and fields == ("*",) and "." in str(said):
+                changed = frozenset(entity.fields)
             by_result = "$result" in f"{body.each} {body.key}"
             found.append(Change(entity.name, each, key, changed, misfit, by_result))
         return found

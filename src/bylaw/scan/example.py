@@ -1,6 +1,5 @@
 """The worked guard of a new pack: one write, the thing it is about, and the sentence that speaks of both."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from bylaw.scan.shape import Shape
 from bylaw.scan.survey import Scan, Write
 from bylaw.scan.thing import LoggedThing, is_name
 from bylaw.scan.wording import Wording, objects_of
-from bylaw.scan.written import dump, remark, switched_off
+from bylaw.scan.written import flow, remark, switched_off
 
 MARK = "(example written by init)"
 _LONG = 20
@@ -28,6 +27,8 @@ class Example(Struct, frozen=True):
     """The write's arguments that name the thing, in the order of its key."""
     sentence: Sentence | None
     """The sentence it serves; None where none speaks of it, and the guard is switched off."""
+    is_first: bool = True
+    """Whether the same words stand nowhere before it, so that a quote means this one."""
 
     @property
     def id(self) -> str:
@@ -43,6 +44,12 @@ class Example(Struct, frozen=True):
     def definition(self) -> str:
         """What it asks, and that nobody but `init` said so."""
         return f"{MARK} Before {self.tool}, the {self.noun} has been looked up, and it exists."
+
+    @property
+    def states_its_policy(self) -> bool:
+        """Whether its guard can quote the sentence; else policies.yaml does."""
+        text = self.sentence.text if self.sentence is not None else ""
+        return bool(text) and text.isprintable() and not {"\\", '"'} & set(text) and self.is_first
 
     @property
     def files(self) -> tuple[str, str]:
@@ -74,7 +81,7 @@ def choose_example(
             fit, sentence = max(options, key=lambda option: option[0], default=(0.0, None))
             score = (sentence is not None, surest + fit)
             if best is None or score > best[0]:
-                best = score, Example(write.tool, thing, arguments, sentence)
+                best = score, Example(write.tool, thing, arguments, sentence, _is_first(document, sentence))
     return best[1] if best else None
 
 
@@ -91,6 +98,10 @@ def _about(
     ]
     nearest = min((distance for distance, _, _ in fitting), default=0)
     return [(thing, arguments) for distance, thing, arguments in fitting if distance == nearest]
+
+
+def _is_first(document: Document, sentence: Sentence | None) -> bool:
+    return sentence is not None and document.find(sentence.text) == (sentence.start, sentence.end)
 
 
 def _fit(wording: Wording, tool: str) -> float:
@@ -124,31 +135,33 @@ def example_files(example: Example, shape: Shape) -> dict[str, str]:
 
 
 _TALK = """\
-# A worked example. A guard asks for facts, never for tool calls.
-# Any look-up that showed the {noun} will do.
+# A worked example. It names the tool it binds and quotes its sentence, so that policies.yaml need not.
+# A guard asks for facts, never for tool calls: any look-up that showed the {noun} will do.
 # Where none did, the call is undetermined: a near-miss where a database shows that it was right.
 # Next, ask for the fields that the sentence is about, e.g. `{some}`.
 """
 _OFF = """\
 # Switched off: no sentence of the document seems to ask that the {noun} is looked up before {tool}.
-# To switch it on: in policies.yaml, give the policy that it serves `id: {id}`, `kind: guard` and
-# `tools: [{tool}]`; then take the `# ` off the lines below the blank one, here and in its other file
-# ({guard}, {cases}).
+# To switch it on, take the `# ` off the lines below the blank one, here and in its other file
+# ({guard}, {cases}), and quote in the guard the sentence that it serves.
 
 """
 
 
 def _said(sentence: Sentence) -> str:
-    """The document's own words, above the draft of what they ask for."""
-    place = f"policy.md:{sentence.line}{f', {sentence.heading}' if sentence.heading else ''}"
-    lines = textwrap.wrap(remark(f"{place}: {sentence.text}"), 110, break_on_hyphens=False)
-    return "".join(f"# {line}\n" for line in lines) + "#\n"
+    """Where the document says it, above the draft of what it asks for."""
+    return f"# policy.md:{sentence.line}{remark(f', {sentence.heading}' if sentence.heading else '')}\n#\n"
 
 
 def _guard(example: Example) -> str:
-    name = example.thing.name
-    return f"""def {example.id.replace("-", "_")}(call, facts):
-    if not facts.{name}({_asked(example)}).exists:
+    quoted = example.sentence.text if example.sentence is not None else "the sentence"
+    if example.sentence is None or example.states_its_policy:
+        call, said = f"call: {example.tool}", f'"""{quoted}"""'
+    else:
+        call, said = "call", f"# {remark(quoted)}"
+    return f"""def {example.id.replace("-", "_")}({call}, facts):
+    {said}
+    if not facts.{example.thing.name}({_asked(example)}).exists:
         return deny("there is no such {example.noun}")
     return permit()
 """
@@ -172,16 +185,16 @@ def _cases(example: Example, shape: Shape) -> str:
         kind = shape.arguments[name].type if name in shape.arguments else "string"
         keys[name] = {"integer": "1", "number": "1", "date": "2025-01-31", "boolean": "true"}.get(kind, keys[name])
     call = {example.tool: {name: _literal(value, shape, name) for name, value in keys.items()}}
-    thing = f"{example.thing.name}[{', '.join(keys.values())}]"
-    cases: list[tuple[str, dict[str, Any], str]] = [
-        (f"the {example.noun} was looked up, and it exists", {thing: {"exists": True}}, "permit"),
-        (f"the {example.noun} was looked up, and there is none", {thing: None}, "deny"),
-        (f"the {example.noun} was never looked up", {}, "undetermined"),
-    ]
-    listed: list[dict[str, Any]] = [
-        {"note": note, "policy": example.id, "call": call, "facts": facts, "want": want} for note, facts, want in cases
-    ]
-    return dump(listed)
+    named = example.arguments == example.thing.key
+    thing = example.thing.name if named else f"{example.thing.name}[{', '.join(keys.values())}]"
+    seen: dict[str, Any] = {"note": f"the {example.noun} was looked up, and it exists", "policy": example.id}
+    seen |= {} if named else {"call": call}
+    seen |= {"facts": {thing: {"exists": True}}}
+    seen |= {"but": {"note": f"the {example.noun} was looked up, and there is none", "facts": {thing: None}}}
+    unseen = {"note": f"the {example.noun} was never looked up", "policy": example.id, "call": call}
+    unseen |= {"want": "undetermined"}
+    written = (["- ", *(f"{name}: {flow([part])[1:-1]}\n  " for name, part in case.items())] for case in (seen, unseen))
+    return "".join("".join(lines).removesuffix("  ") for lines in written)
 
 
 def _literal(value: str, shape: Shape, name: str) -> Any:

@@ -1,6 +1,5 @@
 """A pack to start from: what logs and a policy document give by themselves, each guess marked as one."""
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,9 +20,8 @@ from bylaw.scan.written import dump, flow, remark, word, wrapped
 from bylaw.trace import Trajectory
 
 _ACCEPTED = "bylaw init"
-_LONGEST_ID = 48
 _WIDE = 110
-_OTHERS = "no-tool-recognised"
+_UNDECIDED = "undecided"
 _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
 """Words of writes after which a thing may be there no more, or only then."""
 _LOOKED_UP = "an example: its guard asks only that the record was looked up and exists"
@@ -104,12 +102,13 @@ def _tools(
 ) -> str:
     lines = [
         "# What each tool does is a guess: read | write | none. Correct it; a write is what policies bind.",
-        "# `changes` of a write are all fields of what its arguments name: keep those that it really changes.",
+        "# A write may change all fields of what its arguments name: keep under `changes` those that it really does.",
         *(["from: tools.json   # names, descriptions and parameters"] if catalogue else []),
         "tools:",
     ]
     called = {each.tool for each in guesses}
     never = [guess(tool, Behaviour(), effects.get(tool)) for tool in sorted(set(catalogue) - called)]
+    alike: dict[str, list[Guess]] = {}
     for each in sorted((*guesses, *never), key=lambda each: (each.effect != "write", each.tool)):
         shape = shapes.get(each.tool, Shape())
         body: dict[str, Any] = {"effect": each.effect}
@@ -120,9 +119,36 @@ def _tools(
                 body["parameters"] = dict(parameters)
         if each.effect == "write" and (changes := _changes(each.tool, shape, found)):
             body["changes"] = changes
+        if each.effect != "write" and len(body) == 1:
+            alike.setdefault(each.effect, []).append(each)
+            continue
         lines.append(f"  # {each.sure:.0%} sure: {remark('; '.join(each.why))}")
         lines += _entry(each.tool, body)
+    for effect, several in alike.items():
+        reasons = dict.fromkeys(reason for each in several for reason in each.why)
+        lines.append(f"  # {min(each.sure for each in several):.0%} sure or more: {remark('; '.join(reasons))}")
+        lines += _shared([each.tool for each in several], flow({"effect": effect}))
     return "\n".join(lines) + "\n"
+
+
+def _shared(tools: Sequence[str], body: str) -> list[str]:
+    """What several tools have in common, in as few lines as are not too wide."""
+    if any("," in tool for tool in tools):
+        return [f"  {word(tool)}: {body}" for tool in tools]
+    lines: list[str] = []
+    line: list[str] = []
+    for tool in tools:
+        if line and len(_names([*line, tool])) + len(body) > _WIDE:
+            lines.append(f"  {_names(line)}: {body}")
+            line = []
+        line.append(tool)
+    return [*lines, f"  {_names(line)}: {body}"]
+
+
+def _names(tools: Sequence[str]) -> str:
+    """Several names as one key."""
+    joined = ", ".join(tools)
+    return joined if len(tools) > 1 and all(word(tool) == tool for tool in tools) else word(joined)
 
 
 def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
@@ -133,16 +159,13 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
     return [f"  {word(name)}:", *(wrapped(f"    {part}: ", value) for part, value in body.items())]
 
 
-def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[dict[str, Any]]:
+def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str]:
     """What a write may change of the things that its arguments name; that there are such things it leaves as it is."""
     if set(words_of(tool)) & _ENDING:
         return []
     given = parameters_of(shape) or {}
     named = [thing for thing in found if thing.key and given.keys() >= set(thing.key)]
-    fields = [(thing, [name for name in thing.fields if name not in thing.key]) for thing in named]
-    if not all(names for _, names in fields):
-        return []
-    return [{"as": thing.name, "fields": names} for thing, names in fields]
+    return [f"{thing.name}.*" for thing in named] if all(set(each.fields) - set(each.key) for each in named) else []
 
 
 def _entities(found: Iterable[LoggedThing]) -> str:
@@ -151,28 +174,46 @@ def _entities(found: Iterable[LoggedThing]) -> str:
         "# Things and their fields, as the results in the logs show them. Types are guesses. Where a field repeats",
         "# few words, they stand beside it: make it an enum once you know them all, and a typo in a guard is a fault.",
     ]
+    finding = [thing for thing in found if thing.finds]
+    if finding:
+        key = finding[0].finds
+        tools = _names([thing.read for thing in finding if thing.finds == key])
+        lines += [
+            f"# {remark(finding[0].read)} answers with a {key} alone. If that is who the user is, make it one thing:",
+            f"#   Caller: {{key: [], origin: conversation, complete: true, fields: {{{key}: string}}}}",
+            f"# and under observations `{remark(tools)}: {{as: Caller, fields: {{{key}: $}}}}`.",
+        ]
     lines.append("entities:" if found else "entities: {}")
     for thing in found:
         lines.append(f"  {thing.name}:")
-        lines.append(f"    key: {flow(list(thing.key))}")
+        lines.append(f"    key: {thing.key[0] if len(thing.key) == 1 else flow(list(thing.key))}")
         if thing.read:
             lines.append(f"    read: {word(thing.read)}")
         lines.append("    fields:")
         for name, values in thing.fields.items():
             words = f"  # seen: {remark(', '.join(values.few))}" if values.few and name not in thing.key else ""
             lines.append(f"      {name}: {values.type}{words}")
-    lines.append("observations:" if found else "observations: {}")
-    by_tool: dict[str, list[tuple[LoggedThing, ToolSight]]] = {}
+    return "\n".join([*lines, *_observations(found)]) + "\n"
+
+
+def _observations(found: Sequence[LoggedThing]) -> list[str]:
+    """What each tool shows, but for a look-up that shows just the thing it looks up: that needs no entry."""
+    by_tool: dict[str, list[str]] = {}
+    plain = {(thing.read, shown) for thing in found for shown in _shown_by_itself(thing)}
     for thing in found:
         for sight in thing.sights:
-            by_tool.setdefault(sight.tool, []).append((thing, sight))
-    for tool, sights in by_tool.items():
-        shown = [flow(_observation(thing, sight)) for thing, sight in sights]
-        if len(shown) == 1:
-            lines.append(f"  {word(tool)}: {shown[0]}")
-        else:
-            lines += [f"  {word(tool)}:", *(f"    - {each}" for each in shown)]
-    return "\n".join(lines) + "\n"
+            by_tool.setdefault(sight.tool, []).append(flow(_observation(thing, sight)))
+    alike: dict[str, list[str]] = {}
+    for tool, shown in by_tool.items():
+        if len(shown) > 1 or (tool, shown[0]) not in plain:
+            alike.setdefault(shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]", []).append(tool)
+    return (
+        ["observations:", *(line for shown, tools in alike.items() for line in _shared(tools, shown))] if alike else []
+    )
+
+
+def _shown_by_itself(thing: LoggedThing) -> list[str]:
+    return [flow({"as": thing.name}), *(flow({"as": thing.name, "absent": text}) for text in ("not found", "no such"))]
 
 
 def _observation(thing: LoggedThing, sight: ToolSight) -> dict[str, Any]:
@@ -182,44 +223,35 @@ def _observation(thing: LoggedThing, sight: ToolSight) -> dict[str, Any]:
 
 def _policies(document: Document, guesses: Sequence[Guess], example: Example | None) -> str:
     lines = [
-        "# Every sentence of the document, and nothing enforces any of them yet. First those in which a tool was",
-        "# recognised, each a guard to be: give it a short `id`, name the `tools` it binds, write its function in",
-        "# guards/*.py, and drop `unenforced`. Several sentences may make one policy, and a sentence several policies.",
+        "# Every sentence of the document, and behind it the tools that it seems to speak of. Nothing enforces any of",
+        "# them yet. One that a call can break becomes a guard that quotes it, in guards/*.py; one about order a rule",
+        "# (rules.yaml). Take its line out here then. What is left no call can break: sign for it with your name.",
         "policies:",
     ]
-    tools = [each.tool for each in guesses]
-    writes = [each.tool for each in guesses if each.effect == "write"]
-    ids: set[str] = {example.id, _OTHERS} if example else {_OTHERS}
-    others: list[Sentence] = []
-    for sentence in document.sentences:
-        bound = Wording(sentence.text).deeds(writes, tools)
-        about: dict[str, Any]
-        if example is not None and sentence == example.sentence:
-            about = {"id": example.id, "tools": [example.tool], "definition": example.definition}
-            reason = _LOOKED_UP
-        elif bound:
-            about, reason = {"id": _id(sentence, ids), "tools": list(bound)}, "not yet written"
-        else:
-            others.append(sentence)
-            continue
-        about |= {"spans": [_span(document, sentence)], "unenforced": _not_enforced(reason)}
-        parts = [wrapped(f"    {part}: ", value) for part, value in about.items()]
-        lines += [_place(document, sentence, "  "), "  - " + "\n".join(parts).removeprefix("    ")]
-    if others:
+    if example is not None and example.sentence is not None:
+        about: dict[str, Any] = {"id": example.id, "definition": example.definition}
+        if not example.states_its_policy:
+            about |= {"tools": [example.tool], "spans": [_span(document, example.sentence)]}
+        about["unenforced"] = _not_enforced(_LOOKED_UP)
+        lines.append("  - " + "\n".join(wrapped(f"    {part}: ", value) for part, value in about.items()).lstrip())
+    left = [each for each in document.sentences if example is None or each != example.sentence]
+    if left:
         lines += [
-            "  # Sentences in which no tool was recognised. One that a call can break gets an entry of its own, like",
-            "  # those above; so may one about order (`kind: rule`) or manner (`kind: conversation`).",
-            f"  - id: {_OTHERS}",
+            f"  - id: {_UNDECIDED}",
             "    kind: knowledge",
             f"    unenforced: {flow(_not_enforced('not yet decided'))}",
             "    spans:",
         ]
-        heading: str | None = None
-        for sentence in others:
-            if sentence.heading != heading:
-                lines.append(_place(document, sentence, "      "))
-                heading = sentence.heading
-            lines.append(f"      - {flow([_span(document, sentence)])[1:-1]}")
+    tools = [each.tool for each in guesses]
+    writes = [each.tool for each in guesses if each.effect == "write"]
+    heading: str | None = None
+    for sentence in left:
+        if sentence.heading != heading:
+            lines.append(_place(document, sentence, "      "))
+            heading = sentence.heading
+        bound = Wording(sentence.text).deeds(writes, tools)
+        spoken_of = f"   # {remark(', '.join(bound))}" if bound else ""
+        lines.append(f"      - {flow([_span(document, sentence)])[1:-1]}{spoken_of}")
     return "\n".join(lines) + "\n"
 
 
@@ -243,15 +275,3 @@ def _span(document: Document, sentence: Sentence) -> str | dict[str, Any]:
         "sentence": sentence.index,
         "digest": sentence.digest,
     }
-
-
-def _id(sentence: Sentence, taken: set[str]) -> str:
-    words = re.findall(r"[a-z0-9]+", sentence.text.lower())
-    name = "-".join(words[:6])[:_LONGEST_ID].strip("-") or f"line-{sentence.line}"
-    if not name[0].isalpha():
-        name = f"line-{sentence.line}-{name}"
-    candidate, number = name, 2
-    while candidate in taken:
-        candidate, number = f"{name}-{number}", number + 1
-    taken.add(candidate)
-    return candidate

@@ -47,6 +47,8 @@ class LoggedThing(Struct):
     fields: dict[str, SeenValues]
     read: str = ""
     sights: list[ToolSight] = field(default_factory=list[ToolSight])
+    finds: str = ""
+    """The key of another thing, which is all that its look-up answers."""
 
 
 def things(shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> dict[str, LoggedThing]:
@@ -66,7 +68,25 @@ def things(shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> dict[st
     for tool, shape in writes:
         for place, record in shape.places.items():
             _shown_as_known(tool, shape, place, record, found)
+    for thing in found.values():
+        _name_what_it_finds(thing, found)
     return found
+
+
+def _name_what_it_finds(thing: LoggedThing, found: Mapping[str, LoggedThing]) -> None:
+    """A look-up that answers with the id of another thing alone, such as `find_user(email)`, shows that id."""
+    if "value" not in thing.fields or "value" in thing.key:
+        return
+    told = thing.fields["value"].seen
+    for other in found.values():
+        known = other.fields[other.key[0]].seen if len(other.key) == 1 and other.key[0] in other.fields else set[str]()
+        if other is not thing and (common := told & known) and len(common) * 2 >= min(len(told), len(known)):
+            if other.key[0] not in thing.fields:
+                thing.fields = {other.key[0]: thing.fields["value"]}
+                for sight in thing.sights:
+                    sight.fields = dict.fromkeys(thing.fields, "$") if sight.fields else {}
+                thing.finds = other.key[0]
+            return
 
 
 def _effect(tool: str, guesses: Mapping[str, Guess]) -> str:
