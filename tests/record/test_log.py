@@ -54,6 +54,30 @@ def test_a_draft_sent_twice_is_written_once(where: str) -> None:
     store.close()
 
 
+def test_what_a_write_costs_does_not_grow_with_the_log(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "log.db"))
+
+    def steps(first: int) -> int:
+        """How many hundreds of steps SQLite takes for sixty drafts, each with a name."""
+        taken = 0
+
+        def step() -> None:
+            nonlocal taken
+            taken += 1
+
+        connection: sqlite3.Connection = store._connection._connection  # type: ignore[attr-defined]
+        connection.set_progress_handler(step, 100)
+        store.append([event(f"c{number}", "1", id=f"x{number}") for number in range(first, first + 60)])
+        connection.set_progress_handler(None, 0)
+        return taken
+
+    steps(0)
+    early = steps(60)
+    store.append([event(f"c{number}", "1", id=f"x{number}") for number in range(1000, 6000)])
+    assert steps(120) < 2 * early
+    store.close()
+
+
 def test_a_draft_for_a_place_that_is_taken_is_refused_and_its_neighbours_are_not(where: str) -> None:
     store = fill(where, 2)
     stale, good = store.append([event("c", "x", position=1), event("d", "y", position=0)])

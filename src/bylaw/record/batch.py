@@ -46,7 +46,7 @@ class Batch:
             lengths = "SELECT name, length FROM conversations WHERE tenant = ? AND name"
             for name, length in self._select_in(lengths, tenant, conversations):
                 self._lengths[tenant, name] = length
-            known = f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND id IS NOT NULL AND id"
+            known = f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND id"
             for row in self._select_in(known, tenant, ids.get(tenant, ())):
                 entry = entry_of(row)
                 self._ids[tenant, entry.id or ""] = entry
