@@ -5,6 +5,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bylaw import Shield
 from bylaw.cli.proxy import _taken_up  # pyright: ignore[reportPrivateUsage]
@@ -58,6 +60,24 @@ def test_a_key_that_is_given_twice_is_no_argument(arguments: str) -> None:
 )
 def test_keys_of_different_objects_are_not_one_key(text: str) -> None:
     assert repeated_key(text, {}) == ""
+
+
+NAMES = st.sampled_from(['"a"', '"b:"', '"\\u0061"', '"b\\u003a"', '"c" '])
+JSON = st.recursive(
+    st.sampled_from(["1", '"a"', '"a:b"', '"\\u003a"', '"\\u003A:"', '"\\":"', '"\\\\u003a"', "null"]),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda parts: f"[{','.join(parts)}]")
+        | st.lists(st.tuples(NAMES, inner), max_size=3).map(
+            lambda pairs: "{" + ",".join(f"{name}: {value}" for name, value in pairs) + "}"
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_the_quick_look_for_a_key_given_twice_finds_what_the_plain_one_finds(text: str) -> None:
+    assert repeated_key(text.encode()) == repeated_key(text)
 
 
 def test_many_keys_are_looked_through_in_no_time() -> None:

@@ -1,13 +1,13 @@
 """Group commit: many threads write, one of them waits for the disk for all.
 
 Whoever appends is answered when the entry is on disk. While a batch is being synced the next one gathers, so a busy
-service pays for one sync many times less often than once a decision, and an idle one waits for nobody.
+service pays for one sync many times less often than once a decision, and an idle one waits for nobody. What coroutines
+append in one turn of their loop is handed over together.
 """
 
 import asyncio
 import queue
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
@@ -19,10 +19,6 @@ from bylaw.record.store import Store
 
 BATCH = 512
 """Drafts in one transaction at most."""
-BUSY = 4
-"""Jobs in the last batch beyond which others are waited for."""
-GATHER = 0.004
-"""Seconds to wait for them: a batch costs as much as several decisions."""
 
 Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
@@ -45,7 +41,10 @@ class Journal:
         """Other processes write to the same log, just as busily."""
         self.commits = 0
         """Transactions so far; each is one sync."""
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
+        """What was handed over, as it was."""
+        self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+        """By loop, what was appended in its present turn."""
         self._closed = False
         self._thread = threading.Thread(target=self._write, name="bylaw-journal", daemon=True)
         self._thread.start()
@@ -56,25 +55,38 @@ class Journal:
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
         """The same, for a coroutine."""
-        future: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
-        self._submit(drafts, future)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answers] = loop.create_future()
+        gathered = self._gathered.get(loop)
+        if gathered is None:
+            gathered = self._gathered[loop] = []
+            loop.call_soon(self._hand_over, loop)
+        gathered.append((drafts, future))
         return await future
 
     def submit(self, drafts: Sequence[Draft]) -> "Future[Answers]":
         """Hand drafts over; the future holds the answers once they are on disk."""
         future: Future[Answers] = Future()
-        self._submit(drafts, future)
+        self._put([(drafts, future)])
         return future
 
-    def _submit(self, drafts: Sequence[Draft], future: _Future) -> None:
-        if self._closed:
-            future.set_exception(LogError("the log is closed"))
-        else:
-            self._jobs.put((drafts, future))
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The turn of a loop is over."""
+        self._put(self._gathered.pop(loop, []))
+
+    def _put(self, jobs: list[_Job]) -> None:
+        if not self._closed:
+            self._jobs.put(jobs)
+            return
+        for _, future in jobs:
+            if not future.done():
+                future.set_exception(LogError("the log is closed"))
 
     def close(self) -> None:
         """Write what waits, then stop."""
         if not self._closed:
+            for loop in list(self._gathered):
+                self._hand_over(loop)
             self._closed = True
             self._jobs.put(None)
             self._thread.join()
@@ -86,11 +98,8 @@ class Journal:
         self.close()
 
     def _write(self) -> None:
-        jobs: list[_Job] = []
         while (first := self._jobs.get()) is not None:
-            if len(jobs) > BUSY:
-                time.sleep(GATHER)
-            jobs, last = [first], False
+            jobs, last = first, False
             try:
                 with self.store.turn() if self._is_shared else nullcontext():
                     jobs, last = self._gather(first)
@@ -103,18 +112,18 @@ class Journal:
             if last:
                 return
 
-    def _gather(self, first: _Job) -> tuple[list[_Job], bool]:
-        """The job and those that wait behind it, up to a batch; and whether the log is to be closed after them."""
-        jobs, size = [first], len(first[0])
+    def _gather(self, first: list[_Job]) -> tuple[list[_Job], bool]:
+        """Jobs and those that wait behind them, up to a batch; and whether the log is to be closed after them."""
+        jobs, size = list(first), sum(len(drafts) for drafts, _ in first)
         while size < BATCH:
             try:
-                job = self._jobs.get_nowait()
+                more = self._jobs.get_nowait()
             except queue.Empty:
                 break
-            if job is None:
+            if more is None:
                 return jobs, True
-            jobs.append(job)
-            size += len(job[0])
+            jobs += more
+            size += sum(len(drafts) for drafts, _ in more)
         return jobs, False
 
 

@@ -5,11 +5,12 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
 from bylaw.errors import BylawError
 from bylaw.record.approval import Approval, fingerprint
-from bylaw.shield.decision import Answer, Decision, LookUp, Question
+from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question
 from bylaw.shield.door import one_waits
 from bylaw.shield.history import Named, writable
 from bylaw.shield.kept import Happening
@@ -260,6 +261,8 @@ class Approvals(Struct, frozen=True):
 
 def decided(decision: Decision, conversation: str, pack: str) -> Decided:
     """A decision as it is answered."""
+    if not any(map(_speaks, decision.grounds)):
+        decision = replace(decision, grounds=())
     return Decided(
         decision.id,
         conversation,
@@ -283,3 +286,8 @@ def decided(decision: Decision, conversation: str, pack: str) -> Decided:
         decision.model_queries,
         pack,
     )
+
+
+def _speaks(ground: Ground) -> bool:
+    """Whether an answer has anything to tell of it: most permit, and say no more."""
+    return bool(ground.answer != "allow" or ground.missing or ground.look_ups or ground.questions or ground.retries)

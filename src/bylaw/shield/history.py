@@ -12,12 +12,16 @@ from bylaw.errors import UsageError
 from bylaw.record.approval import Change
 from bylaw.record.entry import Entry
 from bylaw.record.journal import LogError
-from bylaw.shield.decision import Decision
+from bylaw.shield.decision import Decision, Ground
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.trajectory import Trajectory
 
 NO_DATA = Raw(b"null")
 _REQUEST = "request:"
+GROUNDS = 2000
+"""Grounds that are kept at hand at most."""
+_without_citations: dict[int, tuple[Ground, Ground]] = {}
+"""By identity, a ground and the same without what it cites."""
 
 
 class Opening(Struct, frozen=True, omit_defaults=True):
@@ -88,7 +92,7 @@ def opening_of(pack: Pack, context: Mapping[str, Any] | None, agent: str) -> Ope
 def event_body(event: Event) -> bytes:
     """An event, to be written."""
     if isinstance(event, Message):
-        return encode(replace(event, text=writable(event.text)))
+        return encode(event if event.text.isascii() else replace(event, text=writable(event.text)))
     if isinstance(event, Call):
         try:
             return encode(event)
@@ -102,8 +106,18 @@ def event_body(event: Event) -> bytes:
 
 def decision_body(decision: Decision) -> bytes:
     """A decision, to be written: where a policy permits, the pack says what it cites."""
-    grounds = tuple(replace(each, citations=()) if each.answer == "allow" else each for each in decision.grounds)
+    grounds = tuple(_uncited(each) if each.answer == "allow" else each for each in decision.grounds)
     return encode(replace(decision, grounds=grounds))
+
+
+def _uncited(ground: Ground) -> Ground:
+    """A ground without what it cites. That of a guard that permits is the same each time, and made once."""
+    known = _without_citations.get(id(ground))
+    if known is None or known[0] is not ground:
+        if len(_without_citations) >= GROUNDS:
+            _without_citations.clear()
+        known = _without_citations[id(ground)] = (ground, replace(ground, citations=()))
+    return known[1]
 
 
 def read_history(entries: Iterable[Entry], history: History | None = None) -> History | None:

@@ -170,6 +170,8 @@ def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None)
 
     Every key stands before a colon: as many colons as `decoded` has keys, and none of them is repeated.
     """
+    if decoded is None and isinstance(text, bytes) and _says_each_key_once(text):
+        return ""
     plain = bytes(text).decode("utf-8", "replace") if not isinstance(text, str) else text
     if decoded is not None and plain.count(":") == len(decoded):
         return ""
@@ -183,6 +185,17 @@ def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None)
     # Numbers are left unread: one may have more digits than Python reads.
     json.loads(plain, object_pairs_hook=note, parse_int=len, parse_float=len, strict=False)
     return found[0] if found else ""
+
+
+def _says_each_key_once(text: bytes) -> bool:
+    """Whether that is plain to see: written anew, where a key stands once, it has as many colons as before."""
+    if b"\\u003" in text:
+        # An escaped colon could make up for one that is gone.
+        return False
+    try:
+        return text.count(b":") == msgspec.json.encode(msgspec.json.decode(text)).count(b":")
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
 
 
 def read_content(recorded: Any) -> str | Raw:
