@@ -5,7 +5,7 @@ number beside it is a courtesy, a word that says nothing of its own, or was told
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from bylaw.facts.assent import sentences, stance_of, without_courtesy
@@ -13,6 +13,7 @@ from bylaw.facts.assent import sentences, stance_of, without_courtesy
 _TOKEN = re.compile(r"[^\W_]+(?:['._:/#-]+[^\W_]+)*")
 _PIECES = re.compile(r"[-._:/#]+")
 _SUM = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_PARTED = re.compile(r"\d,\d{3}")
 _NOT_DIGIT = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 _HARMLESS = frozenset(
     """
@@ -62,6 +63,7 @@ _TURNS = _CHANGES - {"just", "make"} | frozenset(
     """.split()  # noqa: SIM905
 )
 """Turn a yes even where the agent used them too."""
+_PLAIN = _HARMLESS - _TURNS
 _ALONE = frozenset(
     "kidding joking joke later tomorrow tonight only not never half except but maybe perhaps".split()  # noqa: SIM905
 )
@@ -85,6 +87,19 @@ _BEGIN = 5
 """Letters by which a word is known in its other forms."""
 
 
+@lru_cache(maxsize=2048)
+def is_bare_yes(text: str) -> bool:
+    """Whether a message says so little beside its yes that nothing there can turn it, whatever was told."""
+    for sentence in sentences(text):
+        words = _words(sentence)
+        if stance_of(sentence) in ("yes", "weak"):
+            if not _PLAIN.issuperset(words) or sentence.endswith("?"):
+                return False
+        elif _stands_alone(sentence, words):
+            return False
+    return True
+
+
 def is_plain_yes(text: str, told: str, values: Iterable[str] = (), *, follows: bool = False) -> bool:
     """Whether nothing beside the yes of a message may turn it.
 
@@ -101,10 +116,15 @@ def is_plain_yes(text: str, told: str, values: Iterable[str] = (), *, follows: b
             is_said = is_said or (stance == "yes" and not here)
             odd = odd or bool(here)
             turning = turning or any(_turns(word) and not (len(words) > _SHORT and _is_mild(word)) for word in here)
-        elif not follows and not sentence.endswith("?") and len(words) <= _FEW and not _ALONE.isdisjoint(words):
+        elif not follows and _stands_alone(sentence, words):
             return False
     # Beside a plain yes in a sentence of its own, others may say more, but not turn it.
     return not (turning if is_said else odd)
+
+
+def _stands_alone(sentence: str, words: Sequence[str]) -> bool:
+    """Whether a few words after a yes belong to it: "Yes. Tomorrow morning." """
+    return len(words) <= _FEW and not sentence.endswith("?") and not _ALONE.isdisjoint(words)
 
 
 def _is_mild(word: str) -> bool:
@@ -149,13 +169,16 @@ def _is_odd(word: str, known: frozenset[str], named: frozenset[str], *, follows:
 
 
 def _words(text: str) -> list[str]:
-    return _TOKEN.findall(_SUM.sub(lambda found: found[0].replace(",", ""), text))
+    if _PARTED.search(text):
+        text = _SUM.sub(lambda found: found[0].replace(",", ""), text)
+    return _TOKEN.findall(text)
 
 
 @lru_cache(maxsize=256)
 def _known(text: str) -> frozenset[str]:
-    words = set(_words(text))
-    return frozenset(_form(each) for word in words for each in (word, *_PIECES.split(word)))
+    words = {*_words(text)}
+    pieces = {piece for word in words if not word.isalnum() for piece in _PIECES.split(word)}
+    return frozenset(map(_form, words | pieces))
 
 
 @lru_cache(maxsize=4096)

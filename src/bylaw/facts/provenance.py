@@ -37,7 +37,12 @@ _NUMBERS = (
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
 _BREAK = re.compile(r"[\s<>\\\"'(),;]+|:(?!//)")
 _RUN = re.compile(r"[^\W\d_]+|\d+")
+_DIGITS = re.compile(r"[0-9]+")
 _TRIM = ".,;:!?'\"()"
+_FOREIGN_LETTER = re.compile(
+    "[^\\x00-\\x7f\xa0-\xb4\xb6-\xbf\xd7\xf7\u2000-\u20cf\u2190-\u23ff\u2500-\u2bff\ufe0f\U0001f300-\U0001faff]"
+)
+"""Anything but letters without marks, and signs that have no case: quotes, dashes, arrows, currencies, emoji."""
 
 _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
@@ -141,9 +146,15 @@ class Spelling:
         self._written: tuple[str, ...] = (plain,)
         if not plain.isascii() or '"' in plain or "\\" in plain or not plain.isprintable():
             self._written = tuple(dict.fromkeys((plain, *(_escaped(plain, ascii=flag) for flag in (False, True)))))
-        # Of a number how it is said, and its fraction; of a date a pattern, and the parts of which a text must hold one
-        # for it to match: far cheaper to look for first.
-        self._parts, self._rest = _number(value) if not isinstance(value, str) else _date(plain)
+        # Of a number how its whole part is said, and its fraction.
+        self._fraction, self._day = "", None
+        if isinstance(value, str):
+            self._parts, self._day = _date(plain)
+        else:
+            self._parts, self._fraction = _number(value)
+        self.mark = max(_DIGITS.findall(plain), key=len, default="") if not self._parts else ""
+        """Figures that stand in whatever says it, in upper case or lower; empty where it has none, or may be said
+        without."""
 
     @cached_property
     def runs(self) -> tuple[tuple[str, ...], ...]:
@@ -190,15 +201,18 @@ class Spelling:
     def _matches(self, text: str) -> bool:
         for part in self._parts:
             if part in text:
-                if not self._is_number:
-                    return _compiled(self._rest).search(text) is not None
-                if _is_said(part, self._rest, text):
+                if self._day is not None:
+                    return self._is_day_in(text)
+                if _is_said(part, self._fraction, text):
                     return True
         return False
 
-
-# Most values are never looked for by pattern, since no text holds a part of them.
-_compiled = lru_cache(maxsize=4096)(re.compile)
+    def _is_day_in(self, text: str) -> bool:
+        assert self._day is not None
+        year, month, day = self._day
+        told = _days_in(text)
+        is_told = (month, day) in told or (year, month, day) in told or (year[2:], month, day) in told
+        return is_told or f"{year}-{month:02}-{day:02}" in text
 
 
 def spell(value: Any) -> Spelling | None:
@@ -287,7 +301,12 @@ def runs_of(text: str) -> tuple[str, ...]:
 
 def fold(text: str) -> str:
     """`text` with case, underscores and runs of white space made alike, so that words can be compared."""
-    return " ".join(text.casefold().replace("_", " ").split())
+    if not text.isascii() and _FOREIGN_LETTER.search(text) is None:
+        # To fold a text with a single dash or quote in it, letter by letter, costs tens of times as much.
+        folded = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+    else:
+        folded = text.casefold()
+    return " ".join(folded.replace("_", " ").split())
 
 
 fold_name = lru_cache(maxsize=8192)(fold)
@@ -351,24 +370,34 @@ def _begins(text: str, here: int) -> bool:
     return before not in ".," or not text[max(0, here - 2) : here - 1].isdecimal()
 
 
-def _date(text: str) -> tuple[tuple[str, ...], str]:
+def _date(text: str) -> tuple[tuple[str, ...], tuple[str, int, int] | None]:
+    """Of a date the parts of which a text must hold one for it to be said there, and its year, month and day."""
     match = _DATE.fullmatch(text)
     if match is None or not 1 <= int(match[2]) <= 12:
-        return (), ""
-    year, month, day = match[1], int(match[2]), int(match[3])
-    name = _MONTHS[month - 1]
-    called = rf"(?:{name}|{name[:3]}\.?|{name[:4]}\.?)"
-    suffix = r"(?:st|nd|rd|th)?"
-    forms = (
-        rf"{match[1]}-{match[2]}-{match[3]}",
-        rf"{called} (?:the )?0?{day}{suffix}(?!\d)",
-        rf"(?<!\d)0?{day}{suffix} (?:of )?{called}",
-        rf"(?<!\d)0?{month}[/.-]0?{day}(?:[/.-](?:{year}|{year[2:]}))?(?!\d)",
-        rf"(?<!\d)0?{day}[/.-]0?{month}[/.-](?:{year}|{year[2:]})(?!\d)",
-    )
+        return (), None
+    month, day = int(match[2]), int(match[3])
     days, months = {str(day), match[3]}, {str(month), match[2]}
     figures = {f"{one}{mark}{two}" for mark in "/.-" for one, two in (*product(months, days), *product(days, months))}
-    return (name[:3], *sorted(figures)), "|".join(forms)
+    return (_MONTHS[month - 1][:3], *sorted(figures)), (match[1], month, day)
+
+
+_MONTH = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
+_CALLED = "|".join(rf"{name}|{name[:3]}\.?|{name[:4]}\.?" for name in _MONTHS)
+_FIGURES = r"(0?[1-9][0-9]?)"
+_MONTH_DAY = re.compile(rf"({_CALLED}) (?:the )?{_FIGURES}(?!\d)")
+_DAY_MONTH = re.compile(rf"(?<!\d){_FIGURES}(?:st|nd|rd|th)? (?:of )?({'|'.join(_MONTH)})")
+_TWO_FIGURES = re.compile(rf"(?<!\d){_FIGURES}(?=[/.-]{_FIGURES}(?!\d))")
+_THREE_FIGURES = re.compile(rf"(?<!\d){_FIGURES}(?=[/.-]{_FIGURES}[/.-]([0-9]{{4}}|[0-9]{{2}})(?!\d))")
+
+
+@lru_cache(maxsize=512)
+def _days_in(words: str) -> frozenset[tuple[int, int] | tuple[str, int, int]]:
+    """The days that folded words tell: by month and day, and by year too where the day may stand first in figures."""
+    named = {(_MONTH[month[:3]], int(day)) for month, day in _MONTH_DAY.findall(words)}
+    named |= {(_MONTH[month], int(day)) for day, month in _DAY_MONTH.findall(words)}
+    figures = {(int(month), int(day)) for month, day in _TWO_FIGURES.findall(words)}
+    dated = {(year, int(month), int(day)) for day, month, year in _THREE_FIGURES.findall(words)}
+    return frozenset((*named, *figures, *dated))
 
 
 @lru_cache(maxsize=256)

@@ -85,9 +85,9 @@ Please provide the passenger details.
 
 @pytest.mark.parametrize("text", ASKS.strip().splitlines())
 def test_a_usual_way_to_ask_for_a_go_ahead_is_one(text: str) -> None:
-    assert proposal(text).leave
+    assert proposal(text).asks_leave
 
 
 @pytest.mark.parametrize("text", DOES_NOT.strip().splitlines())
 def test_other_questions_and_statements_ask_for_no_go_ahead(text: str) -> None:
-    assert not proposal(text).leave
+    assert not proposal(text).asks_leave

@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.engine.consent import Consents, proposal
+from bylaw.engine.consent.deed import Deed, any_deed, deeds
 from bylaw.engine.consent.mentions import Mentions
 from bylaw.engine.consent.naming import counts
-from bylaw.engine.consent.proposal import Deed, any_deed, deeds
 from bylaw.engine.consent.records import FieldValues, Records
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts import assent
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.phrases import Phrases
+from bylaw.facts.plain_yes import is_bare_yes, is_plain_yes
 from bylaw.facts.provenance import fold, occurs, spell
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.engine.clinic import conversations
@@ -262,3 +263,45 @@ def test_a_number_is_found_as_by_its_pattern(number: float, text: str) -> None:
     spelling = spell(number)
     assert spelling is not None
     assert spelling.said_in(text) == (number_pattern(number).search(text) is not None)
+
+
+DAYS = ("2024-05-15", "2024-05-05", "2024-03-05", "2024-12-03T10:00", "2024-06-01", "2024-09-05 09:30")
+MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
+DAY_WORDS = (
+    *("may", "may.", "mar", "march.", "marc.", "june.", "jun", "sept.", "september", "december", "decmay", "of", "the"),
+    *("5", "05", "5th", "15", "015", "005", "3", "12", "1", "31", "2024", "24", "2024-05-15", "2023-05-15", "10:00"),
+)
+
+
+def day_pattern(text: str) -> re.Pattern[str]:
+    """A day as it may be said, in one pattern."""
+    year, month, day = text[:4], int(text[5:7]), int(text[8:10])
+    name = MONTHS[month - 1]
+    called = rf"(?:{name}|{name[:3]}\.?|{name[:4]}\.?)"
+    forms = (
+        re.escape(text[:10]),
+        rf"{called} (?:the )?0?{day}(?:st|nd|rd|th)?(?!\d)",
+        rf"(?<!\d)0?{day}(?:st|nd|rd|th)? (?:of )?{called}",
+        rf"(?<!\d)0?{month}[/.-]0?{day}(?:[/.-](?:{year}|{year[2:]}))?(?!\d)",
+        rf"(?<!\d)0?{day}[/.-]0?{month}[/.-](?:{year}|{year[2:]})(?!\d)",
+    )
+    return re.compile("|".join(forms))
+
+
+@given(st.sampled_from(DAYS), st.lists(st.sampled_from(DAY_WORDS), max_size=7), st.sampled_from((" ", "/", "-", ".")))
+def test_a_day_is_found_as_by_its_pattern(day: str, words: list[str], between: str) -> None:
+    text, spelling = between.join(words), spell(day)
+    assert spelling is not None
+    assert spelling.said_in(text) == (day_pattern(day).search(text) is not None)
+
+
+@given(st.text(alphabet="aZ_ éßŞ–’“→€👍\u2460Ⓐ\xaa", max_size=12))
+def test_a_text_is_folded_alike_whatever_signs_it_has(text: str) -> None:
+    assert fold(text) == " ".join(text.casefold().replace("_", " ").split())
+
+
+@pytest.mark.parametrize("said", [*ASKS.splitlines(), "Yes.", "Yes, please. Thanks!", "Yes. Later.", "Ok, only that."])
+def test_a_bare_yes_is_plain_whatever_was_told(said: str) -> None:
+    told = ("", "I would cancel R-1 tomorrow for half of it. Shall I?")
+    if is_bare_yes(said):
+        assert all(is_plain_yes(said, text, ("R-1",), follows=follows) for text in told for follows in (True, False))

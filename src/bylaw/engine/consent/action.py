@@ -2,8 +2,8 @@
 
 from functools import cached_property, lru_cache
 
+from bylaw.engine.consent.deed import Deed, deeds, objects
 from bylaw.engine.consent.detail import Detail, details
-from bylaw.engine.consent.proposal import Deed, deeds, objects
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.call_record import CallRecord
 

@@ -13,12 +13,12 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.engine.consent.action import Action
+from bylaw.engine.consent.deed import any_deed
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Grade, Lack
 from bylaw.engine.consent.means import Wallet
 from bylaw.engine.consent.naming import alike
 from bylaw.engine.consent.proposal import (
-    any_deed,
     asks_for_another,
     asks_leave,
     asks_otherwise,
@@ -31,7 +31,7 @@ from bylaw.engine.consent.told import chooses, lacks
 from bylaw.facts.assent import UserAnswer
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.plain_yes import is_plain_yes
+from bylaw.facts.plain_yes import is_bare_yes, is_plain_yes
 from bylaw.facts.provenance import fold, is_identifier, occurs, result_text
 from bylaw.trace.event import Event
 
@@ -164,7 +164,11 @@ class Consents:
             if not only_yes and _is_yes_to_its_values(action, exchange):
                 return Consent(None, "unclear", exchange.proposed_at, exchange.answered_at)
             why: Reason = (
-                "requested" if _asks_for(action, exchange) else "unanswered" if names_deed and put.leave else "none"
+                "requested"
+                if _asks_for(action, exchange)
+                else "unanswered"
+                if names_deed and put.asks_leave
+                else "none"
             )
             return Consent(False, why, exchange.proposed_at, exchange.answered_at)
         is_named = action.is_named_in(exchange.proposal)
@@ -339,7 +343,7 @@ def _picks(exchange: Exchange, action: Action) -> bool:
 def _is_yes_unasked(action: Action, exchange: Exchange) -> bool:
     """Whether it is a yes to a message that told of it, though in no words known here was anything asked."""
     put = exchange.put
-    is_told = not put.leave and not put.refuses and action.is_named_in(exchange.proposal)
+    is_told = not put.asks_leave and not put.refuses and action.is_named_in(exchange.proposal)
     return is_told and exchange.said.stance == "yes"
 
 
@@ -360,7 +364,7 @@ def _is_id(value: str | float) -> bool:
 
 def _is_put(exchange: Exchange) -> bool:
     """Whether the agent put anything to the user at all."""
-    return bool(exchange.put.leave) or exchange.put.offers
+    return exchange.put.asks_leave or exchange.put.offers
 
 
 _ELSEWHERE = re.compile(
@@ -398,12 +402,14 @@ def _is_turned(exchange: Exchange, action: Action) -> bool:
     """Whether something beside the yes may turn it: "yes, half of it", "sure, once you lower it"."""
     if exchange.said.stance not in ("yes", "weak"):
         return False
+    text = "\n".join(each.text for each in exchange.answer)
+    if is_bare_yes(text):
+        return False
     values = [detail.value for detail in action.matters]
     follows = any(
         any(each.says(value) for each in exchange.answer) and not any(each.says(value) for each in exchange.proposal)
         for value in values
     )
-    text = "\n".join(each.text for each in exchange.answer)
     named = (*map(str, values), *(detail.name for detail in action.matters), action.tool)
     return not is_plain_yes(text, exchange.put.text, named, follows=follows)
 

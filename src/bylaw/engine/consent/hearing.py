@@ -46,6 +46,9 @@ class Hearing:
         self._means = frozenset(means)
         self._by = by
         self._records_of_goals: list[Entry] | None = None
+        self._called: dict[str, Called] = {}
+        self.now = [*reversed(self.answer), *reversed(self.proposal)]
+        """The proposal and the answer to it, the latest first."""
 
     @property
     def put(self) -> Proposal:
@@ -68,11 +71,6 @@ class Hearing:
         return [Utterance(-1, "system", text) for text in self._refusals()]
 
     @cached_property
-    def now(self) -> list[Utterance]:
-        """The proposal and the answer to it, the latest first."""
-        return [*reversed(self.answer), *reversed(self.proposal)]
-
-    @cached_property
     def is_changed(self) -> bool:
         """Whether the answer asks for something else than was told: "actually", "instead", "make it"."""
         return any(_CHANGES.search(each.folded) for each in self.answer)
@@ -93,13 +91,20 @@ class Hearing:
         """Whether one of the wanted numbers was said of a thing before the exchange."""
         return not self._is_deaf(by) and self.mentions.has_number(wanted, of, self.start, by)
 
+    def is_told_now(self, value: str | float) -> bool:
+        """Whether a value was stated in the proposal or in the answer."""
+        for each in self.now:  # noqa: SIM110 - asked of every value
+            if each.says(value):
+                return True
+        return False
+
     def is_told(self, value: str | float) -> bool:
         """Whether anybody has stated a value, the answer included."""
-        return any(each.says(value) for each in self.now) or self.last_said(value) is not None
+        return self.is_told_now(value) or self.last_said(value) is not None
 
     def is_agents(self, value: str | float) -> bool:
         """Whether the agent has stated a value, or the user did in the answer."""
-        return any(each.says(value) for each in self.now) or self.last_said(value, "agent") is not None
+        return self.is_told_now(value) or self.last_said(value, "agent") is not None
 
     def is_forced(self, value: str | float) -> bool:
         """Whether the system asked for the value when it refused the call."""
@@ -141,7 +146,11 @@ class Hearing:
 
     def called(self, detail: Detail) -> Called:
         """What a means of payment may be called."""
-        return self.wallet.called(str(detail.value), self._means, self.before)
+        value = str(detail.value)
+        found = self._called.get(value)
+        if found is None:
+            found = self._called[value] = self.wallet.called(value, self._means, self.before)
+        return found
 
     def _is_deaf(self, by: str) -> bool:
         return bool(by and self._by and by != self._by)

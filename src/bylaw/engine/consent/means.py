@@ -29,48 +29,59 @@ class Called:
     def __init__(self, value: str, entries: Sequence[Entry], beside: Collection[str] = ()) -> None:
         self.is_recorded = bool(entries)
         """Whether its last digits and the like are known."""
-        kind, initials = _kind(value), _initials(_kind(value))
-        self._every = {kind, initials} - {""}
+        self._kind, self._entries, self._beside = _kind(value), entries, beside
+        self._every = {self._kind, _initials(self._kind)} - {""}
         self.own = _marks(value)
         """What means it alone, whatever else there is: its id, its last digits, its balance."""
-        self.others: set[str] = set()
-        """What means another one alone."""
-        self.shared: set[str] = set()
-        """What means it or another of its kind."""
-        balance, alike = None, list[float]()
+        self._balance: float | None = None
         for entry in entries:
             for part in entry.parts:
                 if not isinstance(part, str):
-                    balance = float(part)
+                    self._balance = float(part)
                 if fold_name(str(part)) != fold_name(value):
                     (self.own if _is_number(part) else self._every).update(_forms(part))
-            for other in entry.others:
-                if other is not entry.fields:
-                    alike += self._tell_apart(kind, [part for _, part in scalars(other)], beside)
-        self.shared |= {_initials(form) for form in self.shared}
-        self.shared &= self._every
-        self.others -= self.own
-        self.kind = (self._every - self.shared) | {f"{form}s" for form in self._every}
-        """What means it as the only one of its kind, or all of its kind: `credit card`, `visa`, `gift cards`."""
-        rank, other_rank = _ranks(balance, alike)
-        self.ranked = _ranked(kind, rank)
-        """Says it by how much is on it, of several of its kind: `the smaller gift card`."""
-        self.outranked = _ranked(kind, other_rank)
-        """Says another of its kind by how much is on that."""
 
-    def _tell_apart(self, kind: str, parts: Sequence[str | float], beside: Collection[str]) -> list[float]:
-        """Take in what another one may be called; how much is on it, where it is of the same kind."""
-        ids = {part for part in parts if isinstance(part, str) and _kind(part) == kind}
-        if not ids & {*beside}:
-            for part in parts:
-                if _is_number(part):
-                    self.others.update(_forms(part))
-                elif isinstance(part, str) and _kind(part) != fold(part):
-                    self.others.update(_marks(part))
-                    self.shared.add(_kind(part))
-                else:
-                    self.shared.update(_forms(part))
-        return [float(part) for part in parts if not isinstance(part, str)] if ids else []
+    @cached_property
+    def _apart(self) -> tuple[set[str], set[str], list[float]]:
+        """What means another alone, what others are called, and how much is on others of its kind."""
+        others, shared, alike = set[str](), set[str](), list[float]()
+        for entry in self._entries:
+            for other in entry.others:
+                if other is entry.fields:
+                    continue
+                parts = [part for _, part in scalars(other)]
+                ids = {part for part in parts if isinstance(part, str) and _kind(part) == self._kind}
+                if ids:
+                    alike += [float(part) for part in parts if not isinstance(part, str)]
+                if ids.isdisjoint(self._beside):
+                    _tell_apart(parts, others, shared)
+        return others, shared, alike
+
+    @cached_property
+    def others(self) -> set[str]:
+        """What means another one alone."""
+        return self._apart[0] - self.own
+
+    @cached_property
+    def shared(self) -> set[str]:
+        """What means it or another of its kind."""
+        shared = self._apart[1]
+        return (shared | {_initials(form) for form in shared}) & self._every
+
+    @cached_property
+    def kind(self) -> set[str]:
+        """What means it as the only one of its kind, or all of its kind: `credit card`, `visa`, `gift cards`."""
+        return (self._every - self.shared) | {f"{form}s" for form in self._every}
+
+    @cached_property
+    def ranked(self) -> re.Pattern[str] | None:
+        """Says it by how much is on it, of several of its kind: `the smaller gift card`."""
+        return None if self._balance is None else _ranked(self._kind, _ranks(self._balance, self._apart[2])[0])
+
+    @cached_property
+    def outranked(self) -> re.Pattern[str] | None:
+        """Says another of its kind by how much is on that."""
+        return None if self._balance is None else _ranked(self._kind, _ranks(self._balance, self._apart[2])[1])
 
     @cached_property
     def another(self) -> re.Pattern[str]:
@@ -101,9 +112,21 @@ class Wallet:
         return found
 
 
-def _ranks(balance: float | None, alike: list[float]) -> tuple[str, str]:
+def _tell_apart(parts: Sequence[str | float], others: set[str], shared: set[str]) -> None:
+    """Take in what another one may be called: what means it alone, and what it shares with others of its kind."""
+    for part in parts:
+        if _is_number(part):
+            others.update(_forms(part))
+        elif isinstance(part, str) and _kind(part) != fold_name(part):
+            others.update(_marks(part))
+            shared.add(_kind(part))
+        else:
+            shared.update(_forms(part))
+
+
+def _ranks(balance: float, alike: list[float]) -> tuple[str, str]:
     """Words for its rank among those of its kind, and for that of another."""
-    if balance is None or not alike or min(alike) <= balance <= max(alike):
+    if not alike or min(alike) <= balance <= max(alike):
         return "", ""
     return (_LEAST, _MOST) if balance < min(alike) else (_MOST, _LEAST)
 

@@ -33,7 +33,12 @@ class Mentions:
 
     def latest(self, value: str | float, end: int, by: str = "") -> int | None:
         """The place of the last utterance before `end` that states a value."""
-        return next(self.all(value, end, by), None)
+        self.take_in()
+        said = self._said
+        for place in range(end - 1, self._indexed - 1, -1):
+            if (not by or said[place].by == by) and said[place].says(value):
+                return place
+        return next(self.all(value, min(end, self._indexed), by), None) if self._indexed else None
 
     def all(self, value: str | float, end: int, by: str = "") -> Iterator[int]:
         """The places of the utterances before `end` that state a value, the latest first."""

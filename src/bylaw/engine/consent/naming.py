@@ -133,9 +133,16 @@ def _word(word: str) -> re.Pattern[str]:
 def alike(id: str) -> re.Pattern[str] | None:
     """Matches ids written as this one, letters and then digits or many digits; None for one written otherwise."""
     if id.isdecimal() and len(id) >= _DIGITS_OF_AN_ID:
-        return re.compile(rf"(?<![\w.,$€£-])\d{{{len(id)}}}(?![\w-]|[.,]\d)")
+        return _written(None, len(id))
     found = _LETTERS_AND_DIGITS.fullmatch(id)
-    return re.compile(rf"(?<![\w-]){re.escape(found[1])}\d{{{len(found[2])}}}(?![\w-])") if found else None
+    return _written(found[1], len(found[2])) if found else None
+
+
+@lru_cache(maxsize=256)
+def _written(letters: str | None, digits: int) -> re.Pattern[str]:
+    if letters is None:
+        return re.compile(rf"(?<![\w.,$€£-])\d{{{digits}}}(?![\w-]|[.,]\d)")
+    return re.compile(rf"(?<![\w-]){re.escape(letters)}\d{{{digits}}}(?![\w-])")
 
 
 def names_kind(text: str, id: str) -> bool:

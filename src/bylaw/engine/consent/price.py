@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 
+from bylaw.engine.consent.deed import PRICED, objects
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.naming import heads, plain
-from bylaw.engine.consent.proposal import PRICED, objects
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.phrases import Phrases
 from bylaw.facts.provenance import fold

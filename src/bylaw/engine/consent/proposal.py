@@ -1,9 +1,11 @@
 """What a message of the agent puts to the user: a deed to agree to, options to choose from, or neither."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
+from itertools import chain
 
+from bylaw.engine.consent.deed import Deed, any_deed, deeds, plain_deed
 from bylaw.facts.assent import sentences
 from bylaw.facts.phrases import Phrases
 from bylaw.facts.provenance import fold
@@ -116,88 +118,6 @@ _ENOUGH = 12
 """Words that a text needs before its language is guessed."""
 _SHARE = 0.1
 """English texts have about four of these words in ten, bare lists of details one in six."""
-_FAMILIES: tuple[tuple[str, ...], ...] = (
-    ("cancel", "call off", "terminat", "void"),
-    ("book", "reserv", "schedul", "purchas", "order", "plac", "buy", "creat", "register", "open", "make", "set up"),
-    (
-        *("updat", "chang", "modif", "edit", "switch", "mov", "upgrad", "downgrad", "adjust", "add", "remov", "replac"),
-        *("increas", "reduc", "reschedul", "swap", "correct", "convert", "rebook", "exchang", "revert"),
-    ),
-    (
-        *("send", "issu", "provid", "offer", "giv", "grant", "compensat", "credit", "appl", "award", "transfer"),
-        *("deliver", "receiv"),
-    ),
-    ("refund", "reimburs", "return", "money back"),
-    ("pay", "charg", "bill", "settl", "debit", "collect"),
-    ("return", "send back"),
-    ("exchang", "swap", "replac"),
-    ("delet", "remov", "eras", "drop", "clos", "deactivat", "disabl", "end", "stop"),
-    ("renew", "extend", "refill", "prolong"),
-    ("approv", "accept", "confirm", "record", "submit", "file", "enter"),
-    ("reject", "declin", "deny"),
-    ("waiv", "forgiv", "drop"),
-    ("releas", "shar", "hand", "send"),
-    ("invit", "add"),
-    ("assign", "appoint", "name"),
-    ("block", "lock", "freez", "suspend", "paus"),
-    ("unblock", "unlock", "unfreez", "resum", "reactivat", "activat", "enabl"),
-)
-"""Stems of words for one deed."""
-_CARRY_OUT = frozenset(
-    ("issue", "make", "place", "apply", "submit", "create", "send", "execute", "run", "start", "post")
-)
-"""Verbs of tools that say what is done by another word: a refund is issued."""
-_UNPLAIN = {"creat", "correct", "edit", "make", "mov", "open", "order", "plac", "register", "set up", "void"}
-_THINGS: tuple[tuple[str, ...], ...] = (
-    ("bag", "luggage", "suitcase"),
-    ("passenger", "traveler", "traveller", "companion"),
-    ("flight", "itinerar", "segment"),
-    ("cabin", "upgrad", "downgrad", "class"),
-    ("certificat", "voucher"),
-    ("insurance", "coverage"),
-    ("reservation", "booking"),
-    ("appointment", "visit", "booking"),
-    ("item", "product", "article"),
-    ("address", "shipping", "deliver"),
-)
-"""Stems of words for one kind of thing."""
-_NOUNS = frozenset(("order", "charge", "deposit", "exchange", "post", "record", "refund", "return", "transfer"))
-"""Verbs of tools that are names of things as well."""
-PRICED: tuple[tuple[str, ...], ...] = (_THINGS[0], (*_THINGS[2], *_THINGS[3]), _THINGS[5])
-"""Of these, what mostly has a price of its own beside others."""
-_SHORT = 4
-"""Longer stems stand for every word that begins with them; `add` does not stand for `additional`."""
-_ENDING = re.compile(r"(?:e|s|d|es|ed|ing|ings)?\b")
-
-
-class Deed:
-    """A word for something that tools do, in any usual form."""
-
-    def __init__(self, stems: Iterable[str]) -> None:
-        self.stems = sorted(stems)
-
-    def stands_in(self, text: str) -> bool:
-        """Whether a text in lower case has such a word."""
-        for stem in self.stems:  # noqa: SIM110 - a generator would cost more than what it looks for
-            if stem in text and _is_word(stem, text):
-                return True
-        return False
-
-
-def _is_word(stem: str, text: str) -> bool:
-    """Whether a stem begins a word of a text, perhaps after `re` or `un`; a short one must be nearly all of it."""
-    here = text.find(stem)
-    while here >= 0:
-        begin = here - 2 if text[max(0, here - 2) : here] in ("re", "un") else here
-        is_whole = len(stem) > _SHORT or _ENDING.match(text, here + len(stem)) is not None
-        if is_whole and not (_is_inside(text, here) and _is_inside(text, begin)):
-            return True
-        here = text.find(stem, here + 1)
-    return False
-
-
-def _is_inside(text: str, place: int) -> bool:
-    return place > 0 and (text[place - 1].isalnum() or text[place - 1] == "_")
 
 
 class Proposal:
@@ -206,12 +126,34 @@ class Proposal:
     def __init__(self, text: str) -> None:
         self.parts = parts = sentences(text)
         self.text = " ".join(parts)
-        asking = _GO_AHEAD.among(parts, self.text)
-        leave = [part for part in asking if not _is_refusal(part) and not _WHICH.search(part)]
-        if not leave and "?" in text and self.is_foreign:
-            leave.append(self.text)
-        self.leave = leave
-        """The sentences that ask for a go-ahead."""
+        self._leave: list[str] = []
+        """The sentences that ask for a go-ahead, the last first, as far as they were looked for."""
+        self._unread = len(parts)
+
+    def leave(self) -> Iterator[str]:
+        """The sentences that ask for a go-ahead, the last first; no more is read than is asked for."""
+        at = 0
+        while at < len(self._leave) or self._reads_on():
+            yield self._leave[at]
+            at += 1
+
+    @property
+    def asks_leave(self) -> bool:
+        """Whether it asks for a go-ahead."""
+        return bool(self._leave) or self._reads_on()
+
+    def _reads_on(self) -> bool:
+        """Whether another sentence asks for a go-ahead; in a foreign message, all of it may."""
+        while self._unread:
+            self._unread -= 1
+            part = self.parts[self._unread]
+            if _GO_AHEAD.found_in(part) and not _is_refusal(part) and not _WHICH.search(part):
+                self._leave.append(part)
+                return True
+        if not self._leave and "?" in self.text and self.is_foreign:
+            self._leave.append(self.text)
+            return True
+        return False
 
     @cached_property
     def offers(self) -> bool:
@@ -227,7 +169,9 @@ class Proposal:
 
     def refrains_from(self, deed: Deed) -> bool:
         """Whether it speaks of a deed only as not to be done: "Shall I not cancel it?" """
-        spoken = [part for part in self.parts if deed.stands_in(part)] if deed.stands_in(self.text) else []
+        if not any(word in self.text for word in _NEGATING) or not deed.stands_in(self.text):
+            return False
+        spoken = [part for part in self.parts if deed.stands_in(part)]
         return bool(spoken) and all(
             any(word in part for word in _NEGATING) and not deed.stands_in(_NEGATED.sub(" ", part)) for part in spoken
         )
@@ -258,15 +202,15 @@ def asks_leave(put: Proposal, deed: Deed, things: Sequence[str]) -> bool:
         or any(thing in part for thing in things)
         or not any_deed().stands_in(part)
         or put.is_foreign
-        for part in put.leave
+        for part in put.leave()
     )
 
 
 def asks_for_another(put: Proposal, said: str, deed: Deed, things: Sequence[str]) -> bool:
     """Whether leave is asked for another deed, and the answer speaks of one: "Yes to book it?" - "Yes, book it." """
     return all(
-        _plain_deed().stands_in(part) and not deed.stands_in(part) and not any(thing in part for thing in things)
-        for part in (*put.leave, said)
+        plain_deed().stands_in(part) and not deed.stands_in(part) and not any(thing in part for thing in things)
+        for part in chain((said,), put.leave())
     )
 
 
@@ -287,7 +231,9 @@ _TALKING = frozenset(
 
 def asks_otherwise(put: Proposal, deed: Deed) -> bool:
     """Whether all it asks leave for is to stop a deed, or to speak of it: "Shall I stop the transfer?" """
-    asking = put.leave or [part for part in put.parts if part.endswith("?")]
+    if put.asks_leave:
+        return all(_is_otherwise(part, deed) for part in put.leave())
+    asking = [part for part in put.parts if part.endswith("?")]
     return bool(asking) and all(_is_otherwise(part, deed) for part in asking)
 
 
@@ -301,36 +247,12 @@ _ALTERNATIVES = re.compile(r"\bwhich (?:one|of (?:them|these|those|the)|option)\
 
 def asks_which(put: Proposal) -> bool:
     """Whether it ends by asking which of several it shall be, to which a yes is no answer."""
-    return bool(put.parts) and not put.leave and _ALTERNATIVES.search(put.parts[-1]) is not None
+    return bool(put.parts) and _ALTERNATIVES.search(put.parts[-1]) is not None and not put.asks_leave
 
 
 def _is_refusal(part: str) -> bool:
     """Whether a sentence says what cannot be done: it asks for nothing."""
     return not part.endswith("?") and _REFUSES.found_in(part)
-
-
-def _verbs(tool: str) -> list[str]:
-    """The verbs in a tool's name: the first, and what it carries out or is joined to: `refund` of `issue_refund`, but
-    not `order` of `cancel_order`."""
-    words = words_of(tool)
-    verbs = [place for place, word in enumerate(words) if VERBS.get(word) == "write"]
-    if not verbs:
-        return words[:1]
-    first = words[verbs[0]]
-    return [words[at] for at in verbs if at == verbs[0] or first in _CARRY_OUT or words[at - 1] in ("and", "or")]
-
-
-@lru_cache(maxsize=512)
-def deeds(tool: str) -> Deed:
-    """Words for what a tool does."""
-    stems: set[str] = set()
-    for word in _verbs(tool):
-        stem = word.rstrip("e") if len(word) > 4 else word
-        stems.add(stem)
-        for family in _FAMILIES:
-            if any(stem.startswith(member) or member.startswith(stem) for member in family):
-                stems.update(family)
-    return Deed(stems)
 
 
 _OFFERS_TO = re.compile(
@@ -359,28 +281,3 @@ def offers_another(text: str, tool: str) -> bool:
         return False
     offered = (found[1] for found in _OFFERS_TO.finditer(text))
     return any(each in VERBS and each not in _FILLERS for each in offered)
-
-
-@lru_cache(maxsize=1)
-def any_deed() -> Deed:
-    """Words for anything that tools do."""
-    return Deed({stem for family in _FAMILIES for stem in family})
-
-
-@lru_cache(maxsize=1)
-def _plain_deed() -> Deed:
-    """Words that say plainly what is done: not `make`, `confirm` or `issue`, which may stand for much."""
-    return Deed({stem for family in _FAMILIES[:3] for stem in family} - _UNPLAIN)
-
-
-@lru_cache(maxsize=512)
-def objects(name: str) -> tuple[str, ...]:
-    """Stems of what a tool or an argument is named after, verbs left out: `baggag` of `update_reservation_baggages`."""
-    every = words_of(name)
-    words = [word for word in every if VERBS.get(word) is None and len(word) > 2]
-    stems = {word[: max(3, min(len(word) - 2, 7))]: None for word in words}
-    for word in words:
-        stems.update((stem, None) for family in _THINGS if any(map(word.startswith, family)) for stem in family)
-    # After a verb, or before what names a thing, it is what something is done to.
-    stems.update((word, None) for word in every if word in _NOUNS and (word != every[0] or every[1:2] == ["id"]))
-    return tuple(stems)

@@ -269,15 +269,14 @@ def scalars(record: Mapping[str, Any]) -> list[tuple[str, str | int | float]]:
     left = _NODES
     while pending and left:
         left -= 1
-        name, value = pending.pop()
+        pair = pending.pop()
+        value = pair[1]
         if isinstance(value, str):
-            found.append((name, value))
+            found.append(pair)
         elif isinstance(value, dict):
-            inner = cast("dict[str, Any]", value)
-            pending.extend(inner.items())
+            pending += cast("dict[str, Any]", value).items()
         elif isinstance(value, list):
-            items = cast("list[Any]", value)
-            pending.extend([(name, item) for item in items])
+            pending += [(pair[0], item) for item in cast("list[Any]", value)]
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            found.append((name, value))
+            found.append((pair[0], value))
     return found

@@ -126,11 +126,6 @@ def _is_within(text: str, here: int) -> bool:
     return here > 0 and (text[here - 1].isalnum() or text[here - 1] == "_")
 
 
-def told_now(hearing: Hearing, detail: Detail) -> bool:
-    """Whether a value stands in what was put to the user, or in the answer."""
-    return any(each.says(detail.value) for each in hearing.now)
-
-
 def told_in_place(hearing: Hearing, detail: Detail) -> bool:
     """Whether an id was told where an argument's own would stand: member M12, to B2; or a name, to Bob."""
     words = _words(detail.name)

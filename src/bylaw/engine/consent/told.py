@@ -9,7 +9,7 @@ from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.naming import alike, counts, heads, mark_forms, names_kind, names_word, plain, puts_word, stem
 from bylaw.engine.consent.payment import money_lacks
 from bylaw.engine.consent.records import scalars
-from bylaw.engine.consent.roles import swapped, told_in_place, told_now
+from bylaw.engine.consent.roles import swapped, told_in_place
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.provenance import fold_name
 from bylaw.policy.verb import words_of
@@ -53,7 +53,7 @@ def _lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack |
             return _id_lack(hearing, detail)
         case "name":
             # What belongs to what was told by name need not be read out: the names of those who travel.
-            if not told_now(hearing, detail) and told_in_place(hearing, detail):
+            if not hearing.is_told_now(detail.value) and told_in_place(hearing, detail):
                 return Lack(detail.name, "unclear", "another_told")
             told = hearing.is_told(detail.value) or hearing.belongs(str(detail.value))
         case "choice":
@@ -76,7 +76,7 @@ def _is_spoken_of(hearing: Hearing, word: str) -> bool:
 
 
 def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
-    if told_now(hearing, detail):
+    if hearing.is_told_now(detail.value):
         return None
     own = fold_name(str(detail.value))
     by_user, by_agent = hearing.last_said(detail.value, "user"), hearing.last_said(detail.value, "agent")
@@ -137,7 +137,7 @@ def _names_person(hearing: Hearing, detail: Detail) -> bool:
 
 def _marks_told(hearing: Hearing, detail: Detail) -> int:
     """By how much of what its record holds a thing was named: a trip by its flights or its route, an order by items."""
-    return sum(any(each.says(mark) for each in hearing.now) for mark in _marks(hearing, detail))
+    return sum(map(hearing.is_told_now, _marks(hearing, detail)))
 
 
 def _marks(hearing: Hearing, detail: Detail) -> set[str]:

@@ -14,7 +14,7 @@ class Utterance:
         self.step = step
         self.by = by
         self.text = text
-        self._told: dict[tuple[type, str | float], bool] = {}
+        self._told: dict[str | float, bool] = {}
 
     @cached_property
     def folded(self) -> str:
@@ -36,11 +36,11 @@ class Utterance:
 
     def says(self, value: str | float) -> bool:
         """Whether it states a value in any usual form."""
-        asked = (value.__class__, value)
-        told = self._told.get(asked)
+        told = self._told.get(value)
         if told is None:
             spelling = spell(value)
-            told = self._told[asked] = spelling is not None and spelling.said_in(self.folded)
+            told = spelling is not None and spelling.mark in self.text and spelling.said_in(self.folded)
+            self._told[value] = told
         return told
 
     def names(self, form: str) -> bool:
