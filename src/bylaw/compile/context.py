@@ -43,20 +43,29 @@ def told_others(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
 
 def told_catalogue(cards: Mapping[str, Card], policies: str) -> str:
     """Every tool, one a line; of very many, those nearest to the policies' words, and the names of the others."""
-    lines = {name: card.short for name, card in cards.items()}
-    if sum(map(len, lines.values())) <= _LONGEST:
-        return "\n".join(lines.values())
-    wanted = _words(policies)
-    near = sorted(lines, key=lambda name: -len(wanted & _words(f"{name} {cards[name].description}")))
+    return _nearest({name: card.short for name, card in cards.items()}, cards, policies, "\n")
+
+
+def told_whole(cards: Mapping[str, Card], fields: str) -> str:
+    """Every tool with its results; of very many, those nearest to the fields' words, and the names of the others."""
+    return _nearest({name: card.whole for name, card in cards.items()}, cards, fields, "\n\n")
+
+
+def _nearest(told: Mapping[str, str], cards: Mapping[str, Card], words: str, between: str) -> str:
+    """What is told of each tool, where that is not too long; else of the nearest."""
+    if sum(map(len, told.values())) <= _LONGEST:
+        return between.join(told.values())
+    wanted = _words(words)
+    near = sorted(told, key=lambda name: -len(wanted & _words(f"{name} {cards[name].description}")))
     shown: set[str] = set()
     size = 0
     for name in near:
-        size += len(lines[name])
+        size += len(told[name])
         if size > _LONGEST:
             break
         shown.add(name)
-    others = ", ".join(name for name in lines if name not in shown)
-    return "\n".join([*(line for name, line in lines.items() if name in shown), f"- and, by name alone: {others}"])
+    others = ", ".join(name for name in told if name not in shown)
+    return between.join([*(text for name, text in told.items() if name in shown), f"- and, by name alone: {others}"])
 
 
 def _words(text: str) -> set[str]:
@@ -139,8 +148,8 @@ def _thing(
 ) -> str:
     fields = cast(dict[str, Any], body.get("fields") or {})
     words = {part: cast(dict[str, Any], arguments.get(part) or {}).get("enum") for part in keys_of(body)}
-    key = ", ".join(f"{part}: {kind_of(listed)}" if listed else part for part, listed in words.items())
-    kinds = {field: kind_of(spec) + _unless_set(spec) for field, spec in fields.items()}
+    key = ", ".join(f"{part}: {field_kind(listed)}" if listed else part for part, listed in words.items())
+    kinds = {field: field_kind(spec) + _unless_set(spec) for field, spec in fields.items()}
     kinds |= {
         field: f"{kinds[field]} {told_schema(inside[name, field])}" for field in fields if (name, field) in inside
     }
@@ -153,11 +162,11 @@ def _unless_set(spec: Any) -> str:
     return f" ({json.dumps(record['default'])} where it is not set)" if "default" in record else ""
 
 
-def kind_of(spec: Any) -> str:
+def field_kind(spec: Any) -> str:
     """A field's type in a word, or the words that it may have."""
     if isinstance(spec, list):
         return "|".join(map(str, cast(list[Any], spec)))
     if isinstance(spec, dict):
         record = cast(dict[str, Any], spec)
-        return kind_of(record["values"]) if record.get("values") else str(record.get("type", "string"))
+        return field_kind(record["values"]) if record.get("values") else str(record.get("type", "string"))
     return str(spec)

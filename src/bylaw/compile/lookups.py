@@ -12,7 +12,7 @@ from msgspec import Struct
 from bylaw.compile.bench import Bench, told
 from bylaw.compile.card import Card
 from bylaw.compile.check import Check
-from bylaw.compile.context import keys_of, kind_of
+from bylaw.compile.context import field_kind, keys_of, told_whole
 from bylaw.compile.desk import Desk
 from bylaw.compile.inside import names_in
 from bylaw.compile.prompt import render
@@ -117,10 +117,10 @@ def lookup_request(cards: Mapping[str, Card], part: Sequence[tuple[str, str]], e
     for entity in dict.fromkeys(entity for entity, _ in part):
         body = cast(dict[str, Any], entities[entity])
         kinds = cast(dict[str, Any], body.get("fields") or {})
-        named = (f"{name} ({kind_of(kinds.get(name, 'boolean'))})" for owner, name in part if owner == entity)
+        named = (f"{name} ({field_kind(kinds.get(name, 'boolean'))})" for owner, name in part if owner == entity)
         lines.append(f"- {entity}, key {', '.join(keys_of(body))}: {', '.join(named)}")
-    given = {"tools": "\n\n".join(card.whole for card in cards.values()), "fields": "\n".join(lines)}
-    return render("lookups", given, max_tokens=8192)
+    fields = "\n".join(lines)
+    return render("lookups", {"tools": told_whole(cards, fields), "fields": fields}, max_tokens=8192)
 
 
 class _Recorded:
