@@ -125,7 +125,7 @@ def _sorted(request: Request) -> str:
     assert all(f"- delete_{noun}(" in shown for noun, _ in _asked(request)), (
         "the tool that it binds is among those told"
     )
-    bare = {"kind": "guard", "severity": "medium", "general": False, "user_facts": [], "why": ""}
+    bare: dict[str, Any] = {"kind": "guard", "severity": "medium", "general": False, "user_facts": [], "why": ""}
     return json.dumps(
         {
             "policies": [

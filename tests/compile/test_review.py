@@ -7,6 +7,8 @@ import pytest
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import compile_pack
+from bylaw.engine.check import check
+from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.review import held_to, standings
 from bylaw.policy.posture import Postures
 from bylaw.shield import Shield
@@ -90,9 +92,24 @@ def test_a_shield_enforces_accepted_policies_only(pack: Path) -> None:
     assert {ground.posture for ground in decision.grounds if ground.policy == "refund-window"} == {"shadow"}
 
 
+def test_a_compiled_pack_from_texts_is_enforced_no_more_than_one_from_a_folder(pack: Path) -> None:
+    call = ("refund", {"order_id": "A1", "customer_id": "C1", "amount": "900.00"})
+    texts = {str(path.relative_to(pack)): path.read_text() for path in pack.rglob("*") if path.is_file()}
+    unreviewed = Pack.from_files(texts)
+    assert unreviewed.unaccepted == load_pack(pack).unaccepted == dict.fromkeys(unreviewed.policies, "open")
+    assert check(unreviewed).unaccepted == check(load_pack(pack)).unaccepted
+    assert Shield(unreviewed).decide([], *call).allowed
+    bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--by", "Ines")
+    texts["review.yaml"] = (pack / "review.yaml").read_text()
+    signed = Pack.from_files(texts)
+    assert "refund-limit" not in signed.unaccepted
+    assert not Shield(signed).decide([], *call).allowed
+    assert not Shield(signed, earlier=[unreviewed]).decide([], *call).allowed
+
+
 def test_what_the_pack_itself_holds_back_stays_so(pack: Path) -> None:
     bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--by", "Ines")
-    held = held_to(Postures(policies={"refund-limit": "advise"}), pack)
+    held = held_to(Postures(policies={"refund-limit": "advise"}), load_pack(pack).unaccepted)
     assert held.policies["refund-limit"] == "advise"
 
 

@@ -84,6 +84,23 @@ def test_what_was_signed_lapses_when_the_learned_weight_changes(tmp_path: Path) 
     assert (standings(tmp_path)["confirm-refunds"], standings(tmp_path)["refund-limit"]) == ("lapsed", "accepted")
 
 
+def test_learned_weights_stand_on_the_review_page_and_in_the_terminal(tmp_path: Path) -> None:
+    made = files(labelled(unasked_is_safe=False))
+    write_files(tmp_path / "shop", made, {})
+    weight = read_yaml(made["weights.yaml"], file="weights.yaml").data["weights"]["confirm-refunds"]
+    line = f"weight {weight:.2f}, learned from labelled calls"
+    shares = "of 4 kept back the rules are right about 100.0% with them and 100.0% without"
+    shown = bylaw(tmp_path, "review", "shop", "--page", "review.html").stdout
+    page = (tmp_path / "review.html").read_text()
+    assert shares in page
+    assert shares in " ".join(shown.split())
+    assert line in page
+    assert line in " ".join(bylaw(tmp_path, "review", "shop", "confirm-refunds").stdout.split())
+    (tmp_path / "shop" / "weights.yaml").unlink()
+    bylaw(tmp_path, "review", "shop", "--page", "review.html")
+    assert "weight" not in (tmp_path / "review.html").read_text().partition("</style>")[2]
+
+
 def test_the_command_learns_from_labels_and_an_update_learns_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

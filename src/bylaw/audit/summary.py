@@ -11,7 +11,6 @@ from bylaw.audit.request import Request
 from bylaw.audit.tally import Tally
 from bylaw.engine.asking import TellsUnanswered
 from bylaw.engine.pack import CRITERIA, Pack
-from bylaw.engine.review import unaccepted
 from bylaw.errors import RecordError
 from bylaw.facts.evidence import LookupEvidence
 from bylaw.rule.formula import atoms
@@ -59,7 +58,7 @@ def summarise(examiner: Examiner, request: Request, skipped: Sequence[RecordErro
             for names, agents in sorted(coverage.changed.items())
         ],
         "stale_policies": sorted({name for pack in held for name in pack.stale}),
-        "unreviewed_policies": sorted({name for pack in held for name in unaccepted(pack.root)}),
+        "unreviewed_policies": sorted({name for pack in held for name in pack.unaccepted}),
         "citations": "text" if all(pack.document is not None for pack in held) else "heading and line",
         "unanswered": request.answers.unanswered() if isinstance(request.answers, TellsUnanswered) else [],
         "skipped": [{"place": fault.place, "why": fault.message} for fault in skipped],

@@ -36,6 +36,7 @@ from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.scan.written import dump
 
+WEIGHTS = "weights.yaml"
 _NOBODY = "nobody yet"
 _STYLES: dict[str, str] = {
     "accepted": "green",
@@ -99,7 +100,9 @@ def review_command(
     if page is not None:
         noted = {name: _compiled(root, name) for name in sides}
         checks = {name: _check(shown, policy) for name, policy in shown.policies.items()}
-        page.write_text(review_page(shown, standing, noted, read_signatures(root), checks), encoding="utf-8")
+        page.write_text(
+            review_page(shown, standing, noted, read_signatures(root), checks, _weighed(shown)), encoding="utf-8"
+        )
         console.print(f"Wrote {page}", markup=False)
     counts = {state: list(standing.values()).count(cast(Standing, state)) for state in _STYLES}
     console.print(", ".join(f"{count} {state}" for state, count in counts.items() if count), markup=False)
@@ -107,6 +110,8 @@ def review_command(
         console.print("nobody has reviewed this pack; written by hand, it needs no review to be enforced")
     elif counts["unreviewed"]:
         console.print("written by hand, what nobody has reviewed is enforced all the same")
+    if told := _weighed(shown):
+        console.print(told, markup=False)
     if told := told_unaccepted(unaccepted(root)):
         console.print(Text(told, style="red"))
     return 0 if counts["accepted"] + counts["unreviewed"] == len(standing) else 1
@@ -233,7 +238,27 @@ def _check(pack: Pack, policy: Policy) -> list[str]:
         lines = (pack.root / guard.file).read_text(encoding="utf-8").split("\n")[guard.line - 1 :]
         end = next((number for number, line in enumerate(lines[1:], 1) if line and not line[0].isspace()), len(lines))
         return "\n".join(lines[:end]).rstrip().split("\n")
-    return [rule.text for rule in pack.book.rules if rule.policy == policy.id]
+    learned = _learned(pack)
+    return [
+        f"{rule.text}    weight {rule.weight:.2f}, learned from labelled calls" if rule.name in learned else rule.text
+        for rule in pack.book.rules
+        if rule.policy == policy.id
+    ]
+
+
+def _learned(pack: Pack) -> Mapping[str, Any]:
+    """The weights of rules that were learned, by rule."""
+    path = pack.root / WEIGHTS
+    return cast(dict[str, Any], read_yaml_file(path).data.get("weights") or {}) if path.is_file() else {}
+
+
+def _weighed(pack: Pack) -> str:
+    """How right the rules are with their learned weights, in a line; empty where none were learned."""
+    from bylaw.compile.weights import told_weights
+
+    path = pack.root / WEIGHTS
+    has_record = path.is_file() and "learned" in read_yaml_file(path).data
+    return told_weights(path.read_text(encoding="utf-8")) if has_record else ""
 
 
 def _cases(pack: Pack, name: str, everything: bool) -> list[str]:

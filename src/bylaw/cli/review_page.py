@@ -21,8 +21,12 @@ def review_page(
     noted: Mapping[str, Mapping[str, Any]],
     signatures: Mapping[str, Signature],
     checks: Mapping[str, list[str]],
+    weighed: str = "",
 ) -> str:
-    """The page of a pack; `noted` is what the compiler wrote of each policy, `checks` the lines of each check."""
+    """The page of a pack; `noted` is what the compiler wrote of each policy, `checks` the lines of each check.
+
+    `weighed` says how right the rules are with learned weights, where there are any.
+    """
     title = f"Review of {escape(pack.name)}"
     told = ", ".join(f"{count} {state}" for state, count in Counter(standings.values()).items())
     rows = "".join(_row(pack, policy, standings[name], noted.get(name, {})) for name, policy in pack.policies.items())
@@ -35,6 +39,7 @@ def review_page(
         f"<title>{title}</title><style>{_STYLE.read_text(encoding='utf-8')}</style><h1>{title}</h1>"
         f"<p class=lede>{len(pack.policies)} policies: {escape(told)}. Read each sentence beside its check; then "
         f"say so: <code>bylaw review {escape(pack.root.name)} --accept POLICY --reject POLICY --by NAME</code></p>"
+        f"{f'<p>{escape(weighed)}</p>' if weighed else ''}"
         "<table class=index><tr><th>policy<th>kind<th>standing<th>cases<th>flagged in logs<th>questions"
         f"{rows}</table>{bodies}</html>\n"
     )

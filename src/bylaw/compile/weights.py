@@ -49,8 +49,8 @@ def told_weights(weights: str) -> str:
     """What `weights.yaml` says of itself, in a line."""
     learned = read_yaml(weights, file="weights.yaml").data["learned"]
     shares = [f"{learned.get(f'kept_back_right_{each}_weights', 0):.1%}" for each in ("with", "without")]
-    if not learned["kept_back"]:
-        return f"weights: {learned['examples']} labelled calls, too few to keep any back"
+    if not learned.get("kept_back"):
+        return f"weights: {learned['examples']} labelled calls, none kept back"
     return (
         f"weights: {learned['examples']} labelled calls; of {learned['kept_back']} kept back the rules are right about"
         f" {shares[0]} with them and {shares[1]} without"

@@ -7,7 +7,7 @@ from msgspec import Struct
 from bylaw.engine.case import CaseResult, run_cases, untested
 from bylaw.engine.coverage import Covered, covered_sentences
 from bylaw.engine.pack import Pack
-from bylaw.engine.review import Standing, unaccepted
+from bylaw.engine.review import Standing
 from bylaw.errors import BylawError
 from bylaw.rule.lint import LintFinding, lint
 
@@ -128,5 +128,5 @@ def check(pack: Pack) -> CheckReport:
             if policy.unenforced is not None
         ),
         pack.stale,
-        tuple(unaccepted(pack.root).items()),
+        tuple(pack.unaccepted.items()),
     )

@@ -12,6 +12,7 @@ from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from bylaw.engine.conduct import ReadyRules
+from bylaw.engine.review import Standing, unaccepted
 from bylaw.engine.rules import Rules, RulesReader
 from bylaw.engine.statements import PolicyReader, read_tools
 from bylaw.errors import BylawError, PackError, UsageError
@@ -63,6 +64,8 @@ class Pack(Struct, frozen=True, dict=True):
     """How firmly a shield holds to it."""
     digests: dict[str, tuple[str, ...]]
     """Per policy the digests of the sentences it cites, where it cites whole sentences."""
+    unaccepted: dict[str, Standing]
+    """Policies that a review kept from being enforced when the pack was loaded, and how they stood."""
 
     @cached_property
     def ready_rules(self) -> ReadyRules:
@@ -157,6 +160,7 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
         tuple(policy.id for policy in policies.values() if policy.stale),
         postures,
         policy_reader.digests,
+        unaccepted(folder.root),
     )
 
 

@@ -70,9 +70,9 @@ def standings(root: Path) -> dict[str, Standing]:
     return {name: _standing(signed.get(name), sides, unsigned) for name, sides in sides_of(read_folder(root)).items()}
 
 
-def held_to(postures: Postures, root: Path) -> Postures:
+def held_to(postures: Postures, unaccepted: Iterable[str]) -> Postures:
     """The postures of a shield: policies that were rejected, or that still need to be accepted, are only noted."""
-    shadowed: dict[str, Posture] = dict.fromkeys(unaccepted(root), "shadow")
+    shadowed: dict[str, Posture] = dict.fromkeys(unaccepted, "shadow")
     return replace(postures, policies={**postures.policies, **shadowed}) if shadowed else postures
 
 

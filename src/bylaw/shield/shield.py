@@ -10,7 +10,7 @@ from typing import Any, Self
 from bylaw.engine.conversation import Conversation, OpenAnswers
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack, load_pack
-from bylaw.engine.review import held_to, told_unaccepted, unaccepted
+from bylaw.engine.review import held_to, told_unaccepted
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.posture import Postures
 from bylaw.record import Log
@@ -53,8 +53,8 @@ class Shield:
     ) -> None:
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         firmness = self.pack.postures if postures is None else door.postures(postures, self.pack)
-        self.postures = held_to(firmness, self.pack.root)
-        self.unaccepted = unaccepted(self.pack.root)
+        self.postures = held_to(firmness, self.pack.unaccepted)
+        self.unaccepted = self.pack.unaccepted
         """Policies that a review keeps from being enforced, and how they stand."""
         if self.unaccepted:
             _logger.warning("%s: %s; see `bylaw review`", self.pack.name, told_unaccepted(self.unaccepted))
@@ -71,7 +71,7 @@ class Shield:
         self._owns_log = not isinstance(log, Log)
         self.log = Log(str(log)) if isinstance(log, str | Path) else log
         older = [each if isinstance(each, Pack) else load_pack(each) for each in earlier]
-        self._deciders = {each.digest: Decider(each, held_to(each.postures, each.root)) for each in older}
+        self._deciders = {each.digest: Decider(each, held_to(each.postures, each.unaccepted)) for each in older}
         self._deciders[self.pack.digest] = Decider(self.pack, self.postures)
 
     def session(
