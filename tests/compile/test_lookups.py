@@ -7,7 +7,8 @@ from bylaw.engine.pack import Pack
 from bylaw.trace import Call, Result, Trajectory
 from tests.compile.shop import THINGS, Scripted, source
 
-BLIND = THINGS.replace("  get_order: {as: Order, absent: no order}\n", "")
+SEES_LITTLE = "  get_order: {as: Order, only: true, fields: {customer_id: $.customer_id}}\n"
+BLIND = THINGS.replace("  get_order: {as: Order, absent: no order}\n", SEES_LITTLE)
 FOUND = """
 def find_Order_delivered_on(key, history):
     for entry in history.results("get_order", order_id=key.order_id):
