@@ -11,6 +11,7 @@ from functools import lru_cache
 from bylaw.facts.assent import sentences, stance_of, without_courtesy
 
 _TOKEN = re.compile(r"[^\W_]+(?:['._:/#-]+[^\W_]+)*")
+_JOINTS = "'._:/#-"
 _PIECES = re.compile(r"[-._:/#]+")
 _SUM = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _PARTED = re.compile(r"\d,\d{3}")
@@ -106,8 +107,7 @@ def is_plain_yes(text: str, told: str, values: Iterable[str] = (), *, follows: b
     `told` is what the agent said, `values` are what else may be named; with `follows` the call does what the answer
     asks for otherwise than told: "Yes, but only 40.00".
     """
-    named = _known(" ".join(values).lower())
-    known = _known(told.lower()) | named
+    known, named = _Told(f"{told} \n {(given := ' '.join(values))}".lower()), _Told(given.lower())
     is_said, odd, turning = False, False, False
     for sentence in sentences(text):
         stance, words = stance_of(sentence), _words(sentence)
@@ -131,7 +131,7 @@ def _is_mild(word: str) -> bool:
     return word in _MILD or word.endswith("n't")
 
 
-def _oddities(sentence: str, known: frozenset[str], named: frozenset[str], *, follows: bool) -> list[str]:
+def _oddities(sentence: str, known: "_Told", named: "_Told", *, follows: bool) -> list[str]:
     """The words of a yes that are neither harmless nor told, unless they are few in a long account of what was told."""
     plain = _BESIDE.sub(" ", without_courtesy(sentence))
     head, rest = plain, ""
@@ -142,6 +142,8 @@ def _oddities(sentence: str, known: frozenset[str], named: frozenset[str], *, fo
         return [*odd, "?"]
     if _NO_AT_END.search(plain):
         odd.append("not")
+    if not odd:
+        return odd
     if any(_turns(word) or _has_digit(word) for word in odd if not (_is_mild(word) and word in rest)):
         return odd
     told = {word for word in _words(head) if word not in _HARMLESS and _form(word) in known}
@@ -160,7 +162,7 @@ def _turns(word: str) -> bool:
     return word in _TURNS or word.endswith("n't") or word == "first"
 
 
-def _is_odd(word: str, known: frozenset[str], named: frozenset[str], *, follows: bool) -> bool:
+def _is_odd(word: str, known: "_Told", named: "_Told", *, follows: bool) -> bool:
     if _turns(word) and word not in (known if word == "first" else named):
         return not (follows and word in _CHANGES)
     if word in _HARMLESS or word == "no" or _form(word) in known:
@@ -168,17 +170,41 @@ def _is_odd(word: str, known: frozenset[str], named: frozenset[str], *, follows:
     return not all(each in _HARMLESS or _form(each) in known for each in _PIECES.split(word))
 
 
+class _Told:
+    """The forms of a text's words and of their pieces. Few are asked about: they are looked for, not all listed."""
+
+    def __init__(self, text: str) -> None:
+        self._text = _unparted(text)
+
+    def __contains__(self, form: str) -> bool:
+        text = self._text
+        here = text.find(form) if form else -1
+        while here >= 0:
+            if not here or not text[here - 1].isalnum():
+                word = _TOKEN.match(text, here)
+                if word is not None and self._begins(here, form, word[0]):
+                    return True
+            here = text.find(form, here + 1)
+        return False
+
+    def _begins(self, here: int, form: str, word: str) -> bool:
+        """Whether a word that goes on from a place, or its piece there, has a form."""
+        text, before = self._text, here - 1
+        while before > 0 and text[before] in _JOINTS:
+            before -= 1
+        if 0 <= before < here - 1 and text[before].isalnum():
+            # Only a piece of a word begins here.
+            return text[here - 1] != "'" and form == _form(_PIECES.split(word, 1)[0])
+        return form in (_form(word), _form(_PIECES.split(word, 1)[0]))
+
+
 def _words(text: str) -> list[str]:
-    if _PARTED.search(text):
-        text = _SUM.sub(lambda found: found[0].replace(",", ""), text)
-    return _TOKEN.findall(text)
+    return _TOKEN.findall(_unparted(text))
 
 
-@lru_cache(maxsize=256)
-def _known(text: str) -> frozenset[str]:
-    words = {*_words(text)}
-    pieces = {piece for word in words if not word.isalnum() for piece in _PIECES.split(word)}
-    return frozenset(map(_form, words | pieces))
+def _unparted(text: str) -> str:
+    """A text with sums written without commas."""
+    return _SUM.sub(lambda found: found[0].replace(",", ""), text) if _PARTED.search(text) else text
 
 
 @lru_cache(maxsize=4096)

@@ -1,9 +1,10 @@
 """A call as consent looks at it: the words for what it does, what it does it to, and all that matters in it."""
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
-from bylaw.engine.consent.deed import Deed, deeds, objects
+from bylaw.engine.consent.deed import deeds, objects
 from bylaw.engine.consent.detail import Detail, details
+from bylaw.engine.consent.once import once
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.call_record import CallRecord
 
@@ -14,49 +15,40 @@ class Action:
     def __init__(self, call: CallRecord) -> None:
         self.call = call
         self.tool = call.call.tool
-
-    @cached_property
-    def matters(self) -> list[Detail]:
-        """What matters in its arguments."""
-        return details(self.call.tool, self.call.call.arguments)
-
-    @cached_property
-    def deed(self) -> Deed:
+        self.deed = deeds(self.tool)
         """Words for what its tool does."""
-        return deeds(self.tool)
-
-    @cached_property
-    def goals(self) -> list[Detail]:
+        self.matters = details(call.tool, call.call.arguments)
+        """What matters in its arguments."""
+        self.goals = [detail for detail in self.matters if detail.is_target]
         """Of what matters, the ids of what it acts on, and for whom."""
-        return [detail for detail in self.matters if detail.is_target]
 
-    @cached_property
+    @once
     def targets(self) -> frozenset[str]:
         """What it acts on; not for whom, who may have many things done."""
         return frozenset(str(detail.value) for detail in self.goals if not detail.is_person)
 
-    @cached_property
+    @once
     def has_goals_alone(self) -> bool:
         """Whether nothing but what it acts on matters."""
         return len(self.goals) == len(self.matters)
 
-    @cached_property
+    @once
     def core(self) -> frozenset[Detail]:
         """What it does, without how it is paid for."""
         paid = {detail.top for detail in self.matters if detail.kind == "means"}
         return frozenset(detail for detail in self.matters if detail.top not in paid)
 
-    @cached_property
+    @once
     def means(self) -> frozenset[str]:
         """The means of payment it uses."""
         return frozenset(str(detail.value) for detail in self.matters if detail.kind == "means")
 
-    @cached_property
+    @once
     def things(self) -> tuple[str, ...]:
         """Stems of what only such a tool deals with: a certificate, of `send_certificate`."""
         return _stems((self.tool,), self._goal_names)
 
-    @cached_property
+    @once
     def _goal_names(self) -> tuple[str, ...]:
         return tuple(detail.name for detail in self.goals)
 

@@ -82,7 +82,7 @@ class Consents:
         self._talk = Talk(events)
         self._records = Records(events)
         self._wallet = Wallet(self._records)
-        self._actions: dict[str, list[Action]] = {}
+        self._writes: dict[str, list[CallRecord]] = {}
         """By tool, the writes of the ledger, as far as they were counted."""
         self._counted = 0
 
@@ -238,23 +238,25 @@ class Consents:
         """
         step = action.call.step
         spending = [
-            other.call.step
+            other.step
             for other in self._made(action, agreement, step)
-            if other.call.counts_at(step)
-            and (other.core == action.core or (is_in_doubt and action.targets and other.targets == action.targets))
+            if other.counts_at(step) and _does_the_same(Action(other), action, is_in_doubt=is_in_doubt)
         ]
-        return min(spending, default=self._echoed(action, agreement))
+        return min(spending) if spending else self._echoed(action, agreement)
 
     def _echoed(self, action: Action, agreement: int) -> int | None:
         """The step of a call that has done all of this to a thing, where this does it for a person who was not named:
         an order has got the address that was told, now the account gets it."""
+        writes = self._ledger.writes
+        if action.targets or not action.goals or not writes or writes[-1].step <= agreement:
+            return None
         values = {detail.value for detail in action.matters} - {detail.value for detail in action.goals}
-        if action.targets or not action.goals or not values:
+        if not values:
             return None
         proposal = self._talk.exchanges[-1].proposal
         if any(word in each.folded for word in _OF_A_PERSON for each in proposal):
             return None
-        for write in reversed(self._ledger.writes):
+        for write in reversed(writes):
             if write.step <= agreement:
                 return None
             if write.step < action.call.step and write.call.tool != action.tool and write.counts_at(action.call.step):
@@ -269,29 +271,33 @@ class Consents:
         exchanges = self._talk.exchanges
         last = exchanges[place - 1] if place else None
         end = exchanges[place].answer[0].step
-        if any(not each.call.counts_at(end) for each in self._made(action, last.answered_at if last else -1, end)):
+        if any(not each.counts_at(end) for each in self._made(action, last.answered_at if last else -1, end)):
             return True
         return last is not None and not action.has_goals_alone and _speaks_of(action, last)
 
     def _refusals(self, action: Action, since: int) -> list[str]:
         """What the system said when it refused calls of the same tool since the user's answer."""
-        made = [each.call for each in self._made(action, since, action.call.step)]
+        made = self._made(action, since, action.call.step)
         start = action.call.start
         return [result_text(each.result) for each in made if each.result is not None and not each.counts_at(start)]
 
     def _count(self) -> None:
         for write in self._ledger.writes[self._counted :]:
-            self._actions.setdefault(write.call.tool, []).append(Action(write))
+            self._writes.setdefault(write.call.tool, []).append(write)
         self._counted = len(self._ledger.writes)
 
-    def _made(self, action: Action, after: int, before: int) -> Iterator[Action]:
+    def _made(self, action: Action, after: int, before: int) -> Iterator[CallRecord]:
         """The writes by the same tool after a step and before another, the latest first."""
         self._count()
-        for other in reversed(self._actions.get(action.tool, ())):
-            if other.call.step <= after:
+        for other in reversed(self._writes.get(action.tool, ())):
+            if other.step <= after:
                 return
-            if other.call.step < before:
+            if other.step < before:
                 yield other
+
+
+def _does_the_same(other: Action, action: Action, *, is_in_doubt: bool) -> bool:
+    return other.core == action.core or (is_in_doubt and bool(action.targets) and other.targets == action.targets)
 
 
 def _is_held(action: Action, exchange: Exchange) -> bool:

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from functools import cached_property
 
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.means import Called, Wallet
 from bylaw.engine.consent.mentions import Mentions
+from bylaw.engine.consent.once import once
 from bylaw.engine.consent.proposal import Proposal
 from bylaw.engine.consent.records import Entry, Records
 from bylaw.engine.consent.talk import Exchange
@@ -46,6 +46,7 @@ class Hearing:
         self._means = frozenset(means)
         self._by = by
         self._records_of_goals: list[Entry] | None = None
+        self._recorded: dict[tuple[str, str], Entry | None] = {}
         self._called: dict[str, Called] = {}
         self.now = [*reversed(self.answer), *reversed(self.proposal)]
         """The proposal and the answer to it, the latest first."""
@@ -65,12 +66,12 @@ class Hearing:
         """What the user said is not to be done, or not to be used."""
         return self._exchange.said.aside
 
-    @cached_property
+    @once
     def refused(self) -> list[Utterance]:
         """What the system demanded when it refused the same call since the user's answer."""
         return [Utterance(-1, "system", text) for text in self._refusals()]
 
-    @cached_property
+    @once
     def is_changed(self) -> bool:
         """Whether the answer asks for something else than was told: "actually", "instead", "make it"."""
         return any(_CHANGES.search(each.folded) for each in self.answer)
@@ -112,6 +113,11 @@ class Hearing:
 
     def record(self, detail: Detail) -> Entry | None:
         """The newest record of the thing that an argument names: the one whose own id, its first, this is."""
+        if detail.key not in self._recorded:
+            self._recorded[detail.key] = self._newest(detail)
+        return self._recorded[detail.key]
+
+    def _newest(self, detail: Detail) -> Entry | None:
         value = fold_name(str(detail.value))
         for entry in self.records.entries(str(detail.value), self.before):
             own = entry.id_field or detail.name

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Collection, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import islice
 
+from bylaw.engine.consent.once import once
 from bylaw.engine.consent.records import Entry, Records, scalars
 from bylaw.facts.provenance import fold, fold_name, occurs
 
@@ -41,7 +42,7 @@ class Called:
                 if fold_name(str(part)) != fold_name(value):
                     (self.own if _is_number(part) else self._every).update(_forms(part))
 
-    @cached_property
+    @once
     def _apart(self) -> tuple[set[str], set[str], list[float]]:
         """What means another alone, what others are called, and how much is on others of its kind."""
         others, shared, alike = set[str](), set[str](), list[float]()
@@ -57,33 +58,33 @@ class Called:
                     _tell_apart(parts, others, shared)
         return others, shared, alike
 
-    @cached_property
+    @once
     def others(self) -> set[str]:
         """What means another one alone."""
         return self._apart[0] - self.own
 
-    @cached_property
+    @once
     def shared(self) -> set[str]:
         """What means it or another of its kind."""
         shared = self._apart[1]
         return (shared | {_initials(form) for form in shared}) & self._every
 
-    @cached_property
+    @once
     def kind(self) -> set[str]:
         """What means it as the only one of its kind, or all of its kind: `credit card`, `visa`, `gift cards`."""
         return (self._every - self.shared) | {f"{form}s" for form in self._every}
 
-    @cached_property
+    @once
     def ranked(self) -> re.Pattern[str] | None:
         """Says it by how much is on it, of several of its kind: `the smaller gift card`."""
         return None if self._balance is None else _ranked(self._kind, _ranks(self._balance, self._apart[2])[0])
 
-    @cached_property
+    @once
     def outranked(self) -> re.Pattern[str] | None:
         """Says another of its kind by how much is on that."""
         return None if self._balance is None else _ranked(self._kind, _ranks(self._balance, self._apart[2])[1])
 
-    @cached_property
+    @once
     def another(self) -> re.Pattern[str]:
         """Names one of its kind by digits; where these are not its own, another."""
         return _by_digits(tuple(sorted(self._every)))

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain
 
 from bylaw.engine.consent.deed import Deed, any_deed, deeds, plain_deed
+from bylaw.engine.consent.once import once
 from bylaw.facts.assent import sentences
 from bylaw.facts.phrases import Phrases
 from bylaw.facts.provenance import fold
@@ -155,14 +156,14 @@ class Proposal:
             return True
         return False
 
-    @cached_property
+    @once
     def offers(self) -> bool:
         """Whether it offers a choice, or asks what the user would like."""
         return any(
             (part.endswith("?") or "please" in part or "let me" in part) and _CHOICE.search(part) for part in self.parts
         )
 
-    @cached_property
+    @once
     def folded(self) -> str:
         """Its sentences in one, folded."""
         return fold(self.text)
@@ -181,7 +182,7 @@ class Proposal:
         """Whether it says of anything that it cannot be done."""
         return any(map(_is_refusal, self.parts))
 
-    @cached_property
+    @once
     def is_foreign(self) -> bool:
         """Whether it is in a language whose words for deeds and requests are not known here."""
         words = _WORD.findall(self.text)

@@ -6,9 +6,9 @@ results are searched as they are; older ones are found by the texts that stand i
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, cast
 
+from bylaw.engine.consent.once import once
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.provenance import fold_name, result_text, runs_of
 from bylaw.policy.verb import words_of
@@ -41,19 +41,19 @@ class Entry:
         own = fold_name(value)
         return all(len(values) > 1 for values in self._values.values() if own in values)
 
-    @cached_property
+    @once
     def _values(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
         for name, value in scalars(self.fields):
             found.setdefault(name, set()).add(fold_name(str(value)))
         return found
 
-    @cached_property
+    @once
     def parts(self) -> list[str | int | float]:
         """Its plain values at any depth."""
         return [value for _, value in scalars(self.fields)]
 
-    @cached_property
+    @once
     def id_field(self) -> str | None:
         """The name of the field that holds its own id, the first that is named so."""
         ids = (name for name in self.fields if name in ("", "id") or words_of(name)[-1:] == ["id"])

@@ -2,9 +2,9 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cached_property
 
 from bylaw.engine.consent.mentions import Mentions
+from bylaw.engine.consent.once import once
 from bylaw.engine.consent.proposal import Proposal, proposal
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.assent import UserAnswer, answer_in
@@ -35,12 +35,12 @@ class Exchange:
         """Step of the user's last message in it."""
         return self.answer[-1].step
 
-    @cached_property
+    @once
     def put(self) -> Proposal:
         """What the agent put to the user."""
         return proposal("\n".join(each.text for each in self.proposal))
 
-    @cached_property
+    @once
     def said(self) -> UserAnswer:
         """What the user said to it."""
         return answer_in("\n".join(each.text for each in self.answer))

@@ -1,7 +1,6 @@
 """One message of a conversation, as consent reads it."""
 
-from functools import cached_property
-
+from bylaw.engine.consent.once import once
 from bylaw.facts.provenance import fold, occurs, runs_of, spell
 
 _MARKS = "-*`\"'"
@@ -16,12 +15,12 @@ class Utterance:
         self.text = text
         self._told: dict[str | float, bool] = {}
 
-    @cached_property
+    @once
     def folded(self) -> str:
         """The text with case and blanks made alike."""
         return fold(self.text)
 
-    @cached_property
+    @once
     def loose(self) -> str:
         """The same without hyphens and marks of emphasis, for words of a list."""
         text = self.folded
@@ -29,7 +28,7 @@ class Utterance:
             text = text.replace(mark, " ")
         return " ".join(text.split())
 
-    @cached_property
+    @once
     def runs(self) -> frozenset[str]:
         """The runs of letters and of digits in it."""
         return frozenset(runs_of(self.folded))
