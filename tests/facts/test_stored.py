@@ -97,3 +97,33 @@ def test_what_holds_an_item_is_named_only_in_a_database(tmp_path: Path) -> None:
     wrong = FILES["entities.yaml"].replace("owner: $args.owner", "owner: $of.owner")
     with pytest.raises(PackError, match="means something only under `world:`"):
         load_pack(write_pack(tmp_path, {"entities.yaml": wrong}))
+
+
+PLAIN: dict[str, Any] = {"orders": {"O1": {"paid": True}, "O2": {"order_id": "other", "paid": False}}}
+
+
+@pytest.mark.parametrize(
+    ("data", "paid"),
+    [
+        (PLAIN, {"O1": True, "other": False, "O2": ABSENT}),
+        ({"order": [{"order_id": "O1", "paid": True}]}, {"O1": True, "O2": ABSENT}),
+        ({"Order": [], "orders": PLAIN["orders"]}, {"O1": ABSENT}),
+        ({"others": {"x": {}}, "orders": [{"paid": True}]}, {"O1": UNSEEN}),
+        ({"others": {"x": {}}, "orders": {"O1": 3}}, {"O1": UNSEEN}),
+    ],
+)
+def test_records_under_a_name_like_the_entitys_need_no_mapping(
+    data: dict[str, Any], paid: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "db.json").write_text(json.dumps(data))
+    schema = pack(tmp_path, "").schema
+    world = open_snapshot(tmp_path / "db.json", schema)
+    found = {key: world.record("Order", (key,)) for key in paid}
+    assert {key: each["paid"] if isinstance(each, dict) else each for key, each in found.items()} == paid
+
+
+def test_what_is_mapped_is_read_by_its_mapping_alone(tmp_path: Path) -> None:
+    (tmp_path / "db.json").write_text(json.dumps({**DATA, "others": {"x1": {"x": "y"}}}))
+    world = open_snapshot(tmp_path / "db.json", pack(tmp_path, JSON).schema)
+    assert world.record("Order", ("O1",)) == {"order_id": "O1", "paid": True, "owner": "C1"}
+    assert world.record("Other", ("x1",)) == {"other_id": "x1", "x": "y"}

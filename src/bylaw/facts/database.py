@@ -1,6 +1,7 @@
 """Worlds read from files: an SQLite database with a table per entity, or JSON records."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ KEPT = 1 << 16
 """How many rows are remembered before they are forgotten together."""
 WHOLE = 1 << 12
 """A table with no more rows than these is read at once."""
+_ELSEWHERE = "or say where things stand in it, under `world:` in entities.yaml"
 _WHOLE = 1 << 63
 """From here on, SQLite keeps no whole numbers."""
 
@@ -64,7 +66,7 @@ class _Tables:
         except sqlite3.Error as error:
             raise WorldError(f"cannot read the world: {error}", place=str(path)) from None
         if not self._tables and not schema.stored:
-            raise WorldError("no table is named like an entity of the pack", place=str(path))
+            raise WorldError("no table is named like an entity of the pack", place=str(path), hint=_ELSEWHERE)
         for table, names in self._names.items():
             for part in schema.entities[table].key:
                 if part not in names:
@@ -187,16 +189,14 @@ class _Records:
             raise WorldError(f"neither SQLite nor JSON: {error}", place=str(path)) from None
         self._data: Any = data
         self._path = path
-        named: set[str] = set(cast(dict[str, Any], data)) if isinstance(data, dict) else set()
-        is_plain = not named.isdisjoint(schema.entities)
-        if not is_plain and not schema.stored:
-            raise WorldError('JSON worlds look like {"Entity": [records]}', place=str(path))
         self._entities = schema.entities
         self._index: dict[str, dict[Key, WorldRecord]] = {}
-        for name, body in cast(dict[str, Any], data).items() if is_plain else ():
-            entity = schema.entities.get(name)
-            if entity is not None and name not in schema.stored:
-                self._index[name] = _indexed(entity, body, path)
+        record = cast(dict[str, Any], data) if isinstance(data, dict) else {}
+        named = {entity.name: name for entity in schema.entities.values() if (name := _name_in(record, entity))}
+        if not named and not schema.stored:
+            raise WorldError('JSON worlds look like {"Entity": [records]}', place=str(path), hint=_ELSEWHERE)
+        for name in named.keys() - schema.stored.keys():
+            self._index[name] = _indexed(schema.entities[name], record[named[name]], path)
 
     def rows(self, table: str) -> Any:
         """The whole document."""
@@ -218,13 +218,36 @@ class _Records:
         return [key for key, record in self._index[entity].items() if agrees(declared, record, match)]
 
 
+def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
+    """The name that its records stand under: its own, or `orders` or `order` for `Order` where all have its key."""
+    if entity.name in data:
+        return entity.name
+    low = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", entity.name).lower()
+    for name in (f"{low[:-1]}ies" if low.endswith("y") else f"{low}s", low):
+        records = _records_in(entity, data.get(name))
+        if records is not None and all(part in record for record in records for part in entity.key):
+            return name
+    return ""
+
+
+def _records_in(entity: Entity, body: Any) -> list[dict[str, Any]] | None:
+    """The records of a list, or of an object by their keys; None where it holds anything else."""
+    if isinstance(body, dict):
+        named = cast(dict[str, Any], body).items()
+        lone = entity.key[0] if len(entity.key) == 1 else ""
+        found: list[Any] = [{lone: name, **each} if lone and isinstance(each, dict) else each for name, each in named]
+    else:
+        found = cast(list[Any], body) if isinstance(body, list) else [None]
+    return found if all(isinstance(each, dict) for each in found) else None
+
+
 def _indexed(entity: Entity, body: Any, path: Path) -> dict[Key, WorldRecord]:
     """The records of one kind, given as a list or by key."""
-    records: Any = list(cast(dict[str, Any], body).values()) if isinstance(body, dict) else body
-    if not isinstance(records, list) or not all(isinstance(record, dict) for record in cast(list[Any], records)):
+    records = _records_in(entity, body)
+    if records is None:
         raise WorldError(f"`{entity.name}` must be a list of records", place=str(path))
     index: dict[Key, WorldRecord] = {}
-    for record in cast(list[dict[str, Any]], records):
+    for record in records:
         if lacking := [part for part in entity.key if part not in record]:
             raise WorldError(f"a record of `{entity.name}` has no `{lacking[0]}`", place=str(path))
         index[key_of([record[part] for part in entity.key])] = record
