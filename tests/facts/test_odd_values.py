@@ -102,6 +102,36 @@ def test_a_record_that_says_no_such_thing_was_accepted(content):
     assert accepted(None, Result(0, content)) is True
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('{"status": "failed"}', False),
+        ('{"status": "Failed", "order_id": "7"}', False),
+        ('{"status": "failure", "message": "busy"}', False),
+        ('{"status": "declined"}', False),
+        ('{"status": "rejected", "reason": "no such seat"}', False),
+        # The payment may have been made, and be declined.
+        ('{"status": "declined", "payment_id": "p1"}', None),
+        ('{"status": "done"}', True),
+        ('{"order": {"status": "failed"}}', True),
+    ],
+)
+def test_the_status_in_a_writes_result_says_whether_it_was_done(content: str, told: bool | None) -> None:
+    assert accepted(Tool("pay", "write"), Result(0, content)) is told
+    assert accepted(Tool("get_payment", "read"), Result(0, content)) is True, "what a look-up shows is a fact"
+    assert accepted(Tool("pay", "write", parameters={"status": {}}), Result(0, content)) is True
+    assert accepted(Tool("pay", "write", refused="busy$"), Result(0, content)) is True
+    assert accepted(Tool("pay", "write"), Result(0, content, error=False)) is True
+
+
+@pytest.mark.parametrize(
+    ("tool", "status"),
+    [("reject_claim", "rejected"), ("decline_invitation", "declined"), ("deny_request", "denied")],
+)
+def test_a_tool_that_turns_things_down_has_done_so(tool: str, status: str) -> None:
+    assert accepted(Tool(tool, "write"), Result(0, f'{{"status": "{status}"}}')) is True
+
+
 def test_the_pattern_of_a_tool_decides_alone():
     tool = Tool("pay", "write", refused="declined")
     assert accepted(tool, Result(0, '{"success": false}')) is True

@@ -73,7 +73,7 @@ PASSENGERS: dict[str, Any] = {
         ([{"name": "Ann"}, {"name": 7}], "`passengers[1].name` is a number, and the tool takes a text"),
         ([{"name": "Ann"}, "Bob"], "`passengers[1]` is no object"),
         ([{"bags": 1}], "`passengers[0].name` is missing"),
-        ([{"name": "Ann", "vip": True}], "`passengers[0].vip` is not a field of it"),
+        ([{"name": "Ann", "vip": True}], ""),
         ([{"name": "Ann", "seat": "cockpit"}], "`passengers[0].seat` is not one of its declared words"),
         ([["Ann"]], "`passengers[0]` is a list, and the tool takes an object"),
         ([{"name": "Ann", "bags": "2"}], ""),
@@ -85,6 +85,27 @@ def test_what_lies_in_lists_and_objects_is_held_to_what_is_declared_of_it(given:
     tool = Tool("book", "write", parameters={"passengers": PASSENGERS})
     assert why in misfit(tool, {"passengers": given})
     assert bool(misfit(tool, {"passengers": given})) is bool(why)
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        ({}, ""),
+        ({"additionalProperties": True}, ""),
+        ({"additionalProperties": False}, "`trip.legs[0].vip` is not a field of it; it has `to`"),
+        ({"additionalProperties": {"type": "boolean"}}, ""),
+        ({"additionalProperties": {"type": "string"}}, "`trip.legs[0].vip` is true or false"),
+        ({"additionalProperties": False, "patternProperties": {"^v": {}}}, ""),
+    ],
+)
+def test_an_object_may_hold_more_than_is_declared_unless_it_says_otherwise(says: dict[str, Any], why: str) -> None:
+    leg = {"type": "object", "properties": {"to": {"type": "string"}}, **says}
+    trip = {"type": "object", "properties": {"legs": {"type": "array", "items": leg}}}
+    tool = Tool("book", "write", parameters={"trip": trip})
+    found = misfit(tool, {"trip": {"legs": [{"to": "JFK", "vip": True}], "note": "x"}})
+    assert found.startswith(f"argument {why}") if why else found == ""
+    wrong = misfit(tool, {"trip": {"legs": [{"to": 7, "vip": "x"}]}})
+    assert wrong.startswith("argument `trip.legs[0]."), "what is declared is held to, whatever lies beside it"
 
 
 def test_arguments_beside_those_declared_are_taken_where_the_schema_says_so() -> None:

@@ -80,16 +80,9 @@ def _list(lines: dict[int, dict[str, Any]], out: Path, criterion: Criterion, con
     room = max(map(len, names.values()))
     for step, line in lines.items():
         said = Text(f"  {step:>{len(str(max(lines)))}}  {names[step]:<{room}}  ")
-        if "tool" not in line:
-            said.append("rule broken", style="red")
-        elif not (line["policies"] or line.get("because")):
-            said.append("not judged: no guard binds this tool")
-        else:
-            said.append(_named(line[criterion]), style=_STYLES[line[criterion]])
+        said.append(_standing(line, criterion) if "tool" in line else Text("rule broken", style="red"))
         if line.get("executed") is False:
             said.append(", refused")
-        if "tool" in line and line.get("rules"):
-            said.append(f", broke {', '.join(rule['rule'] for rule in line['rules'])}")
         console.print(said, soft_wrap=True)
     command = f"bylaw explain {shlex.quote(str(out))} {shlex.quote(trajectory)} STEP"
     console.print(f"to explain one: {command}", markup=False, soft_wrap=True)
@@ -143,10 +136,7 @@ def _call(line: dict[str, Any], criterion: Criterion, events: list[dict[str, Any
         console.print(Padding(Text(_short(json.dumps(events[step]["arguments"], ensure_ascii=False), 1000)), (0, 2)))
     else:
         console.print(Padding(Text("its arguments are in the log, which is not where it was", style="dim"), (0, 2)))
-    if line["policies"] or line.get("because"):
-        console.print(_verdict(line[criterion]))
-    else:
-        console.print("not judged: no guard binds this tool", markup=False)
+    console.print(_standing(line, criterion))
     if line.get("because"):
         console.print(Text(line["because"]))
 
@@ -250,6 +240,16 @@ def _asked(lookup: dict[str, Any], step: int, events: list[dict[str, Any]]) -> s
         else:
             told = f"{lookup['tool']} was called at step {asked_at}; its answer at step {answered_at} did not show it"
     return told
+
+
+def _standing(line: dict[str, Any], criterion: Criterion) -> Text:
+    """How a call stands: the rules that it broke first, since the verdict is that of its guards alone."""
+    is_judged = line["policies"] or line.get("because")
+    verdict = _verdict(line[criterion]) if is_judged else Text("not judged: no guard binds this tool")
+    if not line.get("rules"):
+        return verdict
+    names = ", ".join(rule["rule"] for rule in line["rules"])
+    return Text.assemble((f"broke {names}", "red"), " (by its guards alone: ", verdict, ")")
 
 
 def _verdict(verdict: str) -> Text:

@@ -21,6 +21,12 @@ _SUCCESS = re.compile(r"(?<!un)(?<!not )\bsuccess(?:ful|fully)?\b|\bno errors?\b
 _SIGNS = re.compile(r'"(?:error|isError|success|ok|status)"')
 """What a record that says so has in it: looking for these is cheaper than reading every record."""
 
+_FAILED = ("error", "failed", "failure")
+_TURNED_DOWN = {"rejected": "reject", "declined": "decline", "denied": "deny", "refused": "refuse"}
+"""Words of a `status`: that a call failed; and that it, or the thing that it made, was turned down, with the verb."""
+_ACCOUNT = frozenset(("status", "message", "reason", "reasons", "detail", "details", "code", "description", "errors"))
+"""What a record has that tells of the call alone, and shows no thing that it made."""
+
 _PRINTED_SIGNS = re.compile("error|isError|success|ok|status")
 """The same, in what Python printed of a record."""
 
@@ -45,7 +51,8 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
     if signs is not None and signs.search(content):
         value = result.value() if value is NOTHING else value
         if isinstance(value, dict):
-            return not _is_refusal(cast("dict[str, Any]", value))
+            record = cast("dict[str, Any]", value)
+            return False if _is_refusal(record) else _by_status(tool, record)
     return True
 
 
@@ -63,6 +70,22 @@ def _is_refusal(record: dict[str, Any]) -> bool:
         return True
     status = record.get("status")
     return status is False or status == "error"
+
+
+def _by_status(tool: Tool | None, record: dict[str, Any]) -> bool | None:
+    """What the status in a write's result tells: done, not done, or None where it may be that of a thing it made.
+
+    In a look-up's result it is a fact; so it is where the tool is told a status, or is there to turn something down.
+    """
+    status = record.get("status")
+    if tool is None or tool.effect != "write" or not isinstance(status, str) or "status" in tool.parameters:
+        return True
+    word = status.strip().lower()
+    if word in _FAILED:
+        return False
+    if word not in _TURNED_DOWN or _TURNED_DOWN[word] in tool.name.lower():
+        return True
+    return False if record.keys() <= _ACCOUNT else None
 
 
 def _is_no(value: Any) -> bool:

@@ -76,9 +76,10 @@ def _unlike_object(declared: dict[str, Any], value: dict[str, Any], place: str, 
     for name in declared.get("required") or ():
         if name not in value:
             return f"`{place}.{name}` is missing"
-    others = declared.get("additionalProperties", False)
+    # As JSON Schema has it, an object may hold more than is declared, unless it says otherwise.
+    others = declared.get("additionalProperties", True)
     for name, each in value.items():
-        if name not in fields and others is False:
+        if name not in fields and others is False and "patternProperties" not in declared:
             return f"`{place}.{name}` is not a field of it; it has {', '.join(f'`{field}`' for field in fields)}"
         if why := _unlike(fields.get(name, others), each, f"{place}.{name}"):
             return why
