@@ -6,19 +6,20 @@
 
 A hook that fails or takes too long lets the call through there, so nothing in here may fail and nothing may wait for
 long: what is not decided in time is refused. Hooks are not told what the agent says, nor which calls it asks for at
-once; that is heard from the messages, so a call whose message was not heard is refused too.
+once; that is heard from the messages, so a call whose message was not heard is refused too. Where a hook of the host
+changes a call's arguments, the changed ones are decided on; what comes too late for that is refused.
 """
 # pyright: basic, reportMissingImports=false
 
 import dataclasses
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
 import anyio
 import anyio.to_thread
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, UserMessage
-from claude_agent_sdk.types import TextBlock, ToolResultBlock, ToolUseBlock
+from claude_agent_sdk.types import PermissionResultAllow, PermissionResultDeny, TextBlock, ToolResultBlock, ToolUseBlock
 
 from bylaw.integrations.undecided import log, undecided
 from bylaw.shield import Decision, Guarded
@@ -29,6 +30,7 @@ PATIENCE = 10.0
 LIMIT = 30.0
 """Seconds that a decision may take."""
 UNHEARD = "the shield did not hear the message that asks for this call: wrap the messages in `guard.hear(...)`"
+CHANGED = "its arguments were changed after they were decided on: ask for it once more as it should be"
 SUBAGENT = "the history of a subagent is not known here"
 
 
@@ -46,14 +48,20 @@ class ShieldHooks:
         self._made: set[str] = set()
         """Calls that were let through and have no answer yet."""
         self._advice: dict[str, str] = {}
+        self._host = HostHooks()
 
     def protect(self, options: ClaudeAgentOptions) -> ClaudeAgentOptions:
         """The options with the shield among their hooks."""
         hooks: dict[Any, list[HookMatcher]] = {name: list(given) for name, given in (options.hooks or {}).items()}
+        hooks["PreToolUse"] = [
+            dataclasses.replace(each, hooks=[self._host.watched(hook) for hook in each.hooks])
+            for each in hooks.get("PreToolUse", [])
+        ]
         own = {"UserPromptSubmit": self._user, "PreToolUse": self._before, "PostToolUse": self._after}
         for name, hook in own.items():
             hooks.setdefault(name, []).append(HookMatcher(hooks=[hook], timeout=2 * (self._patience + self._limit)))
-        return dataclasses.replace(options, hooks=hooks)
+        may = options.can_use_tool
+        return dataclasses.replace(options, hooks=hooks, can_use_tool=self._host.permitting(may) if may else None)
 
     async def hear(self, messages: AsyncIterable[Any]) -> AsyncIterator[Any]:
         """The messages of a run, as they come."""
@@ -120,14 +128,12 @@ class ShieldHooks:
         id = told.get("tool_use_id") or id or ""
         try:
             with anyio.fail_after(self._patience + self._limit):
+                arguments = await self._host.arguments(id, arguments, self._patience)
                 decision = await self._decide(told, id, tool, arguments)
         except Exception as error:
             decision = undecided(self.session.shield, tool, arguments, error)
-        if decision.allowed:
-            # No word on it: whatever else the host asks before a call is still asked.
-            return {}
-        about = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
-        return {"hookSpecificOutput": {**about, "permissionDecisionReason": decision.feedback}}
+        # No word on what may run: whatever else the host asks before a call is still asked.
+        return {} if decision.allowed else _denied(decision.feedback)
 
     async def _decide(self, told: Any, id: str, tool: str, arguments: dict[str, Any]) -> Decision:
         if told.get("agent_id"):
@@ -151,7 +157,78 @@ class ShieldHooks:
 
     async def _after(self, told: Any, id: Any, _context: Any) -> Any:
         """Advice goes beside the answer."""
+        self._host.ran(told.get("tool_use_id") or id or "", told.get("tool_input"))
         advice = self._advice.pop(told.get("tool_use_id") or id or "", "")
         if not advice:
             return {}
         return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": advice}}
+
+
+class HostHooks:
+    """What the host's own hooks make of the arguments of calls, by the ids of these."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, int] = {}
+        """How many of its hooks are at work on a call."""
+        self._idle = anyio.Condition()
+        self._changed: dict[str, list[Any]] = {}
+        self._decided: dict[str, Any] = {}
+        """The arguments that a decision was made on."""
+
+    def watched(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """A hook of the host that is waited for; what it changes too late stops the call."""
+
+        async def run(told: Any, id: Any, context: Any) -> Any:
+            name = told.get("tool_use_id") or id or ""
+            self._running[name] = self._running.get(name, 0) + 1
+            try:
+                output = await hook(told, id, context)
+                changed = ((output or {}).get("hookSpecificOutput") or {}).get("updatedInput")
+                if changed is None or changed == self._decided.get(name, told.get("tool_input")):
+                    return output
+                self._changed.setdefault(name, []).append(changed)
+                return output if name not in self._decided else _denied(CHANGED)
+            finally:
+                self._running[name] = self._running.get(name, 1) - 1
+                async with self._idle:
+                    self._idle.notify_all()
+
+        return run
+
+    def permitting(self, may: Callable[..., Any]) -> Callable[..., Any]:
+        """The host's own word on whether a tool may be used; it comes after the decision, and changes nothing."""
+
+        async def run(tool: str, given: dict[str, Any], context: Any) -> Any:
+            answer = await may(tool, given, context)
+            if not isinstance(answer, PermissionResultAllow):
+                return answer
+            runs = given if answer.updated_input is None else answer.updated_input
+            decided = self._decided.get(getattr(context, "tool_use_id", None) or "", given)
+            return answer if runs == decided else PermissionResultDeny(message=CHANGED)
+
+        return run
+
+    async def arguments(self, id: str, given: dict[str, Any], patience: float) -> dict[str, Any]:
+        """What a call is to be decided on, once the host's hooks are done with it."""
+        with anyio.move_on_after(patience):
+            async with self._idle:
+                while self._running.get(id):
+                    await self._idle.wait()
+        if not self._running.get(id):
+            self._running.pop(id, None)
+        changed = self._changed.pop(id, [given])
+        self._decided[id] = changed[0]
+        if any(each != changed[0] for each in changed):
+            raise ValueError("two hooks of the host change its arguments, each in its own way")
+        return changed[0]
+
+    def ran(self, id: str, given: Any) -> None:
+        """A tool has run with these arguments."""
+        decided = self._decided.pop(id, given)
+        if decided != given:
+            log.error("a tool ran with arguments that were not decided on: a hook in a settings file changed them")
+
+
+def _denied(why: str) -> dict[str, Any]:
+    about = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
+    return {"hookSpecificOutput": {**about, "permissionDecisionReason": why}}
