@@ -89,6 +89,15 @@ def test_a_broken_rule_is_told_in_the_words_of_the_pack() -> None:
     )
 
 
+def test_a_call_that_broke_a_rule_is_not_called_compliant() -> None:
+    broken = {"rule": "confirm", "policy": "confirm", "because": "not agreed", "sentence": "Ask first."}
+    kept = {"id": "fee", "determined": "compliant", "strict": "compliant", "missing": [], "asks": [], "because": ""}
+    line = {"trajectory": "t", "tool": "set_seats", "step": 0, "executed": True, "policies": [kept], "rules": [broken]}
+    out = StringIO()
+    explain(line | {"determined": "compliant"}, {}, [call("set_seats")], Console(file=out, width=200))
+    assert out.getvalue().splitlines()[2] == "broke confirm (by its guards alone: compliant)"
+
+
 def test_a_call_that_no_guard_binds_is_not_called_compliant() -> None:
     out = StringIO()
     line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "strict": "compliant", "policies": []}
