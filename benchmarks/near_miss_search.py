@@ -57,6 +57,8 @@ class Domain(NamedTuple):
     cards: dict[str, object]
     searched: int
     """Write calls that a model's search is tried on."""
+    wider: dict[Place, bool] | None = None
+    """The truth with amounts that had not been shown counted, too."""
 
 
 def clinic(folder: Path) -> Domain:
@@ -96,23 +98,20 @@ def airline(data: Path) -> Domain:
     pack, trajectories = drawn_airline(data)
     with open_logs([data / "tau2" / "runs" / "gpt-4.1.json.gz"]) as opened:
         cards, _ = with_logs(read_tools([str(data / "tools.json")]), opened.trajectories())
-    # A reader tells what was looked up; whether the call was right all the same, the replayed database tells.
-    wrong = {
-        (trajectory.id, call.made.step)
-        for trajectory, world in trajectories
-        for call in _judged(pack, trajectory, world, None)
-        if call.strict == "violation"
-    }
-    truth = {place: unchecked and place not in wrong for place, unchecked in read_labels().items()}
-    return Domain("airline", pack, trajectories, truth, dict(cards), 20)
+    return Domain("airline", pack, trajectories, read_labels(), dict(cards), 20, read_labels(amounts=True))
 
 
-def read_labels() -> dict[Place, bool]:
-    """By call of the airline whether, as a reader says, some fact that it hangs on had not been shown before."""
-    if not LABELS.is_file():
-        return {}
+def read_labels(*, amounts: bool = False) -> dict[Place, bool]:
+    """By call of the airline whether readers call it a near-miss: allowed, and not seen to be.
+
+    With `amounts` it is one, too, where all that allows it had been shown, but not what the customer pays or gets back.
+    """
     with LABELS.open(newline="") as lines:
-        return {(row["trajectory"], int(row["step"])): row["unchecked"] == "yes" for row in csv.DictReader(lines)}
+        return {
+            (row["trajectory"], int(row["step"])): row["permitted"] == "yes"
+            and (row["unchecked"] == "yes" or (amounts and row["amount"] == "yes"))
+            for row in csv.DictReader(lines)
+        }
 
 
 def _writes(pack: Pack, trajectory: Trajectory) -> bool:
@@ -202,21 +201,28 @@ def _share(part: int, whole: int) -> str:
     return f"{part / whole:.1%} ({low:.1%}-{high:.1%})"
 
 
+def told(domain: Domain, way: str, found: dict[Place, bool]) -> Iterator[str]:
+    """A way's line, and a second one where amounts may be counted, too."""
+    yield row(f"{domain.name}, {way}", found, domain.truth)
+    if domain.wider is not None:
+        yield row("  amounts counted, too", found, domain.wider)
+
+
 def rows(domain: Domain, chat: Chat) -> Iterator[str]:
     """The lines of one domain; a way whose answers have yet to come is told as such."""
     seen = flagged(domain.pack, domain)
-    yield row(f"{domain.name}, observations", seen, domain.truth)
+    yield from told(domain, "observations", seen)
     drawn = set(random.Random(SEED).sample(sorted(seen), min(domain.searched, len(seen))))
     try:
         pack, made = by_code(domain, chat)
-        yield row(f"{domain.name}, look-up code", flagged(pack, domain), domain.truth)
+        yield from told(domain, "look-up code", flagged(pack, domain))
         yield f"  {len(made.codes)} functions written, {len(made.failed)} not"
     except Pending as error:
         yield f"{domain.name}, look-up code: {error.message}"
-    yield row(f"{domain.name}, observations, same calls", {place: seen[place] for place in drawn}, domain.truth)
+    yield from told(domain, "observations, same calls", {place: seen[place] for place in drawn})
     try:
         found, search = by_model(domain, drawn, chat)
-        yield row(f"{domain.name}, model search", found, domain.truth)
+        yield from told(domain, "model search", found)
         yield f"  {search.refused} findings without ground were refused"
     except Pending as error:
         yield f"{domain.name}, model search: {error.message}"
@@ -259,8 +265,9 @@ paper's criterion (every fact on the guard's path was seen). Intervals are Wilso
   observations on the same calls.
 
 200 simulated conversations of the clinic, labelled by the simulator; 50 recorded ones of the airline (tau2) that write,
-drawn by the same seed. A Claude model (its exact version was not told) wrote the code and answered the searches in
-November 2026, each question once and apart from the others. The clinic's answers are in
+drawn by the same seed, labelled by reading (`benchmarks/labels/airline-near-miss.csv`). A Claude model (its exact
+version was not told) wrote the code and answered the searches in November 2026, each question once and apart from the
+others. The clinic's answers are in
 `benchmarks/recorded/near-miss-search`, by the hash of the question, with attempt and date, so that without `--airline`
 and `--answers` the clinic's lines come out the same anywhere; the airline's quote recorded conversations and stay
 outside.
@@ -270,15 +277,22 @@ What falls short:
 - Observations and simulator agree on every call of the clinic because the pack and the simulator were written for the
   same handbook. This shows that the engine does what it should, not that a mapping for another document is right.
 - The same kind of model wrote code and answered the searches; the paper compares two.
-- **The airline has 20 labels, not 92**: the calls of the model search, read by one reader, a Claude model too, who saw
-  the document and the conversation and no verdict. One of them is a near-miss by this reading, so that the intervals
-  span nearly everything: these three lines tell no way from another.
-- Each way flags four of the 20. Of the four that the observations flag, reader and audit differ on three, all of them
-  changes of cabin before which nobody looked up the price in the new cabin. The document says that the customer pays
-  the difference, or gets it back; the pack (`modify-cabin-price`) takes from this that the price must be known. The
-  reader held that the price sets the amount, and not whether the change is allowed. Both can be read out of the
-  document. Five further calls that the reader calls unchecked are violations by the replayed database, and so no
-  near-misses.
+- The airline's 92 write calls were read by two readers, each of them alone, from sheets that
+  `benchmarks/near_miss_sheets.py` renders: the document, the conversation, and what the database held before the call;
+  no verdict of ours. They agree on all three questions about every call, so that no third had to settle any. Both are
+  Claude models: that they agree says less than it would of two people.
+- The readers were asked whether all facts that **allow** a call had been shown, and, apart from that, whether what the
+  customer **pays or gets back** could be told. The document says that a customer pays the difference of a change of
+  cabin; the pack (`modify-cabin-price`) takes from this that the price must be known before. By the narrow question 5
+  calls are near-misses, by the wide one 16; both are in the table. Almost all that the ways flag beyond the narrow
+  question are changes of cabin before which nobody had looked up the price. Which reading is right is for whoever owns
+  the document to say.
+- Beyond that, observations and readers differ on four calls. A bag that is free at every level, paid for by nobody: the
+  pack asks for the level and the card all the same. Two bookings of flights that nobody had looked up, with a wrong
+  price: near-misses by the pack, whose policies do not price a booking, and not allowed by the readers. A certificate
+  in the same turn as the cancellation that allows it: the readers say that its result had not been seen, the pack takes
+  the act as known.
+- None of the 20 calls of the model search is a near-miss by the narrow question: there recall has no meaning.
 """
 
 if __name__ == "__main__":
