@@ -24,6 +24,8 @@ class Desk:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.base: dict[tuple[str, Key], Row | None] = {}
+        self.facts: dict[Fact, Any] = {}
+        """Of the database as it was."""
         self.changed: dict[tuple[str, Key], Row] = {}
         self.released: list[Arguments] = []
         self.tools: dict[str, Callable[[Arguments], Any]] = {
@@ -65,8 +67,14 @@ class Desk:
     def fact(self, fact: Fact) -> Any:
         """The true value of a fact, or None where the thing does not exist."""
         entity, key, field = fact
+        is_untouched = (entity, key) not in self.changed
+        if is_untouched and fact in self.facts:
+            return self.facts[fact]
         row = self.row(entity, key)
-        return None if row is None else known(tables()[entity].columns[field].type, row[field])
+        value = None if row is None else known(tables()[entity].columns[field].type, row[field])
+        if is_untouched:
+            self.facts[fact] = value
+        return value
 
     def rows(self, table: str, column: str, value: str) -> list[Row]:
         """Every row of a table with that value, by key."""

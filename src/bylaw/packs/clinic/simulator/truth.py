@@ -7,6 +7,7 @@ function looks in the order the clause gives, so that what it looked at is what 
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from bylaw.packs.clinic.simulator.tables import NOW, TODAY, Key
@@ -46,6 +47,7 @@ def clause(id: str, *tools: str, asks: tuple[str, ...] = ()) -> Callable[[Permit
     return register
 
 
+@cache
 def policies_of(tool: str) -> list[Policy]:
     """The policies that bear on a tool, in the handbook's order."""
     return [policy for policy in POLICIES.values() if tool in policy.tools]
