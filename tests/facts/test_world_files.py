@@ -1,0 +1,85 @@
+"""Files that a world is read from: broken ones are said to be so, and what a sound one does not hold is not known."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from bylaw.errors import WorldError
+from bylaw.facts.database import open_snapshot  # pyright: ignore[reportPrivateUsage]
+from bylaw.facts.entity import UNSEEN
+
+from .test_worlds import ROWS, SCHEMA, read
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        (b"", "neither SQLite nor JSON"),
+        (b"not json", "neither SQLite nor JSON"),
+        (b"[]", "JSON worlds look like"),
+        (b"{}", "JSON worlds look like"),
+        (b'{"Order": []}', "JSON worlds look like"),
+        (b'{"Account": 5}', "`Account` must be a list of records"),
+        (b'{"Account": [5]}', "`Account` must be a list of records"),
+        (b'{"Account": [{"owner": "Ann"}]}', "a record of `Account` has no `account_id`"),
+        (b"\xff\xfe", "neither SQLite nor JSON"),
+        (b"[" * 100_000, "neither SQLite nor JSON"),
+        (b"SQLite format 3\0", "not a database"),
+        (b"SQLite format 3\0" + b"\x7f" * 5000, "not a database"),
+    ],
+)
+def test_a_broken_world_is_said_to_be_broken(content: bytes, wanted: str, tmp_path: Path) -> None:
+    (tmp_path / "world").write_bytes(content)
+    with pytest.raises(WorldError, match=wanted) as caught:
+        open_snapshot(tmp_path / "world", SCHEMA)
+    assert str(tmp_path / "world") in str(caught.value)
+
+
+def test_a_world_that_is_not_there_or_a_folder_is_said(tmp_path: Path) -> None:
+    with pytest.raises(WorldError, match="cannot read the world: no such file"):
+        open_snapshot(tmp_path / "none", SCHEMA)
+    with pytest.raises(WorldError, match="cannot read the world: is a directory"):
+        open_snapshot(tmp_path, SCHEMA)
+
+
+def test_a_database_without_our_tables_is_said(tmp_path: Path) -> None:
+    base = sqlite3.connect(tmp_path / "world")
+    base.execute("CREATE TABLE Other (x)")
+    base.commit()
+    base.close()
+    with pytest.raises(WorldError, match="no table is named like an entity"):
+        open_snapshot(tmp_path / "world", SCHEMA)
+
+
+def test_a_table_without_its_key_is_said(tmp_path: Path) -> None:
+    base = sqlite3.connect(tmp_path / "world")
+    base.execute("CREATE TABLE Account (owner)")
+    base.commit()
+    base.close()
+    with pytest.raises(WorldError, match="table `Account` has no column `account_id`"):
+        open_snapshot(tmp_path / "world", SCHEMA)
+
+
+def test_a_kind_that_the_world_does_not_hold_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / "world").write_text('{"Account": []}')
+    world = open_snapshot(tmp_path / "world", SCHEMA)
+    assert read(world, "age", "Ann", "Lee", kind="Person") is UNSEEN
+    assert world.members("Person", {}) is None
+
+
+def test_a_json_world_may_be_keyed(tmp_path: Path) -> None:
+    (tmp_path / "world").write_text(json.dumps({"Account": {"A1": ROWS["Account"][0]}}))
+    assert read(open_snapshot(tmp_path / "world", SCHEMA), "owner", "A1") == "Ann"
+
+
+def test_numbers_as_keys_are_found_in_both(tmp_path: Path) -> None:
+    base = sqlite3.connect(tmp_path / "world")
+    base.execute("CREATE TABLE Account (account_id INTEGER, owner TEXT)")
+    base.execute("INSERT INTO Account VALUES (7, 'Ann')")
+    base.commit()
+    base.close()
+    assert read(open_snapshot(tmp_path / "world", SCHEMA), "owner", "7") == "Ann"
+    (tmp_path / "json").write_text('{"Account": [{"account_id": 7, "owner": "Ann"}]}')
+    assert read(open_snapshot(tmp_path / "json", SCHEMA), "owner", "7") == "Ann"

@@ -1,0 +1,142 @@
+"""What keeps guards short: functions that they share, pairs, tables, `done`, an answer in one line."""
+
+from bylaw.facts.entity import Fact
+from bylaw.guard import Vocabulary, parse_guards
+
+from .asking import EXISTS, names, outcome, said, wrapped
+from .shop import VOCABULARY, faults, guard, order
+from .twin import Table
+
+
+def test_done_asks_for_a_tool_that_changes_something_and_for_its_arguments() -> None:
+    writes = {"refund": frozenset({"order_id"})}
+    strict = Vocabulary(VOCABULARY.entities, VOCABULARY.arguments, VOCABULARY.tools | {"look"}, writes)
+
+    def wrong(call: str) -> list[str]:
+        text = f'def g(call, facts):\n    if {call} > 0:\n        return permit()\n    return deny("no")\n'
+        return [fault.message for fault in parse_guards(text, file="g.py", vocabulary=strict)[1]]
+
+    assert wrong('done("refund", order_id="A")') == []
+    assert wrong('done("look")') == ["`look` changes nothing, so nothing is done by it"]
+    assert wrong('done("refund", order="A")') == ["`refund` has no argument `order`"]
+
+
+class TestShared:
+    """Functions that the guards of a file share."""
+
+    TEXT = """
+def g(call, facts):
+    r = facts.Order(call.order_id)
+    if is_large(r) or owner(facts, r).vip:
+        return permit()
+    return deny("no")
+
+def is_large(order):
+    limit = bound(order.gift)
+    return order.size > limit
+
+def bound(gift):
+    return 5 if gift else 3
+
+def owner(facts, order):
+    return facts.Owner(order.owner)
+"""
+
+    def test_a_guard_and_what_it_calls_are_one(self) -> None:
+        facts = order(size=4, gift=False, owner="o")
+        assert said(self.TEXT, facts).outcome == "permit"
+        assert names(said(self.TEXT, facts | order(gift=True)).lacking) == ["Owner[o].vip"]
+        unknown = said(self.TEXT, order(size=4, owner="o") | {Fact("Owner", ("o",), "vip"): False})
+        assert (unknown.outcome, names(unknown.lacking)) == ("undetermined", ["Order[A].gift"])
+        # Whatever the order is, more than five is large.
+        assert said(self.TEXT, order(size=6)).outcome == "permit"
+
+    def test_things_of_different_kinds_do_not_answer_for_each_other(self) -> None:
+        text = """
+def g(call, facts):
+    if some(facts.Order("A"), facts.Order("B").items):
+        if not some(facts.Owner("A"), facts.Order("B").items):
+            return permit()
+    return deny("no")
+
+def some(x, rows):
+    return any(x.exists and row.ok for row in rows)
+"""
+        known = {Fact("Order", ("B",), "exists"): True, Fact("Owner", ("A",), "exists"): False}
+        assert said(text, known).outcome == "undetermined"
+
+    def test_faults_of_a_shared_function_have_their_place_and_stand_once(self) -> None:
+        text = "def g(call, facts):\n    if f(call.amount):\n        return permit()\n    return deny('no')\n\n"
+        twice = text + text.replace("def g", "def h")
+        assert faults(twice + "def f(x):\n    return x.total +\n")[0].startswith("guards/shop.py:12: not python")
+        (only,) = faults(twice + "def f(x):\n    return x > limit\n")
+        assert only.startswith("guards/shop.py:12: there is no name `limit`")
+        assert "`f` can end without an answer" in faults(text + "def f(x):\n    if x:\n        return 1\n")[0]
+        assert "only a guard says `deny`" in faults(text + "def f(x):\n    return deny('no')\n")[0]
+        assert "there is no name `facts`" in faults(text + "def f(x):\n    return facts.Order(x).paid\n")[0]
+        assert "takes 2 arguments" in faults(text + "def f(x, y):\n    return x\n")[0]
+        assert "takes `facts` here" in faults(text + "def f(facts):\n    return facts.Request.sure\n")[0]
+        assert "calls itself" in faults(text + "def f(x):\n    return g2(x)\n\ndef g2(x):\n    return f(x)\n")[0]
+
+    def test_a_function_nobody_calls_and_one_that_is_called_as_a_guard_are_told(self) -> None:
+        text = "def g(call, facts):\n    return permit()\n\ndef a(x):\n    return b(x)\n\ndef b(x):\n    return a(x)\n"
+        assert ["no guard calls `a`" in faults(text)[0], "no guard calls `b`" in faults(text)[1]] == [True, True]
+        text = "def g(call, facts):\n    return h(call, facts)\n\ndef h(call, facts):\n    return permit()\n"
+        _, wrong = parse_guards(text, file="g.py", vocabulary=VOCABULARY, policies=("g", "h"))
+        assert [fault.message for fault in wrong] == ["a return gives permit(...) or deny(...)"]
+
+    def test_calls_are_paid_for(self) -> None:
+        chain = "".join(f"def f{n}(x):\n    return f{n + 1}(x) + f{n + 1}(x)\n\n" for n in range(20))
+        text = wrapped("f0(call.amount) > 1") + "\n" + chain + "def f20(x):\n    return x\n"
+        assert (said(text).outcome, "steps" in said(text).because) == ("failed", True)
+
+
+class TestPairs:
+    """`zip` and `enumerate`."""
+
+    def test_they_loop_as_in_python(self) -> None:
+        assert outcome("any(i == 2 and code == 4 for i, code in enumerate(call.codes))") == "permit"
+        assert outcome("sum(code * row.n for code, row in zip(call.codes, call.rows)) == 7") == "permit"
+        loop = "last = 0\nfor i, code in enumerate(call.codes):\n    last = i\n"
+        loop += "for pair in zip(call.codes, call.codes):\n    last += pair[0]"
+        assert outcome("last == 9", before=loop) == "permit"
+
+    def test_a_list_that_is_not_known_leaves_it_open(self) -> None:
+        assert outcome("all(a == b for a, b in zip(r.items, call.codes))") == "undetermined"
+        assert said(wrapped("True", "for i, x in enumerate(r.items):\n    y = i")).outcome == "undetermined"
+
+    def test_they_stand_only_in_a_loop_with_names_for_each(self) -> None:
+        assert "`zip` stands only in" in faults(wrapped("len(zip(call.codes, call.codes)) == 1"))[0]
+        assert "each turn gives 2 values" in faults(wrapped("any(a for a, b, c in enumerate(call.codes))"))[0]
+        assert "a loop has one name" in faults(wrapped("any(a for a, b in call.rows)"))[0]
+        assert "`enumerate` takes one list" in faults(wrapped("any(a for a, b in enumerate(call.rows, 1))"))[0]
+
+
+def test_done_may_ask_for_the_tool_that_is_called() -> None:
+    source = Table(EXISTS, done=1)
+    text = wrapped("done(call.tool, order_id=call.order_id) == 1")
+    assert said(text, source=source, tool="ship").outcome == "permit"
+    assert ("ship", {"order_id": "A"}) in source.asked
+
+
+def test_an_answer_may_hang_on_a_condition_in_one_line() -> None:
+    text = 'def g(call, facts):\n    return permit() if facts.Order(call.order_id).size > 2 else deny("too small")\n'
+    assert said(text, order(size=3)).outcome == "permit"
+    assert (said(text, order(size=2)).outcome, said(text, order(size=2)).because) == ("deny", "too small")
+    assert said(text).outcome == "undetermined"
+    assert len(guard(text).branches) == 4
+    assert "a return gives" in faults("def g(call, facts):\n    return permit() if call.amount else 3\n")[0]
+
+
+class TestTables:
+    def test_a_word_that_is_not_known_is_looked_at_word_by_word(self) -> None:
+        fee = '{"open": 1, "sent": 2, "done": 3}[r.state]'
+        assert outcome(f"{fee} == 4") == "deny"
+        assert outcome(f"{fee} <= 3") == "permit"
+        assert outcome(f"{fee} == 2") == "undetermined"
+        assert outcome(f'r.state == "open" or {fee} > 1') == "permit"
+        assert outcome('get({"open": 1}, r.state, 2) in (1, 2)') == "permit"
+
+    def test_a_table_that_lacks_a_word_leaves_it_open(self) -> None:
+        assert outcome('{"open": 1}[r.state] == 1') == "undetermined"
+        assert outcome('{"o1": 1}[r.owner] == 1') == "undetermined"
