@@ -28,6 +28,15 @@ _BREAK = re.compile(r"[.!?;][\"')*]*\s+|\n+")
 _BULLET = re.compile(r"(?:[\s>#\-•+(]|\(?\d{1,2}[.)](?=\s))+(?=\S)")
 _EMPHASIS = re.compile(r"[*`~]+|__+")
 
+_REPORTED = Phrases(
+    (
+        "\"|'",
+        r"(?<!\bi )(?<!\bi'd )(?<!\bi'll )(?<!\bi would )(?<!\bi will )"
+        r"\b(?:sa(?:id|ys|ying)|wr(?:ote|ites|itten)|t(?:old|ells)|reads?|stat(?:ed|es)|ask(?:ed|s)|answer(?:ed|s)|"
+        r"repl(?:ied|ies)|typed|put it|quot(?:e|ed|es|ing))\b[^\"]{0,30}?(?:\"[^\"]*(?:\"|$)|(?<!\w)'[^']*(?:'|$))",
+    )
+)
+"""What somebody else said, or what stands somewhere, in quotes: the user says nothing by it."""
 _NO_CONDITION = Phrases(
     (
         "if|whether|once|when",
@@ -388,6 +397,11 @@ def is_meant(text: str, start: int, end: int) -> bool:
     return not _CONDITION.found_in(_NO_CONDITION.without(plain[begin:stop]))
 
 
+def without_quotes(text: str) -> str:
+    """A text in lower case without what it reports of others in quotes."""
+    return _REPORTED.without(_plain(text))
+
+
 def without_courtesy(sentence: str) -> str:
     """A sentence without an `if` or `once` on which nothing depends: "let me know once it is done"."""
     return _NO_CONDITION.without(sentence)
@@ -396,6 +410,7 @@ def without_courtesy(sentence: str) -> str:
 @lru_cache(maxsize=4096)
 def stance_of(sentence: str) -> Stance:
     """What one sentence says, as `sentences` gives it."""
+    sentence = _REPORTED.without(sentence)
     bare = _NO_CONDITION.without(sentence)
     if _KEEPS.found_in(bare):
         # "Cancel the one and keep the other" does both.

@@ -81,6 +81,20 @@ _BESIDE = re.compile(
     r"|^otherwise\b|\b(?:since|because)\b[^,;-]*|\bthank(?:s| you)(?: so| very)?(?: much)? for\b[^,;-]*"
 )
 """Say what is kept, why, or what the thanks are for, and turn nothing."""
+_ACKNOWLEDGES = re.compile(
+    r"\b(?:i|we) (?:(?:do|fully|completely|totally|already|can) )?(?:understand|see|know|get it|got it|hear you)\b"
+    r"(?! (?:no|why you need)\b)|\b(?:i'm|i am|we're|we are) (?:fully |well )?aware\b"
+    r"|^\W*(?:(?:yes|yeah|yep|ok|okay|sure|right)\W+)?(?:understood|got it|noted|i see)\W*$"
+)
+_BIDDING = re.compile(
+    r"\b(?:go|going|proceed\w*|confirm\w*|agree\w*|accept\w*|approv\w*|authori\w*|consent\w*|please|continu\w*|"
+    r"do (?:it|that|this|so|both)|finali\w*|want|like|love|fine|works?|correct|right|good|happy|move|let's|need|make|"
+    r"thanks?|cancel|book|change|update|process|use)\b"
+)
+_PARTY = re.compile(
+    r"(?<!due )(?<!thanks )\b(?:to|into|from) ((?:my|his|her|our|their) (?:\w+ )?[\w'-]+|him|her|them)\b"
+)
+"""Whom or what something goes to or comes from, by a word of the user's own."""
 _DASH = re.compile(r"(?<=\w)\s?-\s?(?!(?:but|though|not|don't) )(?=[a-z']+\s)")
 _FEWEST, _AMONG = 3, 2
 """So many words that were told must stand in a sentence, and so many beside each that was not."""
@@ -94,7 +108,7 @@ def is_bare_yes(text: str) -> bool:
     for sentence in sentences(text):
         words = _words(sentence)
         if stance_of(sentence) in ("yes", "weak"):
-            if not _PLAIN.issuperset(words) or sentence.endswith("?"):
+            if not _PLAIN.issuperset(words) or sentence.endswith("?") or _only_acknowledges(sentence):
                 return False
         elif _stands_alone(sentence, words):
             return False
@@ -134,6 +148,8 @@ def _is_mild(word: str) -> bool:
 def _oddities(sentence: str, known: "_Told", named: "_Told", *, follows: bool) -> list[str]:
     """The words of a yes that are neither harmless nor told, unless they are few in a long account of what was told."""
     plain = _BESIDE.sub(" ", without_courtesy(sentence))
+    if _only_acknowledges(sentence):
+        return ["understood"]
     head, rest = plain, ""
     if (dash := _DASH.search(plain)) and len(_words(plain[dash.end() :])) > _FEW:
         head, rest = plain[: dash.start()], plain[dash.end() :]
@@ -146,12 +162,20 @@ def _oddities(sentence: str, known: "_Told", named: "_Told", *, follows: bool) -
         return odd
     if any(_turns(word) or _has_digit(word) for word in odd if not (_is_mild(word) and word in rest)):
         return odd
+    if any(word in odd for party in _PARTY.findall(plain) for word in _words(party)):
+        # "Yes, 50.00 from A1 to my wife": whatever else was told, it goes to another.
+        return odd
     told = {word for word in _words(head) if word not in _HARMLESS and _form(word) in known}
     if rest and len(told) > 1 and any(map(_has_digit, told)):
         # All that matters was said before the dash.
         odd = [word for word in odd if word in head]
     told = {word for word in _words(plain) if word not in _HARMLESS and _form(word) in known}
     return odd if len(told) < max(_FEWEST, _AMONG * len(odd)) else []
+
+
+def _only_acknowledges(sentence: str) -> bool:
+    """Whether it says that it was heard, and not that it is to be done: "Yes, I understand." """
+    return _ACKNOWLEDGES.search(sentence) is not None and _BIDDING.search(sentence) is None
 
 
 def _has_digit(word: str) -> bool:

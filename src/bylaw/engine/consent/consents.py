@@ -28,7 +28,7 @@ from bylaw.engine.consent.proposal import (
 from bylaw.engine.consent.records import Records
 from bylaw.engine.consent.talk import Exchange, Talk
 from bylaw.engine.consent.told import chooses, lacks
-from bylaw.facts.assent import UserAnswer
+from bylaw.facts.assent import UserAnswer, without_quotes
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.plain_yes import is_bare_yes, is_plain_yes
@@ -314,7 +314,7 @@ def _asks_for(action: Action, exchange: Exchange) -> bool:
 
 
 def _speaks_of(action: Action, exchange: Exchange) -> bool:
-    return any(action.deed.stands_in(each.folded) for each in exchange.answer)
+    return any(action.deed.stands_in(without_quotes(each.folded)) for each in exchange.answer)
 
 
 def _agrees(action: Action, exchange: Exchange, hearing: Hearing) -> bool:
