@@ -32,9 +32,11 @@ ROWS = (
     ("third", "kept apart"),
     ("fourth", "development"),
     ("fourth", "kept apart"),
+    ("fifth", "development"),
+    ("fifth", "kept apart"),
     ("all", "all"),
 )
-DRAWS = ("first", "third", "fourth")
+DRAWS = ("first", "third", "fourth", "fifth")
 """Draws that are told by one name; all other names are of parts of the second."""
 LABELS = Path(__file__).parent / "labels" / "airline-consent.csv"
 PAGE = """# Consent: the airline's writes, told by code and by readers
@@ -52,13 +54,16 @@ yes, a flight or a card that the last message did not name): positives are more 
 third is of runs in neither of the first two: its development half has writes with such traits that `consented` took for
 agreed to, its other half 14 of these, 14 that it doubted and 14 by seed alone. The fourth is of conversations in none
 of the others, every agent in turn: 58 that `consented`, as it was then, called without consent or left open, and 52
-that it took for agreed to.
+that it took for agreed to. The fifth is of conversations in none of the first four, every agent in turn: all 15 that
+`consented` called without consent or left open (the fourth had taken most of those), and 45 it took for agreed to.
 
 What is called development was looked at while `consented` was written. What the first two draws kept apart was read
-later, so those rows no longer speak for unseen runs. Two rows do: nobody who changes `consented` has read the kept part
-of the third draw, though it was counted before, once to choose between two versions; and the kept part of the fourth
-was read by nobody but its readers. It was first counted when all was done; later the last row, which holds it too, was
-counted to see what a stricter `consented` costs, and several times to keep the share it leaves open at 12 % or less.
+later, so those rows no longer speak for unseen runs. Three rows do: nobody who changes `consented` has read the kept
+part of the third draw, though it was counted before, once to choose between two versions; the kept part of the fourth
+was read by nobody but its readers, and first counted when all was done (later the last row, which holds it too, was
+counted to see what a stricter `consented` costs, and several times to keep the share it leaves open at 12 % or less);
+and the kept part of the fifth was read by nobody but its readers, and counted once `consented` was as it is now. Its
+development part was read then too, and led to no change.
 
 | draw | half | writes | without consent | precision | recall | left open | found of all |
 |---|---|---|---|---|---|---|---|
@@ -73,8 +78,9 @@ The pattern that the rule had before, on the first two draws: {before}
 
 Two readers agree on {agree} of {read} ({share:.0%}) whether the user had consented: on {first_agree} of the first
 {first_count}, where the other {first_parted} were read again, on {second_agree} of the second {second_count}, on
-{third_agree} of the third {third_count} (one alone read its development half), and on {fourth_agree} of
-{fourth_count} of the fourth (one alone read {alone} of its development half). The {parted} others are in no row above;
+{third_agree} of the third {third_count} (one alone read its development half), on {fourth_agree} of
+{fourth_count} of the fourth (one alone read {alone} of its development half), and on {fifth_agree} of the fifth
+{fifth_count}. The {parted} others are in no row above;
 `consented` leaves {parted_open} of them open. Most are refunds that were told without a sum.
 
 A refund without a sum is much of what is left open. Readers of the first draws often took it for told; those of the
@@ -104,7 +110,7 @@ class Label(NamedTuple):
     pattern: str
     """`broken` where the pattern over the last message took the write for one without consent; empty where unknown."""
     draw: str
-    """`first`, `third`, `fourth`, or the part of the second draw."""
+    """`first`, `third`, `fourth`, `fifth`, or the part of the second draw."""
     weight: str = ""
     """For how many writes of the runs it stands, where it was drawn by parts of unlike size."""
 
@@ -178,21 +184,23 @@ def found(pack: Pack, folder: Path) -> dict[tuple[str, int], Consent]:
     return answers
 
 
-def weighted(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> str:
+def weighted(draw: str, labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> str:
     """What is to be expected of all the runs a draw stands for, each write counted as often as it stands for."""
     count: dict[tuple[bool, bool | None], float] = defaultdict(float)
     for label in labelled:
-        if label.label != PARTED:
+        if label.draw == draw and label.half == "kept apart" and label.label != PARTED:
             value = answers[label.trajectory, label.step].value
             count[label.label != "consented", None if value is None else not value] += float(label.weight)
     hit, false, missed = (count[pair] for pair in ((True, True), (False, True), (True, False)))
     open, positives = count[True, None] + count[False, None], hit + missed + count[True, None]
-    text = (
-        f"With each write of the fourth's kept part counted as often as the part it was drawn from is larger than what "
-        f"was drawn, so as the runs have them: precision {hit / (hit + false):.2f}, recall {hit / (hit + missed):.2f}, "
-        f"{open / sum(count.values()):.0%} left open, {hit / positives:.2f} of all found."
+    return (
+        f"the {draw}'s kept part has precision {_ratio(hit, hit + false)}, recall {_ratio(hit, hit + missed)}, "
+        f"{open / sum(count.values()):.0%} left open, {_ratio(hit, positives)} of all found"
     )
-    return fill(text, 118)
+
+
+def _ratio(part: float, whole: float) -> str:
+    return f"{part / whole:.2f}" if whole else "-"
 
 
 def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> str:
@@ -215,20 +223,31 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
     first = [label for label in labelled if label.draw == "first"]
     second = [label for label in labelled if label.draw not in DRAWS]
     third = [label for label in labelled if label.draw == "third" and "/" in label.readers]
-    kept = [label for label in labelled if label.draw == "fourth" and label.half == "kept apart"]
     fourth = [label for label in labelled if label.draw == "fourth" and "/" in label.readers]
+    fifth = [label for label in labelled if label.draw == "fifth"]
+    expected = (
+        f"With each write counted as often as the part it was drawn from is larger than what was drawn, so as the runs "
+        f"have them: {'; '.join(weighted(draw, labelled, answers) for draw in ('fourth', 'fifth'))}."
+    )
     parted = [label for label in labelled if label.label == PARTED]
     agree = {
         name: sum(label.is_agreed for label in some)
-        for name, some in (("first", first), ("second", second), ("third", third), ("fourth", fourth))
+        for name, some in (
+            ("first", first),
+            ("second", second),
+            ("third", third),
+            ("fourth", fourth),
+            ("fifth", fifth),
+        )
     }
+    read = len(first) + len(second) + len(third) + len(fourth) + len(fifth)
     reasons = Counter((answer.reason, answer.value) for answer in answers.values())
     names = {True: "consent", False: "none", None: "open"}
     return PAGE.format(
         count=len(labelled),
         agree=sum(agree.values()),
-        read=len(first) + len(second) + len(third) + len(fourth),
-        share=sum(agree.values()) / (len(first) + len(second) + len(third) + len(fourth)),
+        read=read,
+        share=sum(agree.values()) / read,
         first_agree=agree["first"],
         first_count=len(first),
         first_parted=len(first) - agree["first"],
@@ -238,7 +257,9 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
         third_count=len(third),
         fourth_agree=agree["fourth"],
         fourth_count=len(fourth),
-        weighted=weighted(kept, answers),
+        fifth_agree=agree["fifth"],
+        fifth_count=len(fifth),
+        weighted=fill(expected, 118),
         alone=sum(label.draw == "fourth" and "/" not in label.readers for label in labelled),
         parted=len(parted),
         parted_open=sum(answers[label.trajectory, label.step].value is None for label in parted),
