@@ -40,6 +40,13 @@ def test_a_predicate_that_is_unknown_or_fails_is_none_and_says_why() -> None:
     assert needed == (None, "needs Order[A].paid")
 
 
+def test_a_predicate_that_was_asked_of_one_act_tells_of_the_next_what_it_lacks() -> None:
+    paid = predicate("facts.Order(act.arguments['order_id']).paid")
+    for key in ("A", "B", "A"):
+        given = {"act": {"arguments": {"order_id": key}}, "state": {}}
+        assert judge_predicate(paid, given, Table({}), now=NOW) == (None, f"needs Order[{key}].paid")
+
+
 def test_a_predicate_on_what_only_the_user_knows_is_none() -> None:
     assert judged("facts.Request.sure") is None
     assert judged("facts.Request.sure or not facts.Request.sure") is True

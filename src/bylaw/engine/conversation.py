@@ -338,9 +338,11 @@ class Conversation:
                 continue
             call = events[event.call]
             tool = tools.get(call.tool) if isinstance(call, Call) and not call.refused else None
+            if tool is None or tool.effect != "write":
+                continue
             content = event.content
             text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
-            if tool is None or tool.effect != "write" or not self._doubts(text):
+            if not self._doubts(text):
                 continue
             if not (tool.refused and compile_pattern(tool.refused, ignore_case=False).search(text)):
                 events[step] = replace(event, captured=False)

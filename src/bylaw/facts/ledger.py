@@ -27,6 +27,10 @@ SKEW = 1.0
 """Seconds by which a later event may be stamped earlier: clocks that are rounded or are not quite the same."""
 
 
+FEW = 4
+"""Sightings of a thing that are looked through one by one; those of more are kept by field."""
+
+
 class Ledger:
     """The facts shown in one trajectory."""
 
@@ -69,7 +73,7 @@ class Ledger:
 
     def observe_all(self, step: int, events: Iterable[Event], made: CallRecord | None = None) -> None:
         """Take in the next events, the first of them at `step`; `made` is its record where it was judged before."""
-        tools = self.schema.tools
+        tools, calls = self.schema.tools, self.calls
         for event in events:
             if event.time is not None:
                 self._times.append((step, event.time))
@@ -81,14 +85,15 @@ class Ledger:
                 if isinstance(event, Call):
                     if made is None:
                         made = CallRecord(event, step, self.turn_start, tools.get(event.tool))
-                    self.calls[step] = made
+                    calls[step] = made
                     if event.refused:
                         made.accepted, made.delivered = False, step
-                    if made.tool is None or made.tool.effect == "write":
+                    tool = made.tool
+                    if tool is None or tool.effect == "write":
                         self._write(made)
+                    made = None
                 elif event.by == "user":
                     self.said.append((step, event.text))
-            made = None
             step += 1
 
     def _write(self, made: CallRecord) -> None:
@@ -181,6 +186,17 @@ class Ledger:
                 return None if entity.fresh_for is not None and self._expired(entity.fresh_for, entry, at) else entry
             newest = max(newest, changed)
         return None
+
+    def newest_of(self, thing: SeenThing, entity: Entity, key: Key, field: str, at: CallRecord) -> Any:
+        """What `latest_of` comes to for nearly every field: the newest value shown, of a thing seen a few times and
+        never missed, not changed since. NOTHING where more has to be looked at."""
+        if thing.is_ever_absent or entity.fresh_for is not None or len(thing.sightings) > FEW:
+            return NOTHING
+        for as_of, delivered, who, sighting, _ in reversed(thing.sightings):
+            if delivered < at.start and who == at.who and (value := sighting.show(field)) is not NOTHING:
+                changed = self.changed(entity.name, key, field, as_of, at.step, known_at=at.step)
+                return value if changed is None else NOTHING
+        return NOTHING
 
     def ever_visible(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
         """The newest value that was visible to the judged call, stale or not."""

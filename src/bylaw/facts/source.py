@@ -91,12 +91,15 @@ class SeenFacts:
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
         if field.origin in SPOKEN:
             return Testimony(self._ledger, self._at, self._context).read(field)
-        if entity.is_always_there:
+        if not entity.key and entity.is_always_there:
             return True
         key = key_of(key)
         thing = self._ledger.thing(entity.name, key)
         if thing is None:
             return self._look_further(None, entity, key, field)
+        value = self._ledger.newest_of(thing, entity, key, field.name, self._at)
+        if value is not NOTHING:
+            return coerce(field, value)
         found = self._ledger.latest_of(thing, entity, key, field.name, self._at)
         # Whether it exists is in doubt only where some result said that it does not.
         if thing.is_ever_absent and field.name != "exists":

@@ -55,6 +55,8 @@ class FileHelpers:
     def __init__(self, nodes: Mapping[str, ast.FunctionDef]) -> None:
         self.nodes = nodes
         self.used: set[str] = set()
+        self.reads_keys = False
+        """Whether the guard, or one of them, reads a part of a thing's key as a value."""
         self._made: dict[tuple[str, tuple[str | None, ...]], TranslatedHelper | None] = {}
         self._open: list[str] = []
 

@@ -38,6 +38,10 @@ class Split(Exception):
         self.variable, self.region, self.rest = variable, region, rest
 
 
+class Clueless(Exception):
+    """The first fact that the guard reads is not known."""
+
+
 class Hushed(Exception):
     """A deny text depends on something unknown: it is said without the value."""
 
@@ -50,8 +54,8 @@ class Run(BuiltIns):
 
     __slots__ = (
         "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "doubtful", "given",
-        "has_decided_existence", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo", "open", "path",
-        "position", "reads", "seen", "source", "time", "tool", "touched", "tried", "unknowns",
+        "has_decided_existence", "hopes", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo",
+        "open", "path", "position", "reads", "seen", "source", "time", "tool", "touched", "tried", "unknowns",
     )  # fmt: skip
 
     def __init__(
@@ -76,6 +80,8 @@ class Run(BuiltIns):
         """What stands for each fact that is not known, whether it is open that the thing exists at all, and which."""
         self.is_open = True
         """Whether anything but plain known facts was met since the beginning."""
+        self.hopes = False
+        """Whether nothing is to be explored yet, should the first fact that is read not be known."""
 
     def begin(self, assumptions: Assumptions = NO_ASSUMPTIONS, coverage: set[int] | None = None) -> None:
         """At the beginning of a guard."""
@@ -210,6 +216,10 @@ class Run(BuiltIns):
 
     def missing(self, spec: Spec, key: Key, fact: Fact) -> Unknown:
         self.is_open = True
+        if self.hopes:
+            self.hopes = False
+            if self.reads == [fact]:
+                raise Clueless
         self.ticks -= UNKNOWN_TICKS
         if self.ticks < 0:
             self.spend(0)

@@ -14,10 +14,25 @@ from bylaw.trace.transcript import Transcript
 
 def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
     """Add messages to a transcript: OpenAI's, Anthropic's or LangChain's, as dicts or as the objects of their SDKs."""
+    listed = list(messages)
     try:
-        follow([_message(message, place) for place, message in enumerate(messages)], transcript)
+        follow(
+            _plain(listed) or [_message(message, place) for place, message in enumerate(listed)],
+            transcript,
+        )
     except Malformed as error:
         raise UsageError(str(error), hint="give messages as they went to the model") from error
+
+
+def _plain(messages: list[Any]) -> list[ChatMessage] | None:
+    """All of them at once where each is a dict with a role, as most are; None where one has to be looked at."""
+    for message in messages:
+        if message.__class__ is not dict or "role" not in message or "lc" in message:
+            return None
+    try:
+        return msgspec.convert(messages, list[ChatMessage])
+    except msgspec.ValidationError:
+        return None
 
 
 def _message(message: Any, place: int) -> ChatMessage:
