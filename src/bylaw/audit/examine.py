@@ -94,7 +94,7 @@ class Examiner:
         outcome = self._outcome(trajectory, session, pack, file)
         cover = None
         if redaction is not None:
-            cover = redaction.cover(trajectory.events, session.world if session is not None else None, verdicts)
+            cover = redaction.cover(trajectory.events, session.judged_world if session is not None else None, verdicts)
         agent = self._agent(pack, trajectory, cover)
         for fault in session.faults if session is not None else ():
             self._note(fault, trajectory, is_private=redaction is not None)

@@ -368,10 +368,12 @@ class Conversation:
     def _take(self) -> None:
         """Let the session take in what has happened since; a call that was judged has then been made."""
         events = self._script.events
-        if self._taken < len(events):
+        new = len(events) - self._taken
+        if new == 1:
+            self._session.observe(events[-1])
+        elif new:
             self._session.observe_all(events[self._taken :])
-            self._taken = len(events)
-        self._judged = None
+        self._taken, self._judged = len(events), None
 
 
 def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:

@@ -63,8 +63,9 @@ class Session:
         self.ledger = Ledger(pack.schema)
         self.mode: Mode = "snapshot" if world is not None else mode
         self._world = world
-        self.world: World | None = None
-        """The world as the settled writes left it."""
+        self.judged_world: World | None = None
+        """The world that settling read from: writes after the last judged call have not moved it yet."""
+        self._unmoved: list[CallRecord] = []
         self._context: Mapping[str, Any] = context or {}
         self._judged: list[Judgement] = []
         self._step = 0
@@ -262,20 +263,35 @@ class Session:
         inquiry.close()
         return said
 
+    @property
+    def world(self) -> World | None:
+        """The world as the settled writes left it."""
+        if self.judged_world is not None:
+            self._move(self.judged_world)
+        return self.judged_world
+
+    def _move(self, world: World) -> None:
+        for made in self._unmoved:
+            world.apply(made.call, made.result)
+        self._unmoved.clear()
+
     def settle(self) -> list[CallVerdict]:
         """The verdict on every call judged so far, in order. The world moves with the writes on the way."""
-        world = self.world = self._world.fork() if self._world is not None else None
+        world = self.judged_world = self._world.fork() if self._world is not None else None
+        self._unmoved.clear()
         verdicts: list[CallVerdict] = []
         judged = {judgement.made.step: judgement for judgement in self._judged}
         writes = {made.step: made for made in self.ledger.writes}
         for step in sorted(judged.keys() | writes.keys()):
             judgement = judged.get(step)
             if judgement is not None:
+                if world is not None:
+                    self._move(world)
                 truth = self._truth(judgement.made, world)
                 verdicts.append(self._settled(judgement, truth))
             made = writes.get(step)
             if world is not None and made is not None and made.counts():
-                world.apply(made.call, made.result)
+                self._unmoved.append(made)
         return verdicts
 
     def _settled(self, judgement: Judgement, truth: WorldFacts | HindsightFacts | None) -> CallVerdict:

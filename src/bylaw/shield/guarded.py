@@ -18,7 +18,7 @@ from bylaw.record.journal import Answers, LogError
 from bylaw.shield import door
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import Named, writable
-from bylaw.shield.kept import Arguments, Asking, Attempt, Beside, Happening, Kept
+from bylaw.shield.kept import Arguments, Asking, Attempt, Beside, Happening, Kept, Wanted
 from bylaw.trace.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Guarded:
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None
     ) -> Decision:
         """The same, for a coroutine: only the log is waited for."""
-        return (await self._settle_async([self._asking(tool, arguments, id, time=time)]))[0]
+        return (await self._settle_async(Wanted([self._asking(tool, arguments, id, time=time)])))[0]
 
     def decide_turn(self, text: str, calls: Sequence[AskedCall], *, time: float | None = None) -> list[Decision]:
         """Whether the agent may make the calls of a turn, `(tool, arguments)` or `(tool, arguments, id)` each.
@@ -125,7 +125,7 @@ class Guarded:
         """The same, for a coroutine."""
         asked, beside = self._turn_of(calls, time)
         with self.turn(text):
-            return await self._settle_async(asked, beside)
+            return await self._settle_async(Wanted(asked, beside))
 
     def _turn_of(self, calls: Sequence[AskedCall], time: float | None) -> tuple[list[Asking], list[Beside]]:
         calls = door.calls(calls)
@@ -149,7 +149,7 @@ class Guarded:
             hold: Happening = lambda conversation: conversation.hold()  # noqa: E731
             happenings = [*happenings, hold]
         try:
-            return await self._settle_async(asked, beside, happenings, named)
+            return await self._settle_async(Wanted(asked, beside, happenings, named))
         finally:
             if len(calls) > 1:
                 self._happen(Conversation.let_go)
@@ -160,7 +160,7 @@ class Guarded:
 
     async def decide_after_async(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Decision:
         """The same, for a coroutine."""
-        return (await self._settle_async([self._asking_after(messages, tool, arguments)]))[0]
+        return (await self._settle_async(Wanted([self._asking_after(messages, tool, arguments)])))[0]
 
     def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Asking:
         given, at = door.messages(messages), self._time(None)
@@ -194,7 +194,7 @@ class Guarded:
     async def flush_async(self) -> None:
         """The same, for a coroutine."""
         if self._kept.unwritten:
-            await self._settle_async([])
+            await self._settle_async(Wanted([]))
 
     @property
     def id(self) -> str:
@@ -245,20 +245,14 @@ class Guarded:
         with self._lock:
             for _ in range(TRIES):
                 self._kept.catch_up()
-                attempt = self._kept.attempt(asked, beside, ())
+                attempt = self._kept.attempt(Wanted(asked, beside))
                 if self._log is None or self._kept.is_written(attempt, self._append(attempt)):
                     return attempt.decisions
         raise self._overtaken()
 
-    async def _settle_async(
-        self,
-        asked: Sequence[Asking],
-        beside: Sequence[Beside] = (),
-        first: Sequence[Happening] = (),
-        named: Named | None = None,
-    ) -> list[Decision]:
+    async def _settle_async(self, wanted: Wanted) -> list[Decision]:
         if self._log is None:
-            return (await self._attempt_async(asked, beside, first)).decisions
+            return (await self._attempt_async(wanted)).decisions
         self._queue = self._queue or asyncio.Lock()
         async with self._queue:
             for _ in range(TRIES):
@@ -266,9 +260,10 @@ class Guarded:
                     await asyncio.to_thread(self._ready)
                 else:
                     self._ready()
-                if named is not None and (before := self._taken_before(named, len(asked))) is not None:
+                named = wanted.named
+                if named is not None and (before := self._taken_before(named, len(wanted.asked))) is not None:
                     return before
-                attempt = await self._attempt_async(asked, beside, first, named)
+                attempt = await self._attempt_async(wanted)
                 try:
                     answers = await self._log.append_async(attempt.drafts)
                 except BaseException:
@@ -287,27 +282,15 @@ class Guarded:
         with self._lock:
             return self._kept.taken_before(named, calls)
 
-    async def _attempt_async(
-        self,
-        asked: Sequence[Asking],
-        beside: Sequence[Beside],
-        first: Sequence[Happening],
-        named: Named | None = None,
-    ) -> Attempt:
+    async def _attempt_async(self, wanted: Wanted) -> Attempt:
         if self._kept.decider.resolves or self.shield.answers is not None:
             # The host's tools, or a model, may take their time.
-            return await asyncio.to_thread(self._attempt_alone, asked, beside, first, named)
-        return self._attempt_alone(asked, beside, first, named)
+            return await asyncio.to_thread(self._attempt_alone, wanted)
+        return self._attempt_alone(wanted)
 
-    def _attempt_alone(
-        self,
-        asked: Sequence[Asking],
-        beside: Sequence[Beside],
-        first: Sequence[Happening],
-        named: Named | None = None,
-    ) -> Attempt:
+    def _attempt_alone(self, wanted: Wanted) -> Attempt:
         with self._lock:
-            return self._kept.attempt(asked, beside, first, named)
+            return self._kept.attempt(wanted)
 
     def _overtaken(self) -> LogError:
         return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")

@@ -45,6 +45,18 @@ Arguments = Mapping[str, Any] | str
 Beside = Sequence[tuple[str, Arguments]]
 
 
+class Wanted(Struct, frozen=True):
+    """What is to happen and to be decided at once."""
+
+    asked: Sequence[Asking]
+    beside: Sequence[Beside] = ()
+    """For each call, those that its turn makes after it."""
+    first: Sequence[Happening] = ()
+    """What happens before."""
+    named: Named | None = None
+    """The request that it is, where its sender gave it a name."""
+
+
 class Attempt(Struct, frozen=True):
     """Decisions that hold once they are written."""
 
@@ -141,23 +153,17 @@ class Kept:
             )
         return found[:calls] if found is not None else None
 
-    def attempt(
-        self,
-        asked: Sequence[Asking],
-        beside: Sequence[Beside],
-        first: Sequence[Happening],
-        named: Named | None = None,
-    ) -> Attempt:
+    def attempt(self, wanted: Wanted) -> Attempt:
         """Let things happen and decide; it holds once its drafts are written."""
         try:
-            attempt = self._tried(asked, beside, first)
+            attempt = self._tried(wanted)
         except BaseException:
             if self._log is not None:
                 # Part of it may have been done; what the log holds was done whole.
                 self.forget()
             raise
-        if named is not None and attempt.drafts:
-            attempt.drafts[0] = replace(attempt.drafts[0], id=named.id(self.id))
+        if wanted.named is not None and attempt.drafts:
+            attempt.drafts[0] = replace(attempt.drafts[0], id=wanted.named.id(self.id))
         return attempt
 
     def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
@@ -227,9 +233,9 @@ class Kept:
         if wrong is not None:
             raise wrong
 
-    def _tried(self, asked: Sequence[Asking], beside: Sequence[Beside], first: Sequence[Happening]) -> Attempt:
-        conversation = self.open()
-        for happening in first:
+    def _tried(self, wanted: Wanted) -> Attempt:
+        conversation, beside = self.open(), wanted.beside
+        for happening in wanted.first:
             happening(conversation)
         bodies: list[tuple[Kind, bytes, str]] = []
         decisions: list[Decision] = []
@@ -237,7 +243,7 @@ class Kept:
         if self._log is not None and self._length == 0:
             bodies.append(("opening", encode(opening_of(self.decider.pack, self.context, self.by)), ""))
         written = self._written
-        for place, asking in enumerate(asked):
+        for place, asking in enumerate(wanted.asked):
             started = clocks.perf_counter()
             number = self._decided + len(decisions) + 1
             decision, changes = self._decide(
