@@ -105,6 +105,10 @@ class PolicyReader:
             self._fault(f"severity of `{name}` must be high, medium or low, not `{severity}`", index, "severity")
             severity = "medium"
         tools = self._bound(body.tools, name, index)
+        if kind == "guard" and not tools and not body.spans:
+            hint = "name its tools and quote its sentence at its guard, or here under `tools` and `spans`; or remove it"
+            self._fault(f"nothing says what policy `{name}` is about", index, hint=hint)
+            return Policy(name, kind, str(body.definition))
         if kind == "guard" and not tools:
             self._fault(f"policy `{name}` binds no tool", index, hint="add `tools: [...]`")
         citations: list[Citation] = []

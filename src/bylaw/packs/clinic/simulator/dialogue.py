@@ -241,8 +241,8 @@ def opening(rng: random.Random, want: Want, person: dict[str, Any], *, by_number
     return f"{greeting} {who} {request(rng, want)}".strip()
 
 
-def request(rng: random.Random, want: Want) -> str:
-    """One request in words, with the ids the caller has at hand."""
+def in_words(rng: random.Random, want: Want) -> dict[str, Any]:
+    """The arguments of a call as a caller would say them."""
     words: dict[str, Any] = {}
     for name, value in want.arguments.items():
         match name:
@@ -258,6 +258,12 @@ def request(rng: random.Random, want: Want) -> str:
                 words[name] = value.capitalize()
             case _:
                 words[name] = value
+    return words
+
+
+def request(rng: random.Random, want: Want) -> str:
+    """One request in words, with the ids the caller has at hand."""
+    words = in_words(rng, want)
     if "reason" in want.arguments:
         words["why"] = rng.choice(WHY[want.arguments["reason"]])
     return rng.choice(REQUESTS[want.tool]).format(**words)

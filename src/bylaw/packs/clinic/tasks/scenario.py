@@ -3,14 +3,13 @@
 import random
 import sqlite3
 from collections.abc import Iterator, Sequence
-from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from msgspec import Struct
 
 from bylaw.packs.clinic.simulator.desk import Desk
-from bylaw.packs.clinic.simulator.dialogue import say_amount, say_date
+from bylaw.packs.clinic.simulator.dialogue import in_words, say_amount
 from bylaw.packs.clinic.simulator.tables import Key, known, schema, stored, tables
 from bylaw.packs.clinic.simulator.tasks import Task
 from bylaw.packs.clinic.simulator.wants import Clinic, Want
@@ -141,21 +140,7 @@ def write_up(
 
 def speak(rng: random.Random, want: Want, says: dict[str, Any], *, first: bool) -> dict[str, str]:
     """Everything a caller may say about one want."""
-    words: dict[str, Any] = {}
-    for name, value in want.arguments.items():
-        match name:
-            case "amount":
-                words[name] = say_amount(rng, Decimal(value))
-            case "valid_until":
-                words[name] = say_date(rng, date.fromisoformat(value))
-            case "scopes":
-                words[name] = " and ".join(part.replace("_", " ") for part in value) or "nothing at all"
-            case "part" | "kind":
-                words[name] = value.replace("_", " ")
-            case "new_tier":
-                words[name] = value.capitalize()
-            case _:
-                words[name] = value
+    words = in_words(rng, want)
     why = rng.choice(says["why"][want.arguments["reason"]]) if "reason" in want.arguments else ""
     text = rng.choice(says["request"][want.tool]).format(**words, why=why)
     for name, kind in (("copay", "copay"), ("late_fee", "fee")):

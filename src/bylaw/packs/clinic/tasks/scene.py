@@ -182,15 +182,4 @@ def amount_of(want: Want) -> str | None:
 
 def things_of(want: Want) -> list[str]:
     """Values that name what a call changes; to say one of them is enough."""
-    names = (
-        "slot_id",
-        "appointment_id",
-        "invoice_id",
-        "prescription_id",
-        "person_id",
-        "email",
-        "new_tier",
-        "kind",
-        "part",
-    )
-    return [want.arguments[name].replace("_", " ") for name in names if name in want.arguments]
+    return [want.arguments[name].replace("_", " ") for name in THINGS if name in want.arguments]
