@@ -97,3 +97,28 @@ def test_inputs_are_made_of_what_decides_and_lists_side_by_side_are_of_one_lengt
         assert {*made.get("old_ids", ()), *made.get("new_ids", ())} <= {"X1", "X2"}
         if "old_ids" in made and "new_ids" in made:
             assert len(made["old_ids"]) == len(made["new_ids"])
+
+
+def test_a_record_that_is_gone_while_another_points_to_it_decides_nothing() -> None:
+    cards = {"refund": CARDS["refund"]}
+    things = Things(
+        {
+            "Order": {"key": "order_id", "fields": {"customer_id": "string"}},
+            "Customer": {"key": "customer_id", "fields": {"level": ["none", "gold"]}},
+        },
+        {},
+        {"refund": {"effect": "write", "changes": []}},
+    )
+    bench = Bench(cards, things, {}, "2025-01-15T10:00:00")
+    code = (
+        "def gold(call, facts):\n    if facts.Customer(facts.Order(call.order_id).customer_id).level == 'gold':\n"
+        '        return permit()\n    return deny("not gold")\n'
+    )
+    guard, _ = bench.guard(Policy("gold", "guard", "", ("refund",)), code)
+    assert guard is not None
+    trials = tried("gold", [guard], [code], [bench.base.schema.tools["refund"]], datetime.fromisoformat(bench.now), {})
+    gone = {True: set[str](), False: set[str]()}
+    for trial in trials:
+        gone[trial.is_broken] |= {name.partition("[")[0] for name, fields in trial.case["facts"].items() if not fields}
+    assert gone[True] == {"Customer"}
+    assert "Order" in gone[False], "what the call itself names may not be there"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import compile_pack
@@ -89,6 +90,16 @@ def test_a_batch_that_is_half_answered_goes_on_and_asks_only_for_the_rest(tmp_pa
     assert assemble(source(), work, name="shop") == compiled()[1]
 
 
+def test_rules_are_refined_while_guards_wait(tmp_path: Path) -> None:
+    chat, shop = Scripted(refine="verifiable: true"), replace(source(), refinements=2)
+    for number in range(4):
+        with pytest.raises(Pending):
+            compile_pack(shop, Batch(tmp_path))
+        waiting = [request for request in _requests(tmp_path) if request.name not in ("guards", "cases")]
+        _answer(tmp_path, f"round-{number}", chat, waiting)
+    assert [request.name for request in waiting] == ["refine"]
+
+
 def test_a_half_answered_batch_is_told_on_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "policy.md").write_text(POLICY)
     (tmp_path / "tools.json").write_text(tools_file())
@@ -169,8 +180,8 @@ def _named(instructions: str) -> str:
     """Which prompt asked, for those that want plain text."""
     from bylaw.compile.prompt import render
 
-    for name in ("things", "cases", "guards", "rules", "rule_cases"):
-        blank = dict.fromkeys(("tools", "others", "who", "general", "things", "policies", "now"), "")
+    for name in ("things", "cases", "guards", "rules", "rule_cases", "refine"):
+        blank = dict.fromkeys(("tools", "others", "who", "general", "things", "policies", "policy", "rule", "now"), "")
         if render(name, blank).messages[0].content == instructions:
             return name
     raise AssertionError(instructions[:60])

@@ -199,7 +199,7 @@ def _settled(
         if not (isinstance(result, CaseResult) and result.passed)
     }
     disputed = sorted(failed)
-    apart = _unlike(divided)
+    apart = _unlike(trial for trial in divided if not trial.is_broken)
     if not disputed and not apart:
         return list(cases), []
     rulings = rule_on(

@@ -126,6 +126,8 @@ class World:
         self._pool = pool
         self._inside = inside
         self.read_so_far: dict[tuple[str, Key], dict[str, Any] | None] = {}
+        self.absent: list[Key] = []
+        """Keys of records that are not there."""
         self.done_so_far: list[dict[str, Any]] = []
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
@@ -135,6 +137,8 @@ class World:
         is_there = self._random(*thing).random() >= _absent_share(entity)
         if not is_there:
             self.read_so_far[thing] = None
+            if entity.origin != "conversation":
+                self.absent.append(key)
             return False if field.name == "exists" else ABSENT
         shown = self.read_so_far.setdefault(thing, {})
         if field.name == "exists":
@@ -246,6 +250,8 @@ class Trial(Struct, frozen=True):
     outcomes: tuple[str, ...]
     """`permit`, `deny` or `failed`, by guard."""
     because: tuple[str, ...]
+    is_broken: bool = False
+    """Whether a record is not there that another one points to: no database is like that, so it decides nothing."""
 
 
 def tried(
@@ -269,8 +275,21 @@ def tried(
         case: Case = {"policy": policy, "call": {tool.name: arguments}, "facts": facts}
         if world.done_so_far:
             case["done"] = world.done_so_far
-        trials.append(Trial(case, outcomes, tuple(each[0].because for each in found)))
+        given = set(_leaves(arguments))
+        is_broken = any(not given.issuperset(key) for key in world.absent)
+        trials.append(Trial(case, outcomes, tuple(each[0].because for each in found), is_broken))
     return trials
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Every value that stands in arguments, as a part of a key has it."""
+    if isinstance(value, dict):
+        value = list(cast(dict[str, Any], value).values())
+    if isinstance(value, list):
+        for part in cast(list[Any], value):
+            yield from _leaves(part)
+    else:
+        yield from key_of((value,))
 
 
 def _absent_share(entity: Entity) -> float:

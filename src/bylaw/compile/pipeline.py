@@ -158,19 +158,21 @@ def run(desk: Desk, source: Source) -> Work:
         work.kinds |= kinds
         if work.things is not None and drafts:
             _write(desk, source, work, work.things, drafts)
-    if not desk.wanted and work.things is not None:
+    if late is not None and work.things is not None:
         _finish(desk, source, work, work.things)
     return work
 
 
 def _finish(desk: Desk, source: Source, work: Work, things: Things) -> None:
-    """What takes all checks to be there: rules refined together, and functions for facts that nothing shows."""
+    """What takes all checks of a kind to be there: rules refined together, functions for facts that nothing shows."""
     bench = Bench(source.cards, things, work.request, source.now or _CLOCK)
-    if source.refinements:
+    rules = [draft.id for draft in work.drafts if draft.id in work.kinds and work.kinds[draft.id].kind == "rule"]
+    if source.refinements and all(name in work.checks for name in rules):
         refined = refine(desk, bench, work.checks, work.drafts, _general(work), budget=source.refinements)
-        if refined is None:
-            return
-        work.checks, work.steps = refined.checks, refined.steps
+        if refined is not None:
+            work.checks, work.steps = refined.checks, refined.steps
+    if desk.wanted and not desk.gives_up:
+        return
     wanted = out_of_reach(bench, work.checks)
     work.lookups = write_lookups(desk, bench.vocabulary, source.cards, wanted, things.entities, source.trajectories)
 
