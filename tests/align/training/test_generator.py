@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from bylaw.align.training import floor  # noqa: E402
 from bylaw.align.training import generator as training  # noqa: E402
 from bylaw.align.training.generator import Generator  # noqa: E402
 
@@ -58,7 +59,7 @@ def test_conversations_that_grow_and_end_get_the_answers_the_model_gives(kind):
 @pytest.mark.parametrize("kind", ["Qwen2", "Qwen3"])
 def test_conversations_at_their_own_pace_get_the_answers_the_model_gives(kind, monkeypatch):
     # Answers take more steps than are taken between two looks, and slots are given up early.
-    monkeypatch.setattr(training, "BLOCK", 4)
+    monkeypatch.setattr(floor, "BLOCK", 4)
     monkeypatch.setattr(training, "LEAST", 3)
     rng = random.Random(1)
     model = model_of(kind)
@@ -86,6 +87,19 @@ def test_conversations_at_their_own_pace_get_the_answers_the_model_gives(kind, m
     assert sizes[-1] == 0
     for prompt, answer in heard:
         assert answer == ([] if len(prompt) > 300 else slowly(model, prompt, 11))
+
+
+def test_conversations_wait_for_a_slot_and_get_the_answers_the_model_gives(monkeypatch):
+    monkeypatch.setattr(floor, "BLOCK", 3)
+    monkeypatch.setattr(training, "LEAST", 2)
+    rng = random.Random(3)
+    model = model_of("Qwen2")
+    generator = Generator(model, ends=[1], slots=5, room=200)
+    prompts = [[4] * 12 + [rng.randrange(2, 60) for _ in range(rng.randrange(1, 90))] for _ in range(23)]
+    assert generator.generate(prompts, longest=8) == [slowly(model, prompt, 8) for prompt in prompts]
+    heard = []
+    generator.converse(prompts, lambda place, answer: heard.append((place, answer)), longest=8)
+    assert sorted(heard) == [(place, slowly(model, prompt, 8)) for place, prompt in enumerate(prompts)]
 
 
 def test_like_prompts_are_read_once():

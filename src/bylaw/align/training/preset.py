@@ -41,6 +41,9 @@ class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
     """Answers one device computes at once."""
     longest_answer: int
     """Tokens."""
+    rollout: int | None = None
+    """Answers written in one go, over all devices, from which as many steps are taken as have room in it; None for
+    those of one step."""
     recompute: bool = False
     beta: float = 0.1
     generations: int = 4

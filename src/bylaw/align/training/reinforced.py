@@ -18,6 +18,8 @@ Score = Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[Mapping[str,
 """The terms of the reward for each completion of a row's turn, and their `total`."""
 SAME = 1e-4
 """Answers to one prompt whose advantages are no further than this from 0 have the same reward."""
+SLOTS = 512
+"""Answers that are written at the same time."""
 MOST = 3.0
 """How many times an advantage may grow or shrink for balance."""
 
@@ -43,17 +45,18 @@ class Rollout:
         """Answers for the prompts, as TRL asks a `rollout_func` for them."""
         model = trainer.accelerator.unwrap_model(trainer.model)
         if self.generator is None:
-            self.generator = Generator(bare(model), ends=self.dialect.ends, slots=len(prompts), room=self.room())
+            slots = min(SLOTS, len(prompts))
+            self.generator = Generator(bare(model), ends=self.dialect.ends, slots=slots, room=self.room())
         self.generator.load(weights(model))
         ids = [self.ids[prompt] for prompt in prompts]
         place = trainer.state.global_step * trainer.accelerator.num_processes + trainer.accelerator.process_index
-        answers = self.generator.generate(
+        answers, chances = self.generator.sample(
             ids,
             longest=self.settings.longest_answer,
             temperature=self.settings.temperature,
             seed=self.seed * 1_000_003 + place,
         )
-        return {"prompt_ids": ids, "completion_ids": answers, "logprobs": None}
+        return {"prompt_ids": ids, "completion_ids": answers, "logprobs": chances}
 
     def room(self) -> int:
         """Tokens the longest prompt needs beyond what all begin with, and its answer."""
@@ -135,37 +138,90 @@ def balanced(advantages: torch.Tensor, is_refusal: torch.Tensor) -> torch.Tensor
 
 
 class Trainer(GRPOTrainer):
-    """Learns from the prompts that tell something, and computes answers of like length together.
+    """Learns from the prompts that tell something, in one or several steps from the answers of one rollout.
 
-    TRL learns from all, in random order. All answers of a batch make one step, so their order changes nothing but the
-    time it takes.
+    TRL learns from all, in random order, and computes what the model and the reference say of answers that nothing is
+    learned from. Here the prompts are dealt to the steps at random, and within a step answers of like length are
+    computed together, which changes nothing but the time it takes.
     """
 
     def learn_from(self, rows: Sequence[Mapping[str, Any]], how: Literal["all", "differing", "balanced"]) -> None:
         """Say which prompts to learn from."""
         self.how = how
         self.is_refusal = [row.get("purpose") == "refuse" for row in rows]
+        self.is_trying = False
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:
-        steps = self.args.steps_per_generation
-        if not self.model.training or self.num_iterations != 1 or steps != self.args.gradient_accumulation_steps:
+        if not self.model.training:
             return super()._prepare_inputs(generation_batch)
-        if self._step % steps == 0 or self._buffered_inputs is None:
-            batch = self._generate_and_score_completions(generation_batch)
-            order = torch.argsort(batch["prompt_mask"].sum(1), stable=True)
-            if self.how != "all":
-                kept = telling(batch["advantages"].cpu(), self.num_generations, steps)
-                self._metrics["train"]["learned_from"].append(len(kept) / len(generation_batch))
-                if self.how == "balanced":
-                    refusals = torch.tensor([self.is_refusal[one["row"]] for one in generation_batch])
-                    batch["advantages"] = balanced(batch["advantages"], refusals.to(order.device))
-                order = order[torch.isin(order, kept.to(order.device))]
-            batch = {
-                name: value[order] if isinstance(value, torch.Tensor) and value.ndim else value
-                for name, value in batch.items()
-            }
-            self._buffered_inputs = split_tensor_dict(batch, steps)
+        steps = self.args.steps_per_generation
+        if self._step % (steps * self.num_iterations) == 0 or self._buffered_inputs is None:
+            self._buffered_inputs = split_tensor_dict(self._try(generation_batch), steps)
         return self._buffered_inputs[self._step % steps]
+
+    def _try(self, rows: Any) -> dict[str, Any]:
+        """Answers to the prompts of `rows` with all that a step needs of them, in the order in which they are learned."""
+        self.is_trying = self.ref_model is not None or not self.beta
+        try:
+            batch = self._generate_and_score_completions(rows)
+        finally:
+            later, self.is_trying = self.is_trying, False
+        pieces = self.args.steps_per_generation
+        advantages = batch["advantages"].cpu()
+        if self.how == "all":
+            kept = torch.arange(len(advantages))
+        else:
+            kept = telling(advantages, self.num_generations, pieces)
+            self._metrics["train"]["learned_from"].append(len(kept) / len(rows))
+            if self.how == "balanced":
+                refusals = torch.tensor([self.is_refusal[one["row"]] for one in rows])
+                batch["advantages"] = balanced(advantages, refusals).to(batch["advantages"])
+        updates = max(1, pieces // self.args.gradient_accumulation_steps)
+        lengths = batch["prompt_mask"].sum(1).cpu()
+        order = dealt(kept, lengths, self.num_generations, updates, self.args.seed + self.state.global_step)
+        order = order.to(batch["advantages"].device)
+        batch = {
+            name: value[order] if isinstance(value, torch.Tensor) and value.ndim else value
+            for name, value in batch.items()
+        }
+        if later:
+            for name, model in (("old_per_token_logps", self.model), ("ref_per_token_logps", self.ref_model)):
+                if name in batch:
+                    batch[name] = self._chances(model, batch)
+        drawn = batch.pop("sampling_per_token_logps", None)
+        if drawn is not None and "old_per_token_logps" in batch:
+            gap = (drawn - batch["old_per_token_logps"]).abs()[batch["completion_mask"].bool()]
+            self._metrics["train"]["sampling_gap"].append(float(gap.mean()))
+        return batch
+
+    @torch.no_grad()
+    def _chances(self, model: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """The log-probabilities that a model gives the tokens of answers."""
+        ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
+        mask = torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
+        size = self.args.per_device_train_batch_size
+        return self._get_per_token_logps_and_entropies(model, ids, mask, batch["completion_ids"].size(1), size)[0]
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *others: Any, **more: Any
+    ) -> Any:
+        # While answers are tried it is not yet known which of them are learned from.
+        if self.is_trying:
+            return torch.zeros((len(input_ids), logits_to_keep), device=input_ids.device), None, None
+        return super()._get_per_token_logps_and_entropies(
+            model, input_ids, attention_mask, logits_to_keep, *others, **more
+        )
+
+
+def dealt(kept: torch.Tensor, lengths: torch.Tensor, generations: int, steps: int, seed: int) -> torch.Tensor:
+    """The places of answers, dealt to equal steps at random, prompt by prompt, and ordered by length within a step."""
+    prompts = kept.view(-1, generations)
+    prompts = prompts[torch.randperm(len(prompts), generator=torch.Generator().manual_seed(seed))]
+    parts = torch.arange(len(prompts)) * steps // len(prompts)
+    # By length first, then stably by step.
+    order = torch.argsort(lengths[prompts[:, 0]], stable=True)
+    order = order[torch.argsort(parts[order], stable=True)]
+    return prompts[order].flatten()
 
 
 def trainer(
@@ -186,6 +242,7 @@ def trainer(
         num_iterations=settings.iterations,
         temperature=settings.temperature,
         max_completion_length=settings.longest_answer,
+        generation_batch_size=settings.rollout,
         loss_type="grpo",
         scale_rewards=settings.scale,
         remove_unused_columns=False,
