@@ -100,15 +100,16 @@ def arms(passes: int, steps: int, keep: tuple[int, ...], seed: int = 1) -> list[
     found = [Arm(f"stage1-{k}", 1, data="stage1", epochs=passes, seed=k) for k in SEEDS]
     for k in SEEDS:
         needs = (f"stage1-{k}/run.json",)
-        found.append(Arm(f"stage2-{k}", 2, f"stage1-{k}", "stage2", passes, k, is_tuned=True, needs=needs))
+        found.append(Arm(f"stage2-{k}", 2, f"stage1-{k}", "stage2", passes, k, needs=needs))
     found += [reinforced("stage3", k, keep=keep, is_tuned=True) for k in SEEDS]
     found.append(Arm(PICK, needs=tuple(f"stage3-{k}/development.json" for k in SEEDS)))
     found += [test(f"stage3-{k}", "none", PICKED) for k in SEEDS]
     found += [test(f"stage2-{k}") for k in SEEDS]
     found += [Arm(f"answers-{k}", 1, data="answers", epochs=2 * passes, seed=k, policies=("none",)) for k in (2, 3)]
     played: dict[str, Any] = {"policies": ("none",), "needs": (PICKED,)}
-    rewards = {"tf": "tf", "tf_pr": "tf+pr", "tf_pr_hp": "tf+pr+hp", "compliance": "tf+pr+hp+lp+vc"}
+    rewards = {"compliance": "tf+pr+hp+lp+vc", "tf": "tf", "tf_pr": "tf+pr", "tf_pr_hp": "tf+pr+hp"}
     found += [reinforced(f"stage3-{name}", seed, said, **played) for name, said in rewards.items()]
+    found += [reinforced("stage3-compliance", k, rewards["compliance"], **played) for k in SEEDS if k != seed]
     found += [test(f"stage1-{k}", "context") for k in SEEDS]
     found.append(Arm("base", policies=("context", "none"), asks=True))
     test_too: dict[str, Any] = {"epochs": passes, "seed": seed, "policies": ("none",)}
@@ -121,7 +122,7 @@ def arms(passes: int, steps: int, keep: tuple[int, ...], seed: int = 1) -> list[
     return found
 
 
-GUESS = {"stage1": 300.0, "stage2": 330.0, "stage3": 300.0, "test": 60.0, "answers": 250.0, "table": 180.0, "pick": 5.0}
+GUESS = {"stage1": 300.0, "stage2": 330.0, "stage3": 200.0, "test": 60.0, "answers": 300.0, "table": 120.0, "pick": 5.0}
 """Seconds an arm takes, until one of its kind has been run."""
 
 
@@ -143,6 +144,7 @@ class Experiment:
         self.overrides: list[tuple[Any, tuple[str, str]]] = override_tasks(options.overrides)[: options.tasks]
         self.player: Any = None
         self.learn = options.learn
+        self.writes_tokens = options.tokens
         self.lane, self.share = options.lane, options.share
         self.reinforced: dict[str, Any] = json.loads(options.reinforced)
         self.logs.mkdir(parents=True, exist_ok=True)
@@ -254,7 +256,7 @@ class Experiment:
         for step in arm.keep or (0,):
             self.load(step_folder(folder, step) if arm.keep else folder)
             began = time.monotonic()
-            outcomes = play(self.development, self.player, policy="none", side_by_side=SLOTS)
+            outcomes = play(self.development, self.player, policy="none", side_by_side=len(self.development))
             passed = [outcome.success for outcome in outcomes]
             found[str(step)] = {
                 "passed": sum(passed) / len(passed),
@@ -282,7 +284,12 @@ class Experiment:
         return json.loads((self.work / PICKED).read_text(encoding="utf-8"))
 
     def prepare(self) -> None:
-        """Read and tokenise every supervised set once, for all arms that learn from it."""
+        """Have every supervised set as tokens once, for all arms that learn from it.
+
+        `NAME.tokens.parquet` beside a set holds them already (`--tokens` writes it).
+        """
+        from datasets import Dataset
+        from pyarrow import parquet
         from transformers import AutoTokenizer
 
         from bylaw.align.training import supervised
@@ -290,19 +297,58 @@ class Experiment:
         from bylaw.align.training.preset import PRESETS
 
         dialect = Dialect(AutoTokenizer.from_pretrained(self.base))
+        longest = PRESETS[self.preset].supervised.longest
         plain = supervised.examples
         done: dict[int, Any] = {}
         for file in sorted(self.data.glob("*.jsonl*")):
             name = file.name.split(".")[0]
             self.rows[name] = training_rows(file, 3 if name == "rl" else 1)[: self.limit]
             if name != "rl":
-                longest = PRESETS[self.preset].supervised.longest
                 done[id(self.rows[name])] = plain(self.rows[name], dialect, longest)
+                if self.writes_tokens:
+                    done[id(self.rows[name])][0].to_parquet(self.data / f"{name}.tokens.parquet")
+        for file in self.data.glob("*.tokens.parquet"):
+            name = file.name.split(".")[0]
+            if name not in self.rows:
+                self.rows[name] = [{} for _ in range(parquet.read_metadata(file).num_rows)]
+                done[id(self.rows[name])] = Dataset(parquet.read_table(file)), 0
 
         def examples(rows: Any, *others: Any) -> Any:
             return done[id(rows)] if id(rows) in done else plain(rows, *others)
 
         supervised.examples = examples
+
+    def warm(self) -> None:
+        """Compile what a GPU needs compiled before the weights are there, and check its gradients with random ones."""
+        import torch
+        from transformers import AutoConfig, AutoModelForCausalLM
+
+        from bylaw.align.training import shared_prefix
+        from bylaw.align.training.generator import Generator
+
+        if not torch.cuda.is_available():
+            return
+        began = time.monotonic()
+        torch.manual_seed(0)
+        config = AutoConfig.from_pretrained(self.base)
+        model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).cuda()
+        exact: Any = AutoModelForCausalLM.from_config(config, dtype=torch.float32).cuda()
+        exact.load_state_dict(model.state_dict())
+        shared_prefix.share_prefix(model)
+        usual, off = shared_prefix.LEAST, dict[int, float]()
+        for least in (10**9, usual):
+            # Without and with what answers to one prompt share.
+            shared_prefix.LEAST = least
+            off[least] = max(gradient_off(model, exact, width) for width in (120, 96))
+        if off[usual] > 1.5 * off[10**9] + 0.005:
+            shared_prefix.LEAST = 10**9
+        self.log(gradient_off={"alone": off[10**9], "sharing": off[usual]}, least=shared_prefix.LEAST)
+        del exact
+        generator = Generator(model, ends=[-1], slots=64, room=512)
+        generator.generate([[5, 6, place] for place in range(64)], longest=17, temperature=1.0)
+        del generator, model
+        self.clean()
+        self.log(warm=round(time.monotonic() - began, 1))
 
     def train(self, arm: Arm, folder: Path) -> dict[str, Any]:
         """Train one arm; with half as many rows at once where the GPU's memory is too small."""
@@ -399,7 +445,7 @@ class Experiment:
         """pass@1 and the words it took, on the test tasks."""
         began = time.monotonic()
         self.player.generator.forget()
-        outcomes = play(self.tasks, self.player, policy=policy, side_by_side=SLOTS)  # pyright: ignore[reportArgumentType]
+        outcomes = play(self.tasks, self.player, policy=policy, side_by_side=len(self.tasks))  # pyright: ignore[reportArgumentType]
         played = time.monotonic() - began
         scores = list(self.pool.map(score, self.tasks, outcomes, chunksize=16))
         found: dict[str, Any] = msgspec.to_builtins(evaluate(self.tasks, scores))
@@ -459,12 +505,33 @@ class Experiment:
         self.player.generator.forget()
         tasks = [task for task, _ in self.overrides]
         outcomes = play(
-            tasks, self.player, policy="none", side_by_side=SLOTS, overrides=[words for _, words in self.overrides]
+            tasks, self.player, policy="none", side_by_side=len(tasks), overrides=[words for _, words in self.overrides]
         )
         passed = [outcome.success for outcome in outcomes]
         found = {"tasks": len(passed), "passed": sum(passed) / len(passed), "each": [int(each) for each in passed]}
         self.log(arm=arm.name, override=found["passed"], seconds=round(time.monotonic() - began, 1))
         return found
+
+
+def gradient_off(model: Any, exact: Any, width: int) -> float:
+    """How far gradients of packed answers that share prompts are from those of plain rows in float32."""
+    import torch
+
+    random = torch.Generator().manual_seed(width)
+    ids = torch.randint(5, 100_000, (24, 400 + width), generator=random)
+    ids[:, :200] = ids[0, :200]
+    for first in range(0, 24, 4):
+        ids[first : first + 4, :400] = ids[first, :400]
+    ids = ids.cuda()
+    slope = torch.randn(24, width, model.config.hidden_size, generator=random).cuda()
+    found: list[Any] = []
+    for one in (model, exact):
+        one.zero_grad()
+        states = one.base_model(input_ids=ids).last_hidden_state[:, -width:]
+        (states.float() * slope).mean().backward()
+        found.append(torch.cat([weight.grad.float().flatten() for weight in one.base_model.layers[3:6].parameters()]))
+    model.zero_grad()
+    return round(float((found[0] - found[1]).norm() / found[1].norm()), 4)
 
 
 @cache
@@ -493,6 +560,8 @@ def _recalls(thoughts: Sequence[str], asked: Sequence[Any]) -> int:
 
 def override_tasks(kept: str) -> list[tuple[Any, tuple[str, str]]]:
     """The tasks of the override test, each with the old sentences and the new; `kept` is a file that holds them."""
+    if kept == "none":
+        return []
     if kept:
         return pickle.loads(Path(kept).read_bytes())
     from bylaw.align.override import load_overrides
@@ -520,7 +589,10 @@ def main() -> None:
     options.add_argument("--longest", type=int, default=200)
     options.add_argument("--cores", type=int, default=multiprocessing.cpu_count())
     options.add_argument("--only", default="")
-    options.add_argument("--overrides", default="", help="a pickle of the override tasks, which take a minute to make")
+    options.add_argument(
+        "--overrides", default="", help="a pickle of the override tasks, which take a minute to make, or none"
+    )
+    options.add_argument("--tokens", action="store_true", help="write the tokens of the sets beside them, and end")
     options.add_argument("--wait", default="", help="begin the first arm when this file is there")
     given = options.parse_args()
     # Workers are forked before anything touches the GPU.
@@ -529,10 +601,12 @@ def main() -> None:
         experiment = Experiment(given, pool)
         took = dict(GUESS)
         experiment.log(begun=vars(given), tasks=len(experiment.tasks))
-        questions("clinic")
         experiment.prepare()
         experiment.log(ready=True)
+        if given.tokens:
+            return
         experiment.guarded("kernels", experiment.kernels)
+        experiment.guarded("warm", experiment.warm)
         while given.wait and not Path(given.wait).exists():
             time.sleep(0.1)
         if given.first:

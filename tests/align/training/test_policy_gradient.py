@@ -105,7 +105,7 @@ def by_hand(model, old, reference, rollout, weights, places):
             then, far = chances(old, prompt, answer), chances(reference, prompt, answer)
         ratio = (now - then).exp()
         gain = torch.minimum(ratio * weights[place], ratio.clamp(LOW, HIGH) * weights[place])
-        # The drift is one of the model as it is now, and the answers are of the model as it was: hence the ratio here too.
+        # The answers are of the model as it was and the drift is that of the model as it is: hence the ratio.
         drift = ratio * ((far - now).exp() - (far - now) - 1)
         loss = loss - (gain - BETA * drift).mean() / len(places)
     model.zero_grad()

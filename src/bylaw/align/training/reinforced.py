@@ -160,7 +160,7 @@ class Trainer(GRPOTrainer):
         return self._buffered_inputs[self._step % steps]
 
     def _try(self, rows: Any) -> dict[str, Any]:
-        """Answers to the prompts of `rows` with all that a step needs of them, in the order in which they are learned."""
+        """Answers to the prompts of `rows` with all that a step needs of them, in the order they are learned in."""
         self.is_trying = self.ref_model is not None or not self.beta
         try:
             batch = self._generate_and_score_completions(rows)
