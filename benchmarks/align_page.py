@@ -28,16 +28,18 @@ from scripts.align_recorded import FOLDER, bearings, turns, written
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 LOGS = RESULTS / "align"
-RUNS = {1: LOGS / "before", 2: LOGS}
-"""Where the logs lie of two of the three times that a GPU was there, by run."""
+FOURTH = LOGS / "run4"
+RUNS = {1: LOGS / "before", 2: LOGS, 4: FOURTH}
+"""Where the logs lie of three of the four times that a GPU was there, by run."""
 THIRD = LOGS / "run3"
 """Run 3: stage 3 for three seeds by one recipe, played on the development tasks alone."""
 SEEDS = (1, 2, 3)
 Place = tuple[int, int]
 """A run and a seed."""
-PLACES: tuple[Place, ...] = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3))
-COLOURS = ("#2f6fb0", "#c2571a", "#2b8a57", "#8a4fb0", "#777777")
+PLACES: tuple[Place, ...] = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (4, 1), (4, 2), (4, 3))
+COLOURS = ("#2f6fb0", "#c2571a", "#2b8a57", "#8a4fb0", "#777777", "#111111")
 COMPLIANCE = "stage3-compliance"
+ALONE = "stage2_alone"
 LAST = 16
 """Steps of stage 3 in run 3."""
 
@@ -83,6 +85,7 @@ KINDS = (
     ("stage 1, policy in the prompt (b)", "stage1", "context", ""),
     ("stage 1, without", "stage1", "none", "PA1: 37.93"),
     ("stage 2, without (d)", "stage2", "none", "PA2: 50.01"),
+    ("stage 2 from the base model, one pass, without", ALONE, "none", ""),
     ("stage 3 of run 1 (turns as they come), without", "stage3", "none", "PA3: 53.75"),
     ("stage 3 of run 2 (chosen turns), without", "stage3", "none", "PA3: 53.75"),
     ("stage 3 with verified compliance, without", COMPLIANCE, "none", ""),
@@ -144,7 +147,8 @@ def gaps(one: tuple[str, str], other: tuple[str, str]) -> list[tuple[str, Interv
     found: list[tuple[str, Interval]] = []
     both = [place for place in mine if place in theirs]
     for place in mine:
-        against = place if place in theirs else next(iter(theirs))
+        alike = [other for other in theirs if other[1] == place[1]]
+        against = place if place in theirs else next(iter([*alike, *theirs]))
         which = f"run {place[0]}, seed {place[1]}"
         if against != place and other[0] != "base":
             which += f", against run {against[0]}, seed {against[1]}"
@@ -176,7 +180,7 @@ def differences() -> str:
 def trainings() -> Iterator[tuple[str, str, Place]]:
     """Every arm that was evaluated: its title, kind and place."""
     for place in PLACES:
-        for kind in ("base", "answers", "stage1", "stage2", "stage3", COMPLIANCE):
+        for kind in ("base", "answers", "stage1", "stage2", ALONE, "stage3", COMPLIANCE):
             if (kind != "base" or place[1] == 1) and summary(kind, place):
                 yield f"run {place[0]}, {named(kind, place[1])}", kind, place
 
@@ -267,6 +271,22 @@ def steps() -> str:
     return table([*head, *(f"reward, steps {said}" for said in ("1-4", "5-8", "9-12", "the last 4"))], rows)
 
 
+def small_steps() -> str:
+    """Stage 3 of run 4, rollout by rollout."""
+    lines = _lines(FOURTH / "stage3_alone-1.train.jsonl")
+    rows: list[list[str]] = []
+    gone = 0.0
+    for line in lines:
+        if "reward" in line:
+            later = [one["kl"] for one in lines if line["step"] <= one["step"] < line["step"] + 4]
+            cells = [f"{gone:.1e}", f"{line['reward']:.3f}", f"{line['reward/turn']:.3f}"]
+            cells += [f"{line['reward/policy_recall']:.3f}", percent(line["learned_from"]), f"{max(later):.4f}"]
+            rows.append([f"before step {line['step']}", *cells, f"{line['sampling_gap']:.4f}"])
+        gone += line["learning_rate"]
+    head = ["rollout", "gone", "reward", "turn", "policy recall", "prompts learned from (%)"]
+    return table([*head, "most KL in its four steps", "gap in log-probability"], rows)
+
+
 def halves() -> str:
     rows: list[list[Any]] = []
     for title, kind, place in trainings():
@@ -295,11 +315,11 @@ def others() -> str:
         ("stage 2 + TF + PR + HP", "stage3-tf_pr_hp", "52.97"),
         ("stage 2 + TF + PR + HP + LP (stage 3)", "stage3", "53.75"),
         ("stage 3 with verified compliance", COMPLIANCE, ""),
-        ("stage 2 without stage 1", "stage2_alone", "(table 3)"),
+        ("stage 2 without stage 1 (run 4, seed 1, one pass)", ALONE, "(table 3)"),
         ("stage 2, unfiltered thoughts", "stage2_unfiltered", "49.04"),
         ("stage 3, unfiltered thoughts", "stage3_unfiltered", "48.80"),
     ):
-        found = summary(kind, (2, 3)).get("none")
+        found = summary(kind, (4, 1) if kind == ALONE else (2, 3)).get("none")
         rows.append([title, percent(found["passed"]["mean"]) if found else "", paper])
     return table(["arm (run 2, seed 3)", "pass@1", "the paper"], rows)
 
@@ -320,7 +340,9 @@ def knowledge() -> str:
     papers = {"stage1": "51.02", "stage2": "69.39", "stage3": "71.43"}
     rows: list[list[str]] = []
     for title, kind, place in trainings():
-        found = summary(kind, place).get("knowledge", {})
+        found = summary(kind, place).get("knowledge")
+        if not found:
+            continue
         if place[0] == 1:
             cells = [f"{percent(found['accuracy'])} / {percent(found['balanced'])}", "", "", "", "", ""]
         else:
@@ -426,11 +448,14 @@ def curves() -> None:
     chart(LOGS / "loss.svg", "Loss of the supervised arms, by step", supervised, 0.0, 0.4)
     reinforced = {"run 1, seed 2": training("stage3", (1, 2)), "run 2, seed 3": training("stage3", (2, 3))}
     reinforced |= {f"run 3, seed {seed}": _lines(THIRD / f"stage3-{seed}.train.jsonl") for seed in SEEDS}
+    reinforced["run 4"] = _lines(FOURTH / "stage3_alone-1.train.jsonl")
     for name, field, title, low, high in (
         ("reward", "reward", "Stage 3: mean reward of the answers tried, by step", 3.0, 5.0),
         ("drift", "kl", "Stage 3: how far it went from stage 2 (KL a token), by step", 0.0, 0.04),
     ):
-        lines = {said: [(line["step"], line[field]) for line in found] for said, found in reinforced.items()}
+        lines = {
+            said: [(line["step"], line[field]) for line in found if field in line] for said, found in reinforced.items()
+        }
         chart(LOGS / f"{name}.svg", title, lines, low, high)
 
 
@@ -510,7 +535,7 @@ def _seeds() -> list[str]:
     arms = (("answers only", "answers", "none"), ("stage 1 in the prompt", "stage1", "context"))
     arms += (("stage 2", "stage2", "none"), ("stage 3", "stage3", "none"))
     counts = [f"{title}: {len({seed for _, seed in played(kind, policy)})}" for title, kind, policy in arms]
-    counts.append("stage 3 by one recipe, on the development tasks alone: 3")
+    counts.append("stage 3 by one recipe, on the development tasks alone (run 3): 3")
     return ["**no**", "; ".join(counts)]
 
 
@@ -530,7 +555,7 @@ def numbers() -> dict[str, str]:
     flat = [line["frac_reward_zero_std"] for line in lines[1, 2]]
     found["flat"] = percent(sum(flat) / len(flat))
     for kind, policy in (("stage1", "context"), ("stage2", "none")):
-        shares = [share(scores) for place, scores in played(kind, policy).items() if place[0] == 2]
+        shares = [share(scores) for place, scores in played(kind, policy).items() if place[0] > 1]
         found[f"{kind}_mean"] = percent(sum(shares) / len(shares))
         found[f"{kind}_each"] = ", ".join(map(percent, shares))
     found["answers"] = percent(share(tasks("answers", "none", (1, 1))))
@@ -543,6 +568,14 @@ def numbers() -> dict[str, str]:
     third_lines = [line for seed in SEEDS for line in _lines(THIRD / f"stage3-{seed}.train.jsonl")]
     found["told"] = percent(sum(line["learned_from"] for line in third_lines) / len(third_lines))
     found["kl_3"] = f"{max(line['kl'] for line in third_lines):.3f}"
+    checked = [json.loads(text) for text in (FOURTH / "log.jsonl").read_text().splitlines()]
+    found |= next(
+        {name: percent(off) for name, off in one["gradient_off"].items()} for one in checked if "gradient_off" in one
+    )
+    found["alone_passed"] = percent(share(tasks(ALONE, "none", (4, 1))))
+    fourth = _lines(FOURTH / "stage3_alone-1.train.jsonl")
+    found["kl_4"] = f"{max(line['kl'] for line in fourth):.4f}"
+    found["told_4"] = percent(sum(line.get("learned_from", 0) for line in fourth) / 4)
     old, new = (training("stage1", place)[0] for place in ((1, 1), (2, 1)))
     found["same_loss"] = f"{old['loss']:.3f} and {new['loss']:.3f}"
     return found
@@ -571,7 +604,8 @@ def main() -> None:
     curves()
     text = (Path(__file__).parent / "align_page.md").read_text(encoding="utf-8")
     lease = json.loads((LOGS / "lease.json").read_text())
-    lease |= {f"{name}_3": value for name, value in json.loads((THIRD / "lease.json").read_text()).items()}
+    for run, folder in ((3, THIRD), (4, FOURTH)):
+        lease |= {f"{name}_{run}": value for name, value in json.loads((folder / "lease.json").read_text()).items()}
     filled = text.format(
         passed=passed(),
         differences=differences(),
@@ -584,6 +618,7 @@ def main() -> None:
         thoughts=thoughts(),
         sides=sides(),
         steps=steps(),
+        small_steps=small_steps(),
         **stated(),
         **numbers(),
         **faults(),

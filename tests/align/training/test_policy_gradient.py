@@ -189,3 +189,13 @@ def test_the_reward_of_what_is_learned_rises_steadily(base, tmp_path):
     thirds = [sum(rewards[:3]) / 3, sum(rewards[4:7]) / 3, sum(rewards[-3:]) / 3]
     assert thirds[0] * 1.1 < thirds[1]
     assert thirds[1] * 1.1 < thirds[2]
+
+
+def test_a_prompt_without_room_does_not_end_the_run(base, tmp_path, monkeypatch):
+    # As where a generator that plays tasks is lent to stage 3, with less room than the longest turn needs.
+    monkeypatch.setattr(reinforced.Rollout, "room", lambda self: 60)
+    rollouts, *_ = watched(base, tmp_path, monkeypatch, 1, {})
+    end = Dialect(transformers.AutoTokenizer.from_pretrained(base)).end
+    answers = rollouts[0]["completion_ids"]
+    assert [end] in answers
+    assert any(len(answer) > 1 for answer in answers)

@@ -56,6 +56,9 @@ class Rollout:
             temperature=self.settings.temperature,
             seed=self.seed * 1_000_003 + place,
         )
+        # A prompt that leaves no room for an answer is answered with the end alone: TRL cannot do with nothing.
+        answers = [answer or [self.dialect.end] for answer in answers]
+        chances = [logs or [0.0] for logs in chances]
         return {"prompt_ids": ids, "completion_ids": answers, "logprobs": chances}
 
     def room(self) -> int:
