@@ -3,80 +3,49 @@
 python benchmarks/align_page.py
 """
 
-import gzip
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from align_chart import curves
+from align_claims import FORMS, claims, differences
+from align_logs import (
+    ALONE,
+    COMPLIANCE,
+    FOURTH,
+    LAST,
+    LOGS,
+    PLACES,
+    RESULTS,
+    SEEDS,
+    THIRD,
+    Place,
+    developed,
+    lines_of,
+    middle,
+    percent,
+    played,
+    rights,
+    share,
+    summary,
+    table,
+    tasks,
+    training,
+    trainings,
+)
 
 from bylaw import load_pack
-from bylaw.align.bootstrap import Interval, difference, interval
+from bylaw.align.bootstrap import interval
 from bylaw.align.check import check
-from bylaw.align.evaluation import Score, clusters
+from bylaw.align.evaluation import clusters
 from bylaw.align.matcher import Matcher
-from bylaw.align.tasks import load_tasks
 from bylaw.align.written import RUBRICS
 from bylaw.llm.recorded import Recordings
-from bylaw.packs.clinic.tasks import Scenario
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from scripts.align_recorded import FOLDER, bearings, turns, written
-
-RESULTS = Path(__file__).parent.parent / "docs" / "results"
-LOGS = RESULTS / "align"
-FOURTH = LOGS / "run4"
-RUNS = {1: LOGS / "before", 2: LOGS, 4: FOURTH}
-"""Where the logs lie of three of the four times that a GPU was there, by run."""
-THIRD = LOGS / "run3"
-"""Run 3: stage 3 for three seeds by one recipe, played on the development tasks alone."""
-SEEDS = (1, 2, 3)
-Place = tuple[int, int]
-"""A run and a seed."""
-PLACES: tuple[Place, ...] = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (4, 1), (4, 2), (4, 3))
-COLOURS = ("#2f6fb0", "#c2571a", "#2b8a57", "#8a4fb0", "#777777", "#111111")
-COMPLIANCE = "stage3-compliance"
-ALONE = "stage2_alone"
-LAST = 16
-"""Steps of stage 3 in run 3."""
-
-
-def named(kind: str, seed: int) -> str:
-    return kind if kind == "base" else f"{kind}-{seed}"
-
-
-def summary(kind: str, place: Place) -> dict[str, Any]:
-    path = RUNS[place[0]] / f"{named(kind, place[1])}.json"
-    return json.loads(path.read_text()) if path.exists() else {}
-
-
-def tasks(kind: str, policy: str, place: Place) -> list[Score]:
-    path = RUNS[place[0]] / f"{named(kind, place[1])}.{policy}.tasks.jsonl.gz"
-    if not path.exists():
-        return []
-    return [msgspec.json.decode(line, type=Score) for line in gzip.decompress(path.read_bytes()).splitlines()]
-
-
-def training(kind: str, place: Place) -> list[dict[str, Any]]:
-    return _lines(RUNS[place[0]] / f"{named(kind, place[1])}.train.jsonl")
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [line for text in lines if "loss" in (line := json.loads(text))]
-
-
-def percent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.1f}"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in lines)
-
 
 KINDS = (
     ("base, policy in the prompt (a)", "base", "context", "Qwen-2.5-32B: 43.00"),
@@ -90,12 +59,6 @@ KINDS = (
     ("stage 3 of run 2 (chosen turns), without", "stage3", "none", "PA3: 53.75"),
     ("stage 3 with verified compliance, without", COMPLIANCE, "none", ""),
 )
-
-
-def played(kind: str, policy: str) -> dict[Place, list[Score]]:
-    """Every training of an arm that was played; the base model is one."""
-    places = PLACES[:1] if kind == "base" else PLACES
-    return {place: found for place in places if (found := tasks(kind, policy, place))}
 
 
 def passed() -> str:
@@ -115,115 +78,6 @@ def passed() -> str:
     head = ["arm", *(f"run {run}, seed {seed}" for run, seed in PLACES), "mean (95 %)"]
     head += ["words", "without tools", "output words", "seen", "novel", "turns", "the paper, pass@1"]
     return table(head, rows)
-
-
-def share(scores: Sequence[Score]) -> float:
-    return sum(one.success for one in scores) / len(scores)
-
-
-def middle(found: Sequence[dict[str, Any]], name: str) -> float:
-    return sum(one[name] for one in found) / len(found)
-
-
-COMPARED = (
-    ("stage 3 without - base in the prompt (a)", ("stage3", "none"), ("base", "context")),
-    ("stage 3 without - stage 1 in the prompt (b)", ("stage3", "none"), ("stage1", "context")),
-    ("stage 3 without - answers only (c)", ("stage3", "none"), ("answers", "none")),
-    ("stage 3 without - stage 2 without (d)", ("stage3", "none"), ("stage2", "none")),
-    ("stage 2 without - stage 1 in the prompt (b)", ("stage2", "none"), ("stage1", "context")),
-    ("stage 2 without - answers only (c)", ("stage2", "none"), ("answers", "none")),
-    ("stage 1 in the prompt - stage 1 without", ("stage1", "context"), ("stage1", "none")),
-    ("stage 3 with verified compliance - stage 3", (COMPLIANCE, "none"), ("stage3", "none")),
-    ("stage 3 with verified compliance - stage 2", (COMPLIANCE, "none"), ("stage2", "none")),
-)
-
-
-def gaps(one: tuple[str, str], other: tuple[str, str]) -> list[tuple[str, Interval]]:
-    """The difference in pass@1 of two arms, training by training, and for all where both were played.
-
-    Where the other was not played for the same run and seed, its first training stands in, and this is said.
-    """
-    mine, theirs = played(*one), played(*other)
-    found: list[tuple[str, Interval]] = []
-    both = [place for place in mine if place in theirs]
-    for place in mine:
-        alike = [other for other in theirs if other[1] == place[1]]
-        against = place if place in theirs else next(iter([*alike, *theirs]))
-        which = f"run {place[0]}, seed {place[1]}"
-        if against != place and other[0] != "base":
-            which += f", against run {against[0]}, seed {against[1]}"
-        found.append((which, difference(clusters(mine[place]), clusters(theirs[against]))))
-    # Stage 3 is another recipe in each run, so its runs are no sample of one arm.
-    if len(both) > 1 and not one[0].startswith("stage3"):
-        pooled = [clusters(*(scores[place] for place in both)) for scores in (mine, theirs)]
-        found.append((f"these {len(both)} together", difference(*pooled)))
-    return found
-
-
-def points(found: Interval) -> str:
-    return f"{100 * found.mean:+.1f}, {100 * found.low:+.1f} to {100 * found.high:+.1f}"
-
-
-def differences() -> str:
-    rows: list[list[str]] = []
-    for title, one, other in COMPARED:
-        found = [(title, *each) for each in gaps(one, other)]
-        if (one[0], other[0]) == ("stage3", "stage2"):
-            found += [(f"{title}, development tasks", *each) for each in third()]
-        rows += [
-            [said, which, f"{100 * gap.mean:+.1f}", f"{100 * gap.low:+.1f} to {100 * gap.high:+.1f}"]
-            for said, which, gap in found
-        ]
-    return table(["difference in pass@1, points", "training", "mean", "95 %, paired by task, twins together"], rows)
-
-
-def trainings() -> Iterator[tuple[str, str, Place]]:
-    """Every arm that was evaluated: its title, kind and place."""
-    for place in PLACES:
-        for kind in ("base", "answers", "stage1", "stage2", ALONE, "stage3", COMPLIANCE):
-            if (kind != "base" or place[1] == 1) and summary(kind, place):
-                yield f"run {place[0]}, {named(kind, place[1])}", kind, place
-
-
-def developed(kind: str, seed: int) -> dict[int, dict[str, float]]:
-    """Of run 3, by steps of stage 3, whether each development task was passed."""
-    found = json.loads((THIRD / f"{kind}-{seed}.development.json").read_text())
-    return {int(step): {task: float(one) for task, one in each["each"].items()} for step, each in found.items()}
-
-
-def grouped(passes: dict[str, float]) -> dict[str, list[float]]:
-    """Tasks by pair of twins."""
-    found: dict[str, list[float]] = {}
-    for task, one in sorted(passes.items()):
-        found.setdefault(task.rpartition("-")[0], []).append(one)
-    return found
-
-
-def third() -> list[tuple[str, Interval]]:
-    """Of run 3, stage 3 after its last step less stage 2, on the development tasks: by seed and together."""
-    pairs = [(developed("stage3", seed)[LAST], developed("stage2", seed)[0]) for seed in SEEDS]
-    found = [(f"run 3, seed {seed}", difference(*map(grouped, pair))) for seed, pair in zip(SEEDS, pairs, strict=True)]
-    pooled: list[dict[str, list[float]]] = [{}, {}]
-    for pair in pairs:
-        for into, passes in zip(pooled, pair, strict=True):
-            for name, values in grouped(passes).items():
-                into.setdefault(name, []).extend(values)
-    return [*found, ("these three together", difference(*pooled))]
-
-
-@cache
-def rights(part: str) -> dict[str, str]:
-    """By task, what is right for the errand in which it differs from its twin."""
-    tasks = {task.id: task for task in load_tasks(part)}
-    found: dict[str, str] = {}
-    for task in tasks.values():
-        assert isinstance(task, Scenario)
-        twin = tasks[task.twin]
-        assert isinstance(twin, Scenario)
-        pairs = zip(task.errands, twin.errands, strict=True)
-        mine, theirs = next((one.right, other.right) for one, other in pairs if one.right != other.right)
-        found[task.id] = "refuse" if mine is None else "do" if theirs is None else "do, with another sum"
-    return found
 
 
 def sides() -> str:
@@ -255,7 +109,7 @@ def sides() -> str:
 def steps() -> str:
     """The first steps of every stage 3: how far the weights may have gone, how far the model did, and its reward."""
     arms = {"run 1, seed 2": training("stage3", (1, 2)), "run 2, seed 3": training("stage3", (2, 3))}
-    arms |= {f"run 3, seed {seed}": _lines(THIRD / f"stage3-{seed}.train.jsonl") for seed in SEEDS}
+    arms |= {f"run 3, seed {seed}": lines_of(THIRD / f"stage3-{seed}.train.jsonl") for seed in SEEDS}
     rows: list[list[str]] = []
     for name, lines in arms.items():
         gone = 0.0
@@ -273,7 +127,7 @@ def steps() -> str:
 
 def small_steps() -> str:
     """Stage 3 of run 4, rollout by rollout."""
-    lines = _lines(FOURTH / "stage3_alone-1.train.jsonl")
+    lines = lines_of(FOURTH / "stage3_alone-1.train.jsonl")
     rows: list[list[str]] = []
     gone = 0.0
     for line in lines:
@@ -331,9 +185,6 @@ def overrides() -> str:
         if (found := summary(kind, place).get("override"))
     ]
     return table(["arm", "passed", "tasks"], rows)
-
-
-FORMS = ("plain", "plain, recalled", "desk", "desk, recalled")
 
 
 def knowledge() -> str:
@@ -408,57 +259,6 @@ def _wrong(rewards: Sequence[Sequence[float]], which: Sequence[bool]) -> str:
     return f"{share} % of the answers; all four at {every} of {len(off):,} turns, some of the four at {some}"
 
 
-def chart(path: Path, title: str, lines: dict[str, list[tuple[float, float]]], low: float, high: float) -> None:
-    """A line chart as SVG."""
-    wide, tall, left, top = 640, 260, 46, 34
-    last = max(x for points in lines.values() for x, _ in points)
-
-    def at(x: float, y: float) -> str:
-        part = (min(max(y, low), high) - low) / (high - low)
-        return f"{left + (wide - left - 120) * x / last:.1f},{top + (tall - top - 30) * (1 - part):.1f}"
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" font-family="sans-serif" font-size="11">',
-        f'<rect width="{wide}" height="{tall}" fill="#ffffff"/>',
-        f'<text x="{left}" y="18" font-size="13" fill="#222222">{title}</text>',
-    ]
-    for step in range(5):
-        value = low + (high - low) * step / 4
-        x, y = at(0, value).split(",")
-        end = at(last, value).split(",")[0]
-        parts.append(f'<line x1="{x}" y1="{y}" x2="{end}" y2="{y}" stroke="#dddddd"/>')
-        parts.append(f'<text x="{left - 6}" y="{float(y) + 4}" text-anchor="end" fill="#555555">{value:.2f}</text>')
-    parts.append(f'<text x="{left}" y="{tall - 8}" fill="#555555">step 1</text>')
-    parts.append(
-        f'<text x="{at(last, low).split(",")[0]}" y="{tall - 8}" text-anchor="end" fill="#555555">{last:.0f}</text>'
-    )
-    for place, (name, points) in enumerate(lines.items()):
-        colour = COLOURS[place % len(COLOURS)]
-        path_of = " ".join(at(x, y) for x, y in points)
-        parts.append(f'<polyline points="{path_of}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
-        parts.append(f'<text x="{wide - 112}" y="{top + 14 + 16 * place}" fill="{colour}">{name}</text>')
-    path.write_text("\n".join([*parts, "</svg>"]) + "\n", encoding="utf-8")
-
-
-def curves() -> None:
-    supervised = {
-        f"run {run}, {named(kind, seed)}": [(line["step"], line["loss"]) for line in training(kind, (run, seed))]
-        for kind, run, seed in (("answers", 1, 1), ("stage1", 2, 3), ("stage2", 2, 3))
-    }
-    chart(LOGS / "loss.svg", "Loss of the supervised arms, by step", supervised, 0.0, 0.4)
-    reinforced = {"run 1, seed 2": training("stage3", (1, 2)), "run 2, seed 3": training("stage3", (2, 3))}
-    reinforced |= {f"run 3, seed {seed}": _lines(THIRD / f"stage3-{seed}.train.jsonl") for seed in SEEDS}
-    reinforced["run 4"] = _lines(FOURTH / "stage3_alone-1.train.jsonl")
-    for name, field, title, low, high in (
-        ("reward", "reward", "Stage 3: mean reward of the answers tried, by step", 3.0, 5.0),
-        ("drift", "kl", "Stage 3: how far it went from stage 2 (KL a token), by step", 0.0, 0.04),
-    ):
-        lines = {
-            said: [(line["step"], line[field]) for line in found if field in line] for said, found in reinforced.items()
-        }
-        chart(LOGS / f"{name}.svg", title, lines, low, high)
-
-
 def seconds() -> str:
     rows = [[title, *_times(kind, place)] for title, kind, place in trainings()]
     return table(["arm", "steps", "steps not taken", "training", "playing the test tasks"], rows)
@@ -475,68 +275,6 @@ def _times(kind: str, place: Place) -> list[Any]:
         f"{trained:.0f}" if trained else "",
         f"{took:.0f}" if took else "",
     ]
-
-
-AIMS: tuple[tuple[str, tuple[str, str], float], ...] = (
-    ("ahead of (a), the base model with the policy in its prompt", ("base", "context"), 0.0),
-    ("within 5 points of (b), stage 1 with the policy in its prompt", ("stage1", "context"), -5.0),
-    ("ahead of (c), answers only", ("answers", "none"), 0.0),
-    ("ahead of (d), stage 2", ("stage2", "none"), 0.0),
-)
-
-
-def claims() -> str:
-    """What we set out to show, and whether it came out; nothing where it was not measured."""
-    rows = [[f"stage 3 {title}", *_held("stage3", other, least)] for title, other, least in AIMS]
-    rows += [[f"(beside it: stage 2 {title})", *_held("stage2", other, least)] for title, other, least in AIMS[:3]]
-    rows.append(["at least 40 % fewer words than (b)", *_fewer()])
-    rows.append(["knowledge test 20 points over chance, and ahead of stage 1", *_knows()])
-    rows.append(["fewer near-misses a write with the verified-compliance term", *_near()])
-    rows.append(["three training seeds", *_seeds()])
-    return table(["claim", "came out", "points in pass@1, or what was measured"], rows)
-
-
-def _held(kind: str, other: tuple[str, str], least: float) -> list[str]:
-    found = [one for one in gaps((kind, "none"), other) if "together" not in one[0]]
-    if (kind, other[0]) == ("stage3", "stage2"):
-        found += [(f"{which} (development)", one) for which, one in third()[:-1]]
-    held = [100 * one.low > least for _, one in found]
-    missed = [100 * one.high < least for _, one in found]
-    word = "**yes**" if all(held) else "**no**" if any(missed) and not any(held) else "**not shown**"
-    return [word, "; ".join(f"{which}: {points(one)}" for which, one in found)]
-
-
-def _fewer() -> list[str]:
-    mine, theirs = (summary(kind, (2, 3))[policy] for kind, policy in (("stage3", "none"), ("stage1", "context")))
-    less, bare = (100 * (1 - mine[name] / theirs[name]) for name in ("words", "words_without_tools"))
-    said = f"run 2, seed 3: {less:.1f} % fewer, {bare:.1f} % without the lines that tell the tools"
-    return ["**yes**" if less >= 40 else "**no**", said]
-
-
-def _knows() -> list[str]:
-    mine, theirs = (summary(kind, (2, 3))["knowledge"] for kind in ("stage3", "stage1"))
-    best = [max(one[form]["balanced"] for form in FORMS) for one in (mine, theirs)]
-    said = (
-        f"run 2, seed 3, the best of four forms at the median: stage 3 {percent(best[0])}, stage 1 {percent(best[1])}"
-    )
-    return ["**yes**" if best[0] >= 0.7 and best[0] > best[1] else "**no**", said]
-
-
-def _near() -> list[str]:
-    arms = (("with it", COMPLIANCE), ("without", "stage3"), ("before stage 3", "stage2"))
-    found = [(name, summary(kind, (2, 3))["none"]) for name, kind in arms]
-    said = "; ".join(f"{name} {percent(one['near_miss_rate'])} % of {one['writes']} writes" for name, one in found)
-    broken = "; ".join(f"{name} {percent(one['violation_rate'])} %" for name, one in found)
-    lower = found[0][1]["near_miss_rate"] < found[1][1]["near_miss_rate"]
-    return ["**yes**" if lower else "**no**", f"run 2, seed 3: {said}. Writes that break a policy: {broken}"]
-
-
-def _seeds() -> list[str]:
-    arms = (("answers only", "answers", "none"), ("stage 1 in the prompt", "stage1", "context"))
-    arms += (("stage 2", "stage2", "none"), ("stage 3", "stage3", "none"))
-    counts = [f"{title}: {len({seed for _, seed in played(kind, policy)})}" for title, kind, policy in arms]
-    counts.append("stage 3 by one recipe, on the development tasks alone (run 3): 3")
-    return ["**no**", "; ".join(counts)]
 
 
 def numbers() -> dict[str, str]:
@@ -565,7 +303,7 @@ def numbers() -> dict[str, str]:
     third_turns = [json.loads(line)["purpose"] for line in (THIRD / "turns.jsonl").read_text().splitlines()]
     found["parting"] = f"{len(third_turns):,}"
     found["parting_refuse"] = percent(third_turns.count("refuse") / len(third_turns))
-    third_lines = [line for seed in SEEDS for line in _lines(THIRD / f"stage3-{seed}.train.jsonl")]
+    third_lines = [line for seed in SEEDS for line in lines_of(THIRD / f"stage3-{seed}.train.jsonl")]
     found["told"] = percent(sum(line["learned_from"] for line in third_lines) / len(third_lines))
     found["kl_3"] = f"{max(line['kl'] for line in third_lines):.3f}"
     checked = [json.loads(text) for text in (FOURTH / "log.jsonl").read_text().splitlines()]
@@ -573,7 +311,7 @@ def numbers() -> dict[str, str]:
         {name: percent(off) for name, off in one["gradient_off"].items()} for one in checked if "gradient_off" in one
     )
     found["alone_passed"] = percent(share(tasks(ALONE, "none", (4, 1))))
-    fourth = _lines(FOURTH / "stage3_alone-1.train.jsonl")
+    fourth = lines_of(FOURTH / "stage3_alone-1.train.jsonl")
     found["kl_4"] = f"{max(line['kl'] for line in fourth):.4f}"
     found["told_4"] = percent(sum(line.get("learned_from", 0) for line in fourth) / 4)
     old, new = (training("stage1", place)[0] for place in ((1, 1), (2, 1)))

@@ -220,24 +220,3 @@ def test_the_command_trains_and_says_what_it_did(place):
     said = json.loads(done.stdout.splitlines()[-1])
     assert (said["stage"], said["steps"], said["settings"]["batch"]) == (2, 1, 2)
     assert (place / "commanded" / "model.safetensors").exists()
-
-
-def test_stage_3_learns_what_is_rewarded(place):
-    """Each prompt wants a letter of its own, so answers, rewards and prompts must stay together."""
-    wants = {"one": "e", "two": "a", "three": "t", "four": "o"}
-    rows = [
-        {"prompt": [{"role": "user", "content": f"{word} " * times}], "want": want}
-        for word, want in wants.items()
-        for times in (9, 10, 11, 12)
-    ]
-
-    def score(outputs, asked):
-        shares = [text.count(row["want"]) / max(1, len(text)) for text, row in zip(outputs, asked, strict=True)]
-        return [{"total": share} for share in shares]
-
-    steady = {"learning_rate": 0.02, "least_learning_rate": 0.02, "warmup": 0.0}
-    changes = {"batch": 64, "at_once": 16, "epochs": 100, "scale": "batch", "beta": 0.0, **steady}
-    train(run_of(place, 3, "base", "rewarded", steps=24, changes=changes), rows, score)
-    lines = [json.loads(line) for line in (place / "rewarded" / "metrics.jsonl").read_text().splitlines()]
-    rewards = [line["reward"] for line in lines if "reward" in line]
-    assert sum(rewards[-3:]) > 1.25 * sum(rewards[:3])
