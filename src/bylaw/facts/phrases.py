@@ -20,7 +20,13 @@ class Phrases:
 
     def found_in(self, text: str) -> bool:
         """Whether any of the patterns matches somewhere in a text."""
-        return self._matches(self._entries, text)
+        for parts, pattern in self._entries:
+            for part in parts:
+                if part in text:
+                    if self._search(pattern)(text) is not None:
+                        return True
+                    break
+        return False
 
     def may_be_in(self, text: str) -> bool:
         """Whether a part of any pattern stands in a text: if not, no pattern matches in it, nor in a piece of it."""
@@ -29,7 +35,7 @@ class Phrases:
     def among(self, sentences: Sequence[str], text: str) -> list[str]:
         """Of the sentences of a text, those in which any of the patterns matches."""
         near = [entry for entry in self._entries if _stands(entry[0], text)]
-        return [sentence for sentence in sentences if self._matches(near, sentence)] if near else []
+        return [each for each in sentences if any(self._is_in(each, *entry) for entry in near)] if near else []
 
     def without(self, text: str) -> str:
         """A text with a blank in place of all that the patterns match."""
@@ -39,17 +45,14 @@ class Phrases:
         """All that the patterns match in a text."""
         return [found[0] for found in self._any.finditer(text)] if self.may_be_in(text) else []
 
-    def _matches(self, entries: Sequence[tuple[tuple[str, ...], str]], text: str) -> bool:
-        for parts, pattern in entries:
-            for part in parts:
-                if part in text:
-                    search = self._searches.get(pattern)
-                    if search is None:
-                        search = self._searches[pattern] = re.compile(pattern).search
-                    if search(text) is not None:
-                        return True
-                    break
-        return False
+    def _is_in(self, text: str, parts: Sequence[str], pattern: str) -> bool:
+        return _stands(parts, text) and self._search(pattern)(text) is not None
+
+    def _search(self, pattern: str) -> Callable[[str], object]:
+        search = self._searches.get(pattern)
+        if search is None:
+            search = self._searches[pattern] = re.compile(pattern).search
+        return search
 
     @cached_property
     def _any(self) -> re.Pattern[str]:

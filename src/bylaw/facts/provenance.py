@@ -210,9 +210,12 @@ class Spelling:
     def _is_day_in(self, text: str) -> bool:
         assert self._day is not None
         year, month, day = self._day
-        told = _days_in(text)
-        is_told = (month, day) in told or (year, month, day) in told or (year[2:], month, day) in told
-        return is_told or f"{year}-{month:02}-{day:02}" in text
+        if f"{year}-{month:02}-{day:02}" in text or _is_day_named(month, day, text):
+            return True
+        if not any(figures in text for figures in self._parts[1:]):
+            return False
+        told = _days_in_figures(text)
+        return (month, day) in told or (year, month, day) in told or (year[2:], month, day) in told
 
 
 def spell(value: Any) -> Spelling | None:
@@ -381,23 +384,40 @@ def _date(text: str) -> tuple[tuple[str, ...], tuple[str, int, int] | None]:
     return (_MONTHS[month - 1][:3], *sorted(figures)), (match[1], month, day)
 
 
-_MONTH = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
-_CALLED = "|".join(rf"{name}|{name[:3]}\.?|{name[:4]}\.?" for name in _MONTHS)
 _FIGURES = r"(0?[1-9][0-9]?)"
-_MONTH_DAY = re.compile(rf"({_CALLED}) (?:the )?{_FIGURES}(?!\d)")
-_DAY_MONTH = re.compile(rf"(?<!\d){_FIGURES}(?:st|nd|rd|th)? (?:of )?({'|'.join(_MONTH)})")
+_DAY_AFTER = re.compile(rf"(?:the )?{_FIGURES}(?!\d)")
+_DAY_BEFORE = re.compile(rf"(?<!\d){_FIGURES}(?:st|nd|rd|th)? (?:of )?$")
 _TWO_FIGURES = re.compile(rf"(?<!\d){_FIGURES}(?=[/.-]{_FIGURES}(?!\d))")
 _THREE_FIGURES = re.compile(rf"(?<!\d){_FIGURES}(?=[/.-]{_FIGURES}[/.-]([0-9]{{4}}|[0-9]{{2}})(?!\d))")
+_LEAD = 12
+"""Letters before the name of a month among which its day may stand."""
+
+
+def _is_day_named(month: int, day: int, words: str) -> bool:
+    """Whether folded words name a day: `may 5`, `5th of may`."""
+    name = _MONTHS[month - 1]
+    here = words.find(name[:3])
+    while here >= 0:
+        for called in (name[:3], name[:4], name):
+            end = here + len(called)
+            end += len(called) < 5 and words.startswith(". ", end)
+            if words.startswith(called, here) and words[end : end + 1] == " ":
+                after = _DAY_AFTER.match(words, end + 1)
+                if after is not None and int(after[1]) == day:
+                    return True
+        before = _DAY_BEFORE.search(words, max(0, here - _LEAD), here)
+        if before is not None and int(before[1]) == day:
+            return True
+        here = words.find(name[:3], here + 1)
+    return False
 
 
 @lru_cache(maxsize=512)
-def _days_in(words: str) -> frozenset[tuple[int, int] | tuple[str, int, int]]:
-    """The days that folded words tell: by month and day, and by year too where the day may stand first in figures."""
-    named = {(_MONTH[month[:3]], int(day)) for month, day in _MONTH_DAY.findall(words)}
-    named |= {(_MONTH[month], int(day)) for day, month in _DAY_MONTH.findall(words)}
-    figures = {(int(month), int(day)) for month, day in _TWO_FIGURES.findall(words)}
+def _days_in_figures(words: str) -> frozenset[tuple[int, int] | tuple[str, int, int]]:
+    """The days that folded words tell in figures: by month and day, and with the year where the day stands first."""
+    days = {(int(month), int(day)) for month, day in _TWO_FIGURES.findall(words)}
     dated = {(year, int(month), int(day)) for day, month, year in _THREE_FIGURES.findall(words)}
-    return frozenset((*named, *figures, *dated))
+    return frozenset((*days, *dated))
 
 
 @lru_cache(maxsize=256)

@@ -269,7 +269,7 @@ DAYS = ("2024-05-15", "2024-05-05", "2024-03-05", "2024-12-03T10:00", "2024-06-0
 MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
 DAY_WORDS = (
     *("may", "may.", "mar", "march.", "marc.", "june.", "jun", "sept.", "september", "december", "decmay", "of", "the"),
-    *("5", "05", "5th", "15", "015", "005", "3", "12", "1", "31", "2024", "24", "2024-05-15", "2023-05-15", "10:00"),
+    *("5", "05", "5th", "15", "005", "3", "12", "1", "31", "2024", "24", "2024-05-15", "2023-05-15", "10:00"),
 )
 
 

@@ -141,8 +141,10 @@ def alike(id: str) -> re.Pattern[str] | None:
 @lru_cache(maxsize=256)
 def _written(letters: str | None, digits: int) -> re.Pattern[str]:
     if letters is None:
-        return re.compile(rf"(?<![\w.,$€£-])\d{{{digits}}}(?![\w-]|[.,]\d)")
-    return re.compile(rf"(?<![\w-]){re.escape(letters)}\d{{{digits}}}(?![\w-])")
+        return re.compile(rf"\d(?<![\w.,$€£-]\d)\d{{{digits - 1}}}(?![\w-]|[.,]\d)")
+    # What stands before is looked at last: a pattern that begins with letters is found much sooner.
+    begin = re.escape(letters)
+    return re.compile(rf"{begin}(?<![\w-]{begin})\d{{{digits}}}(?![\w-])")
 
 
 def names_kind(text: str, id: str) -> bool:

@@ -22,8 +22,7 @@ _VALUES = 12
 _PLACES = 64
 """At so many places a value is looked for."""
 _MARKS = "#\"'*`"
-_CALLED = re.compile(r"\b(\w+)(?: (id|number|no\.?|code))?:? $")
-"""Ends in the word for a value that follows: `book `, `member id: `."""
+_OF_AN_ID = frozenset(("id", "number", "no", "code"))
 _LEAD, _ASIDE = r"[^.!?]{0,20}", r"[^.!?]{0,40}"
 _FROM_BEFORE = re.compile(rf"\bfrom\b{_LEAD}$")
 _TO_BEFORE = re.compile(rf"\b(?:in)?to\b{_LEAD}$")
@@ -81,8 +80,25 @@ def _called(text: str, here: int) -> tuple[str, ...]:
     end = here
     while end and text[end - 1] in _MARKS:
         end -= 1
-    found = _CALLED.search(text, max(0, end - _NEAR), end)
-    return () if found is None else (found[1], found[2]) if found[2] else (found[1],)
+    if text[end - 1 : end] != " ":
+        return ()
+    end -= 1
+    if text[end - 1 : end] == ":":
+        end -= 1
+    last = text[_begin(text, end) : end]
+    if text.endswith(" no.", max(0, end - 4), end):
+        return (text[_begin(text, end - 4) : end - 4],)
+    start = end - len(last)
+    if last in _OF_AN_ID and text[start - 1 : start] == " ":
+        return last, text[_begin(text, start - 1) : start - 1]
+    return (last,)
+
+
+def _begin(text: str, end: int) -> int:
+    """Where the word begins that ends at a place."""
+    while end and (text[end - 1].isalnum() or text[end - 1] == "_"):
+        end -= 1
+    return end
 
 
 def _is_called_otherwise(one: _Told, other: _Told) -> bool:
