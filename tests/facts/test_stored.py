@@ -127,3 +127,12 @@ def test_what_is_mapped_is_read_by_its_mapping_alone(tmp_path: Path) -> None:
     world = open_snapshot(tmp_path / "db.json", pack(tmp_path, JSON).schema)
     assert world.record("Order", ("O1",)) == {"order_id": "O1", "paid": True, "owner": "C1"}
     assert world.record("Other", ("x1",)) == {"other_id": "x1", "x": "y"}
+
+
+@pytest.mark.parametrize(
+    ("entity", "name"), [("Class", "classes"), ("GymVisit", "gym_visits"), ("Stay", "stays"), ("Story", "stories")]
+)
+def test_any_plural_of_the_entitys_name_is_its_own(entity: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "db.json").write_text(json.dumps({name: {"K1": {"x": "y"}}}))
+    schema = load(tmp_path / "pack", {"entities.yaml": ENTITIES.replace("Other:", f"{entity}:")}).schema
+    assert open_snapshot(tmp_path / "db.json", schema).record(entity, ("K1",)) == {"other_id": "K1", "x": "y"}

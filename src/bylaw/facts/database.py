@@ -219,11 +219,14 @@ class _Records:
 
 
 def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
-    """The name that its records stand under: its own, or `orders` or `order` for `Order` where all have its key."""
+    """The name that its records stand under: its own, or `orders` or `order` for `Order` where all have its key.
+
+    Every way to make a plural is tried (`classes`, `stays`, `stories`): a record has the thing's key or it is not one.
+    """
     if entity.name in data:
         return entity.name
     low = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", entity.name).lower()
-    for name in (f"{low[:-1]}ies" if low.endswith("y") else f"{low}s", low):
+    for name in (f"{low}s", f"{low}es", f"{low.removesuffix('y')}ies", low):
         records = _records_in(entity, data.get(name))
         if records is not None and all(part in record for record in records for part in entity.key):
             return name
