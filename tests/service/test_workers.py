@@ -22,7 +22,8 @@ pytest.importorskip("uvicorn")
 
 from bylaw import load_pack
 from bylaw.packs.clinic.simulator.generate import simulate
-from bylaw.record import Log
+from bylaw.record import Conflict, Draft, Log
+from bylaw.record.last_writer import LastWriter
 from bylaw.record.verify import verify
 from bylaw.shield import Decision, Guarded, Shield
 from bylaw.shield.history import read_history
@@ -69,18 +70,25 @@ def talk_through(trajectory: Trajectory, sessions: list[Guarded], rng: random.Ra
     return found
 
 
+class Liar(LastWriter):
+    """Says of everybody that it was they who wrote last."""
+
+    def is_process(self, tenant: str, conversation: str, process: int) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("last", [None, LastWriter, Liar])
 def test_a_conversation_that_moves_between_workers_goes_as_in_one_and_is_read_once_by_each(
-    where: str, monkeypatch: pytest.MonkeyPatch
+    where: str, monkeypatch: pytest.MonkeyPatch, last: type[LastWriter] | None
 ) -> None:
     pack, rng = load_pack("clinic"), random.Random(5)
     loads: list[str] = []
     load = Kept._load  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(Kept, "_load", lambda kept: (loads.append(kept.id), load(kept))[1])
     with ExitStack() as stack:
-        shields = [
-            stack.enter_context(Shield(pack, log=stack.enter_context(Log(where, is_shared=True)), clock=lambda: 1e9))
-            for _ in range(WORKERS)
-        ]
+        hint = last() if last is not None else None
+        logs = [stack.enter_context(Log(where, is_shared=True, last=hint, process=worker)) for worker in range(WORKERS)]
+        shields = [stack.enter_context(Shield(pack, log=log, clock=lambda: 1e9)) for log in logs]
         alone = Shield(pack, clock=lambda: 1e9)
         decided = 0
         for trajectory, _ in simulate(3, 25):
@@ -90,7 +98,21 @@ def test_a_conversation_that_moves_between_workers_goes_as_in_one_and_is_read_on
             decided += sum(each is not None for each in want)
     assert decided > 50
     # One for each worker, and the twin's: whoever goes on with a conversation reads only what is new.
-    assert max(loads.count(name) for name in set(loads)) <= WORKERS + 1
+    most = max(loads.count(name) for name in set(loads))
+    assert most <= WORKERS + 1 if last is not Liar else most > WORKERS + 1
+
+
+def test_a_worker_that_wrote_last_does_not_look_what_others_wrote(where: str) -> None:
+    last = LastWriter()
+    with Log(where, is_shared=True, last=last) as one, Log(where, is_shared=True, last=last, process=1) as other:
+        assert one.others_may_have_written("t", "c")
+        one.append([Draft("t", "c", "event", b"1", position=0)])
+        assert (one.others_may_have_written("t", "c"), other.others_may_have_written("t", "c")) == (False, True)
+        (refused,) = other.append([Draft("t", "c", "event", b"2", position=0)])
+        assert isinstance(refused, Conflict)
+        assert not one.others_may_have_written("t", "c"), "nothing was written"
+        other.append([Draft("t", "c", "event", b"2", position=1)])
+        assert (one.others_may_have_written("t", "c"), other.others_may_have_written("t", "c")) == (True, False)
 
 
 class Running:

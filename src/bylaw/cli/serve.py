@@ -56,6 +56,7 @@ def serve_command(
     except ImportError as error:
         raise UsageError("the service needs starlette and uvicorn", hint="pip install 'bylaw[serve]'") from error
     from bylaw.record import Log
+    from bylaw.record.last_writer import LastWriter
     from bylaw.service.board import Board
     from bylaw.service.desk import Desk
     from bylaw.service.workers import supervise
@@ -70,10 +71,11 @@ def serve_command(
     at = f"[{host}]" if ":" in host else host
     shown = f"{loaded.name} {loaded.version} at http://{at}:{sockets[0].getsockname()[1]}, log {name}"
     print(shown + (f", {workers} workers" if workers > 1 else ""), flush=True)
-    board = Board(workers) if workers > 1 else None
+    board, last = (Board(workers), LastWriter()) if workers > 1 else (None, None)
 
     def serve(worker: int) -> None:
-        with Log(store, is_shared=workers > 1) as log, open_answers(llm, memory, operations) as answers:
+        log = Log(store, is_shared=workers > 1, last=last, process=worker)
+        with log, open_answers(llm, memory, operations) as answers:
             desk = Desk(loaded, log, earlier=older, answers=answers)
             run(desk, known, sockets[worker], board=board, worker=worker)
 

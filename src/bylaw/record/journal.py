@@ -8,7 +8,7 @@ append in one turn of their loop is handed over together.
 import asyncio
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from types import TracebackType
@@ -35,8 +35,12 @@ class LogError(BylawError):
 class Journal:
     """The way into a log, for many threads and coroutines."""
 
-    def __init__(self, store: Store, *, is_shared: bool = False) -> None:
+    def __init__(
+        self, store: Store, *, is_shared: bool = False, wrote: Callable[[str, str], None] | None = None
+    ) -> None:
+        """`wrote` is told of each conversation that was written to."""
         self.store = store
+        self._wrote = wrote
         self._is_shared = is_shared
         """Other processes write to the same log, just as busily."""
         self.commits = 0
@@ -104,6 +108,8 @@ class Journal:
                 with self.store.turn() if self._is_shared else nullcontext():
                     jobs, last = self._gather(first)
                     outcomes: Sequence[_Outcome] = self.store.append_groups([drafts for drafts, _ in jobs])
+                    if self._wrote is not None:
+                        self._tell_written(jobs, outcomes, self._wrote)
                 self.commits += 1
             except Exception as error:
                 # Whatever the database said: nobody may be told that something was written.
@@ -111,6 +117,14 @@ class Journal:
             _tell([future for _, future in jobs], outcomes)
             if last:
                 return
+
+    def _tell_written(
+        self, jobs: Sequence[_Job], outcomes: Sequence[_Outcome], wrote: Callable[[str, str], None]
+    ) -> None:
+        for (drafts, _), outcome in zip(jobs, outcomes, strict=True):
+            if drafts and not isinstance(outcome, Exception) and isinstance(outcome[0], Entry):
+                # Drafts that belong together are of one conversation.
+                wrote(drafts[0].tenant, drafts[0].conversation)
 
     def _gather(self, first: list[_Job]) -> tuple[list[_Job], bool]:
         """Jobs and those that wait behind them, up to a batch; and whether the log is to be closed after them."""

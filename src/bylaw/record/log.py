@@ -1,6 +1,7 @@
 """A decision log as a running program holds it: one writer that many share, and a reader that waits for no commit."""
 
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -8,6 +9,7 @@ from bylaw.errors import UsageError
 from bylaw.record.approval import Approval, Change, Status, draft
 from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry
 from bylaw.record.journal import Answers, Journal, LogError
+from bylaw.record.last_writer import LastWriter
 from bylaw.record.store import Store, open_store
 from bylaw.record.verify import unsupported
 
@@ -16,14 +18,20 @@ class Log:
     """The log at a path, or at `postgresql://...`, for all sessions of a process.
 
     It `is_shared` where other processes go on with the same conversations: sessions then look what they have written
-    before they decide. Where they do not, they find out when they write, and decide anew.
+    before they decide, unless `last` says that it was this `process` who wrote last. Where they do not look, they find
+    out when they write, and decide anew.
     """
 
-    def __init__(self, where: str, *, is_shared: bool = False) -> None:
-        self.is_shared = is_shared
+    def __init__(
+        self, where: str, *, is_shared: bool = False, last: LastWriter | None = None, process: int = 0
+    ) -> None:
+        self._is_shared = is_shared
+        self._last = last
+        self._process = process
         store = open_store(where)
         self.name = store.name
-        self.journal = Journal(store, is_shared=is_shared)
+        wrote = partial(last.note, process=process) if last is not None else None
+        self.journal = Journal(store, is_shared=is_shared, wrote=wrote)
         # What is in memory only is not there for a second connection.
         self._reader: Store = store if where == ":memory:" else open_store(where)
 
@@ -34,6 +42,11 @@ class Log:
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
         """The same, for a coroutine."""
         return await self.journal.append_async(drafts)
+
+    def others_may_have_written(self, tenant: str, name: str) -> bool:
+        """Whether to look, before anything is decided, what other processes have written to a conversation."""
+        last = self._last
+        return self._is_shared and (last is None or not last.is_process(tenant, name, self._process))
 
     @property
     def reads_at_once(self) -> bool:

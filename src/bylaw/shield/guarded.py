@@ -237,7 +237,12 @@ class Guarded:
         with self._lock:
             if not self._kept.unwritten:
                 self._kept.catch_up()
-            happening(self._kept.open())
+            try:
+                happening(self._kept.open())
+            except UsageError:
+                if not self._kept.was_overtaken():
+                    raise
+                happening(self._kept.open())
             if self._log is not None:
                 self._kept.unwritten.append(happening)
 
@@ -245,7 +250,12 @@ class Guarded:
         with self._lock:
             for _ in range(TRIES):
                 self._kept.catch_up()
-                attempt = self._kept.attempt(Wanted(asked, beside))
+                try:
+                    attempt = self._kept.attempt(Wanted(asked, beside))
+                except UsageError:
+                    if not self._kept.was_overtaken():
+                        raise
+                    continue
                 if self._log is None or self._kept.is_written(attempt, self._append(attempt)):
                     return attempt.decisions
         raise self._overtaken()
@@ -263,7 +273,12 @@ class Guarded:
                 named = wanted.named
                 if named is not None and (before := self._taken_before(named, len(wanted.asked))) is not None:
                     return before
-                attempt = await self._attempt_async(wanted)
+                try:
+                    attempt = await self._attempt_async(wanted)
+                except UsageError:
+                    if not self._kept.was_overtaken():
+                        raise
+                    continue
                 try:
                     answers = await self._log.append_async(attempt.drafts)
                 except BaseException:

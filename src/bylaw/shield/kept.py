@@ -100,7 +100,10 @@ class Kept:
     @property
     def must_read(self) -> bool:
         """Whether the log has to be read before anything is decided."""
-        return self._log is not None and (self.live is None or self._log.is_shared)
+        return self._log is not None and (self.live is None or self._others_may_have_written())
+
+    def _others_may_have_written(self) -> bool:
+        return self._log is not None and self._log.others_may_have_written(self._shield.tenant, self.id)
 
     def open(self) -> Conversation:
         """The conversation as it stands here: begun, or taken up where the log says it was left."""
@@ -109,13 +112,21 @@ class Kept:
     def catch_up(self) -> None:
         """Open it, and take in what other processes have written meanwhile: no more than that is read."""
         log = self._log
-        if self.live is None or log is None or not log.is_shared:
+        if self.live is None or log is None or not self._others_may_have_written():
             self.open()
             return
         entries = log.conversation(self._shield.tenant, self.id, after=self._length)
         if entries and not self._go_on(self.live, entries):
             self.forget()
             self.open()
+
+    def was_overtaken(self) -> bool:
+        """Whether the log has more than is known here: what did not fit may fit then. All is read again if so."""
+        log = self._log
+        if log is None or not log.conversation(self._shield.tenant, self.id, after=self._length):
+            return False
+        self.forget()
+        return True
 
     def _go_on(self, live: Conversation, entries: Sequence[Entry]) -> bool:
         """Take in entries that others wrote; False where all has to be read again."""
