@@ -1,0 +1,139 @@
+"""What a model of the alignment experiment does on the test tasks, and what it knows."""
+
+import pickle
+import time
+from collections.abc import Sequence
+from functools import cache
+from math import exp
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+from align_arms import Arm
+
+from bylaw.align.evaluation import evaluate, score
+from bylaw.align.knowledge import EMPTY, Form, examine, prompt, questions
+from bylaw.align.matcher import Matcher
+from bylaw.align.prompt import pack_named
+from bylaw.align.rollout import play
+
+
+class Examiner:
+    """Examines the model that an experiment has loaded, and writes what it finds into its logs."""
+
+    def __init__(self, experiment: Any) -> None:
+        self.experiment = experiment
+
+    def evaluate(self, arm: Arm, policy: str) -> dict[str, Any]:
+        """pass@1 and the words it took, on the test tasks."""
+        began = time.monotonic()
+        self.experiment.player.generator.forget()
+        outcomes = play(
+            self.experiment.tasks, self.experiment.player, policy=policy, side_by_side=len(self.experiment.tasks)
+        )  # pyright: ignore[reportArgumentType]
+        played = time.monotonic() - began
+        scores = list(self.experiment.pool.map(score, self.experiment.tasks, outcomes, chunksize=16))
+        found: dict[str, Any] = msgspec.to_builtins(evaluate(self.experiment.tasks, scores))
+        found["hallucination"] = self.hallucination(outcomes)
+        found["seconds"] = round(played, 1)
+        lines = b"".join(msgspec.json.encode(one) + b"\n" for one in scores)
+        (self.experiment.logs / f"{arm.model}.{policy}.tasks.jsonl").write_bytes(lines)
+        with (self.experiment.logs / f"{arm.model}.{policy}.talks.jsonl").open("wb") as file:
+            for outcome in outcomes[:6]:
+                file.write(msgspec.json.encode(outcome) + b"\n")
+        self.experiment.log(
+            arm=arm.name, policy=policy, passed=found["passed"], words=found["words"], played=found["seconds"]
+        )
+        return found
+
+    def hallucination(self, outcomes: Sequence[Any]) -> dict[str, float]:
+        """Of the policies that thoughts state, the share that there is not; and how many thoughts state one."""
+        parts = [[outcome.thoughts for outcome in outcomes[start::16]] for start in range(16)]
+        stated, made_up, thoughts, wrong = map(sum, zip(*self.experiment.pool.map(_mentions, parts), strict=True))
+        return {
+            "thoughts": thoughts,
+            "policies_stated": stated,
+            "made_up": made_up,
+            "rate": made_up / (stated + made_up) if stated + made_up else 0.0,
+            "thoughts_with_one": wrong / thoughts if thoughts else 0.0,
+        }
+
+    def knowledge(self, arm: Arm) -> dict[str, Any]:
+        """The yes/no questions, without the policy in the prompt: in two forms, at once and after a thought."""
+        began = time.monotonic()
+        asked = questions("clinic")[: self.experiment.asked]
+        texts = [*(question.text for question in asked), *EMPTY]
+        found: dict[str, Any] = {}
+        for form in get_args(Form):
+            prompts = [prompt("clinic", text, "none", form) for text in texts]
+            thoughts = self.experiment.player.recalled(prompts)
+            for name, after in ((form, None), (f"{form}, recalled", thoughts)):
+                pairs = self.experiment.player.chances(prompts, ["Yes", "No"], after)
+                leaning = [yes - no for yes, no in pairs]
+                known = examine(asked, leaning[: len(asked)], leaning[len(asked) :])
+                said = {key: value for key, value in msgspec.to_builtins(known).items() if key != "by_policy"}
+                said["mass"] = sum(exp(yes) + exp(no) for yes, no in pairs[: len(asked)]) / len(asked)
+                found[name] = said
+            parts = [(thoughts[start : len(asked) : 16], asked[start::16]) for start in range(16)]
+            right = sum(self.experiment.pool.map(_recalls, *zip(*parts, strict=True)))
+            found[f"{form}, recalled"]["states_the_policy"] = right / len(asked)
+            found[f"{form}, recalled"]["examples"] = [
+                {"question": text, "thought": thought} for text, thought in zip(texts[:3], thoughts[:3], strict=True)
+            ]
+        shown = {name: [said["accuracy"], said["balanced"], said["calibrated"]] for name, said in found.items()}
+        self.experiment.log(arm=arm.name, knowledge=shown, seconds=round(time.monotonic() - began, 1))
+        return found
+
+    def override(self, arm: Arm) -> dict[str, Any] | None:
+        """Tasks over a policy replaced by its contrary, which stands in the prompt; the others do not."""
+        if not self.experiment.overrides:
+            return None
+        began = time.monotonic()
+        self.experiment.player.generator.forget()
+        tasks = [task for task, _ in self.experiment.overrides]
+        outcomes = play(
+            tasks,
+            self.experiment.player,
+            policy="none",
+            side_by_side=len(tasks),
+            overrides=[words for _, words in self.experiment.overrides],
+        )
+        passed = [outcome.success for outcome in outcomes]
+        found = {"tasks": len(passed), "passed": sum(passed) / len(passed), "each": [int(each) for each in passed]}
+        self.experiment.log(arm=arm.name, override=found["passed"], seconds=round(time.monotonic() - began, 1))
+        return found
+
+
+@cache
+def matcher() -> Matcher:
+    return Matcher(pack_named("clinic"))
+
+
+def _mentions(talks: Sequence[Sequence[str]]) -> tuple[int, int, int, int]:
+    reader = matcher()
+    stated = made_up = thoughts = wrong = 0
+    for thought in (thought for talk in talks for thought in talk):
+        found = reader.mentions(thought)
+        thoughts += 1
+        stated += len(found.recalled)
+        made_up += len(found.made_up)
+        wrong += bool(found.made_up)
+    return stated, made_up, thoughts, wrong
+
+
+def _recalls(thoughts: Sequence[str], asked: Sequence[Any]) -> int:
+    """How many thoughts state the policy that they were asked about."""
+    reader = matcher()
+    pairs = zip(thoughts, asked, strict=True)
+    return sum(question.policy in reader.mentions(thought).recalled for thought, question in pairs)
+
+
+def override_tasks(kept: str) -> list[tuple[Any, tuple[str, str]]]:
+    """The tasks of the override test, each with the old sentences and the new; `kept` is a file that holds them."""
+    if kept == "none":
+        return []
+    if kept:
+        return pickle.loads(Path(kept).read_bytes())
+    from bylaw.align.override import load_overrides
+
+    return [(one.task, (one.old, one.new)) for one in load_overrides()]
