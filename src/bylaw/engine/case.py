@@ -153,6 +153,9 @@ class _Case:
     def _outcome(self, want: str, got: str, passed: bool, verdict: PolicyVerdict) -> CaseResult:
         if not passed and verdict.because:
             got = f"{got} ({verdict.because})"
+        read = frozenset[str]().union(*self._guard.arguments) & set(self._pack.schema.tools[self._tool].required)
+        if not passed and (lacking := sorted(read - self._arguments.keys())):
+            got = f"{got}; `call` gives no {', '.join(f'`{name}`' for name in lacking)}"
         return CaseResult(self._place, str(self._body.note), self._policy.id, want, got, passed)
 
     def _by_facts(self, taken: set[int]) -> PolicyVerdict:
