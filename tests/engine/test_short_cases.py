@@ -72,3 +72,23 @@ def test_an_argument_that_a_guard_needs_is_not_made_up(tmp_path: Path) -> None:
     (found,) = run(tmp_path, "- {policy: no-gifts, call: refund}\n")
     assert found.got.startswith("failed")
     assert found.got.endswith("; `call` gives no `order_id`")
+
+
+@pytest.mark.parametrize(
+    ("facts", "wanted"),
+    [("{}", "deny"), ("{Caller: null}", "deny"), ('{"Caller[ann]": {}}', "permit"), ('{"Caller[ben]": {}}', "deny")],
+)
+@pytest.mark.parametrize(
+    "asked", ['facts.Caller("ann").exists', 'any(each.id == "ann" for each in facts.Caller.seen())']
+)
+def test_what_a_complete_kind_does_not_hold_is_not_there(asked: str, facts: str, wanted: str, tmp_path: Path) -> None:
+    caller = "  Caller: {key: id, origin: conversation, complete: true}\nobservations:"
+    guard = f'def only_paid(call, facts):\n    return permit() if {asked} else deny("nobody")\n'
+    files = {
+        "entities.yaml": FILES["entities.yaml"].replace("observations:", caller),
+        "guards/shop.py": f"{guard}\n\n{FILES['guards/shop.py'].partition(chr(10) * 3)[2]}",
+        "cases/shop.yaml": f"- {{policy: only-paid, facts: {facts}}}\n",
+    }
+    (found,) = run_cases(load(tmp_path, files), {})
+    assert isinstance(found, CaseResult)
+    assert found.got.startswith(wanted)

@@ -286,3 +286,29 @@ def test_members_that_a_write_moved_are_compared_as_their_fields_are_read(world:
     write(world, "open", {"owner": 7}, '{"account_id": 9}')
     assert world.members("Account", {"owner": "7"}) == [("9",)]
     assert world.members("Account", {"account_id": 9}) == [("9",)]
+
+
+def test_what_effects_do_not_name_still_moves_by_the_result(tmp_path: Path) -> None:
+    tools = """\
+tools:
+  swap:
+    effect: write
+    parameters: {order_id: string, card_id: string}
+    changes: [Order.*, {as: Card, key: $args.card_id, fields: [balance]}]
+    effects: [{as: Card, key: $args.card_id, set: {balance: {minus: $result.paid}}}]
+"""
+    entities = """\
+entities:
+  Order: {key: order_id, fields: {status: string, note: string}}
+  Card: {key: card_id, fields: {balance: money}}
+observations:
+  swap: {as: Order}
+"""
+    declared, _ = read_tools(read_yaml(tools, file="tools.yaml"))
+    made = SchemaReader(read_yaml(entities, file="entities.yaml"), declared, None).read()
+    data = {"Order": [{"order_id": "O1", "status": "open", "note": "x"}], "Card": [{"card_id": "C1", "balance": "9"}]}
+    (tmp_path / "world.json").write_text(json.dumps(data))
+    world = open_snapshot(tmp_path / "world.json", made)
+    write(world, "swap", {"order_id": "O1", "card_id": "C1"}, '{"order_id": "O1", "status": "swapped", "paid": "4"}')
+    assert world.record("Order", ("O1",)) == {"order_id": "O1", "status": "swapped"}
+    assert world.record("Card", ("C1",)) == {"card_id": "C1", "balance": Decimal(5)}

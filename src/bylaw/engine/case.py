@@ -253,6 +253,8 @@ class _Told:
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         key = key_of(key)
         if (entity.name, key) not in self.things:
+            if entity.complete:
+                return False if field.name == "exists" else ABSENT
             return True if field.name == "exists" and entity.is_always_there else UNSEEN
         record = self.things[entity.name, key]
         if field.name == "exists":
@@ -272,7 +274,7 @@ class _Told:
         return None if value is UNSEEN else Shown(0, 0, "", value, None)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        return _members(self.things, entity.name, match), self._whole
+        return _members(self.things, entity.name, match), self._whole or entity.complete
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
         """Earlier calls of the case that match, compared as the ledger compares them."""

@@ -109,18 +109,20 @@ class Snapshot:
             for effect in effects:
                 self._forget(effect.entity, None, None)
             return
-        if effects:
-            for effect in effects:
-                self._affect(effect, call, value)
-            return
+        for effect in effects:
+            self._affect(effect, call, value)
+        # Of the kinds that its effects name they alone tell; the others move by what the result shows.
+        told = {effect.entity for effect in effects}
         for change in self._schema.changes.get(call.tool, ()):
+            if change.entity in told:
+                continue
             for key in change.touched(call.arguments, value):
                 if key is not None:
                     self._blur(change.entity, key)
                 self._forget(change.entity, key, change.fields)
         if value is not NOTHING:
-            for observations in self._schema.shows.get(call.tool, {}).values():
-                for observation in observations:
+            for kind, observations in self._schema.shows.get(call.tool, {}).items():
+                for observation in observations if kind not in told else ():
                     for sighting in sightings(observation, call.arguments, value, None, True):
                         fields = {n: v for n in observation.entity.fields if (v := sighting.show(n)) is not NOTHING}
                         self._lay(observation.entity.name, sighting.key, fields)

@@ -64,11 +64,19 @@ class Document:
 
     def find(self, quote: str) -> tuple[int, int] | None:
         """Character range of `quote`, however its lines are wrapped; None where it does not stand."""
-        words = quote.split()
-        if not words:
-            return None
-        match = re.search(r"\s+".join(re.escape(word) for word in words), self.text)
-        return match.span() if match else None
+        return next(self._places(quote), None)
+
+    def _places(self, quote: str) -> Iterator[tuple[int, int]]:
+        if words := quote.split():
+            pattern = r"\s+".join(re.escape(word) for word in words)
+            yield from (match.span() for match in re.finditer(pattern, self.text))
+
+    def sentences_with(self, part: str) -> list[Sentence]:
+        """The different sentences that a part of one may mean; the first alone where it ends like a sentence."""
+        starts = [start for start, _ in self._places(part)]
+        found = [each for start in starts for each in self.sentences if each.start <= start < each.end]
+        is_whole = part.rstrip().endswith((".", "!", "?", ":", ";"))
+        return found[:1] if is_whole else list({each.text: each for each in reversed(found)}.values())[::-1]
 
     def line_of(self, offset: int) -> int:
         """1-based line of a character offset."""
