@@ -32,7 +32,23 @@ PAGE = """
 The airline's policy (tau2) compiled in batch mode from the document, the catalogue of tools and three files of recorded
 conversations (for the form of results), by the prompts and the code that compile the clinic. Both packs are held, with
 hindsight, to the recorded runs under that document. A policy written by hand answers to the compiled ones that cite the
-same sentences; the gravest of their verdicts counts. The recordings quote the document and stay outside.
+same sentences; the gravest of their verdicts counts. The recordings quote the document and stay outside; they answer
+the prompts of November 16, 2026. Guards, rules and cases took 65 requests; Algorithm 2 has asked 17 times about the 14
+rules and 5 times about merges, and waited for 2 more answers when this was measured, so that the rules here are the
+ones before it.
+
+Where the two packs differ, it is mostly this. An earlier compile, by other answers to earlier prompts, agreed on
+89.9 %: how a model reads a sentence, and what it says of the tools, weighs much.
+
+- `payment-method-in-profile` reads the table of payment methods, and the compiled tools say that a booking or a change
+  alters that table as a whole (balances of gift cards stand in it). So after one write it is stale until the profile is
+  read again.
+- `cancellation-eligibility` asks for the status of every flight ("already flown"); by hand a date to come is enough.
+- `cabin-change-price-increase` does not need the price in the new cabin; by hand it must have been looked up.
+- Four certificates for a delay: the compiled guard finds that no reservation was changed or cancelled, and so a
+  violation; by hand the flight's status is asked for first, which nobody had looked up. The compiled verdict is right.
+- Four bookings with two bags, of which the compiled pack says that the customer needs fewer.
+- Nothing compiled binds the payment for bags: the sentence about payment was taken to speak of flights alone.
 """
 
 
