@@ -17,11 +17,14 @@ NOT_DONE = ("Not allowed, and not done", "Not done yet: look this up first", "No
 HOOK = r"PreToolUse:\S+ hook error: "
 """What Claude's agent puts before the words of a hook that did not let a call run."""
 _HOOK = re.compile(HOOK)
+_REFUSALS = (*NOT_DONE, "PreToolUse:")
 
 
 def tells_refusal(text: str) -> bool:
     """Whether a result is what a shield told the agent in its place."""
-    if text.startswith("PreToolUse:") and (hook := _HOOK.match(text)):
+    if not text.startswith(_REFUSALS):
+        return False
+    if hook := _HOOK.match(text):
         text = text[hook.end() :]
     return text.startswith(NOT_DONE)
 

@@ -66,9 +66,15 @@ class Transcript:
         captured: bool = True,
     ) -> None:
         """A tool result, joined to the call that it answers."""
-        step = self._pair(id, tool, by)
+        waiting, step = self._open, None
+        if id and len(waiting) == 1:
+            ((step, call),) = waiting.items()
+            if call.id != id or call.by != by:
+                step = self._pair(id, tool, by)
+        elif waiting:
+            step = self._pair(id, tool, by)
         if step is not None:
-            call = self._open.pop(step)
+            call = waiting.pop(step)
             tool, agent = tool or call.tool, agent or call.agent
             if id:
                 self._answered.add(id)
@@ -124,13 +130,7 @@ class Transcript:
         A second result under an id that was answered already answers nothing: the first one stands.
         """
         waiting = self._open
-        if not waiting:
-            return None
         if id:
-            if len(waiting) == 1:
-                ((step, call),) = waiting.items()
-                if call.id == id and call.by == by:
-                    return step
             same_id = [step for step, call in waiting.items() if call.id == id and call.by == by]
             # A result that says another asked for it still answers the call that it names.
             same_id = same_id or [step for step, call in waiting.items() if call.id == id]
@@ -154,6 +154,8 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
         return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
         given = _decode_object(recorded)
+        if isinstance(recorded, str) and recorded.count(":") == len(given):
+            return given, ""
         twice = repeated_key(recorded, given)
         return (given, f"argument `{twice}` is given twice") if twice else (given, "")
     except msgspec.ValidationError:
