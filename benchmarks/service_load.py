@@ -28,6 +28,8 @@ from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.record import open_store
 from bylaw.record.sqlite import SETTINGS
 from bylaw.record.verify import verify
+from bylaw.shield import Shield
+from bylaw.trace import Call, Message, Trajectory
 
 HOSTS = 64
 OPEN = 384
@@ -101,6 +103,25 @@ def speed() -> float:
     return time.process_time() - started
 
 
+def deciding(recorded: Sequence[Trajectory]) -> float:
+    """Seconds of CPU a decision takes by itself, what happened before it included: in process, without a log."""
+    shield, decided, started = Shield("clinic"), 0, 0.0
+    for number, trajectory in enumerate([*recorded] * 6):
+        if number == len(recorded) * 2:
+            # What is made once is made now.
+            decided, started = 0, time.process_time()
+        session = shield.session(trajectory.id)
+        for step, event in enumerate(trajectory.events):
+            if isinstance(event, Message):
+                (session.user if event.by == "user" else session.agent)(event.text)
+            elif isinstance(event, Call):
+                session.decide(event.tool, event.arguments, id=f"k{step}")
+                decided += 1
+            elif event.call is not None:
+                session.result(event.value(), id=f"k{event.call}", error=event.error)
+    return (time.process_time() - started) / decided
+
+
 def percentile(times: list[float], share: float) -> float:
     return sorted(times)[min(len(times) - 1, int(len(times) * share))] * 1000
 
@@ -136,6 +157,7 @@ async def measure(store: str, workers: int, seconds: float, rate: float, roam: b
         print(f"closed loop, {HOSTS} hosts, {spent:.1f} s: {count / spent:,.0f} durable decisions a second")
         print(f"  {wrote:,} commits{said} ({count / max(1, wrote):.1f} decisions a commit)")
         print(f"  CPU a decision: service {used / count * 1e6:,.0f} us, generator {mine / count * 1e6:,.0f} us")
+        print(f"  deciding alone, in process and without a log: {deciding(recorded) * 1e6:,.0f} us of CPU")
         print(f"  of {cores} cores: service {used / spent:.0%}, generator {mine / spent:.0%}, all else on the machine"
               f"{' (PostgreSQL included)' if is_server else ''} {rest / spent:.0%}, lent to other machines "
               f"{(taken_after - taken) / spent:.0%}; a million turns of a loop took {slow:.3f} s")  # fmt: skip
