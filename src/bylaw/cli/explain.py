@@ -153,7 +153,8 @@ def _permitting(entries: list[dict[str, Any]], policies: dict[str, Any], others:
     console.print("checked, and each permits it:" if len(entries) > 1 else "checked, and it permits it:", markup=False)
     for entry in entries:
         policy = policies.get(entry["id"], {})
-        line = Text(entry["id"], style="green").append(f": {policy.get('definition', '')}", style="default")
+        said = policy.get("definition") or " ".join(str(cited["text"] or "") for cited in policy.get("citations", ()))
+        line = Text(entry["id"], style="green").append(f": {said}" if said.strip() else "", style="default")
         console.print(Padding(line, (0, 2)))
         for seen in entry.get("seen", []):
             console.print(Padding(_seen(seen), (0, 4)))

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,16 @@ def _rules(summary: dict[str, Any]) -> Group:
     return _titled("Rules broken (findings.jsonl)", table)
 
 
+def _open_rules(out: Path) -> Counter[str]:
+    """At how many calls that were made a rule is neither kept nor broken for certain."""
+    found: Counter[str] = Counter()
+    with (out / "calls.jsonl").open("rb") as lines:
+        for line in lines:
+            if b'"open_rules":[{' in line and (call := json.loads(line))["executed"] is not False:
+                found.update({each["rule"] for each in call["open_rules"]})
+    return found
+
+
 def _notes(summary: dict[str, Any], out: Path) -> list[str]:
     notes: list[str] = []
     verdicts = summary["verdicts"][summary["criterion"]]
@@ -135,6 +146,9 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
         settle = "; give --world to settle them" if uninformed else ""
         notes.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
     notes += [_lacking(lookup) for lookup in summary["evidence"] if lookup["cures"]]
+    for rule, count in _open_rules(out).items():
+        calls = "1 call" if count == 1 else f"{count:,} calls"
+        notes.append(f"Whether {rule} was kept at {calls} cannot be told; see `open_rules` in calls.jsonl.")
     if len(summary["outcome_from"]) > 1:
         sources = ", ".join(f"{name} ({count:,})" for name, count in summary["outcome_from"].items())
         notes.append(f"Whether conversations went well is from: {sources}.")
