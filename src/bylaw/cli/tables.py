@@ -175,6 +175,11 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
             f"{summary['clockless']:,} calls hang on the time, which the logs do not bear and the pack does not set:"
             " give messages a `timestamp`, or the pack a `now:`."
         )
+    if summary["clock"] and summary["period"] is not None:
+        notes.append(
+            f"The pack sets the time (`now: {', '.join(summary['clock'])}`): calls were judged as of then,"
+            " not as of the times in the logs."
+        )
     if summary["untimed"]:
         notes.append(f"Conversations without times, in which no fact could grow old: {summary['untimed']}")
     if summary["unknown_tools"]:
