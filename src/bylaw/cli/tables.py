@@ -146,7 +146,7 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
         settle = "; give --world to settle them" if uninformed else ""
         notes.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
     notes += [_lacking(lookup) for lookup in summary["evidence"] if lookup["cures"]]
-    for rule, count in _open_rules(out).items():
+    for rule, count in sorted(_open_rules(out).items()):
         calls = "1 call" if count == 1 else f"{count:,} calls"
         notes.append(f"Whether {rule} was kept at {calls} cannot be told; see `open_rules` in calls.jsonl.")
     if len(summary["outcome_from"]) > 1:
