@@ -138,7 +138,7 @@ _LACKS = {
     "price_before": "no price was told with it",
     "price_vague": "it was told that money moves, but not how much",
     "price_later": "how much was to be known only when it is done",
-    "not_named": "it was not named what {} would do",
+    "not_named": "nobody named what {} would act on",
 }
 
 
