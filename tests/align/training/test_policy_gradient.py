@@ -171,13 +171,13 @@ def test_later_steps_on_one_rollout_clip_what_has_moved(base, tmp_path, monkeypa
 
 
 def test_the_reward_of_what_is_learned_rises_steadily(base, tmp_path):
-    steady = {"learning_rate": 2e-3, "least_learning_rate": 2e-3, "warmup": 0.1, "scale": "batch", "epochs": 100}
+    steady = {"learning_rate": 4e-3, "least_learning_rate": 4e-3, "warmup": 0.1, "scale": "batch", "epochs": 100}
     run = Run(
         stage=3,
         model=base,
         out=tmp_path / "out",
         preset="tiny",
-        steps=40,
+        steps=24,
         changes={**steady, "batch": 64, "at_once": 64, "rollout": 256, "longest_answer": 12, "learn_from": "differing"},
         save_every=None,
         tensorboard=False,
@@ -185,8 +185,8 @@ def test_the_reward_of_what_is_learned_rises_steadily(base, tmp_path):
     train(run, ROWS * 4, score)
     lines = [json.loads(line) for line in (tmp_path / "out" / "metrics.jsonl").read_text().splitlines()]
     rewards = [line["reward"] for line in lines if "reward" in line]
-    assert len(rewards) == 10
-    thirds = [sum(rewards[:3]) / 3, sum(rewards[4:7]) / 3, sum(rewards[-3:]) / 3]
+    assert len(rewards) == 6
+    thirds = [sum(rewards[start : start + 2]) / 2 for start in (0, 2, 4)]
     assert thirds[0] * 1.1 < thirds[1]
     assert thirds[1] * 1.1 < thirds[2]
 
