@@ -250,3 +250,13 @@ def test_answers_that_make_no_sense_are_sent_back_and_end_in_words(text: str) ->
         work, _ = compile_pack(source(), chat)
         assert len(chat.asked(name)) >= 2
         assert assemble(source(), work, name="shop")["policies.yaml"]
+
+
+def test_cases_of_a_pack_without_a_clock_bear_the_time_they_were_tried_at() -> None:
+    """The prompt says what time it is where a case does not, so a case need not."""
+    cases = CASES.replace("2025-01-16}}, now: 2025-02-15T09:00:00", "2024-12-16}}")
+    cases = cases.replace("2025-01-16}}, now: 2025-02-16T09:00:00", "2024-12-15}}")
+    given = msgspec.structs.replace(source(), now="")
+    work = compile_pack(given, Scripted(cases=cases))[0]
+    assert not work.checks["refund-window"].failed
+    assert check(Pack.from_files(assemble(given, work, name="shop"))).is_sound

@@ -84,17 +84,32 @@ def test_a_question_is_known_by_what_is_asked_and_by_nothing_else() -> None:
     assert one.key.endswith("-1")
 
 
-def test_refusals_cuts_and_failures_come_through_a_batch(tmp_path: Path) -> None:
-    questions = [_question(name, schema=SCHEMA) for name in "abcd"]
+def test_refusals_and_cuts_come_through_a_batch(tmp_path: Path) -> None:
+    questions = [_question(name, schema=SCHEMA) for name in "abc"]
     lines = [
         _output(questions[0], "", "content_filter"),
         _output(questions[1], '{"op', "length"),
         _output(questions[2], "open"),
-        json.dumps({"custom_id": questions[3].key, "response": None, "error": {"code": "expired"}}),
     ]
     (tmp_path / "answers.jsonl").write_text("\n".join(lines))
     faults = [answer.fault for answer in Batch(tmp_path).ask(questions)]
-    assert faults == ["refused", "truncated", "malformed", "failed"]
+    assert faults == ["refused", "truncated", "malformed"]
+
+
+@pytest.mark.parametrize("line", [{"response": {"status_code": 429, "body": {}}}, {"error": {"code": "expired"}}])
+@pytest.mark.parametrize("file", ["answers.jsonl", "zanswers.jsonl"])
+def test_a_line_that_failed_is_asked_again_and_a_later_answer_counts(line: Any, file: str, tmp_path: Path) -> None:
+    questions = [_question("a"), _question("b")]
+    lines = [json.dumps({"custom_id": questions[0].key, **line}), _output(questions[1], "fine")]
+    (tmp_path / "answers.jsonl").write_text("\n".join(lines) + "\n")
+    with pytest.raises(
+        Pending, match="1 request waits for an answer, 1 of them again: the first came back as"
+    ) as error:
+        Batch(tmp_path).ask(questions)
+    assert questions[0].key in Path(error.value.place).read_text()
+    with (tmp_path / file).open("a") as more:
+        more.write(_output(questions[0], "now") + "\n")
+    assert [answer.text for answer in Batch(tmp_path).ask(questions)] == ["now", "fine"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +119,7 @@ def test_refusals_cuts_and_failures_come_through_a_batch(tmp_path: Path) -> None
         ("[]", "answers.jsonl:2: a line needs a `custom_id`"),
         ('{"custom_id": 3}', "answers.jsonl:2: a line needs a `custom_id`"),
         ('{"custom_id": "x", "response": {"status_code": 200, "body": {}}}', "answers.jsonl:2: not a chat completion"),
-        ('{"custom_id": "first", "text": "b"}', "answers.jsonl:2: `first` is answered twice"),
+        ('{"custom_id": "first", "text": "b"}', "answers.jsonl:2: `first` has two answers in this file"),
     ],
 )
 def test_an_answer_that_cannot_be_read_is_named_with_its_place(tmp_path: Path, line: str, why: str) -> None:

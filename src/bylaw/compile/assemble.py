@@ -10,7 +10,7 @@ from bylaw.compile.extract import Draft
 from bylaw.compile.flagged import flagged
 from bylaw.compile.identifier import slug
 from bylaw.compile.naming import named_apart
-from bylaw.compile.pipeline import Source, Work
+from bylaw.compile.pipeline import TRIED_AT, Source, Work
 from bylaw.compile.reading import Reading
 from bylaw.compile.span import spans
 from bylaw.compile.things import entities_file, tools_file
@@ -47,7 +47,7 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
         elif check.rules:
             rules.append(check)
             part = "rules"
-        cases.setdefault(part, []).extend(check.cases)
+        cases.setdefault(part, []).extend(_timed(check, source))
     files |= {f"guards/{part}.py": "\n\n".join(codes) for part, codes in guards.items()}
     if work.lookups is not None and work.lookups.codes:
         files["lookups/found.py"] = work.lookups.text
@@ -143,6 +143,13 @@ def _merged(checks: list[Check]) -> dict[str, Any]:
 
 def _in_order(drafts: tuple[Draft, ...], document: Document) -> list[Draft]:
     return sorted(drafts, key=lambda draft: min(document.find(quote) or (0, 0) for quote in draft.quotes))
+
+
+def _timed(check: Check, source: Source) -> list[dict[str, Any]]:
+    """Its cases; where it asks for the time and the pack has no clock, each with the time that it was tried at."""
+    if source.now or "now(" not in f"{check.code}{check.rules}":
+        return list(check.cases)
+    return [case if "now" in case else {**case, "now": TRIED_AT} for case in check.cases]
 
 
 def _part(draft: Draft, document: Document) -> str:

@@ -29,7 +29,7 @@ from bylaw.llm.source import at_hand
 from bylaw.policy.document import Document
 from bylaw.trace import Trajectory
 
-_CLOCK = "2025-01-15T10:00:00"
+TRIED_AT = "2025-01-15T10:00:00"
 """For trials of packs without a clock of their own."""
 
 
@@ -165,7 +165,7 @@ def run(desk: Desk, source: Source) -> Work:
 
 def _finish(desk: Desk, source: Source, work: Work, things: Things) -> None:
     """What takes all checks of a kind to be there: rules refined together, functions for facts that nothing shows."""
-    bench = Bench(source.cards, things, work.request, source.now or _CLOCK)
+    bench = Bench(source.cards, things, work.request, source.now or TRIED_AT)
     rules = [draft.id for draft in work.drafts if draft.id in work.kinds and work.kinds[draft.id].kind == "rule"]
     if source.refinements and all(name in work.checks for name in rules):
         refined = refine(desk, bench, work.checks, work.drafts, _general(work), budget=source.refinements)
@@ -178,7 +178,7 @@ def _finish(desk: Desk, source: Source, work: Work, things: Things) -> None:
 
 
 def _write(desk: Desk, source: Source, work: Work, things: Things, drafts: Sequence[Draft]) -> None:
-    bench = Bench(source.cards, things, work.request, source.now or _CLOCK)
+    bench = Bench(source.cards, things, work.request, source.now or TRIED_AT)
     general = _general(work)
     earlier = _still_read_alike(source.earlier, work)
     for made in (

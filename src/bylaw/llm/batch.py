@@ -28,8 +28,7 @@ class Batch:
         """The answer to a request, where it lies in the folder and did not fail on the way."""
         if self._answers is None:
             self._answers = Recordings(self._folder)
-        found = self._answers.find(request)
-        return found if found is None or found.fault != "failed" else None
+        return self._answers.find(request)
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """The answers; what is not answered yet is written down, and `Pending` says so."""
@@ -39,7 +38,8 @@ class Batch:
         waiting = {request.key: request for request in requests if found[request.key] is None}
         if waiting:
             place = self._write(waiting)
-            raise Pending(len(waiting), str(place), str(self._folder), self.unasked)
+            failed = [answers.failed[key] for key in waiting if key in answers.failed]
+            raise Pending(len(waiting), str(place), str(self._folder), self.unasked, failed)
         return [answer for request in requests if (answer := found[request.key]) is not None]
 
     def _unasked(self, answers: Recordings, requests: Sequence[Request]) -> list[str]:

@@ -23,12 +23,16 @@ class ChatError(BylawError):
 class Pending(ChatError):
     """Requests were written down and wait for their answers; asked again once they are there, the work goes on."""
 
-    def __init__(self, count: int, place: str, folder: str, unasked: Sequence[str] = ()) -> None:
+    def __init__(
+        self, count: int, place: str, folder: str, unasked: Sequence[str] = (), failed: Sequence[str] = ()
+    ) -> None:
         self.count = count
         self.unasked = tuple(unasked)
         """Answers whose `custom_id` no request has, each with its place."""
         hint = f"write the answers to a file of their own, `{folder}/*.jsonl`, then run the same command again"
         message = f"{count} request{'s wait' if count != 1 else ' waits'} for an answer"
+        if failed:
+            message += f", {len(failed)} of them again: the first came back as {failed[0]}"
         if unasked:
             more = f" and {len(unasked) - 3} more" if len(unasked) > 3 else ""
             message += f"; nobody asked for {', '.join(unasked[:3])}{more}: is the `custom_id` right?"

@@ -52,11 +52,13 @@ def read_answers(file: Path) -> dict[str, Answer]:
         if "method" in fields:
             continue
         answer = _answer(fields, f"{file}:{number}")
-        if key in found and found[key] != answer:
+        earlier = found.get(key)
+        if earlier is None or earlier.fault == "failed":
+            found[key] = answer
+        elif answer.fault != "failed" and earlier != answer:
             raise ChatError(
-                f"`{key}` is answered twice", place=f"{file}:{number}", hint="the first answer counts; remove one"
+                f"`{key}` has two answers in this file", place=f"{file}:{number}", hint="remove one of them"
             )
-        found[key] = answer
     return found
 
 

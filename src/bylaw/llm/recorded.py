@@ -16,8 +16,13 @@ class Recordings:
         self._answers: dict[str, Answer] = {}
         self.places: dict[str, Path] = {}
         """The file that each answer was read from."""
+        self.failed: dict[str, str] = {}
+        """What failed on the way, and why: no answer, so the question is asked again."""
         for each in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
             for key, answer in read_answers(each).items():
+                if answer.fault == "failed":
+                    self.failed.setdefault(key, answer.why)
+                    continue
                 self._answers.setdefault(key, answer)
                 self.places.setdefault(key, each)
 
