@@ -90,9 +90,9 @@ BUGS = (
         "return None if any(_is_held(action, exchanges[later]) for later in since) else found", "return found",
         "engine/consent/test_quick_ways.py"),
     Bug("a consent is never spent", "engine/consent/consents.py",
-        "return min(spending, default=self._echoed(action, agreement))", "return None",
+        "return min(spending) if spending else self._echoed(action, agreement)", "return None",
         "engine/consent/test_consent.py"),
     Bug("a refused write spends a consent", "engine/consent/consents.py",
-        "if other.call.counts_at(step)\n            and", "if",
+        "if other.counts_at(step) and", "if",
         "engine/consent/test_consent.py"),
 )  # fmt: skip

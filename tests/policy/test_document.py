@@ -137,3 +137,13 @@ def test_what_is_accepted_as_unenforced_does_not_count_as_enforced(tmp_path: Pat
 def test_quotes_that_the_document_lacks_never_load_as_current(tmp_path: Path) -> None:
     assert faults(tmp_path, {"policy.md": "# Nothing\n\nof the kind\n"}) == []
     assert load_pack(tmp_path).stale == ("only-paid", "no-gifts", "say-it")
+
+
+def test_a_quote_is_found_where_it_is_a_sentence_of_its_own() -> None:
+    document = Document("Ask for the user id and the zip code.\n\n- user id\n- zip\n  code\n")
+    assert [document.find(quote) for quote in ("user id", "zip code", "code", "mail")] == [
+        (41, 48),
+        (51, 61),
+        (32, 36),
+        None,
+    ]

@@ -121,11 +121,6 @@ class PolicyReader:
                     "spans",
                 )
                 continue
-            meant = self._document.sentences_with(str(span.quote)) if self._document and span.quote is not None else ()
-            if len(meant) > 1:
-                places = " and ".join(f"{self._title}:{each.line}" for each in meant[:2])
-                hint = "quote more of the sentence that is meant"
-                self._fault(f"`{span.quote}` of `{name}` stands at {places}", index, "spans", hint=hint)
             citation = self._citation(span)
             stale |= citation is None
             citations.append(citation or _outside(span, self._title))

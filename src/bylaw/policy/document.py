@@ -63,20 +63,18 @@ class Document:
         return self._by_digest.get(digest)
 
     def find(self, quote: str) -> tuple[int, int] | None:
-        """Character range of `quote`, however its lines are wrapped; None where it does not stand."""
-        return next(self._places(quote), None)
+        """Character range of `quote`, however its lines are wrapped; None where it does not stand.
+
+        Of several places the one where it is a sentence of its own, else the first.
+        """
+        places = list(self._places(quote))
+        whole = {(each.start, each.end) for each in self.sentences} if len(places) > 1 else set[tuple[int, int]]()
+        return next((each for each in places if each in whole), places[0] if places else None)
 
     def _places(self, quote: str) -> Iterator[tuple[int, int]]:
         if words := quote.split():
             pattern = r"\s+".join(re.escape(word) for word in words)
             yield from (match.span() for match in re.finditer(pattern, self.text))
-
-    def sentences_with(self, part: str) -> list[Sentence]:
-        """The different sentences that a part of one may mean; the first alone where it ends like a sentence."""
-        starts = [start for start, _ in self._places(part)]
-        found = [each for start in starts for each in self.sentences if each.start <= start < each.end]
-        is_whole = part.rstrip().endswith((".", "!", "?", ":", ";"))
-        return found[:1] if is_whole else list({each.text: each for each in reversed(found)}.values())[::-1]
 
     def line_of(self, offset: int) -> int:
         """1-based line of a character offset."""
