@@ -78,6 +78,20 @@ def test_what_a_write_costs_does_not_grow_with_the_log(tmp_path: Path) -> None:
     store.close()
 
 
+def test_postgres_looks_for_names_and_not_through_all_that_a_tenant_has(postgres: str) -> None:
+    """Also where nobody has told the server yet how many rows there are."""
+    import psycopg
+
+    from bylaw.record.postgres import _LENGTHS, _NAMED
+
+    open_store(postgres).close()
+    with psycopg.connect(postgres) as connection:
+        for query, column in ((_LENGTHS, "name"), (_NAMED, "id")):
+            plan = connection.execute(f"EXPLAIN {query}", (["t"] * 60, [f"x{number}" for number in range(60)]))
+            found = "\n".join(line for (line,) in plan.fetchall())
+            assert f"Index Cond: ((tenant = wanted.tenant) AND ({column} = wanted.{column}))" in found, found
+
+
 def test_a_draft_for_a_place_that_is_taken_is_refused_and_its_neighbours_are_not(where: str) -> None:
     store = fill(where, 2)
     stale, good = store.append([event("c", "x", position=1), event("d", "y", position=0)])

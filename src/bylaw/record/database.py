@@ -1,10 +1,16 @@
 """What the log asks of a database: its tables, and the little that SQLite's and PostgreSQL's drivers must do alike."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from bylaw.record.entry import Entry
+
+Place = tuple[str, str]
+"""A tenant, and the name of a conversation or of an entry."""
+Row = tuple[Any, ...]
 
 SCHEMA = (
     """CREATE TABLE IF NOT EXISTS heads (
@@ -23,6 +29,25 @@ SCHEMA = (
 )
 
 COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, digest, link"
+
+
+class Known(Struct, frozen=True):
+    """What the log knows of those whom a batch is about; what is not there is new."""
+
+    heads: dict[str, tuple[int, bytes]]
+    """By tenant, how many entries its chain has, and its last hash."""
+    lengths: dict[Place, int]
+    """Entries of each conversation."""
+    entries: dict[Place, Entry]
+    """By the names their senders gave them."""
+
+
+class News(Struct, frozen=True):
+    """What a batch adds to the log: rows, and the heads and lengths that change with them."""
+
+    rows: Sequence[Row]
+    heads: Sequence[tuple[str, int, bytes]]
+    lengths: Sequence[tuple[str, str, int]]
 
 
 class Cursor(Protocol):
@@ -70,8 +95,12 @@ class Connection(Protocol):
         """Begin a transaction; a writing one keeps other writers out until it ends."""
         ...
 
-    def commit(self) -> None:
-        """End it; what was written is on disk when this returns."""
+    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
+        """Begin a writing transaction, and read all that the log knows of these."""
+        ...
+
+    def commit(self, news: News | None = None) -> None:
+        """End it, the news with it; what was written is on disk when this returns."""
         ...
 
     def rollback(self) -> None:

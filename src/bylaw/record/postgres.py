@@ -1,16 +1,36 @@
-"""The log in PostgreSQL, for several machines at once. Needs the extra `postgres`."""
+"""The log in PostgreSQL, for several machines at once. Needs the extra `postgres`.
 
+A batch of any size takes few round trips, since all other writers wait until it ends: one in which the transaction
+begins and all is read, the rows, and one for the rest and the commit.
+"""
+
+from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
 
 from bylaw.errors import UsageError
-from bylaw.record.database import SCHEMA, Cursor
+from bylaw.record.database import COLUMNS, SCHEMA, Cursor, Known, News, Place, entry_of
 
 SETTINGS = {"synchronous_commit": "on"}
 """What makes a commit durable, beside the server's own `fsync`; benchmarks print both."""
 LOCK = 0x62796C6177
 """The advisory lock that lets one writer at a time extend the chains."""
+
+# Each name is looked for by itself: of a list of names, a server that has not counted a table's rows yet would go
+# through all that a tenant has.
+_LENGTHS = """SELECT wanted.tenant, wanted.name, found.length
+    FROM unnest(%s::text[], %s::text[]) AS wanted (tenant, name), LATERAL (
+        SELECT length FROM conversations WHERE tenant = wanted.tenant AND name = wanted.name LIMIT 1) AS found"""
+_NAMED = f"""SELECT found.* FROM unnest(%s::text[], %s::text[]) AS wanted (tenant, id), LATERAL (
+    SELECT {COLUMNS} FROM entries WHERE tenant = wanted.tenant AND id = wanted.id LIMIT 1) AS found"""
+_ROWS = f"COPY entries ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
+_TYPES = ("text", "int8", "float8", "text", "text", "int8", "text", "bytea", "bytea", "bytea", "bytea")
+_HEADS = """INSERT INTO heads (tenant, number, link) SELECT * FROM unnest(%s::text[], %s::bigint[], %s::bytea[])
+    ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, link = excluded.link"""
+_NEW_LENGTHS = """INSERT INTO conversations (tenant, name, length)
+    SELECT * FROM unnest(%s::text[], %s::text[], %s::bigint[])
+    ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length"""
 
 
 class PostgresConnection:
@@ -68,9 +88,39 @@ class PostgresConnection:
             cursor.execute("SELECT pg_advisory_xact_lock(?)", (LOCK,))
         return cursor
 
-    def commit(self) -> None:
+    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
+        """Begin, and read what is there once it is our turn."""
+        self._call()
+        execute = self._connection.execute
+        with self._connection.pipeline():
+            execute("BEGIN")
+            execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+            tenants = sorted({tenant for tenant, _ in conversations})
+            heads = execute("SELECT tenant, number, link FROM heads WHERE tenant = ANY(%s)", (tenants,))
+            lengths = execute(_LENGTHS, _columns(conversations))
+            named = execute(_NAMED, _columns(ids)) if ids else None
+        entries = map(entry_of, named.fetchall()) if named is not None else ()
+        known = Known(
+            {tenant: (number, bytes(link)) for tenant, number, link in heads.fetchall()},
+            {(tenant, name): length for tenant, name, length in lengths.fetchall()},
+            {(entry.tenant, entry.id or ""): entry for entry in entries},
+        )
+        return _Cursor(self._connection.cursor()), known
+
+    def commit(self, news: News | None = None) -> None:
         """Written and synced."""
-        self._connection.execute("COMMIT")
+        connection = self._connection
+        if news is None or not news.rows:
+            connection.execute("COMMIT")
+            return
+        with connection.cursor().copy(_ROWS) as rows:
+            rows.set_types(_TYPES)
+            for row in news.rows:
+                rows.write_row(row)
+        with connection.pipeline():
+            connection.execute(_HEADS, _columns(news.heads))
+            connection.execute(_NEW_LENGTHS, _columns(news.lengths))
+            connection.execute("COMMIT")
 
     def rollback(self) -> None:
         """Nothing happened."""
@@ -109,6 +159,10 @@ class _Cursor:
     def fetchall(self) -> list[Any]:
         """All rows that are left."""
         return self._cursor.fetchall()
+
+
+def _columns(rows: Collection[tuple[Any, ...]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def connect(address: str) -> PostgresConnection:

@@ -2,12 +2,13 @@
 
 import os
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bylaw.errors import UsageError
-from bylaw.record.database import SCHEMA, Cursor
+from bylaw.record.database import COLUMNS, SCHEMA, Cursor, Known, News, Place, Row, entry_of
 
 try:
     import fcntl
@@ -20,6 +21,9 @@ BUSY = 30.0
 """Seconds to wait for another process that is writing."""
 CACHE = 32_000
 """Kilobytes of the file that a connection keeps in memory."""
+ROWS = 64
+"""Rows in one statement at most. Every statement lets other threads run and then waits for its turn again, so a batch
+of any size takes a few of them."""
 
 
 class SqliteConnection:
@@ -75,8 +79,32 @@ class SqliteConnection:
         cursor.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
         return cursor
 
-    def commit(self) -> None:
+    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
+        """Begin, and read."""
+        cursor = self.begin(writing=True)
+        known = Known({}, {}, {})
+        for tenant, names in _by_tenant(conversations).items():
+            for number, link in _select(cursor, "SELECT number, link FROM heads WHERE tenant = ?", tenant):
+                known.heads[tenant] = (number, link)
+            lengths = "SELECT name, length FROM conversations WHERE tenant = ? AND name"
+            for name, length in _select_in(cursor, lengths, tenant, names):
+                known.lengths[tenant, name] = length
+        for tenant, names in _by_tenant(ids).items():
+            entries = f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND id"
+            for row in _select_in(cursor, entries, tenant, names):
+                entry = entry_of(row)
+                known.entries[tenant, entry.id or ""] = entry
+        return cursor, known
+
+    def commit(self, news: News | None = None) -> None:
         """Written and synced."""
+        if news is not None and news.rows:
+            cursor = self._connection.cursor()
+            _insert(cursor, f"entries ({COLUMNS})", news.rows)
+            heads = "ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, link = excluded.link"
+            _insert(cursor, "heads (tenant, number, link)", news.heads, heads)
+            lengths = "ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length"
+            _insert(cursor, "conversations (tenant, name, length)", news.lengths, lengths)
         self._connection.commit()
 
     def rollback(self) -> None:
@@ -89,6 +117,38 @@ class SqliteConnection:
         if self._queue is not None:
             os.close(self._queue)
             self._queue = None
+
+
+def _by_tenant(places: Iterable[Place]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for tenant, name in places:
+        found.setdefault(tenant, []).append(name)
+    return found
+
+
+def _select(cursor: Cursor, query: str, *values: str) -> list[Any]:
+    cursor.execute(query, values)
+    return cursor.fetchall()
+
+
+def _select_in(cursor: Cursor, query: str, tenant: str, wanted: Sequence[str]) -> list[Any]:
+    rows: list[Any] = []
+    for start in range(0, len(wanted), ROWS):
+        part = list(wanted[start : start + ROWS])
+        # Few sizes, filled up with the last of them, so that SQLite has most statements ready.
+        part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
+        rows += _select(cursor, f"{query} IN ({','.join('?' * len(part))})", tenant, *part)
+    return rows
+
+
+def _insert(cursor: Cursor, into: str, rows: Sequence[Row], known: str = "") -> None:
+    row = f"({','.join('?' * len(rows[0]))})"
+    start = 0
+    while start < len(rows):
+        size = min(ROWS, 1 << ((len(rows) - start).bit_length() - 1))
+        values = [value for each in rows[start : start + size] for value in each]
+        cursor.execute(f"INSERT INTO {into} VALUES {','.join([row] * size)} {known}", values)
+        start += size
 
 
 def connect(path: str) -> SqliteConnection:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from bylaw.record.approval import Approval, read_approval
-from bylaw.record.batch import Batch
+from bylaw.record.batch import Batch, places
 from bylaw.record.database import COLUMNS, Connection, Cursor, entry_of
 from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.removal import remove
@@ -45,12 +45,10 @@ class Store:
             return self._append(groups)
 
     def _append(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
-        cursor = self._connection.begin(writing=True)
         try:
-            batch = Batch(cursor, groups)
+            batch = Batch(*self._connection.begin_batch(*places(groups)), sum(map(len, groups)))
             answers = [batch.take_all(drafts) for drafts in groups]
-            batch.write()
-            self._connection.commit()
+            self._connection.commit(batch.news())
         except BaseException:
             self._connection.rollback()
             raise
