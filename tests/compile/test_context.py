@@ -4,7 +4,7 @@ from datetime import datetime
 
 from bylaw.compile.bench import Bench
 from bylaw.compile.card import Card
-from bylaw.compile.context import told_things, told_tools
+from bylaw.compile.context import told_for_code, told_things, told_tools
 from bylaw.compile.inputs import World, pool_of, tried
 from bylaw.compile.things import Things
 from bylaw.policy.statement import Policy
@@ -39,6 +39,15 @@ def test_what_is_out_of_reach_is_left_out() -> None:
 def test_what_only_users_say_is_marked() -> None:
     told = told_things(THINGS, CARDS, ["drive"], {"reason": {"type": "enum", "values": ["a", "b"], "origin": "user"}})
     assert told.splitlines()[-1] == "Request[]: reason a|b  (what only the user can say)"
+
+
+def test_code_hears_of_the_calendar_only_where_a_day_is_part_of_a_key() -> None:
+    flights = {"Flight": {"key": ["number", "date"], "fields": {"status": "string"}}, **THINGS.entities}
+    cards = {**CARDS, "fly": Card("fly", "Fly.", {"number": {"type": "string"}}, ("number",))}
+    things = Things(flights, {}, {})
+    assert "a Flight of a day to come (`date(x.date) > date(now())`)" in told_for_code(things, cards, ["fly"])
+    assert told_for_code(things, cards, ["drive"]) == ""
+    assert told_for_code(THINGS, cards, ["drive"]) == ""
 
 
 def test_tools_are_told_in_the_order_of_the_catalogue() -> None:

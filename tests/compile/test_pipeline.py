@@ -1,6 +1,8 @@
 """What becomes of answers: right ones make a pack, wrong ones are sent back, and what stays wrong is no check."""
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,10 +15,24 @@ from bylaw.compile.things import Things
 from bylaw.engine.check import check
 from bylaw.engine.pack import Pack
 from bylaw.errors import PackError
+from bylaw.llm import Answer, Request
+from bylaw.policy.document import Document
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import read_yaml
 from bylaw.trace import Call, Message, Result, Trajectory
-from tests.compile.shop import CARDS, CASES, EXTRACTED, LIMIT, THINGS, WINDOW, Scripted, source
+from tests.compile.shop import (
+    CARDS,
+    CASES,
+    COVERED,
+    EXTRACTED,
+    LIMIT,
+    POLICY,
+    THINGS,
+    WINDOW,
+    Scripted,
+    sorted_answer,
+    source,
+)
 
 
 def compiled(chat: Scripted) -> dict[str, Check]:
@@ -260,3 +276,90 @@ def test_cases_of_a_pack_without_a_clock_bear_the_time_they_were_tried_at() -> N
     work = compile_pack(given, Scripted(cases=cases))[0]
     assert not work.checks["refund-window"].failed
     assert check(Pack.from_files(assemble(given, work, name="shop"))).is_sound
+
+
+def test_a_document_that_names_its_day_is_tried_on_that_day() -> None:
+    """Where logs bear their own times the pack has no clock, and requests must not name another day than the rules."""
+    stated = Document(f"{POLICY}\nToday is March 9, 2026.\n")
+    covered = json.loads(json.dumps(COVERED))
+    covered["policies"][0]["quotes"].append("Today is March 9, 2026.")
+    chat = Scripted(cover=json.dumps(covered))
+    given = msgspec.structs.replace(source(), document=stated)
+    work = compile_pack(given, chat)[0]
+    assert "The time of the call is 2026-03-09T10:00:00" in chat.asked("cases")[0].messages[1].content
+    made = assemble(given, work, name="shop")
+    assert "now" not in read_yaml(made["pack.yaml"], file="pack.yaml").data
+    assert check(Pack.from_files(made)).is_sound
+
+
+def test_questions_about_what_the_time_decides_bear_the_time() -> None:
+    other = WINDOW.replace("> days(30)", ">= days(30)") + LIMIT
+    ruled = json.dumps({"rulings": [{"number": number, "want": "unclear", "why": "so"} for number in (1, 2, 3)]})
+    chat = Scripted(guards=[WINDOW + LIMIT, other], referee=[ruled, ruled])
+    for now, times in (("", 1), ("2025-03-01T10:00:00", 0)):
+        given = msgspec.structs.replace(source(), now=now)
+        chat = Scripted(guards=[WINDOW + LIMIT, other], referee=[ruled, ruled])
+        made = assemble(given, compile_pack(given, chat)[0], name="shop")
+        told = read_yaml(made["compiled.yaml"], file="compiled.yaml").data["policies"]["refund-window"]["questions"]
+        inputs = [each["input"] for each in told if "input" in each]
+        assert inputs
+        assert sum("now" in each for each in inputs) >= times * len(inputs)
+        assert times or not all("now" in each for each in inputs)
+
+
+class Faulty(Scripted):
+    """Its first answers about one prompt come back with a fault."""
+
+    def __init__(self, name: str, *faults: Answer) -> None:
+        super().__init__()
+        self._name = name
+        self._faults = list(faults)
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        answers = super().ask(requests)
+        for place, request in enumerate(requests):
+            if request.name == self._name and self._faults:
+                answers[place] = self._faults.pop(0)
+        return answers
+
+
+def test_a_cut_answer_is_asked_again_with_more_room() -> None:
+    chat = Faulty("cases", Answer(CASES[:400], "truncated", "cut"))
+    assert not any(each.failed for each in compiled(chat).values())
+    first, second = chat.asked("cases")
+    assert second.max_tokens == 2 * first.max_tokens
+    assert "truncated" in second.messages[-1].content
+    assert "not the YAML" not in second.messages[-1].content
+
+
+def test_a_refusal_is_told_and_nothing_is_said_of_its_form() -> None:
+    refused = Answer("", "refused", "I cannot help.")
+    chat = Faulty("guards", refused, refused, refused, refused)
+    checks = compiled(chat)
+    asked = chat.asked("guards")[2].messages[-1].content
+    assert "- the answer was refused: I cannot help.\n\nAnswer again" in asked
+    assert checks["refund-limit"].failed == "no guard was written: the answer was refused: I cannot help."
+
+
+def test_figures_that_patterns_should_read_are_sent_back_and_never_read() -> None:
+    """People say "no extra bags": a pattern would take that for none at all, and call two bags a violation."""
+    figure: dict[str, Any] = {"name": "parcels", "type": "integer", "values": [], "question": "How many?"}
+    figure |= {"argument": "", "sayings": [{"value": "0", "pattern": "no (extra )?parcels"}]}
+        "type": "integer",
+        "values": [],
+        "question": "How many?",
+        "argument": "",
+    }
+    figure["sayings"] = [{"value": "0", "pattern": "no (extra )?parcels"}]
+
+    def kinds(request: Request) -> str:
+        said = json.loads(sorted_answer(msgspec.structs.replace(request, messages=request.messages[:2])))
+        for each in said["policies"]:
+            each["user_facts"] = [figure] if each["id"] == "refund-limit" else []
+        return json.dumps(said)
+
+    chat = Scripted(sort=kinds)
+    work = compile_pack(source(), chat)[0]
+    assert any("people state figures in more ways" in each.messages[-1].content for each in chat.asked("sort"))
+    assert work.request == {"parcels": {"type": "integer", "origin": "user", "question": "How many?"}}
+    assert not work.checks["refund-limit"].failed

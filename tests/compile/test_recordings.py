@@ -181,7 +181,7 @@ def _named(instructions: str) -> str:
     from bylaw.compile.prompt import render
 
     for name in ("things", "cases", "guards", "rules", "rule_cases", "refine"):
-        blank = dict.fromkeys(("tools", "others", "who", "general", "things", "policies", "policy", "rule", "now"), "")
+        blank = dict.fromkeys(("tools", "others", "more", "general", "things", "policies", "policy", "rule", "now"), "")
         if render(name, blank).messages[0].content == instructions:
             return name
     raise AssertionError(instructions[:60])

@@ -13,8 +13,8 @@ from bylaw.compile.bench import Bench
 from bylaw.compile.desk import Desk
 from bylaw.compile.pipeline import Work, compile_pack
 from bylaw.compile.refine import refine
-from bylaw.compile.update import MadeOf, keep, read_work
-from bylaw.compile.writing import write_files
+from bylaw.compile.staging import place
+from bylaw.compile.update import MadeOf, read_work, records
 from bylaw.engine.check import check
 from bylaw.engine.pack import Pack
 from bylaw.llm import Request
@@ -192,8 +192,7 @@ def test_a_split_rule_that_says_nothing_new_goes_again() -> None:
 
 def test_a_split_rule_keeps_its_cases_in_an_update(tmp_path: Path) -> None:
     work, _, files = refined(refine=[SPLIT, "verifiable: true"])
-    write_files(tmp_path, files, {})
-    keep(tmp_path, MadeOf(("policy.md",)), work)
+    place(tmp_path, {**files, **records(MadeOf(("policy.md",)), work)})
     assert read_work(tmp_path).checks["confirm-refunds"].cases == work.checks["confirm-refunds"].cases
 
 

@@ -8,6 +8,7 @@ from bylaw.compile.card import Card
 from bylaw.compile.context import told_things
 from bylaw.compile.desk import Desk
 from bylaw.compile.things import Things, describe
+from bylaw.compile.tools import with_logs
 from bylaw.trace import Call, Result, Trajectory
 from tests.compile.shop import Scripted
 
@@ -115,3 +116,17 @@ def test_where_a_tool_shows_a_part_of_a_thing_nothing_is_taken_for_empty() -> No
         desk.fetch(Scripted(things=said))
         desk.begin()
     assert made.entities["Order"]["fields"]["returned"] == "list"
+
+
+CUSTOMER = {"customer_id": "C1", "name": "Ann", "cards": {"K1": {"balance": "3.00"}, "K2": {"balance": "4.00"}}}
+LISTING = {"customer_id": "C1", "orders": {"O1": {"status": "open"}, "O2": {"status": "paid"}}}
+
+
+@pytest.mark.parametrize(("result", "is_told"), [(CUSTOMER, True), ([CUSTOMER], True), (LISTING, False)])
+def test_tables_inside_records_are_spoken_of_where_there_are_some(result: object, is_told: bool) -> None:
+    logs = [Trajectory("1", (Call("get_order", {"order_id": "O1"}), Result(0, json.dumps(result))))]
+    cards, _ = with_logs(CARDS, logs)
+    desk = Desk()
+    describe(desk, cards, logs)
+    (asked,) = desk.wanted.values()
+    assert ("Name the table itself under `changes` only" in asked.messages[1].content) == is_told

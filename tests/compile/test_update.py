@@ -1,22 +1,27 @@
 """A document that changed: only the change is asked about, and words of people lapse only where it reaches."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import Source, Work, compile_pack
-from bylaw.compile.update import MadeOf, accepted_unenforced, differences, keep, read_work, with_words
-from bylaw.compile.writing import digests, write_files
+from bylaw.compile.staging import place, recover, stage
+from bylaw.compile.update import MadeOf, accepted_unenforced, differences, read_work, records, with_words
+from bylaw.compile.writing import digests, merged, planned
 from bylaw.engine.review import sides_of, standings
 from bylaw.llm import Answer, Request
+from bylaw.llm.recorded import Recordings
 from bylaw.policy.document import Document
 from bylaw.policy.folder import read_folder
 from tests.command import bylaw
 from tests.compile import shop
 from tests.compile.shop import CARDS, CASES, LIMIT, POLICY, Scripted, source, tools_file
+from tests.compile.test_recordings import Keeping
 
 OLD = "Gold customers are refunded up to $500.00 at once, everybody else up to $200.00."
 NEW = "Gold customers are refunded up to $600.00 at once, everybody else up to $200.00."
@@ -36,10 +41,7 @@ def compiled(root: Path, chat: Scripted, document: str = POLICY, earlier: Work |
 
 
 def written(root: Path, work: Work, files: Mapping[str, str]) -> Path:
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    keep(root, MadeOf(("policy.md",)), work)
+    place(root, {**files, **records(MadeOf(("policy.md",)), work)})
     return root
 
 
@@ -129,9 +131,6 @@ def test_a_rule_or_a_predicate_that_a_person_edited_stays(pack: Path, old: str, 
 
 def commanded(tmp_path: Path, chat: Scripted) -> Path:
     """A pack that `bylaw compile` made from answers of this model."""
-    from bylaw.llm.recorded import Recordings
-    from tests.compile.test_recordings import Keeping
-
     (tmp_path / "policy.md").write_text(POLICY)
     (tmp_path / "tools.json").write_text(tools_file())
     compile_pack(source(), Keeping(chat, Recordings(tmp_path / "shop" / "answers")))
@@ -201,15 +200,119 @@ def test_a_review_that_nobody_answers_stops_without_a_traceback(pack: Path) -> N
 
 def test_an_edited_file_that_would_now_differ_gets_the_new_one_beside_it(tmp_path: Path) -> None:
     first = {"tools.yaml": "a: 1\n", "guards/one.py": "x = 1\n", "guards/gone.py": "y = 1\n"}
-    assert write_files(tmp_path, first, {}) == ([], [])
+    place(tmp_path, planned(tmp_path, first, {}).files)
     (tmp_path / "tools.yaml").write_text("a: 1\nrefused: mine\n")
-    kept, told = write_files(tmp_path, {"tools.yaml": "a: 2\n", "guards/one.py": "x = 2\n"}, digests(first))
-    assert kept == ["tools.yaml"]
-    assert "tools.yaml.new" in told[0]
-    assert (tmp_path / "tools.yaml").read_text() == "a: 1\nrefused: mine\n"
-    assert (tmp_path / "tools.yaml.new").read_text() == "a: 2\n"
-    assert (tmp_path / "guards/one.py").read_text() == "x = 2\n", "nobody edited it"
-    assert not (tmp_path / "guards/gone.py").exists()
+    plan = planned(tmp_path, {"tools.yaml": "a: 2\n", "guards/one.py": "x = 2\n"}, digests(first))
+    assert plan.kept == ("tools.yaml",)
+    assert "tools.yaml.new" in plan.told[0]
+    assert plan.files == {"tools.yaml": "a: 1\nrefused: mine\n", "guards/one.py": "x = 2\n"}, "one.py: nobody edited it"
+    assert plan.beside == {"tools.yaml.new": "a: 2\n"}
+    assert plan.removed == ("guards/gone.py",)
+
+
+def test_an_edit_and_a_change_of_other_lines_aremerged() -> None:
+    base = "a: 1\nb: 2\nc: 3\nd: 4\n"
+    mine, theirs = f"# ours\n{base}world: {{}}\n", base.replace("b: 2", "b: 2\nb2: 5")
+    for found, text in ((mine, theirs), (theirs, mine)):
+        assert merged(base, found, text) == "# ours\na: 1\nb: 2\nb2: 5\nc: 3\nd: 4\nworld: {}\n"
+    assert merged(base, base.replace("b: 2", "b: 7"), base.replace("b: 2", "b: 8")) is None
+    assert merged(base, base + "e: 1\n", base + "f: 1\n") is None
+    assert merged(base, theirs, theirs) == theirs
+    assert merged(base, base, theirs) == theirs
+
+
+ASKED = "Nothing is refunded that was a gift."
+GIFT: dict[str, Any] = {"name": "is_gift", "type": "boolean", "values": [], "question": "Was it a gift?"}
+NO_GIFTS = """
+def no_gifts(call, facts):
+    if facts.Request.is_gift:
+        return deny("it was a gift")
+    return permit()
+"""
+GIFT_CASES = """
+- {note: a gift, policy: no-gifts, call: {refund: {order_id: A1, customer_id: C1, amount: "1.00"}},
+   facts: {Request: {is_gift: true}}, want: deny}
+- {note: no gift, policy: no-gifts, call: {refund: {order_id: A1, customer_id: C1, amount: "1.00"}},
+   facts: {Request: {is_gift: false}}, want: permit}
+"""
+
+
+def asked_for_more(tmp_path: Path, edit: tuple[str, str]) -> Path:
+    """A compiled pack with an edited `entities.yaml`, and answers for a new sentence that adds to that file."""
+    pack = commanded(tmp_path, Scripted())
+    entities = pack / "entities.yaml"
+    assert edit[0] in entities.read_text()
+    entities.write_text(entities.read_text().replace(*edit))
+    (tmp_path / "policy.md").write_text(f"{POLICY}{ASKED}\n")
+    kinds = json.loads(_sorted("no-gifts"))
+    kinds["policies"][0]["user_facts"] = [{**GIFT, "argument": "", "sayings": []}]
+    chat = Scripted(cover=_cover(ASKED, "no-gifts"), sort=json.dumps(kinds), guards=NO_GIFTS, cases=GIFT_CASES)
+    given = Source(Document(f"{POLICY}{ASKED}\n"), "Shop", CARDS, earlier=read_work(pack))
+    compile_pack(given, Keeping(chat, Recordings(pack / "answers")))
+    return pack
+
+
+def test_an_update_merges_what_a_person_added_elsewhere_in_the_same_file(tmp_path: Path) -> None:
+    pack = asked_for_more(tmp_path, ("entities:\n", "# ours: see the world below\nentities:\n"))
+    done = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "entities.yaml was edited by hand; the edit is kept, and what changed is merged into it" in done.stdout
+    text = (pack / "entities.yaml").read_text()
+    assert text.startswith("# ours: see the world below")
+    assert "is_gift" in text
+    assert not (pack / "entities.yaml.new").exists()
+    assert bylaw(tmp_path, "check", pack).returncode == 0
+    again = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
+    assert "policies that differ: 0" in again.stdout, again.stdout
+
+
+def test_an_update_that_would_not_load_with_an_edited_file_changes_nothing(tmp_path: Path) -> None:
+    pack = asked_for_more(tmp_path, ("observations:\n", "# here we wrote a line\nobservations:\n"))
+    before = {path: path.read_bytes() for path in pack.rglob("*") if path.is_file()}
+    done = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
+    assert done.returncode == 2
+    assert "with these files the pack would not load, so it stays as it was" in done.stderr
+    new = pack / "entities.yaml.new"
+    assert {path: path.read_bytes() for path in pack.rglob("*") if path.is_file() and path != new} == before
+    assert bylaw(tmp_path, "check", pack).returncode == 0
+    (pack / "entities.yaml").write_text("# merged by hand\n" + new.read_text())
+    done = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
+    assert done.returncode == 0, done.stderr
+    assert "no-gifts is new" in done.stdout
+    assert not new.exists()
+    assert bylaw(tmp_path, "check", pack).returncode == 0
+
+
+@pytest.mark.parametrize("moves", range(5))
+def test_whoever_is_killed_while_writing_leaves_the_old_pack_or_one_that_is_finished_next_time(
+    moves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = {"pack.yaml": "old", "guards/a.py": "old", "guards/gone.py": "old"}
+    new = {"pack.yaml": "new", "guards/a.py": "new", "cases/a.yaml": "new"}
+    place(tmp_path, old)
+    left, move = [moves], os.replace
+
+    def killed(source: Path, target: Path) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        move(source, target)
+
+    monkeypatch.setattr(os, "replace", killed)
+    try:
+        place(tmp_path, new, ["guards/gone.py"])
+    except KeyboardInterrupt:
+        assert moves < 4
+    monkeypatch.undo()
+    recover(tmp_path)
+    found = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
+    assert found == (old if moves == 0 else new)
+
+
+def test_what_was_not_staged_as_a_whole_is_dropped(tmp_path: Path) -> None:
+    stage(tmp_path, {"pack.yaml": "half"})
+    recover(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def _sorted(name: str, kind: str = "guard") -> str:

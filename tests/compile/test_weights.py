@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from bylaw.compile.assemble import assemble
 from bylaw.compile.card import Card
 from bylaw.compile.pipeline import Source, compile_pack
-from bylaw.compile.writing import write_files
+from bylaw.compile.staging import place
 from bylaw.engine.lesson import Label
 from bylaw.engine.pack import Pack
 from bylaw.engine.review import standings
@@ -77,16 +77,16 @@ def test_a_label_of_a_conversation_that_is_not_in_the_logs_is_said() -> None:
 
 
 def test_what_was_signed_lapses_when_the_learned_weight_changes(tmp_path: Path) -> None:
-    write_files(tmp_path, files(labelled(unasked_is_safe=False)), {})
+    place(tmp_path, files(labelled(unasked_is_safe=False)))
     bylaw(tmp_path, "review", tmp_path, "--accept", "confirm-refunds", "--accept", "refund-limit", "--by", "Ines")
     assert standings(tmp_path)["confirm-refunds"] == "accepted"
-    write_files(tmp_path, files(labelled(unasked_is_safe=True)), {})
+    place(tmp_path, files(labelled(unasked_is_safe=True)))
     assert (standings(tmp_path)["confirm-refunds"], standings(tmp_path)["refund-limit"]) == ("lapsed", "accepted")
 
 
 def test_learned_weights_stand_on_the_review_page_and_in_the_terminal(tmp_path: Path) -> None:
     made = files(labelled(unasked_is_safe=False))
-    write_files(tmp_path / "shop", made, {})
+    place(tmp_path / "shop", made)
     weight = read_yaml(made["weights.yaml"], file="weights.yaml").data["weights"]["confirm-refunds"]
     line = f"weight {weight:.2f}, learned from labelled calls"
     shares = "of 4 kept back the rules are right about 100.0% with them and 100.0% without"

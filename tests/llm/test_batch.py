@@ -8,13 +8,13 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from bylaw.llm import Message, Pending, Request
+from bylaw.llm import Answer, Message, Pending, Request
 from bylaw.llm.batch import Batch
-from bylaw.llm.chat import ChatError, schema_of
+from bylaw.llm.chat import ChatError, bare_json, checked, schema_of, unfenced
 from bylaw.llm.exchange import read_answers
 from bylaw.llm.meter import Price, estimate
 from bylaw.llm.recorded import Recorded, Recordings
-from bylaw.llm.source import open_chat
+from bylaw.llm.source import at_hand, open_chat
 
 SCHEMA = {"type": "object", "properties": {"open": {"type": "boolean"}}}
 
@@ -110,6 +110,94 @@ def test_a_line_that_failed_is_asked_again_and_a_later_answer_counts(line: Any, 
     with (tmp_path / file).open("a") as more:
         more.write(_output(questions[0], "now") + "\n")
     assert [answer.text for answer in Batch(tmp_path).ask(questions)] == ["now", "fine"]
+
+
+@pytest.mark.parametrize("finish", ["content_filter", "length"])
+@pytest.mark.parametrize("files", [("a", "b"), ("b", "a"), ("a", "a")])
+def test_a_whole_answer_counts_more_than_a_refused_or_cut_one(
+    finish: str, files: tuple[str, str], tmp_path: Path
+) -> None:
+    question = _question("a")
+    for name, line in zip(files, (_output(question, "", finish), _output(question, "fine")), strict=True):
+        with (tmp_path / f"{name}.jsonl").open("a") as file:
+            file.write(f"{line}\n")
+    assert Batch(tmp_path).ask([question])[0].text == "fine"
+
+
+def test_a_second_answer_in_another_file_is_told(tmp_path: Path) -> None:
+    question = _question("a")
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl").write_text(_output(question, f"of {name}"))
+    batch = Batch(tmp_path)
+    assert batch.ask([question])[0].text == "of a"
+    assert batch.remarks == [f"a second answer: `{question.key}` in b.jsonl; the one in a.jsonl counts"]
+
+
+def test_an_answer_that_is_used_was_asked_for_whatever_became_of_its_request(tmp_path: Path) -> None:
+    found, other = _question("found"), _question("other")
+    (tmp_path / "a.jsonl").write_text(_output(found, "fine") + "\n" + _output(other, "fine"))
+    batch = Batch(tmp_path)
+    assert batch.find(found) is not None
+    assert batch.remarks == [f"an answer that nobody asked for: `{other.key}` in a.jsonl"]
+
+
+def test_a_file_that_is_not_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(_output(_question("a"), "fine"))
+    with pytest.raises(Pending, match=r"a\.json is not read, as answers lie in files named"):
+        Batch(tmp_path).ask([_question("a")])
+
+
+def test_a_mark_of_the_byte_order_is_no_part_of_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(_output(_question("a"), "fine"), encoding="utf-8-sig")
+    assert Batch(tmp_path).ask([_question("a")])[0].text == "fine"
+
+
+@pytest.mark.parametrize("said", ["batch:", "batch:file.jsonl"])
+def test_a_batch_needs_a_folder(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.jsonl").touch()
+    with pytest.raises(ChatError, match="names no folder"):
+        open_chat(said)
+
+
+def test_what_a_batch_answered_is_kept_where_that_is_asked_for(tmp_path: Path) -> None:
+    first, second = _question("first"), _question("second")
+    (tmp_path / "q").mkdir()
+    (tmp_path / "q" / "a.jsonl").write_text(_output(first, "one") + "\n" + _output(second, "two"))
+    chat = open_chat(f"batch:{tmp_path / 'q'}", kept=tmp_path / "kept", keeps=True)
+    found = at_hand(chat)(first)
+    assert found is not None
+    assert found.text == "one"
+    assert chat.ask([first, second])[1].text == "two"
+    assert Recordings(tmp_path / "kept").keys() == {first.key, second.key}
+    open_chat(f"batch:{tmp_path / 'q'}", kept=tmp_path / "other").ask([first, second])
+    assert not (tmp_path / "other").exists()
+
+
+JSON, YAML = '{"open": true}', "open: true\nwhy: it is"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "```json\n{}\n```",
+        "```\n{}\n```\n",
+        "Here it is:\n\n```json\n{}\n```\n\nTell me if you need more.",
+        "An example is\n```\n1\n```\nand the answer\n```\n{}\n```",
+        "```json\n{}",
+    ],
+)
+def test_an_answer_may_stand_in_a_fence_with_words_around_it(text: str) -> None:
+    assert bare_json(text.replace("{}", JSON)) == JSON
+    assert unfenced(text.replace("{}", YAML)) == YAML
+
+
+@pytest.mark.parametrize("text", ["Here it is:\n{}", "{}\nThat is all.", "Sure.\n\n{}\n\nThat is all."])
+def test_json_may_have_words_around_it(text: str) -> None:
+    answer = Answer(text.replace("{}", JSON))
+    assert checked(answer, _question("a", schema=SCHEMA)) == answer
+    assert answer.read(dict[str, bool]) == {"open": True}
 
 
 @pytest.mark.parametrize(

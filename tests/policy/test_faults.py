@@ -342,7 +342,8 @@ def test_what_nothing_enforces_must_be_accepted_by_name(kind: str, tmp_path: Pat
     found = faults(tmp_path / "a", {"policies.yaml": FILES["policies.yaml"] + listed})
     assert found == [
         f"BY405 policies.yaml:17: nothing enforces policy `to-the-owner`; write its {kind}, "
-        "or accept that by name: `unenforced: {accepted_by: ..., reason: ...}`"
+        "or accept that by name: `bylaw review --unenforced to-the-owner`, or "
+        "`unenforced: {accepted_by: ..., reason: ...}`"
     ]
     accepted = listed + "    unenforced: {accepted_by: Ada, reason: addresses come next month}\n"
     pack = load(tmp_path / "b", {"policies.yaml": FILES["policies.yaml"] + accepted})

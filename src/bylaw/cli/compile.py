@@ -12,7 +12,9 @@ from msgspec.structs import replace
 from bylaw.errors import UsageError
 
 if TYPE_CHECKING:
+    from bylaw.compile.pipeline import Work
     from bylaw.compile.update import MadeOf
+    from bylaw.compile.writing import Plan
     from bylaw.policy.folder import PackFolder
 
 _FILE = click.Path(path_type=Path)
@@ -77,11 +79,12 @@ def compile_command(
     from bylaw.compile.pipeline import Source, compile_pack, require_tools
     from bylaw.compile.reading import read_documents
     from bylaw.compile.report import told_lines
+    from bylaw.compile.staging import faults_of, place, recover, stage
     from bylaw.compile.tools import read_tools, with_logs
-    from bylaw.compile.update import MadeOf, keep, read_made_of, read_work
+    from bylaw.compile.update import MadeOf, read_made_of, read_work, records
     from bylaw.compile.writing import digests
     from bylaw.engine.lesson import read_labels
-    from bylaw.llm.source import open_chat, unasked
+    from bylaw.llm.source import open_chat, remarks
     from bylaw.policy.clock import stated_clock
     from bylaw.policy.folder import read_folder
 
@@ -91,6 +94,9 @@ def compile_command(
         _relative(documents, out), _relative(tools, out), _relative(logs, out), name, now, labelled, refine
     )
     earlier = before = None
+    if out.is_file():
+        raise UsageError("a file, where the pack's folder would be", place=str(out), hint="give another --out")
+    recover(out)
     if update is not None:
         made_of = _given_again(made_of, read_made_of(update))
         earlier, before = read_work(update), read_folder(update)
@@ -106,39 +112,56 @@ def compile_command(
     clock = None if made_of.now or any(each.bears_times for each in trajectories) else stated_clock(reading.document)
     if clock is not None:
         print(f'the time of every call is {clock.now}, by "{clock.sentence}"; --now TIME sets another')
+    elif not made_of.now and (stated := stated_clock(reading.document)) is not None:
+        print(f'calls in the logs bear their own times; checks are tried on {stated.by_day}, by "{stated.sentence}"')
     now = made_of.now or (clock.now if clock is not None else "")
     known = read_labels(Path(_seen((made_of.labels,), out)[0])) if made_of.labels else None
     source = Source(reading.document, reading.title, cards, trajectories, now, earlier, made_of.refine, known)
     if dry_run:
         print("\n".join(forecast(source)))
         return 0
-    chat = open_chat(llm, kept=kept or out / "answers", stream=stream, max_tokens=max_tokens)
+    keeps = kept is not None
+    chat = open_chat(llm, kept=kept or out / "answers", stream=stream, max_tokens=max_tokens, keeps=keeps)
     work, desk = compile_pack(source, chat, progress=print, as_is=as_is)
     made = assemble(source, work, name=made_of.name or _name(out), reading=reading)
-    print("".join(f"{line}\n" for line in _write(out, made, made_of.written, before)), end="")
-    keep(out, replace(made_of, written=digests(made)), work)
+    plan = _planned(out, made, made_of.written, before, earlier)
+    print("".join(f"{line}\n" for line in plan.told), end="")
+    if plan.kept and (faults := faults_of(stage(out, plan.files))):
+        print("\n".join(f"  {fault.code} {fault}" for fault in faults))
+        place(out, plan.beside)
+        hint = f"merge {', '.join(plan.beside) or ', '.join(plan.kept)}, then run the same command again"
+        raise UsageError("with these files the pack would not load, so it stays as it was", place=str(out), hint=hint)
+    place(out, {**plan.files, **plan.beside, **records(replace(made_of, written=digests(made)), work)}, plan.removed)
     if before is not None:
         _show_differences(out, before)
     lines, is_whole = told_lines(source, work, made, len(desk.asked), out)
     print("\n".join(lines))
-    for each in unasked(chat):
-        click.echo(f"an answer that nobody asked for: {each}", err=True)
+    for each in remarks(chat):
+        click.echo(each, err=True)
     return 0 if is_whole else 1
 
 
-def _write(out: Path, made: Mapping[str, str], written: Mapping[str, str], before: "PackFolder | None") -> list[str]:
-    """Write a pack, and say what a person edited; words that nothing enforces a policy stay where they still fit."""
+def _planned(
+    out: Path, made: Mapping[str, str], written: Mapping[str, str], before: "PackFolder | None", earlier: "Work | None"
+) -> "Plan":
+    """What to write; words that nothing enforces a policy stay where they still fit."""
+    from bylaw.compile.staging import stage
+    from bylaw.compile.things import entities_file
     from bylaw.compile.update import accepted_unenforced, with_words
-    from bylaw.compile.writing import write_files
+    from bylaw.compile.writing import planned
     from bylaw.engine.review import sides_of
     from bylaw.policy.folder import read_folder
 
-    old = sides_of(before) if before is not None else {}
-    kept, told = write_files(out, made, written)
-    if before is not None and "policies.yaml" not in kept and (words := accepted_unenforced(before)):
-        text = with_words(made["policies.yaml"], words, old, sides_of(read_folder(out)))
-        (out / "policies.yaml").write_text(text, encoding="utf-8")
-    return told
+    bases: dict[str, str] = {}
+    if earlier is not None and earlier.things is not None:
+        bases["entities.yaml"] = entities_file(earlier.things, earlier.request)
+    plan = planned(out, made, written, bases)
+    words = accepted_unenforced(before) if before is not None and "policies.yaml" not in plan.kept else {}
+    if before is None or not words:
+        return plan
+    after = sides_of(read_folder(stage(out, plan.files)))
+    policies = with_words(plan.files["policies.yaml"], words, sides_of(before), after)
+    return replace(plan, files={**plan.files, "policies.yaml": policies})
 
 
 def _show_differences(root: Path, before: "PackFolder") -> None:
@@ -166,9 +189,9 @@ def _relative(paths: tuple[Path | str, ...], out: Path) -> tuple[str, ...]:
 
 
 def _seen(paths: tuple[str, ...], out: Path) -> list[str]:
-    """The same as seen from here."""
+    """The same as seen from here; a path that was relative to the pack stays one where its file is gone."""
     found = [os.path.normpath(out / each) for each in paths]
-    return [path if Path(path).exists() else each for path, each in zip(found, paths, strict=True)]
+    return [path if Path(path).exists() or os.sep in each else each for path, each in zip(found, paths, strict=True)]
 
 
 def _name(out: Path) -> str:

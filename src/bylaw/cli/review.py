@@ -31,7 +31,7 @@ from bylaw.engine.review import (
     unaccepted,
 )
 from bylaw.errors import PackError, UsageError
-from bylaw.policy.folder import READY, PackFolder, find_folder, read_folder
+from bylaw.policy.folder import READY, NothingEnforces, PackFolder, find_folder, read_folder
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.scan.written import dump
@@ -140,10 +140,9 @@ def _loaded(folder: PackFolder) -> Pack:
     try:
         return build_pack(folder)
     except PackError as error:
-        messages = "\n".join(fault.message for fault in error.faults)
-        lacking = set(re.findall(r"nothing enforces policy `([^`]+)`", messages))
-        if len(lacking) < len(error.faults):
+        if not all(isinstance(fault, NothingEnforces) for fault in error.faults):
             raise
+        lacking = {name for fault in error.faults for name in re.findall(r"`([^`]+)`", fault.message)}
     for body in cast(list[dict[str, Any]], folder.parts["policies"].data["policies"]):
         if body.get("id") in lacking:
             body["unenforced"] = {"accepted_by": _NOBODY, "reason": _why(folder.root, str(body["id"]))}

@@ -5,12 +5,12 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from bylaw.compile.check import Check
+from bylaw.compile.check import Check, Question
 from bylaw.compile.extract import Draft
 from bylaw.compile.flagged import flagged
 from bylaw.compile.identifier import slug
 from bylaw.compile.naming import named_apart
-from bylaw.compile.pipeline import TRIED_AT, Source, Work
+from bylaw.compile.pipeline import Source, Work
 from bylaw.compile.reading import Reading
 from bylaw.compile.span import spans
 from bylaw.compile.things import entities_file, tools_file
@@ -107,7 +107,7 @@ def _record(
                 "generated_inputs": check.generated,
                 "generations_divided_on": check.divided,
                 "mutants_found": f"{check.mutants[0]} of {check.mutants[1]}" if check.mutants[1] else "",
-                "questions": [{name: part for name, part in to_builtins(each).items() if part} for each in questions],
+                "questions": [_told_question(each, check, source) for each in questions],
             }
         if draft.id in said:
             body["in_logs"] = said[draft.id]
@@ -145,11 +145,20 @@ def _in_order(drafts: tuple[Draft, ...], document: Document) -> list[Draft]:
     return sorted(drafts, key=lambda draft: min(document.find(quote) or (0, 0) for quote in draft.quotes))
 
 
+def _told_question(question: Question, check: Check, source: Source) -> dict[str, Any]:
+    body = {name: part for name, part in to_builtins(question).items() if part}
+    return {**body, "input": _at_a_time(question.input, check, source)} if question.input else body
+
+
 def _timed(check: Check, source: Source) -> list[dict[str, Any]]:
-    """Its cases; where it asks for the time and the pack has no clock, each with the time that it was tried at."""
-    if source.now or "now(" not in f"{check.code}{check.rules}":
-        return list(check.cases)
-    return [case if "now" in case else {**case, "now": TRIED_AT} for case in check.cases]
+    """Its cases, each with the time that it was tried at, where that matters."""
+    return [_at_a_time(case, check, source) for case in check.cases]
+
+
+def _at_a_time(case: dict[str, Any], check: Check, source: Source) -> dict[str, Any]:
+    """A case with the time it was tried at, where its check asks for the time and the pack has no clock."""
+    asks = "now(" in f"{check.code}{check.rules}" or (check.failed and not check.code)
+    return case if source.now or not asks or "now" in case else {**case, "now": source.tried_at}
 
 
 def _part(draft: Draft, document: Document) -> str:

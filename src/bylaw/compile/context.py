@@ -11,6 +11,8 @@ from bylaw.compile.things import Things
 
 _LONGEST = 24_000
 """Letters of tools in one question."""
+_DAYS = ("date", "day")
+"""What the part of a key is called that names a day."""
 
 
 def told_tools(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
@@ -19,7 +21,26 @@ def told_tools(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
     return "\n".join(card.short for name, card in cards.items() if name in wanted)
 
 
-def told_lists(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
+def told_for_code(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> str:
+    """What whoever writes code must know beside, where something within reach calls for it; else nothing."""
+    return _told_lists(cards, tools) + _told_days(things, cards, tools)
+
+
+def _told_days(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> str:
+    """That the calendar settles much, where a thing has a day in its key."""
+    for name in things.entities if tools else ():
+        keys = keys_of(things.entities[name])
+        day = next((key for key in keys if key in _DAYS or key.endswith(tuple(f"_{each}" for each in _DAYS))), None)
+        if day is not None and name in _near(things, cards, tools):
+            return (
+                f"\nWhat the calendar settles needs no record: a {name} of a day to come"
+                f" (`date(x.{day}) > date(now())`) has neither begun nor ended, so a guard that asks whether one has"
+                " looks at its record only where the day has come."
+            )
+    return ""
+
+
+def _told_lists(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
     """How code walks lists of arguments side by side, where a bound tool has several; else nothing."""
     for tool in dict.fromkeys(tools):
         lists = [

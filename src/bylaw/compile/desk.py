@@ -18,6 +18,10 @@ Judge = Callable[[str], tuple[Made, list[str]]]
 """Makes something of an answer's text, and says what is wrong with it, in words for whoever answered."""
 
 
+FAULTY = "the answer was "
+"""How a complaint begins about an answer that was refused, cut or malformed."""
+
+
 class Outcome(Struct, Generic[Made], frozen=True):
     """What came of a question in the end."""
 
@@ -73,11 +77,21 @@ class Desk:
                 return None
             made, complaints = judge(answer.text)
             if answer.fault:
-                complaints = [f"the answer was {answer.fault}: {answer.why}", *complaints]
+                complaints = _of_fault(answer, complaints)
             if not complaints or number == rounds:
                 return Outcome(made, tuple(complaints), number)
             request = sent_back(request, answer.text, complaints)
+            if answer.fault == "truncated":
+                request = replace(request, max_tokens=2 * request.max_tokens)
         raise AssertionError("a question is asked at least once")
+
+
+def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
+    """What is wrong with an answer that came back with a fault; of one that is no answer, nothing else is told."""
+    if answer.fault == "truncated":
+        return [f"{FAULTY}truncated: it was longer than it may be; answer in full, in fewer words"]
+    told = f"{FAULTY}{answer.fault}: {answer.why}"
+    return [told] if answer.fault in ("refused", "malformed") else [told, *complaints]
 
 
 def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Request:

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench, Case, read_cases, told
 from bylaw.compile.check import UNANSWERED, Check, Question
-from bylaw.compile.context import told_lists, told_others, told_things, told_tools
-from bylaw.compile.desk import Desk
+from bylaw.compile.context import told_for_code, told_others, told_things, told_tools
+from bylaw.compile.desk import FAULTY, Desk
 from bylaw.compile.digest import digest_of
 from bylaw.compile.extract import Draft
 from bylaw.compile.identifier import function_name
@@ -29,7 +29,7 @@ from bylaw.compile.sort import Sorted
 from bylaw.compile.sort import told as told_policy
 from bylaw.engine.case import CaseResult
 from bylaw.guard import Guard
-from bylaw.llm.chat import bare_json
+from bylaw.llm.chat import unfenced
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import YamlError
 
@@ -104,7 +104,7 @@ def write_guards(
             "things": told_things(bench.things, bench.cards, tools, bench.request),
             "policies": "\n\n".join(_bound(each.draft, each.policy.tools) for each in group),
         }
-        for_code = {**shown, "tools": shown["tools"] + told_lists(bench.cards, tools)}
+        for_code = {**shown, "tools": shown["tools"] + told_for_code(bench.things, bench.cards, tools)}
         codes = [
             desk.converse(
                 render("guards", for_code, attempt=attempt, max_tokens=8192),
@@ -114,6 +114,7 @@ def write_guards(
             for attempt in (1, 2)
         ]
         written = [each.made for each in codes if each is not None]
+        refusals = [told for each in codes if each is not None for told in each.complaints if told.startswith(FAULTY)]
         # What every generation says no call can tell needs no case of either kind.
         uncheckable = {each.id for each in policies if written and all(each.id in one.cannot for one in written)}
         for_cases = {**shown, "now": bench.now, "others": told_others(bench.cards, tools)}
@@ -126,7 +127,7 @@ def write_guards(
             checks |= {each.id: Check(each.id, failed=UNANSWERED) for each in policies}
             continue
         for asking in group:
-            check = _settle(desk, bench, asking, cases.made.get(asking.draft.id, []), written)
+            check = _settle(desk, bench, asking, cases.made.get(asking.draft.id, []), written, refusals)
             missing = missing or check is None
             made = check or Check(asking.draft.id, failed=UNANSWERED)
             checks[asking.draft.id] = replace(made, shown=asking.digest if check is not None else "")
@@ -139,13 +140,21 @@ def _asking(bench: Bench, draft: Draft, tools: Sequence[str], general: str) -> A
     return Asking(draft, policy, general, told_tools(bench.cards, tools), things, bench.now)
 
 
-def _settle(desk: Desk, bench: Bench, asking: Asking, cases: list[Case], written: Sequence[Written]) -> Check | None:
+def _settle(
+    desk: Desk,
+    bench: Bench,
+    asking: Asking,
+    cases: list[Case],
+    written: Sequence[Written],
+    refusals: Sequence[str],
+) -> Check | None:
     """Hold cases and generations against each other until one guard passes; None while an answer is missing."""
     name = asking.draft.id
     codes = [each.codes[name] for each in written if name in each.codes]
     if not codes:
         reasons = [each.cannot[name] for each in written if name in each.cannot]
-        return Check(name, cases=tuple(cases), failed="; ".join(dict.fromkeys(reasons)) or "no guard was written")
+        why = ": ".join(("no guard was written", *refusals[:1]))
+        return Check(name, cases=tuple(cases), failed="; ".join(dict.fromkeys(reasons)) or why)
     sound = [(code, guard) for code in codes if (guard := bench.guard(asking.policy, code)[0]) is not None]
     trials = _trials(bench, asking.policy, sound)
     divided = [trial for trial in trials if len(set(trial.outcomes)) > 1]
@@ -261,7 +270,7 @@ def _mend(
             "repair",
             {
                 "general": asking.general,
-                "tools": asking.tools + told_lists(bench.cards, asking.policy.tools),
+                "tools": asking.tools + told_for_code(bench.things, bench.cards, asking.policy.tools),
                 "things": asking.things,
                 "policy": _bound(asking.draft, asking.policy.tools),
                 "code": code,
@@ -271,7 +280,7 @@ def _mend(
         answer = desk.answer(request)
         if answer is None:
             return None
-        code = _mended(bare_json(answer.text), function_name(asking.draft.id))
+        code = _mended(unfenced(answer.text), function_name(asking.draft.id))
     raise AssertionError("the last round returns")
 
 
@@ -328,7 +337,7 @@ def _bound(draft: Draft, tools: Sequence[str]) -> str:
 def _judged_cases(
     text: str, policies: Sequence[Policy], bench: Bench, uncheckable: Container[str]
 ) -> tuple[dict[str, list[Case]], list[str]]:
-    listed, complaints = _listed_cases(bare_json(text))
+    listed, complaints = _listed_cases(unfenced(text))
     found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
     for case in listed:
         policy = next((each for each in policies if each.id == case.get("policy")), None)
@@ -362,7 +371,7 @@ def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
 
 
 def _judged_code(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
-    source = bare_json(text)
+    source = unfenced(text)
     cannot = {match[1].replace("_", "-"): match[2].strip() for match in _CANNOT.finditer(source)}
     try:
         functions = _functions(source)

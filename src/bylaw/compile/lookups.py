@@ -22,7 +22,7 @@ from bylaw.facts.value import coerce
 from bylaw.guard import Guard, Vocabulary, parse_lookups, run_lookup
 from bylaw.guard.lookup import LookupFunction
 from bylaw.llm import Request
-from bylaw.llm.chat import bare_json
+from bylaw.llm.chat import unfenced
 from bylaw.policy.statement import Policy
 from bylaw.trace import Call, Result, Trajectory
 
@@ -165,7 +165,7 @@ def _failures(lookup: LookupFunction, trajectories: Sequence[Trajectory]) -> lis
 def _judged(
     text: str, part: Sequence[tuple[str, str]], vocabulary: Vocabulary, trajectories: Sequence[Trajectory]
 ) -> tuple[dict[str, str], list[str]]:
-    source = bare_json(text)
+    source = unfenced(text)
     try:
         nodes = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

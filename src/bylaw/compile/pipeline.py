@@ -26,11 +26,11 @@ from bylaw.engine.lesson import Label
 from bylaw.errors import BylawError, UsageError
 from bylaw.llm import Chat, Pending
 from bylaw.llm.source import at_hand
+from bylaw.policy.clock import stated_clock
 from bylaw.policy.document import Document
 from bylaw.trace import Trajectory
 
-TRIED_AT = "2025-01-15T10:00:00"
-"""For trials of packs without a clock of their own."""
+_ANY_TIME = "2025-01-15T10:00:00"
 
 
 class CompileError(BylawError):
@@ -54,6 +54,12 @@ class Source(Struct, frozen=True):
     """How many rules may be replaced by refined ones; 0 leaves rules as they were written."""
     labels: Mapping[str, Sequence[Label]] | None = None
     """By conversation which calls were safe: weights of rules are learned from them."""
+
+    @property
+    def tried_at(self) -> str:
+        """The time at which checks are tried: the pack's clock, else the day that the document names, else any."""
+        stated = None if self.now else stated_clock(self.document)
+        return self.now or (stated.by_day if stated is not None else _ANY_TIME)
 
 
 class Work(Struct):
@@ -165,7 +171,7 @@ def run(desk: Desk, source: Source) -> Work:
 
 def _finish(desk: Desk, source: Source, work: Work, things: Things) -> None:
     """What takes all checks of a kind to be there: rules refined together, functions for facts that nothing shows."""
-    bench = Bench(source.cards, things, work.request, source.now or TRIED_AT)
+    bench = Bench(source.cards, things, work.request, source.tried_at)
     rules = [draft.id for draft in work.drafts if draft.id in work.kinds and work.kinds[draft.id].kind == "rule"]
     if source.refinements and all(name in work.checks for name in rules):
         refined = refine(desk, bench, work.checks, work.drafts, _general(work), budget=source.refinements)
@@ -178,7 +184,7 @@ def _finish(desk: Desk, source: Source, work: Work, things: Things) -> None:
 
 
 def _write(desk: Desk, source: Source, work: Work, things: Things, drafts: Sequence[Draft]) -> None:
-    bench = Bench(source.cards, things, work.request, source.now or TRIED_AT)
+    bench = Bench(source.cards, things, work.request, source.tried_at)
     general = _general(work)
     earlier = _still_read_alike(source.earlier, work)
     for made in (

@@ -9,7 +9,7 @@ from bylaw.compile.desk import Desk
 from bylaw.compile.naming import Rules, meaning, with_names
 from bylaw.compile.prompt import render
 from bylaw.compile.ruleset import Ruleset, rules_of
-from bylaw.llm.chat import bare_json
+from bylaw.llm.chat import unfenced
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.rule.lint import lint
 from bylaw.scan.written import dump
@@ -68,7 +68,7 @@ def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
 def _pairs(text: str, group: Sequence[str]) -> Iterator[tuple[str, str]]:
     """What an answer would merge: the predicate to keep, and one that it stands for."""
     try:
-        listed = read_yaml(bare_json(text), file="answer").data.get("merges")
+        listed = read_yaml(unfenced(text), file="answer").data.get("merges")
     except YamlError:
         return
     for body in cast(list[Any], listed) if isinstance(listed, list) else ():

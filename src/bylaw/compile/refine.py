@@ -23,7 +23,7 @@ from bylaw.compile.prompt import render
 from bylaw.compile.prune import prune
 from bylaw.compile.ruleset import Ruleset, Step, rules_of
 from bylaw.compile.sort import told as told_policy
-from bylaw.llm.chat import bare_json
+from bylaw.llm.chat import unfenced
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.rule.embedding import Embedder
 from bylaw.scan.written import dump
@@ -173,7 +173,7 @@ class _Refinement:
 
     def _read(self, check: Check, text: str) -> tuple[Reply, list[str]]:
         try:
-            data = read_yaml(bare_json(text), file="answer").data
+            data = read_yaml(unfenced(text), file="answer").data
         except YamlError as error:
             return Reply(), [f"not the YAML asked for: {error}"]
         score = data.get("vagueness")

@@ -12,6 +12,7 @@ from bylaw.trace import Call, Result, Trajectory
 _SAMPLES = 200
 _ERRORS = 4
 _NAMES_OF_A_TABLE = 12
+_PARTS_OF_A_LISTING = 2
 _WITH_A_DIGIT = re.compile(r"[^\s\"'{}\[\]:,]*\d[^\s\"'{}\[\]:,]*")
 
 
@@ -134,3 +135,18 @@ class Results:
         if errors := self._errors.get(tool):
             lines.append(f"errors: {'; '.join(text for text, _ in sorted(errors.most_common(_ERRORS)))}")
         return "\n".join(lines)
+
+
+def has_table(schema: Any) -> bool:
+    """Whether a record that holds more than an id and a list has a table of records among its parts."""
+    if not isinstance(schema, dict):
+        return False
+    record = cast(dict[str, Any], schema)
+    parts = cast(dict[str, Any], record.get("properties") or {})
+    inner = (record.get("items"), record.get("additionalProperties"), *parts.values())
+    return (len(parts) > _PARTS_OF_A_LISTING and any(map(_is_table, parts.values()))) or any(map(has_table, inner))
+
+
+def _is_table(schema: Any) -> bool:
+    held = cast(dict[str, Any], schema).get("additionalProperties") if isinstance(schema, dict) else None
+    return isinstance(held, dict) and bool(cast(dict[str, Any], held).get("properties"))

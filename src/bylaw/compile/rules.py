@@ -17,7 +17,7 @@ from bylaw.compile.referee import rule_on
 from bylaw.compile.sort import Sorted
 from bylaw.compile.sort import told as told_policy
 from bylaw.engine.case import OPEN, CaseResult, run_cases
-from bylaw.llm.chat import bare_json
+from bylaw.llm.chat import unfenced
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.scan.written import dump
@@ -210,7 +210,7 @@ def _results(bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequ
 
 def _judged_cases(text: str, policies: Sequence[Policy]) -> tuple[dict[str, list[Case]], list[str]]:
     try:
-        listed = read_cases(bare_json(text))
+        listed = read_cases(unfenced(text))
     except YamlError as error:
         return {}, [f"not the YAML asked for: {error}"]
     found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
@@ -230,7 +230,7 @@ def _judged_cases(text: str, policies: Sequence[Policy]) -> tuple[dict[str, list
 
 def _judged_rules(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
     try:
-        data = read_yaml(bare_json(text), file="answer").data
+        data = read_yaml(unfenced(text), file="answer").data
     except YamlError as error:
         return Written({}, {}, {}), [f"not the YAML asked for: {error}"]
     predicates = cast(dict[str, Any], data.get("predicates") or {})

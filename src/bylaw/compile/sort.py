@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.compile.card import Card
 from bylaw.compile.context import told_catalogue
@@ -118,11 +119,31 @@ def _judged(text: str, group: Sequence[Draft], cards: Mapping[str, Card]) -> tup
     complaints: list[str] = []
     for each in answer.policies:
         wrong = _faults(each, ids, cards)
-        complaints += wrong
+        complaints += wrong + _figures(each)
         if not wrong:
-            found[each.id] = each
+            found[each.id] = replace(each, user_facts=tuple(_unread(fact) for fact in each.user_facts))
     said = {each.id for each in answer.policies}
     return found, complaints + [f"nothing is said of `{draft.id}`" for draft in group if draft.id not in said]
+
+
+_FIGURES = ("integer", "money", "date")
+"""Types with more values than patterns can tell."""
+
+
+def _figures(each: Sorted) -> list[str]:
+    """Complaints about figures that patterns should read: "no extra bags" would be no bag at all."""
+    return [
+        f"`{each.id}`: `{fact.name}` is of type {fact.type}, and people state figures in more ways than patterns with"
+        " fixed values can tell: leave its `sayings` empty, so that the user is asked; or make it a boolean or an enum"
+        " of what the policy tells apart; or, where only a reader of the conversation could tell, say so with the kind"
+        for fact in each.user_facts
+        if fact.type in _FIGURES and fact.sayings
+    ]
+
+
+def _unread(fact: UserFact) -> UserFact:
+    """A figure without patterns, whoever insists on them; any other fact as it is."""
+    return replace(fact, sayings=()) if fact.type in _FIGURES else fact
 
 
 def _faults(each: Sorted, ids: set[str], cards: Mapping[str, Card]) -> list[str]:

@@ -15,9 +15,10 @@ from bylaw.compile.desk import Desk
 from bylaw.compile.digest import digest_of
 from bylaw.compile.fit import misfits, section, widened, with_defaults
 from bylaw.compile.prompt import prompt_text, render
+from bylaw.compile.result import has_table
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, PackError
-from bylaw.llm.chat import bare_json
+from bylaw.llm.chat import unfenced
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.scan.written import dump
 from bylaw.trace import Trajectory
@@ -56,7 +57,8 @@ def describe(
     With `asks_who` the document has the assistant establish who the user is, which is then one of the things.
     """
     who = f"\n\n{prompt_text('things_who')}" if asks_who else ""
-    shown = digest_of(*(card.whole for card in cards.values()), *([who] if who else []))
+    tables = _told_tables(cards)
+    shown = digest_of(*(card.whole for card in cards.values()), *(each for each in (who, tables) if each))
     if earlier is not None and earlier.shown == shown:
         return earlier
     made = Things({}, {}, {})
@@ -64,11 +66,12 @@ def describe(
     known: dict[str, Card] = {}
     for part in _parts(cards):
         told = "\n\n".join(card.whole for card in part.values())
+        more = f"{_told_tables(part)}{who}"
         if known:
             described = dump(_named_and_keyed(made.entities))
-            request = render("things_more", {"tools": told, "entities": described, "who": who}, max_tokens=_ANSWER)
+            request = render("things_more", {"tools": told, "entities": described, "more": more}, max_tokens=_ANSWER)
         else:
-            request = render("things", {"tools": told, "who": who}, max_tokens=_ANSWER)
+            request = render("things", {"tools": told, "more": more}, max_tokens=_ANSWER)
         known |= part
         outcome = desk.converse(
             request,
@@ -84,6 +87,11 @@ def describe(
         pack = Pack.from_files(schema_files(cards, replace(made, entities=entities)))
         entities = with_defaults(entities, pack, trajectories)
     return replace(made, entities=entities, complaints=tuple(complaints), shown=shown)
+
+
+def _told_tables(cards: Mapping[str, Card]) -> str:
+    """How tables inside records are described, where some result has one; else nothing."""
+    return f"\n\n{prompt_text('things_tables')}" if any(has_table(card.output) for card in cards.values()) else ""
 
 
 def _made_by_tools(things: Things) -> dict[str, Any]:
@@ -164,7 +172,7 @@ def _judged(
 ) -> tuple[Things, list[str]]:
     """What an answer about the tools of one part adds to what earlier parts told, and what is wrong with it."""
     try:
-        data = read_yaml(bare_json(text), file="answer").data
+        data = read_yaml(unfenced(text), file="answer").data
     except YamlError as error:
         return before, [f"not YAML as asked for: {error}"]
     complaints = [f"`{name}` is not a tool" for name in section(data, "tools") if name not in part]

@@ -49,10 +49,10 @@ class Difference(Struct, frozen=True):
     """Its definition, quotes and check, before and after."""
 
 
-def keep(root: Path, made_of: MadeOf, work: Work) -> None:
-    """Write down what an update needs."""
-    (root / MADE_OF).write_text(dump(msgspec.to_builtins(made_of)), encoding="utf-8")
-    (root / WORK).write_bytes(msgspec.json.format(msgspec.json.encode(work), indent=1) + b"\n")
+def records(made_of: MadeOf, work: Work) -> dict[str, str]:
+    """The files that an update needs."""
+    whole = msgspec.json.format(msgspec.json.encode(work), indent=1) + b"\n"
+    return {MADE_OF: dump(msgspec.to_builtins(made_of)), WORK: whole.decode()}
 
 
 def read_made_of(root: Path) -> MadeOf:

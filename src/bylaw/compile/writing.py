@@ -1,11 +1,29 @@
 """Writing a pack over the one before: what a person wrote into it since stays."""
 
+import difflib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from msgspec import Struct
 
 _RECORDS = frozenset(("policy.md", "compiled.yaml", "sources.yaml"))
 """The compiler's own: copies and notes that nobody edits."""
+
+
+class Plan(Struct, frozen=True):
+    """What becomes of a pack's files."""
+
+    files: dict[str, str]
+    """The pack as it will lie: what was made, and in its place what a person edited."""
+    beside: dict[str, str]
+    """`entities.yaml.new` and the like: what would have been made of an edited file."""
+    removed: tuple[str, ...]
+    """Files that the last compile made and this one does not."""
+    kept: tuple[str, ...]
+    """Edited files that stay as they are."""
+    told: tuple[str, ...]
+    """Lines that say what a person edited."""
 
 
 def digests(made: Mapping[str, str]) -> dict[str, str]:
@@ -19,36 +37,70 @@ def digest(text: str) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def write_files(root: Path, made: Mapping[str, str], written: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Write a pack's files, save those that a person edited; which were left as they are, and lines that say so.
+def planned(
+    root: Path, made: Mapping[str, str], written: Mapping[str, str], bases: Mapping[str, str] | None = None
+) -> Plan:
+    """What to write where a pack may lie already: everything, save what a person edited.
 
-    `written` has the digests of what was made the last time; where it is empty, all is written. Where an edited file
-    would now be made otherwise, the new one is put beside it.
+    `written` has the digests of what was made the last time; where it is empty, all is written. `bases` are texts of
+    that time: an edit that touches other lines than the compiler would now change is merged. Where it touches the same
+    ones, the new text is put beside the edited file.
     """
+    files: dict[str, str] = {}
+    beside: dict[str, str] = {}
     kept: list[str] = []
     told: list[str] = []
     for path, text in made.items():
-        place = root / path
-        found = place.read_text(encoding="utf-8") if place.is_file() else None
-        if found == text:
-            continue
+        found = _text(root / path)
         if found is None or path in _RECORDS or not written or _is_contained(found, text, written.get(path)):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
+            files[path] = text
+            continue
+        base = (bases or {}).get(path, "")
+        both = merged(base, found, text) if digest(base) == written.get(path) else None
+        files[path] = both if both is not None else found
+        if both is not None and both != found:
+            told.append(f"{path} was edited by hand; the edit is kept, and what changed is merged into it")
             continue
         kept.append(path)
-        if digest(text) == written.get(path):
+        if digest(text) == written.get(path) or _is_contained(text, found, None):
             told.append(f"{path} was edited by hand and is kept")
         else:
-            place.with_name(f"{place.name}.new").write_text(text, encoding="utf-8")
+            beside[f"{path}.new"] = text
             told.append(f"{path} was edited by hand and is kept; what it would be now is in {path}.new: merge them")
+    removed = [new for path in made if (new := f"{path}.new") not in beside and (root / new).is_file()]
     for path in _others(root, made):
         text = (root / path).read_text(encoding="utf-8")
         if not written or digest(text) == written.get(path):
-            (root / path).unlink()
+            removed.append(path)
         else:
+            files[path] = text
             told.append(f"{path} was written by hand and is kept")
-    return kept, told
+    return Plan(files, beside, tuple(removed), tuple(kept), tuple(told))
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def merged(base: str, mine: str, theirs: str) -> str | None:
+    """Both changes to a text, line by line; None where they touch the same or neighbouring lines."""
+    lines = base.split("\n")
+    changes = sorted({*_changes(lines, mine.split("\n")), *_changes(lines, theirs.split("\n"))})
+    made: list[str] = []
+    place = 0
+    for start, end, instead in changes:
+        if start < place or (start == place and made):
+            return None
+        made += [*lines[place:start], *instead]
+        place = end
+    return "\n".join([*made, *lines[place:]])
+
+
+def _changes(old: list[str], new: list[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """The ranges of the old lines that are others now, each with what stands there instead."""
+    for kind, start, end, first, last in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind != "equal":
+            yield start, end, tuple(new[first:last])
 
 
 def _is_contained(found: str, text: str, before: str | None) -> bool:

@@ -21,7 +21,15 @@ from bylaw.facts.schema_reader import SchemaReader
 from bylaw.guard import Guard, Vocabulary, compile_expression, parse_guards, parse_lookups, run_lookup
 from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.document import Document
-from bylaw.policy.folder import Manifest, ManifestError, PackFolder, WrittenDocument, find_folder, read_folder
+from bylaw.policy.folder import (
+    Manifest,
+    ManifestError,
+    NothingEnforces,
+    PackFolder,
+    WrittenDocument,
+    find_folder,
+    read_folder,
+)
 from bylaw.policy.posture import Postures
 from bylaw.policy.reading import Read, Scalar
 from bylaw.policy.statement import Policy
@@ -231,8 +239,12 @@ def _unguarded(
     for policy in policies.values():
         enforced = {"guard": policy.id in guarded, "rule": policy.id in ruled}.get(policy.kind, True)
         if not enforced and policy.unenforced is None:
-            hint = f"write its {policy.kind}, or accept that by name: `unenforced: {{accepted_by: ..., reason: ...}}`"
-            faults.append(ManifestError(f"nothing enforces policy `{policy.id}`", place=places[policy.id], hint=hint))
+            hint = (
+                f"write its {policy.kind}, or accept that by name: `bylaw review --unenforced {policy.id}`,"
+                " or `unenforced: {accepted_by: ..., reason: ...}`"
+            )
+            message = f"nothing enforces policy `{policy.id}`"
+            faults.append(NothingEnforces(message, place=places[policy.id], hint=hint))
     return faults
 
 

@@ -23,27 +23,50 @@ class Batch:
         """What lay in the folder when it was last looked at."""
         self.unasked: list[str] = []
         """Answers in the folder that no request ever asked for, each with its file, as of the last time."""
+        self._used: set[str] = set()
+        """Keys of the answers that were found."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """What whoever answered should know of the folder, as of the last time it was looked at."""
+        self.unasked = self._unasked(self._known())
+        return [
+            *(f"an answer that nobody asked for: {each}" for each in self.unasked),
+            *(f"a second answer: {each}" for each in self._known().doubled),
+            *(f"not read, as its name does not end in .jsonl: {each}" for each in self._unread()),
+        ]
+
+    def _known(self) -> Recordings:
+        if self._answers is None:
+            self._answers = Recordings(self._folder)
+        return self._answers
+
+    def _unread(self) -> list[str]:
+        found = sorted(self._folder.glob("*")) if self._folder.is_dir() else []
+        return [path.name for path in found if path.is_file() and path.suffix in (".json", ".txt", ".ndjson")]
 
     def find(self, request: Request) -> Answer | None:
         """The answer to a request, where it lies in the folder and did not fail on the way."""
-        if self._answers is None:
-            self._answers = Recordings(self._folder)
-        return self._answers.find(request)
+        found = self._known().find(request)
+        if found is not None:
+            self._used.add(request.key)
+        return found
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """The answers; what is not answered yet is written down, and `Pending` says so."""
         answers = self._answers = Recordings(self._folder)
-        self.unasked = self._unasked(answers, requests)
+        self._used |= {request.key for request in requests}
+        self.unasked = self._unasked(answers)
         found = {request.key: answers.find(request) for request in requests}
         waiting = {request.key: request for request in requests if found[request.key] is None}
         if waiting:
             place = self._write(waiting)
             failed = [answers.failed[key] for key in waiting if key in answers.failed]
-            raise Pending(len(waiting), str(place), str(self._folder), self.unasked, failed)
+            raise Pending(len(waiting), str(place), str(self._folder), self.unasked, failed, self._unread())
         return [answer for request in requests if (answer := found[request.key]) is not None]
 
-    def _unasked(self, answers: Recordings, requests: Sequence[Request]) -> list[str]:
-        known = {request.key for request in requests}
+    def _unasked(self, answers: Recordings) -> list[str]:
+        known = set(self._used)
         for file in (self._folder / REQUESTS).glob("*.jsonl"):
             known |= requested_keys(file)
         return [f"`{key}` in {file.name}" for key, file in sorted(answers.places.items()) if key not in known]

@@ -1,6 +1,7 @@
 """What is asked of a language model, and what it answers. Nothing else in Bylaw knows how an answer comes about."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -11,6 +12,8 @@ from bylaw.errors import BylawError
 
 Role = Literal["system", "user", "assistant"]
 Fault = Literal["", "refused", "truncated", "malformed", "failed"]
+_FAULTS: tuple[Fault, ...] = ("", "malformed", "truncated", "refused", "failed")
+"""The least fault first."""
 Shape = TypeVar("Shape")
 
 
@@ -24,7 +27,13 @@ class Pending(ChatError):
     """Requests were written down and wait for their answers; asked again once they are there, the work goes on."""
 
     def __init__(
-        self, count: int, place: str, folder: str, unasked: Sequence[str] = (), failed: Sequence[str] = ()
+        self,
+        count: int,
+        place: str,
+        folder: str,
+        unasked: Sequence[str] = (),
+        failed: Sequence[str] = (),
+        unread: Sequence[str] = (),
     ) -> None:
         self.count = count
         self.unasked = tuple(unasked)
@@ -36,6 +45,8 @@ class Pending(ChatError):
         if unasked:
             more = f" and {len(unasked) - 3} more" if len(unasked) > 3 else ""
             message += f"; nobody asked for {', '.join(unasked[:3])}{more}: is the `custom_id` right?"
+        if unread:
+            message += f"; {', '.join(unread[:3])} is not read, as answers lie in files named *.jsonl"
         super().__init__(message, place=place, hint=hint)
 
 
@@ -100,6 +111,10 @@ class Answer(Struct, frozen=True):
     why: str = ""
     usage: Usage = Usage()
 
+    def is_worse(self, other: "Answer") -> bool:
+        """Whether the other one, which came for the same question, counts in its place: a whole answer does."""
+        return _FAULTS.index(self.fault) > _FAULTS.index(other.fault)
+
     def read(self, shape: type[Shape]) -> "Shape | None":
         """The answer as data of a shape; None where it is not."""
         if self.fault:
@@ -118,12 +133,24 @@ class Chat(Protocol):
         ...
 
 
-def bare_json(text: str) -> str:
-    """JSON without the fence that models like to put around it."""
+_FENCED = re.compile(r"^```[^\n`]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+
+
+def unfenced(text: str) -> str:
+    """What was asked for, without the fence that models like to put around it, and without words beside the fence."""
     text = text.strip()
+    if blocks := _FENCED.findall(text):
+        return max(blocks, key=len).strip()
     if text.startswith("```"):
         text = text.split("\n", 1)[-1].removesuffix("```").strip()
     return text
+
+
+def bare_json(text: str) -> str:
+    """JSON without a fence, and without words before and after it."""
+    text = unfenced(text)
+    start, end = re.search(r"^[{\[]", text, re.MULTILINE), max(text.rfind("}"), text.rfind("]"))
+    return text[start.start() : end + 1] if start is not None and start.start() < end else text
 
 
 def checked(answer: Answer, request: Request) -> Answer:

@@ -1,5 +1,6 @@
 """Lines of OpenAI's Batch API: requests as they go out, answers as they come back. Recordings are such lines too."""
 
+import codecs
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -39,7 +40,7 @@ def answer_line(request: Request, answer: Answer, model: str) -> bytes:
 def read_answers(file: Path) -> dict[str, Answer]:
     """The answers of one file by their requests' keys; `{"custom_id", "text"}`, as a person writes them, will do."""
     found: dict[str, Answer] = {}
-    for number, line in enumerate(file.read_bytes().splitlines(), start=1):
+    for number, line in enumerate(file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
         if not line.strip():
             continue
         try:
@@ -53,9 +54,9 @@ def read_answers(file: Path) -> dict[str, Answer]:
             continue
         answer = _answer(fields, f"{file}:{number}")
         earlier = found.get(key)
-        if earlier is None or earlier.fault == "failed":
+        if earlier is None or earlier.is_worse(answer):
             found[key] = answer
-        elif answer.fault != "failed" and earlier != answer:
+        elif not answer.is_worse(earlier) and earlier != answer:
             raise ChatError(
                 f"`{key}` has two answers in this file", place=f"{file}:{number}", hint="remove one of them"
             )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from bylaw.llm.chat import Answer, Chat, ChatError, Request, checked
 from bylaw.llm.exchange import answer_line, read_answers
@@ -18,13 +19,18 @@ class Recordings:
         """The file that each answer was read from."""
         self.failed: dict[str, str] = {}
         """What failed on the way, and why: no answer, so the question is asked again."""
+        self.doubled: list[str] = []
+        """Second answers to a question that another file has answered otherwise."""
         for each in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
             for key, answer in read_answers(each).items():
                 if answer.fault == "failed":
                     self.failed.setdefault(key, answer.why)
                     continue
-                self._answers.setdefault(key, answer)
-                self.places.setdefault(key, each)
+                earlier = self._answers.get(key)
+                if earlier is None or earlier.is_worse(answer):
+                    self._answers[key], self.places[key] = answer, each
+                elif not answer.is_worse(earlier) and answer.text != earlier.text:
+                    self.doubled.append(f"`{key}` in {each.name}; the one in {self.places[key].name} counts")
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -48,16 +54,32 @@ class Recordings:
         self._answers[request.key] = answer
 
 
+@runtime_checkable
+class Finder(Protocol):
+    """Whoever can tell, without asking, what is answered already."""
+
+    def find(self, request: Request) -> Answer | None:
+        """The answer to a request, where it is at hand."""
+        ...
+
+
 class Recorded:
     """Answers from recordings; what is not there is asked of `chat`, or is an error where there is none."""
 
-    def __init__(self, recordings: Recordings, chat: Chat | None = None) -> None:
+    def __init__(self, recordings: Recordings, chat: Chat | None = None, *, keeps: bool = False) -> None:
         self.recordings = recordings
         self.behind = chat
+        self._keeps = keeps
+        """Whether what lies in the folder of a batch is kept here, too; an endpoint keeps its answers itself."""
 
     def find(self, request: Request) -> Answer | None:
-        """The answer to a request, where it was recorded."""
-        return self.recordings.find(request)
+        """The answer to a request, where it was recorded or lies in the folder of a batch."""
+        found = self.recordings.find(request)
+        if found is None and isinstance(self.behind, Finder):
+            found = self.behind.find(request)
+            if found is not None and self._keeps:
+                self.recordings.keep(request, found, "batch")
+        return found
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """The answers, each question asked once."""
@@ -71,4 +93,7 @@ class Recorded:
         if missing and self.behind is not None:
             asked = list(missing.values())
             found.update(zip(missing, self.behind.ask(asked), strict=True))
+            for request in asked if self._keeps else ():
+                if (answer := found[request.key]) is not None:
+                    self.recordings.keep(request, answer, "batch")
         return [answer for request in requests if (answer := found[request.key]) is not None]

@@ -7,7 +7,7 @@ from pathlib import Path
 from bylaw.llm.batch import Batch
 from bylaw.llm.chat import Answer, Chat, ChatError, Request
 from bylaw.llm.endpoint import Endpoint, Progress, Settings
-from bylaw.llm.recorded import Recorded, Recordings
+from bylaw.llm.recorded import Finder, Recorded, Recordings
 
 
 def open_chat(
@@ -17,11 +17,13 @@ def open_chat(
     progress: Progress | None = None,
     stream: bool = False,
     max_tokens: int | None = None,
+    keeps: bool = False,
 ) -> Chat:
     """The chat that `said` means.
 
     `batch:DIR` writes requests there and picks answers up. `recorded` answers from `kept` alone. Anything else is the
     name of a model at OPENAI_BASE_URL; empty, the one OPENAI_MODEL names. Answers kept before are never asked again.
+    A batch's answers stay in its folder; with `keeps` they are kept in `kept`, too.
     """
     recordings = Recordings(kept) if kept is not None else None
     if said == "recorded":
@@ -29,8 +31,11 @@ def open_chat(
             raise ChatError("there are no recordings to answer from")
         return Recorded(recordings)
     if said.startswith("batch:"):
-        batch = Batch(Path(said.removeprefix("batch:")))
-        return Recorded(recordings, batch) if recordings is not None else batch
+        folder = said.removeprefix("batch:")
+        if not folder or Path(folder).is_file():
+            raise ChatError(f"`{said}` names no folder", hint="--llm batch:DIR, a folder for requests and answers")
+        batch = Batch(Path(folder))
+        return Recorded(recordings, batch, keeps=keeps) if recordings is not None else batch
     model = said or os.environ.get("OPENAI_MODEL", "")
     if not model:
         hint = "--llm MODEL or OPENAI_MODEL with OPENAI_BASE_URL, or --llm batch:DIR"
@@ -41,16 +46,10 @@ def open_chat(
 
 def at_hand(chat: Chat) -> Callable[[Request], Answer | None]:
     """Finds what is answered already: in recordings, and in a batch's folder, where some answers may yet lack."""
-    places = [chat, chat.behind] if isinstance(chat, Recorded) else [chat]
-    finders = [each.find for each in places if isinstance(each, Recorded | Batch)]
-
-    def find(request: Request) -> Answer | None:
-        return next((found for each in finders if (found := each(request)) is not None), None)
-
-    return find
+    return chat.find if isinstance(chat, Finder) else lambda _: None
 
 
-def unasked(chat: Chat) -> list[str]:
-    """Answers that lie in a batch's folder and that no request asked for."""
+def remarks(chat: Chat) -> list[str]:
+    """What whoever answered a batch should know: answers that no request asked for, second answers, unread files."""
     inner = chat.behind if isinstance(chat, Recorded) else chat
-    return inner.unasked if isinstance(inner, Batch) else []
+    return inner.remarks if isinstance(inner, Batch) else []

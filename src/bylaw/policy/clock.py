@@ -25,6 +25,11 @@ class Clock(Struct, frozen=True):
     now: str
     sentence: str
 
+    @property
+    def by_day(self) -> str:
+        """The same time; where the document names a day alone, an hour at which people are at work."""
+        return self.now.replace("T00:00:00", "T10:00:00")
+
 
 def stated_clock(document: Document) -> Clock | None:
     """The time that a document says it is; the start of the day where it names a day alone."""

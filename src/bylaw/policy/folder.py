@@ -31,6 +31,10 @@ class ManifestError(BylawError):
     code = "BY405"
 
 
+class NothingEnforces(ManifestError):
+    """A policy has no check, and nobody has accepted that."""
+
+
 class WrittenDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """A document that lies elsewhere."""
 
