@@ -345,12 +345,6 @@ def test_figures_that_patterns_should_read_are_sent_back_and_never_read() -> Non
     """People say "no extra bags": a pattern would take that for none at all, and call two bags a violation."""
     figure: dict[str, Any] = {"name": "parcels", "type": "integer", "values": [], "question": "How many?"}
     figure |= {"argument": "", "sayings": [{"value": "0", "pattern": "no (extra )?parcels"}]}
-        "type": "integer",
-        "values": [],
-        "question": "How many?",
-        "argument": "",
-    }
-    figure["sayings"] = [{"value": "0", "pattern": "no (extra )?parcels"}]
 
     def kinds(request: Request) -> str:
         said = json.loads(sorted_answer(msgspec.structs.replace(request, messages=request.messages[:2])))
