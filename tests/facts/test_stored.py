@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.pack import load_pack
+from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import PackError, WorldError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.entity import ABSENT, UNSEEN
@@ -136,3 +136,85 @@ def test_any_plural_of_the_entitys_name_is_its_own(entity: str, name: str, tmp_p
     (tmp_path / "db.json").write_text(json.dumps({name: {"K1": {"x": "y"}}}))
     schema = load(tmp_path / "pack", {"entities.yaml": ENTITIES.replace("Other:", f"{entity}:")}).schema
     assert open_snapshot(tmp_path / "db.json", schema).record(entity, ("K1",)) == {"other_id": "K1", "x": "y"}
+
+
+SHOP = """\
+entities:
+  Customer:
+    key: user_id
+    read: get_user
+    fields: {city: string, cards: object, orders: list}
+  Card: {key: card_id, fields: {user_id: string, balance: money}}
+  Order: {key: order_id, read: get_order, fields: {paid: boolean, user_id: string}}
+  Caller: {key: [], origin: conversation, fields: {user_id: string}}
+observations:
+  get_user:
+    - {as: Customer, fields: {city: $.address.city}}
+    - {each: $.cards.*, as: Card, key: $.id, fields: {user_id: $args.user_id}}
+    - {each: "$.orders[*]", as: Order, key: $, fields: {user_id: $result.user_id}, only: true}
+    - {as: Caller}
+  get_order: {as: Order}
+"""
+SHOP_TOOLS = """\
+tools:
+  get_user: {effect: read, parameters: {type: object, properties: {user_id: {type: string}}}}
+  get_order: {effect: read, parameters: {type: object, properties: {order_id: {type: string}}}}
+"""
+BY_HAND = """\
+world:
+  Customer: {each: $.users.*, key: $key, fields: {city: $.address.city}}
+  Card: {of: $.users.*, each: $.cards.*, key: $key, fields: {user_id: $of.user_id}}
+"""
+USERS: dict[str, Any] = {
+    "U1": {
+        "user_id": "U1",
+        "address": {"city": "Bergen"},
+        "cards": {"K1": {"id": "K1", "balance": "3.00"}, "K2": {"id": "K2"}},
+        "orders": ["O1"],
+    },
+    "U2": {"user_id": "U2", "address": {"city": "Oslo"}, "cards": {}, "orders": []},
+}
+
+
+def shop(world: str = "") -> Any:
+    manifest = "format: 1\nname: shop\ndocument: policy.md\n"
+    files = {
+        "pack.yaml": manifest,
+        "policy.md": "# Shop\n\nNothing yet.\n",
+        "tools.yaml": SHOP_TOOLS,
+        "entities.yaml": SHOP + world,
+    }
+    return Pack.from_files(files).schema
+
+
+def test_a_record_is_what_its_tool_returns_and_shows_what_stands_inside(tmp_path: Path) -> None:
+    """The same world as the one that a mapping by hand describes."""
+    order = {"order_id": "O1", "paid": True, "user_id": "U2"}
+    file = document(tmp_path, {"users": USERS, "orders": {"O1": order}})
+    found, twin = open_snapshot(file, shop()), open_snapshot(file, shop(BY_HAND))
+    for key in ("U1", "U2", "U3"):
+        ours: Any = found.record("Customer", (key,))
+        theirs: Any = twin.record("Customer", (key,))
+        assert ours == theirs if key == "U3" else theirs.items() <= ours.items()
+    for key in ("K1", "K2", "K3"):
+        assert found.record("Card", (key,)) == twin.record("Card", (key,))
+    assert found.record("Card", ("K1",)) == {"card_id": "K1", "user_id": "U1", "balance": "3.00"}
+    assert found.record("Order", ("O1",)) == order, "its own table has the say"
+    assert found.record("Caller", ()) is UNSEEN, "only a conversation makes it"
+    assert list(found.members("Card", {"user_id": "U1"}) or ()) == [("K1",), ("K2",)]
+
+
+def test_what_records_only_mention_may_be_more_than_they_tell(tmp_path: Path) -> None:
+    found = open_snapshot(document(tmp_path, {"users": USERS}), shop())
+    assert found.record("Order", ("O1",)) == {"order_id": "O1", "user_id": "U1"}
+    assert found.record("Order", ("O9",)) is UNSEEN
+    assert found.members("Order", {}) is None
+
+
+def test_a_table_of_another_name_is_known_by_the_key_that_names_its_records(tmp_path: Path) -> None:
+    def known(**tables: Any) -> Any:
+        return open_snapshot(document(tmp_path, {**tables, "orders": {"O1": {}}}), shop()).record("Customer", ("U9",))
+
+    assert known(people=USERS, more={}) is ABSENT
+    assert known(people=USERS, users=USERS) is UNSEEN, "either may be meant"
+    assert known(people={"U1": {"user_id": "other"}}) is UNSEEN

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from bylaw.errors import WorldError
 from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Key, NoValue
+from bylaw.facts.implied import implied
 from bylaw.facts.mapped import Mapped, row_of
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import key_of
@@ -190,13 +191,20 @@ class _Records:
         self._data: Any = data
         self._path = path
         self._entities = schema.entities
-        self._index: dict[str, dict[Key, WorldRecord]] = {}
         record = cast(dict[str, Any], data) if isinstance(data, dict) else {}
         named = {entity.name: name for entity in schema.entities.values() if (name := _name_in(record, entity))}
         if not named and not schema.stored:
             raise WorldError('JSON worlds look like {"Entity": [records]}', place=str(path), hint=_ELSEWHERE)
-        for name in named.keys() - schema.stored.keys():
-            self._index[name] = _indexed(schema.entities[name], record[named[name]], path)
+        found = implied(
+            schema,
+            {
+                name: _indexed(schema.entities[name], record[named[name]], path)
+                for name in named
+                if name not in schema.stored
+            },
+        )
+        self._index = found.index
+        self._partial = found.partial
 
     def rows(self, table: str) -> Any:
         """The whole document."""
@@ -208,11 +216,13 @@ class _Records:
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
         """The record with that key."""
-        return self._index[entity].get(key, ABSENT) if entity in self._index else UNSEEN
+        if entity not in self._index:
+            return UNSEEN
+        return self._index[entity].get(key, UNSEEN if entity in self._partial else ABSENT)
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
         """Keys of the records that match."""
-        if entity not in self._index:
+        if entity not in self._index or entity in self._partial:
             return None
         declared = self._entities[entity]
         return [key for key, record in self._index[entity].items() if agrees(declared, record, match)]
@@ -222,6 +232,7 @@ def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
     """The name that its records stand under: its own, or `orders` or `order` for `Order` where all have its key.
 
     Every way to make a plural is tried (`classes`, `stays`, `stories`): a record has the thing's key or it is not one.
+    Under no such name, it is the one object whose records are named by that very key (`users` for `Customer`).
     """
     if entity.name in data:
         return entity.name
@@ -230,7 +241,18 @@ def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
         records = _records_in(entity, data.get(name))
         if records is not None and all(part in record for record in records for part in entity.key):
             return name
-    return ""
+    keyed = [name for name, body in data.items() if _is_named_by(entity, body)]
+    return keyed[0] if len(keyed) == 1 else ""
+
+
+def _is_named_by(entity: Entity, body: Any) -> bool:
+    """Whether every record says under the entity's own key the name that it stands under."""
+    if not isinstance(body, dict) or not body or len(entity.key) != 1:
+        return False
+    records = cast(dict[str, Any], body).items()
+    return all(
+        isinstance(each, dict) and cast(dict[str, Any], each).get(entity.key[0]) == name for name, each in records
+    )
 
 
 def _records_in(entity: Entity, body: Any) -> list[dict[str, Any]] | None:
