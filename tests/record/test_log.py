@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.errors import UsageError
-from bylaw.record import Conflict, Draft, Entry, Journal, approval, open_store
+from bylaw.record import Conflict, Draft, Entry, Journal, approval, checkpoint, open_store
 from bylaw.record.journal import LogError
 from bylaw.record.store import Store
 from bylaw.record.verify import verify
@@ -76,6 +76,24 @@ def test_what_a_write_costs_does_not_grow_with_the_log(tmp_path: Path) -> None:
     store.append([event(f"c{number}", "1", id=f"x{number}") for number in range(1000, 6000)])
     assert steps(120) < 2 * early
     store.close()
+
+
+def test_the_write_ahead_log_is_emptied_beside_those_who_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "OFTEN", 100)
+    monkeypatch.setattr(checkpoint, "LARGE", 200)
+    path, ahead = tmp_path / "log.db", tmp_path / "log.db-wal"
+    store, until = open_store(str(path)), time.monotonic() + 20
+    with Journal(store) as journal:
+        for _ in range(100):
+            journal.append([event(f"c{number}", "1" * 500) for number in range(50)])
+        while path.stat().st_size < 2_000_000 and time.monotonic() < until:
+            time.sleep(0.01)
+    # Far more was written than stands there: it is in the file, and again and again the rest began anew.
+    assert path.stat().st_size > 2_000_000
+    assert ahead.stat().st_size < 4_000_000
+    assert verify(store, "t").faults == ()
+    store.close()
+    assert not ahead.exists()
 
 
 def test_postgres_looks_for_names_and_not_through_all_that_a_tenant_has(postgres: str) -> None:

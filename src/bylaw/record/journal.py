@@ -10,7 +10,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from types import TracebackType
 
 from bylaw.errors import BylawError
@@ -35,14 +35,10 @@ class LogError(BylawError):
 class Journal:
     """The way into a log, for many threads and coroutines."""
 
-    def __init__(
-        self, store: Store, *, is_shared: bool = False, wrote: Callable[[str, str], None] | None = None
-    ) -> None:
+    def __init__(self, store: Store, *, wrote: Callable[[str, str], None] | None = None) -> None:
         """`wrote` is told of each conversation that was written to."""
         self.store = store
         self._wrote = wrote
-        self._is_shared = is_shared
-        """Other processes write to the same log, just as busily."""
         self.commits = 0
         """Transactions so far; each is one sync."""
         self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
@@ -105,7 +101,7 @@ class Journal:
         while (first := self._jobs.get()) is not None:
             jobs, last = first, False
             try:
-                with self.store.turn() if self._is_shared else nullcontext():
+                with self.store.turn():
                     jobs, last = self._gather(first)
                     outcomes: Sequence[_Outcome] = self.store.append_groups([drafts for drafts, _ in jobs])
                     if self._wrote is not None:

@@ -1,19 +1,15 @@
 """The log in a file: SQLite with a write-ahead log, every commit synced to disk before it is answered."""
 
-import os
 import sqlite3
-from collections.abc import Collection, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from bylaw.errors import UsageError
+from bylaw.record.checkpoint import TOO_LARGE, Checkpoints
 from bylaw.record.database import COLUMNS, SCHEMA, Cursor, Known, News, Place, Row, entry_of
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
+from bylaw.record.turn import Turns
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
 """What makes a commit durable; benchmarks print it."""
@@ -24,6 +20,8 @@ CACHE = 32_000
 ROWS = 64
 """Rows in one statement at most. Every statement lets other threads run and then waits for its turn again, so a batch
 of any size takes a few of them."""
+STATEMENTS = 4 * ROWS
+"""Statements that are kept ready: one for each number of rows."""
 
 
 class SqliteConnection:
@@ -34,19 +32,24 @@ class SqliteConnection:
 
     def __init__(self, path: str) -> None:
         self.name = path
-        self._queue: int | None = None
-        """The file at which those who write to this log stand in a queue."""
+        self._turns = Turns(path)
+        self._checkpoints = Checkpoints(path)
         if path != ":memory:" and not Path(path).expanduser().parent.is_dir():
             raise UsageError(
                 f"`{path}` is in a folder that does not exist", hint="make the folder, or name another file"
             )
         try:
             self._connection = sqlite3.connect(
-                str(Path(path).expanduser()), timeout=BUSY, isolation_level=None, check_same_thread=False
+                str(Path(path).expanduser()),
+                timeout=BUSY,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=STATEMENTS,
             )
             for name, value in SETTINGS.items():
                 self._connection.execute(f"PRAGMA {name} = {value}")
             self._connection.execute(f"PRAGMA cache_size = -{CACHE}")
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {TOO_LARGE}")
             for statement in SCHEMA:
                 self._connection.execute(statement.format(bytes="BLOB", real="REAL"))
         except sqlite3.DatabaseError as error:
@@ -56,22 +59,9 @@ class SqliteConnection:
         """What one statement finds; it is a transaction of its own."""
         return self._connection.execute(query, values).fetchall()
 
-    @contextmanager
-    def turn(self) -> Generator[None]:
-        """Wait until no other process writes to this log; a process that dies leaves the queue.
-
-        SQLite itself lets one in at a time, but has the others sleep and try again, for longer each time.
-        """
-        if fcntl is None or self.name == ":memory:":
-            yield
-            return
-        if self._queue is None:
-            self._queue = os.open(f"{Path(self.name).expanduser()}-queue", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._queue, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(self._queue, fcntl.LOCK_UN)
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait until no other process writes to this log."""
+        return self._turns.take()
 
     def begin(self, *, writing: bool) -> Cursor:
         """A cursor within a new transaction."""
@@ -106,6 +96,8 @@ class SqliteConnection:
             lengths = "ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length"
             _insert(cursor, "conversations (tenant, name, length)", news.lengths, lengths)
         self._connection.commit()
+        if news is not None:
+            self._checkpoints.wrote(len(news.rows))
 
     def rollback(self) -> None:
         """Nothing happened."""
@@ -113,10 +105,9 @@ class SqliteConnection:
 
     def close(self) -> None:
         """Close the file."""
+        self._checkpoints.close()
         self._connection.close()
-        if self._queue is not None:
-            os.close(self._queue)
-            self._queue = None
+        self._turns.close()
 
 
 def _by_tenant(places: Iterable[Place]) -> dict[str, list[str]]:
@@ -143,12 +134,10 @@ def _select_in(cursor: Cursor, query: str, tenant: str, wanted: Sequence[str]) -
 
 def _insert(cursor: Cursor, into: str, rows: Sequence[Row], known: str = "") -> None:
     row = f"({','.join('?' * len(rows[0]))})"
-    start = 0
-    while start < len(rows):
-        size = min(ROWS, 1 << ((len(rows) - start).bit_length() - 1))
-        values = [value for each in rows[start : start + size] for value in each]
-        cursor.execute(f"INSERT INTO {into} VALUES {','.join([row] * size)} {known}", values)
-        start += size
+    for start in range(0, len(rows), ROWS):
+        part = rows[start : start + ROWS]
+        values = [value for each in part for value in each]
+        cursor.execute(f"INSERT INTO {into} VALUES {','.join([row] * len(part))} {known}", values)
 
 
 def connect(path: str) -> SqliteConnection:

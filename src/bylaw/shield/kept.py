@@ -265,7 +265,7 @@ class Kept:
                 events = conversation.since(written)
                 bodies.extend(_event_bodies(events))
                 written += len(events)
-                bodies.append(("decision", decision_body(decision), f"decision:{decision.id}"))
+                bodies.append(("decision", decision_body(decision), ""))
                 drafts = (draft(tenant, self.id, change) for change in changes)
                 bodies.extend((each.kind, each.body, each.id) for each in drafts)
         if self._log is None:
