@@ -43,21 +43,26 @@ def bylaw_process(folder: Path, *arguments: str | Path) -> Ran:
 
 
 def typed(line: str, folder: Path) -> Ran:
-    """Run a command line as a reader would type it, in this process where no shell is needed; errors are output too."""
-    if line.startswith("bylaw ") and not re.search(r"[|<>;&$`*?~(){}\\]", line):
-        _, _, shown, status = _run_here(folder, shlex.split(line)[1:], b"")
-        return Ran(line, status, shown, "")
-    return shell(line, folder)
+    """Run a command line as a reader would type it, in this process as far as no shell is needed; errors are output
+    too. Variables may be set in front of it, and what it prints may go into a pipe."""
+    command, _, pipe = line.partition(" | ")
+    variables, words = re.fullmatch(r"((?:[A-Z_]+=(?:\w+|\"[^\"]*\") )*)(.*)", command, re.DOTALL).groups()  # type: ignore[union-attr]
+    if not words.startswith("bylaw ") or re.search(r"[|<>;&$`*?~(){}\\]", command):
+        return shell(line, folder)
+    given = dict(each.split("=", 1) for each in shlex.split(variables))
+    with mock.patch.dict(os.environ, given):
+        _, _, shown, status = _run_here(folder, shlex.split(words)[1:], b"")
+    return shell(pipe, folder, stdin=shown) if pipe else Ran(line, status, shown, "")
 
 
-def shell(line: str, folder: Path) -> Ran:
+def shell(line: str, folder: Path, stdin: str = "") -> Ran:
     """Run a command line by bash, with this environment's `bylaw` first on the path; errors are output too."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         ["bash", "-c", line],
         cwd=folder,
         env={**environment(), "PATH": path},
-        stdin=subprocess.DEVNULL,
+        input=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

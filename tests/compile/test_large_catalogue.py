@@ -2,7 +2,9 @@
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -14,17 +16,19 @@ LONGEST = 60_000
 """Letters of one request, all in all."""
 
 
-def asked(folder: Path, *, tools: int, policies: int) -> tuple[Counter[str], Reader]:
+@cache
+def asked(*, tools: int, policies: int) -> tuple[Counter[str], Reader]:
     """How many requests each stage makes; every policy ends with a guard."""
     chat = Reader()
-    work, _ = compile_pack(house(folder, tools=tools, policies=policies), chat)
+    with TemporaryDirectory() as folder:
+        work, _ = compile_pack(house(Path(folder), tools=tools, policies=policies), chat)
     assert len(work.checks) == policies
     assert not [check.failed for check in work.checks.values() if check.failed]
     return Counter(request.name for requests in chat.rounds for request in requests), chat
 
 
-def test_two_hundred_tools_are_described_part_by_part_each_once(tmp_path: Path) -> None:
-    found, chat = asked(tmp_path, tools=200, policies=12)
+def test_two_hundred_tools_are_described_part_by_part_each_once() -> None:
+    found, chat = asked(tools=200, policies=12)
     parts = chat.asked("things") + chat.asked("things_more")
     told = [name for part in parts for name in re.findall(r"^(\w+)\(", part.messages[1].content, re.MULTILINE)]
     assert len(told) == len(set(told)) == 200
@@ -35,9 +39,9 @@ def test_two_hundred_tools_are_described_part_by_part_each_once(tmp_path: Path) 
     assert "get_account" not in parts[-1].messages[1].content.partition("The tools of this part:")[2]
 
 
-def test_more_tools_ask_nothing_more_but_about_themselves(tmp_path: Path) -> None:
-    small, _ = asked(tmp_path, tools=40, policies=4)
-    large, _ = asked(tmp_path, tools=240, policies=4)
+def test_more_tools_ask_nothing_more_but_about_themselves() -> None:
+    small, _ = asked(tools=40, policies=4)
+    large, _ = asked(tools=240, policies=4)
     parts = {"things", "things_more"}
     assert {name: count for name, count in large.items() if name not in parts} == {
         name: count for name, count in small.items() if name not in parts
@@ -46,8 +50,8 @@ def test_more_tools_ask_nothing_more_but_about_themselves(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("policies", [12, 24])
-def test_requests_grow_with_the_policies_and_not_with_policies_times_tools(tmp_path: Path, policies: int) -> None:
-    found, _ = asked(tmp_path, tools=200, policies=policies)
+def test_requests_grow_with_the_policies_and_not_with_policies_times_tools(policies: int) -> None:
+    found, _ = asked(tools=200, policies=policies)
     assert found.total() == {12: 13, 24: 23}[policies], "as docs/guides/compile.md has it"
     assert found["sort"] == policies // 12
     assert found["cases"] == policies // 4

@@ -24,8 +24,8 @@ DOCUMENTS = [
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
-def test_every_command_of_a_document_runs_as_written(document: Path, tmp_path: Path) -> None:
-    assert walk(document, tmp_path) > 0
+def test_every_command_of_a_document_runs_as_written(document: Path, tmp_path: Path, demo: Demo) -> None:
+    assert walk(document, tmp_path, demo) > 0
 
 
 def test_every_relative_link_leads_somewhere() -> None:

@@ -7,12 +7,14 @@
 """
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.command import typed
+from tests.conftest import Demo
 
 ROOT = Path(__file__).parent.parent.parent
 _FENCE = re.compile(r"^```(\w*)\s*$")
@@ -49,8 +51,8 @@ def blocks(path: Path) -> Iterator[Block]:
             marks = {}
 
 
-def walk(path: Path, folder: Path) -> int:
-    """Follow the document in an empty folder; the number of commands run."""
+def walk(path: Path, folder: Path, demo: Demo) -> int:
+    """Follow the document in an empty folder; the number of commands run. What `demo` left and said is taken over."""
     ran = 0
     for block in blocks(path):
         if "not run" in block.marks:
@@ -60,17 +62,17 @@ def walk(path: Path, folder: Path) -> int:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text("\n".join(block.lines) + "\n", encoding="utf-8")
         elif block.language == "console":
-            ran += _run(block, path, folder)
+            ran += _run(block, path, folder, demo)
     return ran
 
 
-def _run(block: Block, path: Path, folder: Path) -> int:
+def _run(block: Block, path: Path, folder: Path, demo: Demo) -> int:
     status = int(block.marks.get("status", "0"))
     shown = [line for line in block.lines if not line.startswith("$ ")]
     printed: list[str] = []
     commands = [line[2:] for line in block.lines if line.startswith("$ ")]
     for command in commands:
-        done = run(command, folder)
+        done = run(command, folder, demo)
         where = f"{path.name}:{block.line}: {command}"
         assert done.returncode == status, f"{where}: status {done.returncode}\n{done.stdout}"
         printed.extend(done.stdout.splitlines())
@@ -84,6 +86,10 @@ def _undated(line: str) -> str:
     return re.sub(r"audited on \d{4}-\d\d-\d\d", "audited on (a day)", line.rstrip())
 
 
-def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(command: str, folder: Path, demo: Demo | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command line as a reader of the document would; errors are output too, as on a terminal."""
-    return typed(re.sub(r"^pip install uv && uv run ", "", command), folder)
+    line = re.sub(r"^pip install uv && uv run ", "", command)
+    if demo is not None and line == "bylaw demo":
+        shutil.copytree(demo.folder, folder, dirs_exist_ok=True)
+        return subprocess.CompletedProcess(line, 0, demo.shown, "")
+    return typed(line, folder)

@@ -77,7 +77,7 @@ class Bench:
             by_tool=dict.fromkeys(policy.tools, ((policy, guard),)),
             cases={"cases/trial.yaml": self._written(cases)},
         )
-        return list(run_cases(pack, {}))
+        return list(run_cases(pack))
 
     def _written(self, cases: Sequence[Case]) -> Read[CasesFile]:
         """Cases as a file of a pack has them, written and read once however many guards are tried on them."""

@@ -264,12 +264,14 @@ def tried(
 ) -> list[Trial]:
     """What guards of one policy say of generated calls, the same ones for each."""
     pool = pool_of(codes, now)
+    by_code = dict(zip(codes, guards, strict=True))
     trials: list[Trial] = []
     for number in range(WORLDS):
         tool = tools[number % len(tools)]
         world = World(f"{policy}/{number}", pool, inside)
         arguments = world.arguments(tool)
-        found = [evaluate(guard, arguments, world, tool=tool.name, now=now) for guard in guards]
+        said = {code: evaluate(each, arguments, world, tool=tool.name, now=now) for code, each in by_code.items()}
+        found = [said[code] for code in codes]
         outcomes = tuple(each[0].outcome if len(each) == 1 else "failed" for each in found)
         facts = {_name(thing): fields for thing, fields in world.read_so_far.items()}
         case: Case = {"policy": policy, "call": {tool.name: arguments}, "facts": facts}

@@ -185,7 +185,7 @@ def _told_by_code(
     if not cases or bench.rule_faults([policy], rules):
         return cases
     kept: list[Case] = []
-    for result, case in zip(run_cases(bench.with_rules([policy], rules, cases), {}), cases, strict=True):
+    for result, case in zip(run_cases(bench.with_rules([policy], rules, cases)), cases, strict=True):
         if isinstance(result, CaseResult) and result.got == OPEN:
             text = f"`{case.get('note', '')}`: whether it breaks the rule, the words alone do not tell"
             questions.append(Question("a breach that stays open", text, case))
@@ -199,7 +199,7 @@ def _results(bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequ
     if not cases:
         return []
     found: list[str] = []
-    for result, case in zip(run_cases(bench.with_rules([policy], rules, cases), {}), cases, strict=True):
+    for result, case in zip(run_cases(bench.with_rules([policy], rules, cases)), cases, strict=True):
         if isinstance(result, CaseResult):
             shown = {"events": case.get("events")}
             found.append("" if result.passed else f"`{result.note}`: {shown}: wanted {result.want}, got {result.got}")

@@ -116,7 +116,7 @@ class Ruleset:
         cases = _undivided(check.cases)
         tried = [{**case, "rule": name} for case in cases for name in names]
         try:
-            results = list(run_cases(self.bench.with_rules([policy], rules, tried), {})) if tried else []
+            results = list(run_cases(self.bench.with_rules([policy], rules, tried))) if tried else []
         except BylawError as error:
             return [], [told(error)]
         kept: list[Case] = []

@@ -53,8 +53,8 @@ class CaseResult(Struct, frozen=True):
     passed: bool
 
 
-def run_cases(pack: Pack, coverage: dict[str, set[int]]) -> Iterator[CaseResult | BylawError]:
-    """Run every case of the pack; notes in `coverage` which branches of each guard were taken."""
+def run_cases(pack: Pack, coverage: dict[str, set[int]] | None = None) -> Iterator[CaseResult | BylawError]:
+    """Run every case of the pack; notes in `coverage`, where it is given, which branches of each guard were taken."""
     for read in pack.cases.values():
         for index, body in enumerate(read.record.cases):
             yield _outcome(pack, body, read.source.place("cases", index), coverage)
@@ -63,7 +63,9 @@ def run_cases(pack: Pack, coverage: dict[str, set[int]]) -> Iterator[CaseResult 
                 yield _outcome(pack, body.varied(change), place, coverage)
 
 
-def _outcome(pack: Pack, body: WrittenCase, place: str, coverage: dict[str, set[int]]) -> CaseResult | BylawError:
+def _outcome(
+    pack: Pack, body: WrittenCase, place: str, coverage: dict[str, set[int]] | None
+) -> CaseResult | BylawError:
     try:
         if body.rule is not None:
             return _rule_case(pack, str(body.rule), body, place)
@@ -118,7 +120,7 @@ class _Case:
         except ValueError:
             raise CaseError(f"`{now}` is not a time", place=place, hint="write it like 2025-03-12T09:00:00") from None
 
-    def run(self, coverage: dict[str, set[int]]) -> CaseResult:
+    def run(self, coverage: dict[str, set[int]] | None) -> CaseResult:
         """Judge the call and compare."""
         want = "permit" if self._body.want is None else self._body.want
         if isinstance(want, str):
@@ -126,7 +128,7 @@ class _Case:
         if not isinstance(want, dict) and want not in (*_HALVES, *WORST_FIRST):
             hint = f"want one of {', '.join((*_HALVES, *WORST_FIRST))}"
             raise CaseError(f"no policy ever says `{want}`", place=self._place, hint=hint)
-        taken = coverage.setdefault(self._policy.id, set())
+        taken = None if coverage is None else coverage.setdefault(self._policy.id, set())
         verdict = self._by_events(taken) if self._body.events is not None else self._by_facts(taken)
         if isinstance(want, str) and want in _HALVES:
             got: str = verdict.evidence
@@ -151,14 +153,14 @@ class _Case:
         return self._outcome(str(expected), str(got_part), expected == got_part, verdict)
 
     def _outcome(self, want: str, got: str, passed: bool, verdict: PolicyVerdict) -> CaseResult:
-        if not passed and verdict.because:
-            got = f"{got} ({verdict.because})"
-        read = frozenset[str]().union(*self._guard.arguments) & set(self._pack.schema.tools[self._tool].required)
-        if not passed and (lacking := sorted(read - self._arguments.keys())):
-            got = f"{got}; `call` gives no {', '.join(f'`{name}`' for name in lacking)}"
+        if not passed:
+            got += f" ({verdict.because})" if verdict.because else ""
+            read = frozenset[str]().union(*self._guard.arguments) & set(self._pack.schema.tools[self._tool].required)
+            if lacking := sorted(read - self._arguments.keys()):
+                got = f"{got}; `call` gives no {', '.join(f'`{name}`' for name in lacking)}"
         return CaseResult(self._place, str(self._body.note), self._policy.id, want, got, passed)
 
-    def _by_facts(self, taken: set[int]) -> PolicyVerdict:
+    def _by_facts(self, taken: set[int] | None) -> PolicyVerdict:
         body = self._body
         seen = _Told(self._things(body.facts), self._done())
         if body.context:
@@ -173,7 +175,7 @@ class _Case:
             self._cover(truth, taken)
         return settle_call(self._pack, Ledger(self._pack.schema), judgement, truth).policies[0]
 
-    def _by_events(self, taken: set[int]) -> PolicyVerdict:
+    def _by_events(self, taken: set[int] | None) -> PolicyVerdict:
         world = None
         if self._body.world is not None:
             things = self._things(self._body.world)
@@ -197,9 +199,10 @@ class _Case:
         verdict = session.settle()[-1]
         return next(p for p in verdict.policies if p.policy.id == self._policy.id)
 
-    def _cover(self, source: FactSource, taken: set[int]) -> None:
+    def _cover(self, source: FactSource, taken: set[int] | None) -> None:
         """Note the branches that the guard takes over a source."""
-        evaluate(self._guard, self._arguments, source, tool=self._tool, now=self._now, coverage=taken)
+        if taken is not None:
+            evaluate(self._guard, self._arguments, source, tool=self._tool, now=self._now, coverage=taken)
 
     def _things(
         self, listed: Mapping[str, WorldRecord | None], over: GivenThings | None = None

@@ -29,9 +29,19 @@ def _text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
 _OneLine.add_representer(str, _text)
 
 
+_Quick: Any = type("_Quick", (getattr(yaml, "CSafeDumper", _Plain),), {"ignore_aliases": _Plain.ignore_aliases})
+"""The same in C, where PyYAML has it."""
+
+
 def dump(data: Any) -> str:
     """Data as a block."""
-    return str(yaml.dump(data, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110))
+    text = _block(data, _Quick)
+    # Signs outside ASCII are written as escapes by the quick one where a reader wants to see them.
+    return text if text.isascii() and "\\" not in text else _block(data, _Plain)
+
+
+def _block(data: Any, dumper: Any) -> str:
+    return str(yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=110))
 
 
 def flow(data: Any, width: int = 10_000) -> str:
