@@ -65,7 +65,7 @@ class Guard:
         parts = [text.values if isinstance(text, ast.JoinedStr) else [text] for text in texts]
         return ["".join(str(p.value) if isinstance(p, ast.Constant) else "..." for p in text) for text in parts]
 
-    @property
+    @cached_property
     def arguments(self) -> tuple[frozenset[str], frozenset[str]]:
         """The arguments of the call that it reads as the key of a thing, and those that it reads as values."""
         call, facts = (argument.arg for argument in self._node.args.args)
@@ -84,7 +84,7 @@ class Guard:
                 read[id(node) not in keys].add(node.attr)
         return frozenset(read[0]), frozenset(read[1])
 
-    @property
+    @cached_property
     def facts(self) -> frozenset[str]:
         """The names after a dot that it reads, with those of the entities it names: `Request.reason`."""
         nodes = [node for node in self._nodes() if isinstance(node, ast.Attribute)]
