@@ -1,5 +1,6 @@
 """Several workers behind one port: a conversation moves between them, and nothing is spent twice or lost."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -25,6 +28,9 @@ from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.record import Conflict, Draft, Log
 from bylaw.record.last_writer import LastWriter
 from bylaw.record.verify import verify
+from bylaw.service.desk import Desk
+from bylaw.service.request import DecideAnswer, DecideRequest
+from bylaw.service.request import Event as Happened
 from bylaw.shield import Decision, Guarded, Shield
 from bylaw.shield.history import read_history
 from bylaw.shield.kept import Kept
@@ -100,6 +106,56 @@ def test_a_conversation_that_moves_between_workers_goes_as_in_one_and_is_read_on
     # One for each worker, and the twin's: whoever goes on with a conversation reads only what is new.
     most = max(loads.count(name) for name in set(loads))
     assert most <= WORKERS + 1 if last is not Liar else most > WORKERS + 1
+
+
+def requests_of(trajectory: Trajectory) -> Iterator[DecideRequest]:
+    """One for each call, with what happened since the last; each may be sent again."""
+    events: list[Happened] = []
+    for step, event in enumerate(trajectory.events):
+        match event:
+            case Message(by="user"):
+                events.append(Happened(user=event.text))
+            case Message():
+                events.append(Happened(agent=event.text))
+            case Result() if event.call is not None:
+                events.append(Happened(result=event.value(), call=f"k{event.call}", error=event.error))
+            case Call():
+                asked = {"tool": event.tool, "arguments": event.arguments, "id": f"k{step}", "request": f"r{step}"}
+                yield DecideRequest(trajectory.id, events=events, **asked)
+                events = []
+            case Result():
+                pass
+
+
+@pytest.mark.parametrize("last", [None, LastWriter])
+def test_desks_that_take_a_conversation_for_new_find_out_and_answer_as_one_that_knows_it(
+    where: str, last: type[LastWriter] | None
+) -> None:
+    pack, rng = load_pack("clinic"), random.Random(9)
+    conversations = [list(requests_of(trajectory)) for trajectory, _ in simulate(4, 12)]
+
+    def told(answer: DecideAnswer) -> Any:
+        return [replace(each, seconds=0) for each in answer.decisions]
+
+    async def ask(desks: list[Desk], *, again: bool) -> list[Any]:
+        found: list[Any] = []
+        for requests in conversations:
+            for request in requests:
+                answer = told(await rng.choice(desks).decide("t", request))
+                if again:
+                    assert told(await rng.choice(desks).decide("t", request)) == answer
+                found.append(answer)
+        return found
+
+    with ExitStack() as stack:
+        hint = last() if last is not None else None
+        logs = [stack.enter_context(Log(where, is_shared=True, last=hint, process=worker)) for worker in range(WORKERS)]
+        # Each knows one conversation at a time: of most it has never heard.
+        found = asyncio.run(ask([Desk(pack, log, sessions=1) for log in logs], again=True))
+        want = asyncio.run(ask([Desk(pack, stack.enter_context(Log(":memory:")))], again=False))
+        assert found == want
+        assert len({each["answer"] for answer in to_builtins(found) for each in answer}) > 2
+        assert verify(logs[0].journal.store, "t").faults == ()
 
 
 def test_a_worker_that_wrote_last_does_not_look_what_others_wrote(where: str) -> None:

@@ -28,6 +28,11 @@ class LastWriter:
         start, name = _place(tenant, conversation)
         return self._memory[start : start + _SIZE] == name + bytes((process + 1,))
 
+    def is_any(self, tenant: str, conversation: str) -> bool:
+        """Whether it is known that a process has written to a conversation."""
+        start, name = _place(tenant, conversation)
+        return self._memory[start : start + _SIZE - 1] == name
+
 
 def _place(tenant: str, conversation: str) -> tuple[int, bytes]:
     digest = blake2b(f"{tenant}\0{conversation}".encode("utf-8", "replace"), digest_size=_SIZE + 3).digest()

@@ -48,6 +48,10 @@ class Log:
         last = self._last
         return self._is_shared and (last is None or not last.is_process(tenant, name, self._process))
 
+    def was_written_to(self, tenant: str, name: str) -> bool:
+        """Whether one of the processes that share a `last` is known to have written to a conversation."""
+        return self._last is not None and self._last.is_any(tenant, name)
+
     @property
     def reads_at_once(self) -> bool:
         """A conversation is there sooner than another thread could have fetched it."""

@@ -1,7 +1,6 @@
 """Runs the service: at loopback for anyone on the machine, elsewhere only for those who have a key."""
 # pyright: basic, reportMissingImports=false
 
-import gc
 import ipaddress
 import socket
 import sys
@@ -14,6 +13,7 @@ from bylaw.errors import UsageError
 from bylaw.service.app import Service
 from bylaw.service.board import Board
 from bylaw.service.desk import Desk
+from bylaw.service.garbage import look_when_idle
 from bylaw.service.keys import Key
 
 KEEP_ALIVE = 75
@@ -24,9 +24,6 @@ TURN = 0.001
 
 BACKLOG = 2048
 """Connections that may wait to be taken."""
-GARBAGE = (20_000, 20, 50)
-"""How many objects are made before old ones are looked through: conversations that wait are many, and seldom garbage.
-"""
 
 
 def check_address(host: str, keys: Mapping[str, Key]) -> None:
@@ -83,10 +80,7 @@ def run(
     """Serve until told to stop; what was answered is on disk."""
     service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker)
     sys.setswitchinterval(TURN)
-    # The pack stays: nothing of it needs to be looked through for what may be thrown away.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GARBAGE)
+    look_when_idle(desk.metrics.requests.total)
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
     lean: dict[str, Any] = {"proxy_headers": False, "lifespan": "off", "ws": "none"}
     config = uvicorn.Config(service, timeout_keep_alive=KEEP_ALIVE, **quiet, **lean)

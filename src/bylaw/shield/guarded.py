@@ -266,17 +266,17 @@ class Guarded:
         self._queue = self._queue or asyncio.Lock()
         async with self._queue:
             for _ in range(TRIES):
-                if self._kept.must_read and not self._log.reads_at_once:
-                    await asyncio.to_thread(self._ready)
-                else:
+                if self._log.reads_at_once or not self._kept.must_read:
                     self._ready()
+                elif self._may_ask_others or not self._begin():
+                    await asyncio.to_thread(self._ready)
                 named = wanted.named
                 if named is not None and (before := self._taken_before(named, len(wanted.asked))) is not None:
                     return before
                 try:
                     attempt = await self._attempt_async(wanted)
                 except UsageError:
-                    if not self._kept.was_overtaken():
+                    if not await self._was_overtaken_async():
                         raise
                     continue
                 try:
@@ -297,9 +297,23 @@ class Guarded:
         with self._lock:
             return self._kept.taken_before(named, calls)
 
+    def _begin(self) -> bool:
+        with self._lock:
+            return self._kept.take_for_new()
+
+    async def _was_overtaken_async(self) -> bool:
+        log = self._log
+        if log is None or log.reads_at_once:
+            return self._kept.was_overtaken()
+        return await asyncio.to_thread(self._kept.was_overtaken)
+
+    @property
+    def _may_ask_others(self) -> bool:
+        """Whether a decision may ask the host's tools, or a model: they take their time, and are asked once."""
+        return self._kept.decider.resolves or self.shield.answers is not None
+
     async def _attempt_async(self, wanted: Wanted) -> Attempt:
-        if self._kept.decider.resolves or self.shield.answers is not None:
-            # The host's tools, or a model, may take their time.
+        if self._may_ask_others:
             return await asyncio.to_thread(self._attempt_alone, wanted)
         return self._attempt_alone(wanted)
 

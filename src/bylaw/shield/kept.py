@@ -75,7 +75,8 @@ class Kept:
     def __init__(self, shield: "Shield", id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
         self._shield = shield
         self._log = shield.log
-        self._may_be_known = bool(id)
+        self._may_be_known = self._may_be_new = bool(id)
+        """Whether the log may hold it, and whether it may not."""
         self.id = id or (uuid.uuid4().hex if self._log is not None else "")
         self.context = context
         self.by = by
@@ -100,10 +101,25 @@ class Kept:
     @property
     def must_read(self) -> bool:
         """Whether the log has to be read before anything is decided."""
-        return self._log is not None and (self.live is None or self._others_may_have_written())
+        if self.live is None:
+            return self._log is not None and (self._may_be_known or self._length > 0)
+        return self._others_may_have_written()
 
     def _others_may_have_written(self) -> bool:
         return self._log is not None and self._log.others_may_have_written(self._shield.tenant, self.id)
+
+    def take_for_new(self) -> bool:
+        """Begin it without a look at the log, where nothing speaks for its being there; whether it was begun.
+
+        If it is there, what is decided does not fit it, and cannot be written.
+        """
+        log = self._log
+        is_known = self._length or self.unwritten or self.is_held or not self._may_be_new
+        if log is None or self.live is not None or is_known or log.was_written_to(self._shield.tenant, self.id):
+            return False
+        self._may_be_known = False
+        self.open()
+        return True
 
     def open(self) -> Conversation:
         """The conversation as it stands here: begun, or taken up where the log says it was left."""
@@ -149,6 +165,7 @@ class Kept:
     def forget(self) -> None:
         """Read the conversation from the log before anything else: what is not in it has not happened."""
         self.live = None
+        self._may_be_known, self._may_be_new = True, False
 
     def taken_before(self, named: Named, calls: int) -> list[Decision] | None:
         """What was answered to this request; None where none of its name was taken."""
