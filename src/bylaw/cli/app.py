@@ -23,8 +23,8 @@ COMMANDS = {
     "init": "Start a pack from logs and a policy document.",
     "proxy": "Stand between an MCP client and an MCP server, and decide on every tool call.",
     "serve": "Answer over HTTP whether an agent may make a call.",
-    "backtest": "Show what a change of a policy would have done to recorded calls.",
-    "log": "The decision log: verify, export, answer what waits.",
+    "backtest": "Show what a change to a policy would have done to recorded calls.",
+    "log": "The decision log: verify it, export it, answer approvals.",
     "rules": "Rules that bind whole conversations.",
     "align": "Teach a model to recall the right policy, and measure it.",
 }

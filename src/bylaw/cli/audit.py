@@ -43,7 +43,7 @@ _FILE = click.Path(path_type=Path)
     "--without-world",
     type=click.Choice(("hindsight", "none")),
     default="hindsight",
-    help="Without a database: rest on what the whole conversation shows, or on nothing.",
+    help="Without a database: judge by what the whole conversation shows, or by nothing.",
 )
 @click.option(
     "--out", metavar="DIR", type=_FILE, default="out", help="Folder for summary.json, calls.jsonl and the rest."
@@ -61,7 +61,7 @@ _FILE = click.Path(path_type=Path)
     metavar="N",
     type=click.IntRange(min=1),
     default=1,
-    help="Worker processes; the results are the same whatever N.",
+    help="Worker processes; the results do not depend on N.",
 )
 @click.option("--report", is_flag=True, help="Also write report.html.")
 @click.option(
@@ -74,13 +74,13 @@ _FILE = click.Path(path_type=Path)
     "--fail-on",
     multiple=True,
     type=Word(("violation", "near_miss", "rule")),
-    help="Exit with 1 where such a finding was made (near_miss: a violation too); repeatable.",
+    help="Exit with 1 if there is such a finding (near_miss: or a violation); may be repeated.",
 )
 @click.option(
     "--min-severity",
     type=click.Choice(("high", "medium", "low")),
     default="low",
-    help="For --fail-on: only under policies at least this severe.",
+    help="For --fail-on: count only policies at least this severe.",
 )
 @click.option(
     "--baseline",
@@ -92,7 +92,7 @@ _FILE = click.Path(path_type=Path)
     "--waivers",
     metavar="FILE",
     type=_FILE,
-    help="Findings that somebody answers for, with a reason and an expiry.",
+    help="Findings that somebody answers for, each with a reason and an expiry date.",
 )
 @click.option("--sarif", metavar="FILE", type=_FILE, help="Also write the findings as SARIF 2.1.0.")
 @click.option("--junit", metavar="FILE", type=_FILE, help="Also write the calls as JUnit XML.")
@@ -103,14 +103,16 @@ _FILE = click.Path(path_type=Path)
     help="Where no observation shows a fact, ask a model whether a result does; what it quotes must stand there."
     " llm:batch:DIR writes the questions down.",
 )
-@click.option("--searched", type=_FILE, metavar="DIR", help="Where answers of --search are kept; else OUT-search.")
-@click.option("--redact", is_flag=True, help="Write no text of the logs, and pseudonyms for ids.")
+@click.option(
+    "--searched", type=_FILE, metavar="DIR", help="Where answers to --search are kept; by default OUT-search."
+)
+@click.option("--redact", is_flag=True, help="Leave out the text of the logs, and write pseudonyms for ids.")
 @click.option(
     "--redact-key",
     metavar="TEXT",
     envvar="BYLAW_REDACT_KEY",
     show_envvar=True,
-    help="Pseudonyms that stay the same from run to run; else random.",
+    help="Keeps pseudonyms the same from run to run; without it they are random.",
 )
 @answers_options
 def audit_command(

@@ -29,10 +29,10 @@ from bylaw.trace import Trajectory
 @click.option("--json", "as_json", is_flag=True, help="Print every change as JSON.")
 @logs_argument
 def backtest_command(old: str, new: str, show: int, as_json: bool, logs: tuple[Path, ...]) -> int:
-    """Show what a change of a policy would have done to recorded calls.
+    """Show what a change to a policy would have done to recorded calls.
 
-    Every decision and every verdict that would not be the same, by policy, with the conversations. The recorded calls
-    are taken as they are: what an agent would have done after another answer, nobody knows.
+    Lists every decision and verdict that would change, by policy, with the conversations. The recorded calls
+    are taken as they are: nobody knows what an agent would have done after a different answer.
     """
     unread: list[BylawError] = []
     with open_logs(logs) as opened:

@@ -28,7 +28,7 @@ _SHOWN = 200
     help="The policy document, where the pack only names it.",
 )
 @click.option("--sentences", is_flag=True, help="List every sentence with what covers it.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON, one report a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON, one report per line.")
 def check_command(pack: str, document: Path | None, sentences: bool, as_json: bool) -> int:
     """Check a pack: load it, run every case, report coverage."""
     root = find_folder(pack)

@@ -43,16 +43,23 @@ _FILE = click.Path(path_type=Path)
     help="Which calls in the logs were safe, as JSON lines: rules get weights.",
 )
 @click.option("--out", type=_FILE, default="pack", metavar="DIR", help="Folder for the pack.")
-@click.option("--update", type=_FILE, metavar="PACK", help="Its document changed: redo what the change touches.")
-@click.option("--name", default="", metavar="NAME", help="The pack's name; else that of the folder.")
+@click.option(
+    "--update",
+    type=_FILE,
+    metavar="PACK",
+    help="Update this pack, whose document changed: redo only what the change touches.",
+)
+@click.option("--name", default="", metavar="NAME", help="The pack's name; by default that of the folder.")
 @click.option("--now", default="", metavar="TIME", help="A fixed clock, where logs do not say when they happened.")
 @click.option("--llm", default="", metavar="MODEL", help="A model at OPENAI_BASE_URL, batch:DIR, or recorded.")
-@click.option("--kept", type=_FILE, metavar="DIR", help="Where answers are kept, by what was asked.")
-@click.option("--stream", is_flag=True, help="Take answers piece by piece, where an endpoint wants it so.")
-@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Cut every answer here at the latest.")
-@click.option("--refine", default=0, metavar="N", help="Refine up to N rules: made verifiable, doubles merged.")
+@click.option("--kept", type=_FILE, metavar="DIR", help="Folder that keeps each answer with its question.")
+@click.option("--stream", is_flag=True, help="Stream answers, for an endpoint that requires it.")
+@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="The most tokens an answer may have.")
+@click.option("--refine", default=0, metavar="N", help="Refine up to N rules: make them verifiable, merge duplicates.")
 @click.option("--dry-run", is_flag=True, help="Say what asking would take, and stop.")
-@click.option("--as-is", is_flag=True, help="Do not wait: policies whose questions have no answer have no check.")
+@click.option(
+    "--as-is", is_flag=True, help="Do not wait for answers: a policy whose questions have none gets no check."
+)
 @click.option("--overwrite", is_flag=True, help="Write over a pack that was compiled before.")
 def compile_command(
     documents: tuple[Path, ...],

@@ -119,7 +119,7 @@ def _violation(line: dict[str, Any], record: dict[str, Any], console: Console) -
     console.print(
         Text("violated         ", style="bold").append(Text(f"{entry['id']}: {entry['because']}", style="red"))
     )
-    console.print("The agent did exactly the same. No outcome check on run 1 hints at it.\n", markup=False)
+    console.print("The agent did exactly the same, and its first outcome check gave no warning.\n", markup=False)
 
 
 def _shielded(record: dict[str, Any], shield: Shield, console: Console) -> None:

@@ -38,13 +38,13 @@ EXAMPLE = "(example written by init)"
     "name",
     metavar="[ID]",
     required=False,
-    help="A conversation's id or a finding's, or how one begins; without it the findings are listed.",
+    help="The id of a conversation or of a finding, or its first characters; without it, findings are listed.",
 )
 @click.argument(
     "step",
     type=int,
     required=False,
-    help="The step of a write call, or one that broke a rule; without it they are listed.",
+    help="The step of a write call or of a broken rule; without it, all of them are listed.",
 )
 def explain_command(out: Path, name: str | None, step: int | None) -> None:
     """Explain the verdict on one call, or a broken rule."""

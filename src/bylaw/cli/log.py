@@ -26,18 +26,18 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group("log", cls=InOrder)
 def log_command() -> None:
-    """The decision log: verify, export, answer what waits."""
+    """The decision log: verify it, export it, answer approvals."""
 
 
 @log_command.command("verify")
 @_log
-@click.option("--tenant", help="Only this one's chain.")
+@click.option("--tenant", help="Only this tenant's chain.")
 @click.option("--head", default="", metavar="HASH", help="A hash noted earlier, which must still stand in the chain.")
 @_json
 def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> int:
     """See whether anything in the log was changed, removed or added.
 
-    The status is 1 where something was. What Bylaw itself removed counts as intact: an entry says so. To find
+    The exit status is 1 if something was. What Bylaw itself removed counts as intact: an entry says so. To find
     out later whether the end of a log was cut off, note the hash it prints.
     """
     from bylaw.record.verify import verify
@@ -64,12 +64,12 @@ def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> 
 @log_command.command("export")
 @_log
 @_tenant
-@click.option("--out", type=click.Path(path_type=Path), help="A file; standard output where it is left out.")
+@click.option("--out", type=click.Path(path_type=Path), help="File to write; by default standard output.")
 @click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
 def export_command(where: str, tenant: str, out: Path | None, conversations: tuple[str, ...]) -> int:
-    """Write conversations as `bylaw audit` reads them, one a line.
+    """Write conversations as `bylaw audit` reads them, one per line.
 
-    One that cannot be read is named and left out, and the status is 1.
+    A conversation that cannot be read is named and left out, and the exit status is 1.
     """
     store = _existing(where)
     _refuse_stranger(store, tenant, where)
@@ -126,12 +126,12 @@ def _is_of_log(out: Path, where: str) -> bool:
 @log_command.command("approvals")
 @_log
 @_tenant
-@click.option("--all", "every", is_flag=True, help="Those that are answered or over, too.")
+@click.option("--all", "every", is_flag=True, help="Also list those that are answered or over.")
 @_json
 def approvals_command(where: str, tenant: str, every: bool, as_json: bool) -> int:
-    """List what waits for a person.
+    """List the calls that wait for a person.
 
-    Each is held against the entries of its conversation; the status is 1 where they do not bear one out.
+    Each is checked against the entries of its conversation; the exit status is 1 if they do not confirm one.
     """
     from bylaw.record.verify import unsupported
 
@@ -168,7 +168,7 @@ def _print_approval(approval: Approval, console: Any, now: float) -> None:
 
 
 _by = click.option("--by", default=getpass.getuser, show_default="you", help="Who answers.")
-_note = click.option("--note", default="", help="Why; the agent is told where it is a no.")
+_note = click.option("--note", default="", help="Why; the agent is told this if the answer is no.")
 _id = click.argument("approval", metavar="ID")
 
 

@@ -17,14 +17,20 @@ from bylaw.shield import Shield
 
 
 @click.command("proxy")
-@click.option("--pack", metavar="PACK", required=True, help="Folder of a pack, or the name of a shipped one.")
+@click.option(
+    "--pack", metavar="PACK", required=True, help="A pack's folder, or the name of one that comes with Bylaw."
+)
 @click.option("--log", metavar="FILE", help="Keep every decision there: a file, or `postgresql://...`.")
 @click.option("--url", metavar="URL", help="The server to stand before, where it is reached by streamable HTTP.")
 @click.option("--listen", metavar="HOST:PORT", help="Serve streamable HTTP there, not standard input and output.")
 @click.option("--key-argument", metavar="NAME", help="Argument of the tools that names the conversation.")
-@click.option("--conversation", metavar="NAME", help="The conversation of calls that name none.")
-@click.option("--posture", type=click.Choice(["enforce", "advise", "shadow"]), help="In place of the pack's own.")
-@click.option("--context", metavar="NAME=VALUE", multiple=True, help="What you vouch for, such as `caller=P121`.")
+@click.option("--conversation", metavar="NAME", help="The conversation for calls that do not name one.")
+@click.option(
+    "--posture", type=click.Choice(["enforce", "advise", "shadow"]), help="Use this posture instead of the pack's own."
+)
+@click.option(
+    "--context", metavar="NAME=VALUE", multiple=True, help="A fact that you vouch for, such as `caller=P121`."
+)
 @answers_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def proxy_command(

@@ -14,10 +14,14 @@ from bylaw.errors import UsageError
     "target",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Where to write it; else OUT/report.html.",
+    help="Where to write it; by default OUT/report.html.",
 )
 @click.option(
-    "--opening", metavar="ID", default="", show_default=False, help="The finding to open on; else the most telling."
+    "--opening",
+    metavar="ID",
+    default="",
+    show_default=False,
+    help="The finding to open on; by default the most telling one.",
 )
 def report_command(out: Path, target: Path | None, opening: str) -> None:
     """Write report.html from an audit's folder."""

@@ -55,10 +55,10 @@ _SHOWN = 3
 @click.option("--accept", multiple=True, metavar="POLICY", help="Accept the check of a policy as it is now.")
 @click.option("--reject", multiple=True, metavar="POLICY", help="Reject it.")
 @click.option("--unenforced", multiple=True, metavar="POLICY", help="Accept that nothing enforces a policy.")
-@click.option("--by", default="", metavar="NAME", help="Who says so.")
+@click.option("--by", default="", metavar="NAME", help="Your name, for the record.")
 @click.option("--note", default="", metavar="TEXT", help="Why.")
 @click.option("--ask", is_flag=True, help="Go through what is open, and ask for each.")
-@click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Also write the review as a page.")
+@click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Also write the review as an HTML page.")
 @click.option("--cases", "all_cases", is_flag=True, help="Show every case.")
 def review_command(
     pack: str,

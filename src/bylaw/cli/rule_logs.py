@@ -27,10 +27,18 @@ _pack_option = click.option(
 @click.command("learn")
 @logs_argument
 @_pack_option
-@click.option("--labels", metavar="FILE", type=_FILE, help="Which calls were safe, as JSON lines; else the guards say.")
-@click.option("--out", metavar="FILE", type=_FILE, help="Where to write the weights; else weights.yaml in the pack.")
-@click.option("--loss", type=click.Choice(get_args(Loss)), default="hinge", help="Ours, or Eq. 6 of ShieldAgent.")
-@click.option("--false-alarms", metavar="SHARE", type=click.FloatRange(0, 1), help="Of the safe calls, stop so many.")
+@click.option(
+    "--labels", metavar="FILE", type=_FILE, help="Which calls were safe, as JSON lines; by default the guards say."
+)
+@click.option(
+    "--out", metavar="FILE", type=_FILE, help="Where to write the weights; by default weights.yaml in the pack."
+)
+@click.option(
+    "--loss", type=click.Choice(get_args(Loss)), default="hinge", help="Bylaw's own, or Eq. 6 of the ShieldAgent paper."
+)
+@click.option(
+    "--false-alarms", metavar="SHARE", type=click.FloatRange(0, 1), help="The share of safe calls that may be stopped."
+)
 def learn_command(
     logs: tuple[Path, ...], pack: str, labels: Path | None, out: Path | None, loss: Loss, false_alarms: float | None
 ) -> int:
@@ -92,7 +100,7 @@ def _write(path: Path, found: Learned, learned: dict[str, str | int]) -> None:
 @click.command("risk")
 @logs_argument
 @_pack_option
-@click.option("--acts", metavar="N", type=click.IntRange(min=1), default=20, help="Acts ahead that are shown.")
+@click.option("--acts", metavar="N", type=click.IntRange(min=1), default=20, help="How many acts to look ahead.")
 def risk_command(logs: tuple[Path, ...], pack: str, acts: int) -> int:
     """Say how likely each rule is to be broken, going by these logs."""
     from bylaw.rule.risk import learn_chain, risk

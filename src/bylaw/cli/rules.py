@@ -62,7 +62,9 @@ def list_command(pack: str) -> None:
 @rules_command.command("draw")
 @_pack_argument
 @click.argument("name", help="A rule (its automaton), or an action (its circuit).")
-@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Where to write the SVG; else on stdout.")
+@click.option(
+    "--out", metavar="FILE", type=click.Path(path_type=Path), help="Where to write the SVG; by default standard output."
+)
 def draw_command(pack: str, name: str, out: Path | None) -> None:
     """Draw a rule's automaton or an action's circuit as SVG."""
     picture = _draw(load_pack(pack), name)
@@ -118,7 +120,9 @@ def clusters_command(pack: str) -> None:
 
 @rules_command.command("simulate")
 @_pack_argument
-@click.option("--steps", metavar="N", type=click.IntRange(min=1), default=8, help="Acts of the random episode.")
+@click.option(
+    "--steps", metavar="N", type=click.IntRange(min=1), default=8, help="How many acts the random episode has."
+)
 @click.option("--seed", metavar="N", type=int, default=1, help="Another seed gives another episode.")
 def simulate_command(pack: str, steps: int, seed: int) -> None:
     """Walk the rules of a pack through a random episode."""

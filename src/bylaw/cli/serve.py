@@ -10,14 +10,16 @@ from bylaw.errors import UsageError
 
 
 @click.command("serve")
-@click.option("--pack", metavar="PACK", help="Folder of a pack, or the name of a shipped one.")
+@click.option("--pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw.")
 @click.option("--store", metavar="LOG", default="decisions.db", help="The decision log: a file, or postgresql://...")
 @click.option(
-    "--earlier", metavar="PACK", multiple=True, help="An older version that conversations may still be under."
+    "--earlier", metavar="PACK", multiple=True, help="An older version that open conversations may still use."
 )
-@click.option("--host", default="127.0.0.1", help="Where to listen; elsewhere than on this machine only with --keys.")
-@click.option("--port", default=8300, type=click.IntRange(0, 65535))
-@click.option("--keys", metavar="FILE", type=click.Path(path_type=Path), help="API keys: a tenant and a hash a line.")
+@click.option("--host", default="127.0.0.1", help="Where to listen; beyond this machine only with --keys.")
+@click.option("--port", default=8300, type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.")
+@click.option(
+    "--keys", metavar="FILE", type=click.Path(path_type=Path), help="API keys: a tenant and a hash on each line."
+)
 @click.option("--new-key", metavar="TENANT", help="Make a key, print it and the line for --keys, and stop.")
 @click.option(
     "--approver", is_flag=True, help="For --new-key: a person's key, which answers approvals and nothing else."

@@ -5,7 +5,7 @@ import click
 from bylaw.cli.group import OneFileEach
 
 COMMANDS = {
-    "thoughts": "What to think before each turn, from the guards or from a model.",
+    "thoughts": "Write what to think before each turn, from the guards or a model.",
     "data": "Build the three stages' sets, with a data card.",
     "score": "Score turns by the paper's rewards, as JSON lines on stdin.",
     "train": "Train one of the three stages.",

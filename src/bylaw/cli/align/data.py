@@ -38,7 +38,7 @@ from bylaw.errors import UsageError
     help="Make N times as many tasks to draw RL turns from (without logs).",
 )
 @click.option("--parting", is_flag=True, help="Hold out the turns where twin tasks part (without logs).")
-@click.option("--seed", default=0, metavar="N", help="Another seed, other words in the thoughts.")
+@click.option("--seed", default=0, metavar="N", help="Another seed gives the thoughts other words.")
 @click.option("--keep-all", is_flag=True, help="Keep logs that failed or that the audit flags.")
 @click.option(
     "--plant",

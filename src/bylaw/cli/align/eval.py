@@ -12,7 +12,9 @@ import msgspec
     "--agent", required=True, metavar="URL|DIR|SCRIPT", help="An endpoint, a checkpoint, or careful, comply, refuse."
 )
 @click.option("--model", default="", metavar="NAME", help="The model's name at the endpoint.")
-@click.option("--policy", type=click.Choice(["context", "none"]), default="none", help="Whether the prompt holds it.")
+@click.option(
+    "--policy", type=click.Choice(["context", "none"]), default="none", help="Whether the prompt contains the policy."
+)
 @click.option("--pack", default="clinic", metavar="PACK", help="The pack whose tasks are played.")
 @click.option("--part", default="development", metavar="PART", help="The tasks to play: development or test.")
 @click.option(

@@ -18,7 +18,7 @@ import msgspec
     type=click.FloatRange(min=0),
     default=0.0,
     metavar="WEIGHT",
-    help="What a write costs that the line's `verdict` faults.",
+    help="What a write costs that the line's `verdict` finds fault with.",
 )
 def score_command(mismatch: str, compliance: float) -> int:
     """Score turns by the paper's rewards, as JSON lines on stdin."""

@@ -18,18 +18,20 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--pack", required=True, metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."
 )
-@click.option("--out", type=_FILE, metavar="FILE", help="Where to write; else on standard output.")
-@click.option("--seed", default=1, metavar="N", help="Another seed, other words.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after so many turns.")
+@click.option("--out", type=_FILE, metavar="FILE", help="Where to write; by default standard output.")
+@click.option("--seed", default=1, metavar="N", help="Another seed gives other words.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after this many turns.")
 @click.option("--written", is_flag=True, help="Thoughts that a model writes and refines, instead of verified ones.")
 @click.option("--llm", default="", metavar="MODEL", help="A model at OPENAI_BASE_URL, batch:DIR, or recorded.")
-@click.option("--kept", type=_FILE, metavar="DIR", help="Where answers are kept, by what was asked.")
+@click.option("--kept", type=_FILE, metavar="DIR", help="Folder that keeps each answer with its question.")
 @click.option("--thresholds", default="", metavar="RUBRIC=N,...", help="What each rubric must reach.")
-@click.option("--rounds", default=4, type=click.IntRange(min=0), metavar="N", help="Refinements before dropping.")
+@click.option(
+    "--rounds", default=4, type=click.IntRange(min=0), metavar="N", help="Refinements before a thought is dropped."
+)
 @click.option("--whole-policy", is_flag=True, help="Show the model the whole document, not each policy in a sentence.")
 @click.option("--dry-run", is_flag=True, help="Say what asking would take, and stop.")
 def thoughts_command(logs: tuple[Path, ...], pack: str, out: Path | None, **options: Any) -> int:
-    """What to think before each turn of recorded conversations, from the guards or from a model."""
+    """Write what to think before each turn of recorded conversations, from the guards or a model."""
     from bylaw.align.thoughts import Options, make_thoughts
     from bylaw.engine.pack import load_pack
 

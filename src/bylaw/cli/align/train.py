@@ -26,9 +26,9 @@ from bylaw.errors import UsageError
     "--lora", metavar="RANK", type=click.IntRange(min=1), help="Train adapters of this rank, not all weights."
 )
 @click.option("--steps", metavar="N", type=click.IntRange(min=1), help="Take this many steps, whatever the epochs.")
-@click.option("--seed", metavar="N", type=int, default=1, help="Of the order of rows and of the answers tried.")
+@click.option("--seed", metavar="N", type=int, default=1, help="Seed for the order of rows and the answers tried.")
 @click.option(
-    "--set", "changes", metavar="NAME=VALUE", multiple=True, help="Change a setting of the preset. May be given often."
+    "--set", "changes", metavar="NAME=VALUE", multiple=True, help="Change a setting of the preset. May be repeated."
 )
 @click.option(
     "--reward",
