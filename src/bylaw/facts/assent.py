@@ -175,6 +175,8 @@ _KEEPS = Phrases(
     (" to keep", r"\b(?:want|wanted|like|wish|plan) to keep\W*$"),
 )
 """Agrees to leaving things as they are: "yes to keeping it", "go ahead and keep it"."""
+_KEEPS_ONE = re.compile(r"\b(?:keep|keeping|leave|leaving|retain|retaining) #?[a-z]{1,6}-?\d[\w-]*")
+"""The same of one thing by its id."""
 _DOES = re.compile(r"\b(?:cancel|book|chang|mov|updat|add|upgrad|downgrad|refund|send|switch|proceed with)")
 _MOCKS = Phrases(
     ("right", r"\b(?:yeah|yea|ya|sure|oh),? right\b(?! (?:away|now|there))"),
@@ -244,7 +246,7 @@ _YES = Phrases(
     ),
     (
         "correct|right|fine|perfect|work|great|good|ok|accurate",
-        r"\b(?:that|this|it|all|everything|those|these|they|details)(?:'s|'re| is| are| all)?(?: all)? "
+        r"\b(?:that|this|it|all|everything|those|these|they|details)(?:'?s|'?re| is| are| all)?(?: all)? "
         r"(?:correct|right|fine|perfect|works|work|great|good|ok|okay|accurate)\b",
     ),
     (
@@ -268,12 +270,14 @@ _WELCOMES = Phrases(
     (
         "'d | would | will ",
         r"\b(?:that|this|it)(?:'d| would| will) (?:be|do) (?:just )?"
-        r"(?:great|perfect|fine|good|wonderful|ideal|nice|ok|okay)\b",
+        r"(?:great|perfect|fine|good|wonderful|ideal|nice|ok|okay|lovely|awesome|amazing|fantastic|brilliant|excellent|"
+        r"helpful|appreciated|super|cool)\b",
     ),
     (
         "please|y|for sure|all means|👍",
         r"^\W*(?:please|y|for sure|by all means|why not|👍)\W*(?:thanks?|thank you|please)?\W*$",
     ),
+    ("no ", r"^\W*no (?:objections?|problems?|issues?|worries)\b(?!.*\b(?:but|except)\b)"),
     (
         " on| it so|go through|go for",
         r"\b(?:go|carry) on\b|\bmake it so\b|\bgo through with\b|\bgo for (?:it|that)\b",
@@ -324,6 +328,8 @@ class UserAnswer(Struct, frozen=True):
     """Whether it wants something else, or more, than what was put to it."""
     aside: tuple[str, ...] = ()
     """What it says is not to be done."""
+    kept: tuple[str, ...] = ()
+    """What it says of things, by their ids, that they are to stay as they are."""
 
 
 @lru_cache(maxsize=2048)
@@ -350,7 +356,8 @@ def answer_in(text: str) -> UserAnswer:
             case "other":
                 pass
     aside = tuple(found for part in parts for found in _ASIDE.all_in(part))
-    return UserAnswer(stance, any(_OBJECTS.found_in(part) for part in parts), aside)
+    kept = tuple(found[0] for part in parts for found in _KEEPS_ONE.finditer(part))
+    return UserAnswer(stance, any(_OBJECTS.found_in(part) for part in parts), aside, kept)
 
 
 @lru_cache(maxsize=2048)
@@ -414,8 +421,12 @@ def stance_of(sentence: str) -> Stance:
     sentence = _REPORTED.without(sentence)
     bare = _NO_CONDITION.without(sentence)
     if _KEEPS.found_in(bare):
+        rest = _KEEPS.without(bare)
+        if _KEEPS_ONE.search(bare) and _YES.found_in(rest):
+            # "Yes, but leave R-2 alone" agrees to all the rest.
+            return "yes"
         # "Cancel the one and keep the other" does both.
-        return "mixed" if _DOES.search(_KEEPS.without(bare)) else "no"
+        return "mixed" if _DOES.search(rest) else "no"
     if _MOCKS.found_in(sentence):
         return "mixed"
     if _HOLD.found_in(bare):

@@ -42,6 +42,8 @@ _HARMLESS = frozenset(
     detailed provided proposed suggested discussed shown reviewed checked breakdown summary details detail information
     info regarding based due original exact full total amount
     sir madam ma'am dear team friend man buddy mate
+    sí confirmo confirmado adelante correcto perfecto proceda hágalo acuerdo bestätige bestätigt passt machen mach sie
+    das stimmt allez-y allez va-y confirme confirmé procedi proceda pode pronto certamente esatto confermo
     merci s'il vous te plaît plait svp parfait bien sûr d'accord bitte danke gerne gern genau richtig einverstanden
     natürlich klar gracias por favor claro vale bueno grazie per favore certo bene va obrigado obrigada sim
     ces ce cette les des tous toutes aussi un une mon ma mes trois deux annulez procédez
@@ -78,7 +80,9 @@ _BIDS = re.compile(r"\b(?:yes+|yeah|please|can|could|would|will)\b")
 _NO_AT_END = re.compile(r"\bno\W*$")
 _BESIDE = re.compile(
     r"\b(?:keep|save)\b[^,;]*\bfor later\b|\breason(?:\W+is)?\W+other\b"
-    r"|^otherwise\b|\b(?:since|because)\b[^,;-]*|\bthank(?:s| you)(?: so| very)?(?: much)? for\b[^,;-]*"
+    r"|(?:\bbut )?\b(?:keep|leave) #?[a-z]{1,6}-?\d[\w-]*(?: alone| as (?:it )?is)?"
+    r"|^otherwise\b|^\W*why not\b|^\W*no (?:objections?|problems?|issues?|worries)\b"
+    r"|\b(?:since|because)\b[^,;-]*|\bthank(?:s| you)(?: so| very)?(?: much)? for\b[^,;-]*"
 )
 """Say what is kept, why, or what the thanks are for, and turn nothing."""
 _ACKNOWLEDGES = re.compile(
@@ -187,7 +191,7 @@ def _turns(word: str) -> bool:
 
 
 def _is_odd(word: str, known: "_Told", named: "_Told", *, follows: bool) -> bool:
-    if _turns(word) and word not in (known if word == "first" else named):
+    if _turns(word) and word not in (known if word in ("first", "save") else named):
         return not (follows and word in _CHANGES)
     if word in _HARMLESS or word == "no" or _form(word) in known:
         return False

@@ -31,9 +31,12 @@ _MONTHS = (
     *("july", "august", "september", "october", "november", "december"),
 )
 _NUMBERS = (
-    *("zero", "one", "two", "three", "four", "five", "six"),
-    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 )
+_TENS = ("", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_SPOKEN = 10_000
+"""Numbers up to here may be written out."""
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
 _BREAK = re.compile(r"[\s<>\\\"'(),;]+|:(?!//)")
 _RUN = re.compile(r"[^\W\d_]+|\d+")
@@ -339,9 +342,29 @@ def _number(number: float) -> tuple[tuple[str, ...], str]:
     spoken = [whole]
     if whole.lstrip("-").isdigit() and len(whole) < 20:
         spoken.append(f"{int(whole):,}")
-    if not part and whole.isdigit() and int(whole) < len(_NUMBERS):
-        spoken.append(_NUMBERS[int(whole)])
+    if not part and whole.isdigit() and int(whole) < _SPOKEN:
+        spoken += _in_words(int(whole))
     return tuple(dict.fromkeys(spoken)), part
+
+
+def _in_words(number: int) -> list[str]:
+    """How a number is written out: `two hundred and fifty`, `two hundred fifty`."""
+    if number < len(_NUMBERS):
+        return [_NUMBERS[number]]
+    if number < 100:
+        ten, one = divmod(number, 10)
+        return [f"{_TENS[ten]}{mark}{_NUMBERS[one]}" for mark in "- "] if one else [_TENS[ten]]
+    word, size = ("thousand", 1_000) if number >= 1_000 else ("hundred", 100)
+    head, rest = divmod(number, size)
+    heads = [f"{each} {word}" for each in _in_words(head)] + [f"a {word}"] * (head == 1)
+    if number >= 1_000 and not number % 100 and number < 10_000 and number % 1_000:
+        heads_in_hundreds = [f"{each} hundred" for each in _in_words(number // 100)]
+    else:
+        heads_in_hundreds = []
+    if not rest:
+        return heads
+    joined = [f"{one}{mark}{two}" for one in heads for mark in (" ", " and ") for two in _in_words(rest)]
+    return [*joined, *heads_in_hundreds]
 
 
 def _is_said(whole: str, part: str, text: str) -> bool:
@@ -351,7 +374,10 @@ def _is_said(whole: str, part: str, text: str) -> bool:
         end = here + len(whole)
         if _begins(text, here):
             fraction = f".{part}" if part else ".0"
-            if text.startswith(fraction, end):
+            if text.startswith(f",{part:0<2}", end) and len(part) < 3:
+                # "250,00": nobody groups two figures.
+                end += 3
+            elif text.startswith(fraction, end):
                 end += len(fraction)
                 while text[end : end + 1] == "0":
                     end += 1

@@ -10,6 +10,7 @@ from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema_reader import SchemaReader
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Message, Result
+from tests.engine.consent.trades import TRADES
 
 _DELIVERY = {"type": "string", "enum": ["standard", "express"]}
 _CABIN = {"type": "string", "enum": ["basic_economy", "economy", "business"]}
@@ -35,7 +36,7 @@ TOOLS = {
         ("lend_book", "write", {"book_id": {"type": "string"}, "days": {"type": "integer"}}),
     )
 }
-SCHEMA = SchemaReader(None, TOOLS, None).read()
+SCHEMA = SchemaReader(None, TRADES | TOOLS, None).read()
 
 
 def events_of(written: list[Mapping[str, Any]]) -> Iterator[Event]:

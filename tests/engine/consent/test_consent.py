@@ -15,7 +15,9 @@ from tests.engine.consent.shop import SCHEMA, ask, events_of
 from tests.written import load
 
 CASES: list[dict[str, Any]] = [
-    case for name in ("cases.yaml", "families.yaml", "parties.yaml") for case in load(Path(__file__).parent / name)
+    case
+    for name in ("cases.yaml", "families.yaml", "parties.yaml", "trades.yaml")
+    for case in load(Path(__file__).parent / name)
 ]
 WORDS = {True: "yes", False: "no", None: "open"}
 

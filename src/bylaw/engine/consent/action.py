@@ -28,6 +28,11 @@ class Action:
         return frozenset(str(detail.value) for detail in self.goals if not detail.is_person)
 
     @once
+    def is_new(self) -> bool:
+        """Whether it makes a thing: what it lists was in no list before."""
+        return "creat" in self.deed.stems
+
+    @once
     def has_goals_alone(self) -> bool:
         """Whether nothing but what it acts on matters."""
         return len(self.goals) == len(self.matters)

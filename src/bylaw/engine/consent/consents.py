@@ -16,6 +16,7 @@ from bylaw.engine.consent.action import Action
 from bylaw.engine.consent.deed import any_deed
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Grade, Lack
+from bylaw.engine.consent.marks import is_told_apart
 from bylaw.engine.consent.means import Wallet
 from bylaw.engine.consent.naming import alike
 from bylaw.engine.consent.proposal import (
@@ -23,12 +24,15 @@ from bylaw.engine.consent.proposal import (
     asks_leave,
     asks_otherwise,
     asks_which,
+    asks_who,
     offers_another,
+    offers_to,
 )
 from bylaw.engine.consent.records import Records
 from bylaw.engine.consent.talk import Exchange, Talk
 from bylaw.engine.consent.told import chooses, lacks
-from bylaw.facts.assent import UserAnswer, without_quotes
+from bylaw.engine.consent.utterance import Utterance
+from bylaw.facts.assent import UserAnswer, sentences, stance_of, without_quotes
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.plain_yes import is_bare_yes, is_plain_yes
@@ -42,6 +46,8 @@ Reason = Literal["agreed", "requested", "none", "unanswered", "spent", "held", "
 _PLACE = re.compile(
     r"\b(?:option|choice|number|plan) ?(?:\d|one|two|three|a|b|c)\b|\bthat (?:one|option)\b"
     r"|\b(?:first|second|third|last|former|latter|cheapest|earliest|latest|fastest) (?:one|option|flight|choice)\b"
+    r"|\b(?:cheaper|pricier|smaller|larger|bigger|shorter|longer|earlier|later|faster|slower|better|newer|older) "
+    r"(?:one|option|choice|plan)\b"
     r"|\b(?:both|all) (?:of )?(?:them|those|these)\b|^(?:\d|the first|the second)\b"
 )
 """Names one of several options by its place among them."""
@@ -149,19 +155,23 @@ class Consents:
 
     def _weigh(self, action: Action, place: int, *, only_yes: bool = False) -> Consent:
         """What one exchange says of the call; with `only_yes` no more than whether it holds it back or agrees to it."""
-        exchange = self._talk.exchanges[place]
+        exchange = _about(action, self._talk.exchanges[place].taken)
         if _is_held(action, exchange):
             return Consent(False, "held", exchange.proposed_at, exchange.answered_at)
         said, put, deed, things = exchange.said, exchange.put, action.deed, action.things
         told_deed = deed.stands_in(put.text) or any(thing in put.text for thing in things) or put.is_foreign
-        names_deed = told_deed or self._is_understood(action, place)
         hearing = self._hearing(action, exchange)
+        names_deed = told_deed or self._is_understood(action, place, hearing)
         if not names_deed or not _agrees(action, exchange, hearing):
             if told_deed and not only_yes and _is_yes_unasked(action, exchange):
                 unsure = tuple(lacks(hearing, action.matters))
                 if all(lack.grade != "missing" for lack in unsure):
                     return Consent(None, "unclear", exchange.proposed_at, exchange.answered_at, unsure)
-            if not only_yes and _is_yes_to_its_values(action, exchange):
+            if not only_yes and (
+                _is_yes_to_its_values(action, exchange)
+                or _is_yes_in_other_words(action, exchange, hearing)
+                or _is_perhaps_taken(action, exchange, hearing)
+            ):
                 return Consent(None, "unclear", exchange.proposed_at, exchange.answered_at)
             why: Reason = (
                 "requested"
@@ -171,15 +181,21 @@ class Consents:
                 else "none"
             )
             return Consent(False, why, exchange.proposed_at, exchange.answered_at)
-        is_named = action.is_named_in(exchange.proposal)
+        is_named = action.is_named_in(exchange.proposal) or any(
+            not goal.is_caller and is_told_apart(hearing, goal, action.matters) for goal in action.goals
+        )
         if only_yes and not is_named:
             return Consent(False, "none", exchange.proposed_at, exchange.answered_at)
         found = tuple(_read_in_words(lacks(hearing, action.matters), exchange, action))
         if not is_named:
             before = self._talk.exchanges[place - 1] if place else None
             is_topic = before is not None and action.is_named_in((*before.proposal, *before.answer))
-            grade: Grade = "unclear" if is_topic else "missing"
-            found = (*found, Lack(action.tool, grade, "not_named"))
+            if not (is_topic and before is not None and _takes_up(exchange, before, action)):
+                grade: Grade = "unclear" if is_topic else "missing"
+                found = (*found, Lack(action.tool, grade, "not_named"))
+        if _AGAIN.search(put.text):
+            # "I'd refund 8.00 again" may well mean another charge.
+            found = tuple(_unsure_of(found, action))
         spoken = " ".join(each.folded for each in exchange.answer)
         is_other = (
             offers_another(put.text, action.tool)
@@ -212,6 +228,7 @@ class Consents:
             refusals=lambda: [] if by else self._refusals(action, exchange.answered_at),
             means=() if by else action.means,
             by=by,
+            is_new=action.is_new,
         )
 
     def _request(self, action: Action) -> Consent:
@@ -265,7 +282,7 @@ class Consents:
                     return write.step
         return None
 
-    def _is_understood(self, action: Action, place: int) -> bool:
+    def _is_understood(self, action: Action, place: int, hearing: Hearing) -> bool:
         """Whether the agent need not say what would be done: it spoke of such a call that had just been refused, or
         told details of what the user had just asked for."""
         exchanges = self._talk.exchanges
@@ -273,7 +290,13 @@ class Consents:
         end = exchanges[place].answer[0].step
         if any(not each.counts_at(end) for each in self._made(action, last.answered_at if last else -1, end)):
             return True
-        return last is not None and not action.has_goals_alone and _speaks_of(action, last)
+        if last is None:
+            return False
+        is_silent = not any_deed().stands_in(exchanges[place].put.text)
+        if is_silent and action.deed.stands_in(last.put.text) and not lacks(hearing, action.matters):
+            # "$300.00 from A1 to B2, then. OK?"
+            return True
+        return not action.has_goals_alone and _speaks_of(action, last)
 
     def _refusals(self, action: Action, since: int) -> list[str]:
         """What the system said when it refused calls of the same tool since the user's answer."""
@@ -303,6 +326,8 @@ def _does_the_same(other: Action, action: Action, *, is_in_doubt: bool) -> bool:
 def _is_held(action: Action, exchange: Exchange) -> bool:
     """Whether the answer refuses, puts off, makes it depend on something, or says or agrees not to do it."""
     stance = exchange.said.stance
+    if any(occurs(fold(id), part) >= 0 for part in exchange.said.kept for id in action.targets):
+        return True
     if stance in ("yes", "weak", "mixed"):
         return exchange.put.refrains_from(action.deed)
     return stance in ("held", "if", "no") or (stance == "spares" and _asks_for(action, exchange))
@@ -350,7 +375,45 @@ def _is_yes_unasked(action: Action, exchange: Exchange) -> bool:
     """Whether it is a yes to a message that told of it, though in no words known here was anything asked."""
     put = exchange.put
     is_told = not put.asks_leave and not put.refuses and action.is_named_in(exchange.proposal)
-    return is_told and exchange.said.stance == "yes"
+    if not is_told or asks_who(put, [str(each.value) for each in action.matters]):
+        return False
+    stance = exchange.said.stance
+    return stance == "yes" or (stance == "weak" and put.parts[-1].endswith("?"))
+
+
+def _is_yes_in_other_words(action: Action, exchange: Exchange, hearing: Hearing) -> bool:
+    """Whether leave was asked for all that the call gives, in words for the deed that are not known here."""
+    put = exchange.put
+    is_yes = exchange.said.stance in ("yes", "weak") and put.asks_leave and not put.refuses
+    if not is_yes or not action.targets or asks_otherwise(put, action.deed):
+        return False
+    if any(not any(told.says(target) for told in exchange.proposal) for target in action.targets):
+        return False
+    is_known = len(action.deed.stems) > 1
+    return not (is_known and any_deed().stands_in(put.text)) and not lacks(hearing, action.matters)
+
+
+def _about(action: Action, exchange: Exchange) -> Exchange:
+    """An exchange without what the answer refuses or puts off of another thing: "For R-2 let me ask my wife." """
+    if exchange.said.stance not in ("held", "no", "if", "mixed") or not action.targets:
+        return exchange
+    shapes = [shape for target in action.targets if (shape := alike(fold(target))) is not None]
+    if not shapes:
+        return exchange
+    kept: list[Utterance] = []
+    for each in exchange.answer:
+        parts = sentences(each.text)
+        mine = [part for part in parts if not _is_of_another(part, action, shapes)]
+        kept.append(each if len(mine) == len(parts) else Utterance(each.step, each.by, "\n".join(mine)))
+    return Exchange(exchange.start, exchange.proposal, tuple(kept), is_taken=exchange.is_taken)
+
+
+def _is_of_another(part: str, action: Action, shapes: Sequence[re.Pattern[str]]) -> bool:
+    if stance_of(part) not in ("held", "no", "if", "spares"):
+        return False
+    own = {fold(target) for target in action.targets}
+    named = {found[0] for shape in shapes for found in shape.finditer(part)}
+    return bool(named) and own.isdisjoint(named)
 
 
 def _is_yes_to_its_values(action: Action, exchange: Exchange) -> bool:
@@ -360,8 +423,34 @@ def _is_yes_to_its_values(action: Action, exchange: Exchange) -> bool:
     is_yes = exchange.said.stance in ("yes", "weak") and bool(exchange.proposal)
     if not is_yes or put.refuses or asks_otherwise(put, action.deed):
         return False
+    return _tells_values(action, exchange)
+
+
+def _tells_values(action: Action, exchange: Exchange) -> bool:
+    """Whether the agent's last message has all that the call names and moves, and this is more than one thing."""
     values = [each.value for each in action.matters if each.is_target or each.kind == "amount" or _is_id(each.value)]
-    return len(values) > 1 and all(each.says(value) for each in exchange.proposal[-1:] for value in values)
+    is_told = all(each.says(value) for each in exchange.proposal[-1:] for value in values)
+    return len(values) > 1 and bool(exchange.proposal) and is_told
+
+
+def _is_perhaps_taken(action: Action, exchange: Exchange, hearing: Hearing) -> bool:
+    """Whether the answer takes one of several things that were offered, in words that do not say which for sure: "The
+    cheaper one, please." """
+    put = exchange.put
+    if not put.offers or put.refuses or exchange.said.objects or not exchange.proposal:
+        return False
+    if action.has_goals_alone:
+        # "Which one would you like to cancel?" offers nothing; "A spot in either?" does.
+        return _EITHER.search(put.text) is not None and any(
+            is_told_apart(hearing, goal, action.matters, by="user") for goal in action.goals
+        )
+    offered = [each for each in action.matters if not each.is_target and each.kind in ("choice", "id", "date")]
+    is_offered = any(told.says(each.value) for each in offered for told in exchange.proposal)
+    is_taken = any(_PLACE.search(each.folded) for each in exchange.answer) or chooses(hearing, action.matters)
+    if is_offered and is_taken:
+        return all(lack.grade != "missing" for lack in lacks(hearing, action.matters))
+    is_asked = offers_to(put.text, action.deed) and _speaks_of(action, exchange)
+    return is_asked and not lacks(hearing, action.matters)
 
 
 def _is_id(value: str | float) -> bool:
@@ -373,6 +462,26 @@ def _is_put(exchange: Exchange) -> bool:
     return exchange.put.asks_leave or exchange.put.offers
 
 
+_AGAIN = re.compile(r"\b(?:again|another|once more|one more|(?:the )?same|a second|the other|as well|too)\b")
+_EITHER = re.compile(r"\b(?:either|any of (?:these|those|them))\b")
+_IT = re.compile(r"\b(?:it|that|this|them|those|so)\b")
+
+
+def _takes_up(exchange: Exchange, before: Exchange, action: Action) -> bool:
+    """Whether leave is asked for what the agent had put before, and was only asked about: "Yes, a buffet. Shall I add
+    it?" """
+    is_put = action.deed.stands_in(before.put.text) and action.is_named_in(before.proposal)
+    return is_put and before.said.stance == "asks" and any(_IT.search(part) for part in exchange.put.leave())
+
+
+def _unsure_of(found: Iterable[Lack], action: Action) -> Iterator[Lack]:
+    """What was not told; which thing it is may have been understood."""
+    names = {goal.name for goal in action.goals} | {action.tool}
+    for lack in found:
+        is_perhaps = lack.detail in names and lack.why in ("never_told", "not_named")
+        yield msgspec.structs.replace(lack, grade="unclear") if is_perhaps else lack
+
+
 _ELSEWHERE = re.compile(
     r"\b(?:the other (?:one|order|booking|reservation|appointment|trip|item)|a different one|another one)\b"
 )
@@ -381,7 +490,7 @@ _ELSEWHERE = re.compile(
 def _redirected(exchange: Exchange, action: Action) -> Iterator[Lack]:
     """What the answer names another of than the call does: "yes, cancel R-2 instead", "yes, the other one"."""
     for detail in action.goals:
-        shape = None if detail.is_person else alike(fold(str(detail.value)))
+        shape = None if detail.is_person or exchange.said.kept else alike(fold(str(detail.value)))
         if shape is None or any(each.says(detail.value) for each in exchange.answer):
             continue
         if any(shape.search(each.folded) or _ELSEWHERE.search(each.folded) for each in exchange.answer):
@@ -412,11 +521,12 @@ def _is_turned(exchange: Exchange, action: Action) -> bool:
     if is_bare_yes(text):
         return False
     values = [detail.value for detail in action.matters]
+    place = ("first", "second", "last") if exchange.is_taken else ()
     follows = any(
         any(each.says(value) for each in exchange.answer) and not any(each.says(value) for each in exchange.proposal)
         for value in values
     )
-    named = (*map(str, values), *(detail.name for detail in action.matters), action.tool)
+    named = (*place, *map(str, values), *(detail.name for detail in action.matters), action.tool)
     return not is_plain_yes(text, exchange.put.text, named, follows=follows)
 
 

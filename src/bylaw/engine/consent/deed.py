@@ -33,6 +33,8 @@ _FAMILIES: tuple[tuple[str, ...], ...] = (
     ("unblock", "unlock", "unfreez", "resum", "reactivat", "activat", "enabl"),
 )
 """Stems of words for one deed."""
+_LOOSELY = {"updat": ("sav", "set", "put", "enter", "stor")}
+"""Stems that may stand for a deed where it is known which one is meant, and for much else."""
 _CARRY_OUT = frozenset(
     ("issue", "make", "place", "apply", "submit", "create", "send", "execute", "run", "start", "post")
 )
@@ -111,6 +113,7 @@ def deeds(tool: str) -> Deed:
         for family in _FAMILIES:
             if any(stem.startswith(member) or member.startswith(stem) for member in family):
                 stems.update(family)
+                stems.update(_LOOSELY.get(family[0], ()))
     return Deed(stems)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal, cast
 
+import msgspec
 from msgspec import Struct
 
 from bylaw.facts.provenance import fold_name, is_identifier, is_prose
@@ -17,7 +18,9 @@ _LEAVES = 500
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.Z+-]*)?")
 _AMOUNT = re.compile(r"[$€£]?\s?-?\d+(?:[.,]\d+)*")
 _SHORT_ID = re.compile(r"[A-Za-z]+-?\d+")
-_MEANS = frozenset(("payment", "pay", "card", "wallet", "funding", "tender"))
+PAYING = frozenset(("payment", "pay", "funding", "tender"))
+"""In an argument's name: it says what something is paid with, so that money moves."""
+_MEANS = PAYING | {"card", "wallet"}
 _MONEY = frozenset(("amount", "price", "cost", "fee", "fare", "sum", "copay", "charge", "refund", "deposit", "payment"))
 _NAMES_A_THING = frozenset(("id", "ids", "number", "code", "key", "no", "ref", "reference", "sku", "account", "iban"))
 _REMARKS = frozenset(("reason", "reasons", "note", "notes", "comment", "comments", "remark", "summary", "description"))
@@ -80,7 +83,27 @@ def details(tool: Tool | None, arguments: Mapping[str, Any]) -> list[Detail]:
             detail = _detail(top, name, leaf, schema)
             if detail is not None and (detail.kind == "amount" or detail not in found):
                 found.append(detail)
-    return found
+    return _acted_on(tool, found)
+
+
+def _acted_on(tool: Tool | None, found: list[Detail]) -> list[Detail]:
+    """Of a call that acts on a card, the card as a thing, not as a means: `block_card` moves no money."""
+    if not any(each.kind == "means" for each in found) or any(each.kind == "amount" for each in found):
+        return found
+    acts = {*words_of(tool.name)} if tool is not None else set[str]()
+    is_alone = not any(each.is_target and not each.is_person for each in found)
+    return [
+        msgspec.structs.replace(each, kind="id")
+        if each.kind == "means" and each.name == each.top and _is_thing(each.name, acts, is_alone=is_alone)
+        else each
+        for each in found
+    ]
+
+
+def _is_thing(name: str, acts: set[str], *, is_alone: bool) -> bool:
+    words = {*words_of(name)}
+    is_named = bool(acts & words & _MEANS)
+    return is_alone and is_named if words & PAYING else is_alone or is_named
 
 
 def _leaves(name: str, value: Any, schema: Any) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:

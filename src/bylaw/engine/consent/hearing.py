@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from functools import lru_cache
 
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.means import Called, Wallet
@@ -13,7 +14,9 @@ from bylaw.engine.consent.talk import Exchange
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.assent import sentences
 from bylaw.facts.provenance import fold_name
+from bylaw.policy.verb import words_of
 
+_OF_AN_ID = frozenset(("id", "number", "no", "code", "key"))
 _CHANGES = re.compile(r"\b(?:but|actually|instead|rather|make it|change it to|switch (?:it )?to|on second thought)\b")
 
 
@@ -31,8 +34,10 @@ class Hearing:
         refusals: Callable[[], Iterable[str]] = tuple,
         means: Collection[str] = (),
         by: str = "",
+        is_new: bool = False,
     ) -> None:
-        """`by` is the one party who is listened to."""
+        """`by` is the one party who is listened to; `is_new` says that the call makes a thing."""
+        self.is_new = is_new
         self.start = exchange.start
         self.end = exchange.end
         self.proposal = exchange.proposal if by != "user" else ()
@@ -122,9 +127,8 @@ class Hearing:
         for entry in self.records.entries(str(detail.value), self.before):
             own = entry.id_field or detail.name
             if (
-                own in ("", "id", detail.name, detail.name.removesuffix("s"))
-                and fold_name(str(entry.fields.get(own, ""))) == value
-            ):
+                own in ("", "id", detail.name, detail.name.removesuffix("s")) or _is_named_after(detail.name, own)
+            ) and fold_name(str(entry.fields.get(own, ""))) == value:
                 return entry
         return None
 
@@ -160,3 +164,10 @@ class Hearing:
 
     def _is_deaf(self, by: str) -> bool:
         return bool(by and self._by and by != self._by)
+
+
+@lru_cache(maxsize=1024)
+def _is_named_after(argument: str, field: str) -> bool:
+    """Whether an argument is named after the field that holds a thing's id: `from_account` after `account_id`."""
+    words = {*words_of(field)} - _OF_AN_ID
+    return bool(words) and words <= {*words_of(argument)}

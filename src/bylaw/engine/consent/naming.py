@@ -83,7 +83,7 @@ def names_word(text: str, own: str, others: Sequence[str]) -> tuple[bool, bool]:
     `economy` is not named where only `basic economy` is.
     """
     own = _loose(own)
-    spoken = [other for word in others if (other := _loose(word)) in text]
+    spoken = [other for word in others if (other := _loose(word)).split(" ")[0] in text]
     without_longer = text
     for other in spoken:
         if own in other:
@@ -126,7 +126,10 @@ def _inflected(word: str, others: tuple[str, ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=4096)
 def _word(word: str) -> re.Pattern[str]:
-    return re.compile(rf"\b{re.escape(word)}(?:s|es)?\b")
+    # `end_of_period` is the end of the period.
+    parts = word.split(" ")
+    spoken = (r"(?: \w+){0,2} " if len(parts) > 2 else r"(?: the| your)? ").join(map(re.escape, parts))
+    return re.compile(rf"\b{spoken}(?:s|es)?\b")
 
 
 @lru_cache(maxsize=1024)

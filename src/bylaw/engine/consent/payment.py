@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from bylaw.engine.consent.detail import Detail
+from bylaw.engine.consent.detail import PAYING, Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.means import Called
@@ -11,6 +11,7 @@ from bylaw.engine.consent.price import REFUND, is_free, is_summed, price_lack, s
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.phrases import Phrases
 from bylaw.facts.provenance import fold, occurs
+from bylaw.policy.verb import words_of
 
 _BESIDE = 20
 """Letters between a means of payment and what is taken from it."""
@@ -48,7 +49,11 @@ def money_lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
     if means and not amounts:
         if is_free(hearing, matters):
             return []
-        found.append(price_lack(hearing, matters))
+        lack = price_lack(hearing, matters)
+        if lack is not None and not any(PAYING & {*words_of(detail.name)} for detail in means):
+            # A card may be there for other ends than to pay with it.
+            lack = Lack(lack.detail, "unclear", lack.why)
+        found.append(lack)
     if means:
         goals = [detail for detail in matters if detail.is_target]
         used = set[str]().union(*(hearing.called(detail).own for detail in means))

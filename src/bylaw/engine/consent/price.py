@@ -180,6 +180,7 @@ def _priced_part(hearing: Hearing, matters: Sequence[Detail]) -> str:
     if not _OLD_PART.may_be_in(put.text) and not others.stands_in(put.text):
         return put.folded
     mine: list[str] = []
+    chosen = [fold(str(each.value)) for each in matters if each.kind == "choice"]
     is_old = False
     old = {*_OLD_PART.among(put.parts, put.text)}
     for part in put.parts:
@@ -187,7 +188,8 @@ def _priced_part(hearing: Hearing, matters: Sequence[Detail]) -> str:
             is_old = True
         elif is_old and _NEW_PART.search(part):
             is_old = False
-        if not is_old and (not others.stands_in(part) or own.stands_in(part)):
+        is_own = not others.stands_in(part) or own.stands_in(part) or any(word in part for word in chosen)
+        if not is_old and is_own:
             mine.append(part)
     return fold(" ".join(mine))
 

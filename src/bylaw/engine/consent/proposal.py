@@ -46,9 +46,10 @@ _GO_AHEAD = Phrases(
     ("?", r"\b(?:is|are|would) (?:it|that|this|you) (?:be )?(?:ok|okay|alright|all right|fine|ready)\b.*\?"),
     (
         "right|correct|ok|good|work|fine|sound|accept|accurate|suit",
-        r"\b(?:is|are|does|do) (?:that|this|it|these|those|everything|all)\b.*"
+        r"\b(?:is|are|does|do|would|will) (?:that|this|it|these|those|everything|all)\b.*"
         r"\b(?:right|correct|ok|okay|good|work|fine|sound|acceptable|accurate|suit)\b",
     ),
+    ("what you", r"\b(?:is|was) (?:that|this|it) what you\b.*\?"),
     ("sound|ok|happy", r"\bsounds? good\b|\b(?:okay|ok|happy) with\b"),
     ("proceed|go ahead", r"\b(?:proceed|go ahead)\b[^.?!]*\?"),
     (
@@ -57,6 +58,11 @@ _GO_AHEAD = Phrases(
     ),
     (" yes ", r"\ba (?:clear |simple )?yes (?:from you|to)\b"),
     ("to |for ", r"^(?:\W*(?:ok|okay|ready|alright))\b (?:for me )?to\b.*\?|\bready for (?:me|us) to\b"),
+    (
+        "?",
+        r"(?:^|, )\W*(?:ok|okay|alright|all right|agreed|deal|good|all good|good to go|sounds? (?:good|ok|okay|fine))"
+        r"(?: (?:for|with|by) (?:you|that|this))?\s*\?|, correct\s*\?",
+    ),
     ("before ", r"\bbefore (?:i|we) (?:proceed|make|go)\b"),
     ("if ", r"\bif (?:so|yes|you agree|everything|this|that|all)\b"),
 )
@@ -70,6 +76,7 @@ _CHOICE = re.compile(
     r"\b(?:which (?:one|option|of|flight|would|do|payment|method|card|reservation)|what would you (?:like|prefer)|"
     r"would you (?:like|prefer)|do you (?:want|prefer)|choose|select|pick|prefer(?:red|ence)?|option|let me know|"
     r"how would you like|please (?:advise|specify|indicate|tell))\b"
+    r"|\b(?:want|fancy)\b[^.!?]*\b(?:either|any of (?:these|those|them))\b"
 )
 _WHICH = re.compile(
     r"\b(?:which|what|how many|how much)\b(?! you(?:'d| would)? (?:like|want))"
@@ -115,6 +122,8 @@ _ENGLISH = frozenset(
         *("yes", "confirm", "cancel", "cancellation", "reason", "details", "order", "payment", "policy", "flight"),
     )
 )
+_HEAD = 60
+_QUESTION = re.compile(r"\b(?:what|which|who|whom|when|where|why|how)\b")
 _ENOUGH = 12
 """Words that a text needs before its language is guessed."""
 _SHARE = 0.1
@@ -148,7 +157,8 @@ class Proposal:
         while self._unread:
             self._unread -= 1
             part = self.parts[self._unread]
-            if _GO_AHEAD.found_in(part) and not _is_refusal(part) and not _WHICH.search(part):
+            asks = _GO_AHEAD.found_in(part) or _is_deed_asked(part)
+            if asks and not _is_refusal(part) and not _WHICH.search(part):
                 self._leave.append(part)
                 return True
         if not self._leave and "?" in self.text and self.is_foreign:
@@ -217,7 +227,8 @@ def asks_for_another(put: Proposal, said: str, deed: Deed, things: Sequence[str]
 
 _LEAVE_TO = re.compile(
     r"\b(?:(?:shall|should|may|can|could) (?:i|we)|(?:want|like|wish|prefer)(?: me| us)? to)"
-    r"\s+(?:(?:now|then|also|please|just|still|instead|go ahead and|proceed to|proceed with|help you)\s+)*([a-z]+)"
+    r"\s+(?:(?:now|then|also|please|just|still|instead|go ahead and|proceed to|proceed with|help you)\s+)*"
+    r"(?!leave an? )([a-z]+)"
 )
 _STOPPING = frozenset(
     """cancel stop refuse abort halt prevent block decline reject skip drop hold void undo reverse revoke withdraw
@@ -251,6 +262,30 @@ def asks_which(put: Proposal) -> bool:
     return bool(put.parts) and _ALTERNATIVES.search(put.parts[-1]) is not None and not put.asks_leave
 
 
+_WHO = re.compile(
+    r"\b(?:date of birth|birth ?date|birthday|(?:full |first |last )?name|e-?mail|zip(?: code)?|post(?:al )?code|phone|"
+    r"identity|last (?:four|4)|verify (?:you|your)|speaking (?:to|with)|account holder)\b"
+)
+
+
+def asks_who(put: Proposal, values: Sequence[str]) -> bool:
+    """Whether all it asks is who the user is: a yes to that agrees to nothing. What the call would set is no such
+    question."""
+    asking = [part for part in put.parts if part.endswith("?")]
+    return bool(asking) and all(
+        _WHO.search(part) and not any(fold(value) in part for value in values) for part in asking
+    )
+
+
+def _is_deed_asked(part: str) -> bool:
+    """Whether a question begins with what would be done: "Change the address of R-1 to 21 Elm Street?" """
+    if not part.endswith("?"):
+        return False
+    words = _WORD.findall(part[:_HEAD])
+    is_deed = VERBS.get(words[0] if words else "") == "write" and words[1:2] != ["of"]
+    return is_deed and _QUESTION.search(part) is None
+
+
 def _is_refusal(part: str) -> bool:
     """Whether a sentence says what cannot be done: it asks for nothing."""
     return not part.endswith("?") and _REFUSES.found_in(part)
@@ -271,6 +306,11 @@ _VAGUE = frozenset(
     place run execute""".split()  # noqa: SIM905
 )
 """Verbs of tools that do what may be told by many a verb: a withdrawal is recorded."""
+
+
+def offers_to(text: str, deed: Deed) -> bool:
+    """Whether the agent says that it will, or could, do such a deed."""
+    return any(deed.stands_in(found[1]) for found in _OFFERS_TO.finditer(text))
 
 
 def offers_another(text: str, tool: str) -> bool:

@@ -150,6 +150,23 @@ class Records:
         """Whether an utterance names another value that a field or an argument of this name lately had."""
         return self._values(name, before).other_in(said, own, self._lately(before), before)
 
+    def rivals(self, entry: Entry, before: int) -> list[Mapping[str, Any]]:
+        """Other things of a record's kind, by the field that holds its id, that were shown lately."""
+        name = entry.id_field
+        if name is None:
+            return []
+        own = fold_name(str(entry.fields.get(name, "")))
+        if name == "":
+            return [other for other in entry.others if fold_name(str(other.get(name, ""))) != own]
+        start, quoted = bisect_left(self._steps, self._lately(before)), f'"{name}"'
+        return [
+            each.fields
+            for place in range(start, bisect_left(self._steps, before))
+            if quoted in self._texts[place]
+            for each in self._records(self._steps[place])
+            if name in each.fields and fold_name(str(each.fields[name])) != own
+        ]
+
     def _lately(self, before: int) -> int:
         """The step from which on values count: some results back, so that no question costs a long conversation."""
         self.take_in(before)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from bylaw.engine.consent.mentions import Mentions
 from bylaw.engine.consent.once import once
+from bylaw.engine.consent.options import taken
 from bylaw.engine.consent.proposal import Proposal, proposal
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.assent import UserAnswer, answer_in
@@ -14,11 +15,26 @@ from bylaw.trace.event import Event, Message
 class Exchange:
     """What the agent said, and what the user said to it; read for what it means once, where anybody asks."""
 
-    def __init__(self, start: int, proposal: tuple[Utterance, ...], answer_in: tuple[Utterance, ...]) -> None:
+    def __init__(
+        self,
+        start: int,
+        proposal: tuple[Utterance, ...],
+        answer_in: tuple[Utterance, ...],
+        *,
+        is_taken: bool = False,
+    ) -> None:
+        self.is_taken = is_taken
+        """Whether the answer took one of several options by its number, and the others are left out."""
         self.start = start
         """How many utterances came before it."""
         self.proposal = proposal
         self.answer = answer_in
+
+    @once
+    def taken(self) -> "Exchange":
+        """The same without the numbered options that the answer does not take; itself where it takes none by number."""
+        kept = taken(self.proposal, self.answer)
+        return self if kept is None else Exchange(self.start, kept, self.answer, is_taken=True)
 
     @property
     def end(self) -> int:

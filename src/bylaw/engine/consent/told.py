@@ -6,7 +6,8 @@ from typing import Any
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
-from bylaw.engine.consent.naming import alike, counts, heads, mark_forms, names_kind, names_word, plain, puts_word, stem
+from bylaw.engine.consent.marks import is_told_apart, marks, marks_told
+from bylaw.engine.consent.naming import alike, counts, heads, names_kind, names_word, plain, puts_word, stem
 from bylaw.engine.consent.payment import money_lacks
 from bylaw.engine.consent.records import scalars
 from bylaw.engine.consent.roles import swapped, told_in_place
@@ -14,6 +15,8 @@ from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.provenance import fold_name
 from bylaw.policy.verb import words_of
 
+_LARGE = 13
+"""Numbers from here on are told of nothing by chance."""
 _MARKS = 2
 """So many fields of a thing must be named where its own id is not."""
 
@@ -25,7 +28,9 @@ def lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
     for detail in matters:
         if detail.kind in ("amount", "means") or (lack := _lack(hearing, detail, matters)) is None:
             continue
-        if not hearing.is_forced(detail.value) and (detail in goals or not hearing.is_unchanged(detail, goals)):
+        if not hearing.is_forced(detail.value) and (
+            detail in goals or hearing.is_new or not hearing.is_unchanged(detail, goals)
+        ):
             found.append(lack)
     return found + swapped(hearing, matters) + _left_out(hearing, matters) + money_lacks(hearing, matters)
 
@@ -40,6 +45,13 @@ def chooses(hearing: Hearing, matters: Sequence[Detail]) -> bool:
             is_offered = is_told or any(called.is_own_in(each.folded) for each in hearing.proposal)
             if is_offered and any(called.is_own_in(each.folded) for each in hearing.answer):
                 return True
+        elif detail.kind == "choice":
+            others = tuple(word for word in detail.words if word != detail.value)
+            word = str(detail.value)
+            if any(names_word(each.loose, word, others)[0] for each in hearing.answer) and any(
+                names_word(each.loose, word, others)[0] for each in hearing.proposal
+            ):
+                return True
         elif detail.kind not in ("count", "flag"):
             said = any(each.says(detail.value) for each in hearing.answer)
             if said and any(each.says(detail.value) for each in hearing.proposal):
@@ -50,7 +62,7 @@ def chooses(hearing: Hearing, matters: Sequence[Detail]) -> bool:
 def _lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack | None:
     match detail.kind:
         case "id":
-            return _id_lack(hearing, detail)
+            return _id_lack(hearing, detail, matters)
         case "name":
             # What belongs to what was told by name need not be read out: the names of those who travel.
             if not hearing.is_told_now(detail.value) and told_in_place(hearing, detail):
@@ -75,14 +87,14 @@ def _is_spoken_of(hearing: Hearing, word: str) -> bool:
     return hearing.said_before(("word", word), lambda each: word in each.folded, "agent")
 
 
-def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
+def _id_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack | None:
     if hearing.is_told_now(detail.value):
         return None
     own = fold_name(str(detail.value))
     by_user, by_agent = hearing.last_said(detail.value, "user"), hearing.last_said(detail.value, "agent")
     is_said = by_user is not None or by_agent is not None
     if detail.is_person and not _names_person(hearing, detail):
-        return None if is_said else _unsaid(hearing, detail)
+        return None if is_said else _unsaid(hearing, detail, matters)
     if is_said and any(_names_other(hearing, detail, each) for each in hearing.proposal):
         return Lack(detail.name, "missing" if detail.is_target else "unclear", "another_told")
     if is_said and told_in_place(hearing, detail):
@@ -95,25 +107,27 @@ def _id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
     if not is_other and is_said:
         return None
     if not is_other and not hearing.records.has_other(detail.name, own, hearing.before):
-        return _unsaid(hearing, detail)
-    told = _marks_told(hearing, detail)
-    if told >= _MARKS:
+        return _unsaid(hearing, detail, matters)
+    told = marks_told(hearing, detail)
+    if told >= _MARKS or (not is_other and is_told_apart(hearing, detail, matters)):
         return None
     if is_other and not told:
         return Lack(detail.name, "missing", "another_told")
     return Lack(detail.name, "unclear" if told else "missing", "one_mark" if told else "never_told")
 
 
-def _unsaid(hearing: Hearing, detail: Detail) -> Lack | None:
+def _unsaid(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack | None:
     """An id that nobody said, and no other written like it: told by what it belongs to, or by what belongs to it."""
     if told_in_place(hearing, detail):
         return Lack(detail.name, "missing", "another_told")
-    if hearing.belongs(str(detail.value), alone=True) or _marks_told(hearing, detail):
+    if hearing.belongs(str(detail.value), alone=True) or marks_told(hearing, detail):
+        return None
+    if is_told_apart(hearing, detail, matters):
         return None
     own = fold_name(str(detail.value))
     if detail.is_caller and (
         # Callers say who they are once, by their name or the day they were born.
-        any(hearing.last_said(mark, "user") is not None for mark in _marks(hearing, detail))
+        any(hearing.last_said(mark, "user") is not None for mark in marks(hearing, detail))
         or not hearing.records.has_other(detail.name, own, hearing.before)
     ):
         return None
@@ -133,18 +147,6 @@ def _names_other(hearing: Hearing, detail: Detail, said: Utterance) -> bool:
 def _names_person(hearing: Hearing, detail: Detail) -> bool:
     """Whether some person is told by an id. Nobody reads the caller's own out to them."""
     return any(_names_other(hearing, detail, each) for each in hearing.now)
-
-
-def _marks_told(hearing: Hearing, detail: Detail) -> int:
-    """By how much of what its record holds a thing was named: a trip by its flights or its route, an order by items."""
-    return sum(map(hearing.is_told_now, _marks(hearing, detail)))
-
-
-def _marks(hearing: Hearing, detail: Detail) -> set[str]:
-    """What the record of a thing holds that tells it from others."""
-    record = hearing.record(detail)
-    fields = scalars(record.fields) if record is not None else ()
-    return {form for name, value in fields for form in mark_forms(name, value)} - {str(detail.value)}
 
 
 def _choice_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack | None:
@@ -174,11 +176,13 @@ def _count_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> 
         return None
     of = stem(detail.name)
     alike = [int(each.value) for each in matters if each.kind == "count" and stem(each.name) == of and each.value]
-    total = {str(plain(value)) for value in alike}
+    total = {str(plain(value)) for value in (alike if of else [float(detail.value)])}
     each_head = heads(matters)
     wanted = total | {str(value // each_head) for value in alike if each_head > 1 and value % each_head == 0}
     put = _numbers(hearing.proposal, of)
     if put & total or (put & wanted and ("0" not in put or not of)):
+        return None
+    if any(_is_number_told(each, detail.value) for each in hearing.proposal):
         return None
     if of and "0" in put:
         return Lack(detail.name, "missing", "another_told")
@@ -193,6 +197,16 @@ def _count_lack(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> 
     return Lack(detail.name, "unclear", "never_told")
 
 
+def _is_number_told(said: Utterance, value: str | float) -> bool:
+    """Whether a number was told that may count nothing: a limit of $2,000, on the 15th."""
+    number = plain(float(value))
+    return (number >= _LARGE and said.says(number)) or said.names(f"the {number}{_ordinal(number)}")
+
+
+def _ordinal(number: float) -> str:
+    return "th" if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(int(number % 10), "th")
+
+
 def _numbers(said: Sequence[Utterance], of: str) -> set[str]:
     return set[str]().union(*(counts(each.text, of) for each in said))
 
@@ -200,6 +214,8 @@ def _numbers(said: Sequence[Utterance], of: str) -> set[str]:
 def _left_out(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
     """Members of a list that the call would leave out without putting others in their place."""
     found: list[Lack] = []
+    if hearing.is_new:
+        return found
     lists = {(detail.top, detail.name) for detail in matters if detail.kind == "id" and detail.top != detail.name}
     records = [hearing.record(detail) for detail in matters if detail.is_target] if lists else []
     for record in records:

@@ -1,9 +1,17 @@
 """One message of a conversation, as consent reads it."""
 
+import re
+
 from bylaw.engine.consent.once import once
 from bylaw.facts.provenance import fold, occurs, runs_of, spell
 
 _MARKS = "-*`\"'"
+_TIME = re.compile(r"(\d{1,2}):(\d\d)(?::00)?")
+_TOLD_TIME = re.compile(r"(?<![\d:.])(\d{1,2})(?:[:.](\d\d))?\s?(a\.?m|p\.?m)?\b")
+_GROUPING = re.compile(r"[\s().+-]+")
+_GROUPED = re.compile(r"\+?\(?\d[\d\s().-]{5,24}\d")
+_LONG = 7
+"""Figures of a number that people group as they like: a telephone's."""
 
 
 class Utterance:
@@ -39,9 +47,30 @@ class Utterance:
         if told is None:
             spelling = spell(value)
             told = spelling is not None and spelling.mark in self.text and spelling.said_in(self.folded)
+            if not told and isinstance(value, str) and value[-1:].isdigit():
+                told = self._says_in_figures(value)
             self._told[value] = told
         return told
+
+    def _says_in_figures(self, value: str) -> bool:
+        """Whether it states a time of day, or a long number that is grouped in another way: 7:30 pm, 555-0142."""
+        if found := _TIME.fullmatch(value):
+            return (int(found[1]), int(found[2])) in _times_in(self.folded)
+        figures = _GROUPING.sub("", value)
+        if len(figures) < _LONG or not figures.isdigit():
+            return False
+        return any(_GROUPING.sub("", each[0]) == figures for each in _GROUPED.finditer(self.text))
 
     def names(self, form: str) -> bool:
         """Whether folded words stand in it as they are."""
         return occurs(form, self.folded) >= 0
+
+
+def _times_in(text: str) -> set[tuple[int, int]]:
+    """The times of day that a folded text tells, by hour and minute."""
+    found: set[tuple[int, int]] = set()
+    for hour, minute, half in _TOLD_TIME.findall(text):
+        if minute or half:
+            later = 12 if half.startswith("p") and int(hour) < 12 else -12 if half[:1] == "a" and hour == "12" else 0
+            found.add((int(hour) + later, int(minute or 0)))
+    return found
