@@ -49,7 +49,8 @@ def test_a_case_is_a_permit_and_what_stands_under_but_the_opposite(tmp_path: Pat
         ("{Order: {paid: false}, Person: {gold: true}}", "permit"),
         ("{Order: {paid: false}, Person: {gold: false}}", "deny"),
         ("{Order: {paid: false}}", "undetermined"),  # nothing says whose it is
-        ("{Order: {paid: false, owner: ann}, Person: {gold: true}}", "undetermined"),  # somebody else
+        ("{Order: {paid: false, owner: ann}, Person: {gold: true}}", "permit"),  # the only one that is spoken of
+        ('{Order: {paid: false, owner: ann}, "Person[bob]": {gold: true}}', "undetermined"),  # somebody else
         ('{Order: {paid: false, owner: ann}, "Person[ann]": {gold: true}}', "permit"),
         ('{Order: {paid: false}, "Person[ann]": {gold: true}}', "undetermined"),  # a named thing is nobody's by itself
         ("{Order: null}", "deny"),

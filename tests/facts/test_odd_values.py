@@ -46,13 +46,14 @@ def test_what_is_not_whole_is_no_whole_number(raw):
         coerce(WHOLE, raw)
 
 
-@pytest.mark.parametrize("field", [Field("controlled", "boolean"), Field("tier", "enum", ("gold", "silver"))])
-def test_null_is_neither_false_nor_some_other_word(field):
+def test_null_is_not_false():
     with pytest.raises(ValueError, match="is null"):
-        coerce(field, None)
+        coerce(Field("controlled", "boolean"), None)
 
 
-@pytest.mark.parametrize("field", [Field("ended", "date"), Field("note"), MONEY, Field("word", "enum")])
+@pytest.mark.parametrize(
+    "field", [Field("ended", "date"), Field("note"), MONEY, Field("word", "enum"), Field("tier", "enum", ("gold",))]
+)
 def test_null_may_mean_that_there_is_none(field):
     assert coerce(field, None) is None
 

@@ -242,7 +242,7 @@ class TestRule8Failures:
             ("call.order_id < 3", "a text and a number do not go together"),
             ("r.due > 3", "a date and a number do not go together"),
             ("facts.Order(call.codes).paid", "a list is not a key of Order"),
-            ("facts.Order(None).paid", "nothing is not a key of Order"),
+            ("facts.Order(None).paid", "nothing is not a key of Order; ask whether there is one first: `if x != None`"),
             ("min([]) == 1", "min of nothing"),
             ("r.weight > 1", "weight is broken"),
         ],

@@ -52,6 +52,8 @@ def test_no_policies_yaml_is_needed(tmp_path: Path) -> None:
         ("write(order_id)", ("ship", "refund")),
         ("write(order_id, amount)", ("refund",)),
         ("read(owner)", ("find_orders",)),
+        ("write(amount) | find_orders", ("refund", "find_orders")),
+        ("find_orders | write", ("find_orders", "ship", "refund")),
     ],
 )
 def test_tools_are_named_or_told_by_what_they_do_and_take(call: str, tools: tuple[str, ...], tmp_path: Path) -> None:
@@ -99,3 +101,10 @@ def test_what_it_cannot_mean_is_a_fault(changes: dict[str, str], said: str, tmp_
 def test_a_text_that_is_no_python_is_told_once(tmp_path: Path) -> None:
     found = faults(tmp_path, {"guards/shop.py": "def only_paid(call: ship, facts):\n  return (\n"})
     assert len([fault for fault in found if "not python" in fault]) == 1, found
+
+
+def test_a_tool_that_is_not_there_is_told_at_the_guard_that_names_it(tmp_path: Path) -> None:
+    policies = LEFT + "  - {id: only-paid, severity: high}\n"
+    (fault,) = faults(tmp_path, stated("write | send", policies=policies))
+    assert fault.startswith("BY406 guards/shop.py:")
+    assert "`send` of policy `only-paid` is not a tool" in fault

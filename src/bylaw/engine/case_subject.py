@@ -24,7 +24,8 @@ class Subjects:
     ) -> None:
         named = [entities[name] for name in (*body.facts, *(body.world or {})) if name in entities]
         parts = dict.fromkeys(part for entity in named for part in entity.key)
-        self._keys = {part: arguments.get(part, _key_for(parameters.get(part), part)) for part in parts}
+        told = _told(body)
+        self._keys = {part: arguments.get(part, told.get(part, _key_for(parameters.get(part), part))) for part in parts}
         filled = {part: value for part, value in self._keys.items() if part in parameters}
         self.arguments: dict[str, Any] = {**filled, **arguments}
 
@@ -35,6 +36,18 @@ class Subjects:
     def spoken_of_by(self, entity: Entity) -> dict[str, Any]:
         """The fields of a thing that name others of the case, unless the case says otherwise."""
         return {part: value for part, value in self._keys.items() if part in entity.fields and part not in entity.key}
+
+
+def _told(body: WrittenCase) -> dict[str, Any]:
+    """What the case's things say that may be a key: `Caller: {customer_id: C1}` speaks of customer C1. Where two say
+    different things, neither counts."""
+    found: dict[str, set[Any]] = {}
+    for things in (body.facts, body.world or {}):
+        for fields in things.values():
+            for name, value in (fields or {}).items():
+                if isinstance(value, str | int):
+                    found.setdefault(name, set()).add(value)
+    return {name: values.pop() for name, values in found.items() if len(values) == 1}
 
 
 def _key_for(schema: Any, name: str) -> str | int:

@@ -137,12 +137,18 @@ class PolicyReader:
         said = (str(body.definition), tools, str(body.description))
         return Policy(name, kind, *said, tuple(citations), severity, unenforced, stale)
 
-    def _bound(self, given: list[Scalar] | WrittenTools, name: str, index: int) -> tuple[str, ...]:
+    def _bound(self, given: list[Scalar | WrittenTools] | WrittenTools, name: str, index: int) -> tuple[str, ...]:
         """The tools that a policy binds, named one by one or by what they do and take."""
-        if isinstance(given, list):
-            tools = tuple(map(str, given))
-            self._must_be_tools(tools, name, index)
-            return tools
+        if isinstance(given, WrittenTools):
+            return self._matching(given, name, index)
+        self._must_be_tools(tuple(str(each) for each in given if not isinstance(each, WrittenTools)), name, index)
+        bound = (
+            self._matching(each, name, index) if isinstance(each, WrittenTools) else (str(each),) for each in given
+        )
+        return tuple(dict.fromkeys(tool for tools in bound for tool in tools))
+
+    def _matching(self, given: WrittenTools, name: str, index: int) -> tuple[str, ...]:
+        """The tools that do and take what a policy says."""
         taken, left = _names(given.with_), _names(given.except_)
         if given.effect is not None and given.effect not in get_args(Effect):
             self._fault(f"the effect must be read, write or none, not `{given.effect}`", index, "tools")

@@ -28,10 +28,10 @@ _BLANKS.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *r
 def coerce(field: Field, raw: Any) -> Any:
     """`raw` as a value of the field's type; ValueError where it is none.
 
-    None stays None where it may mean "there is none"; for a boolean or a word of a list it only says that nobody knows.
+    None stays None, which means that there is none; for a boolean it only says that nobody knows.
     """
     if raw is None:
-        if field.type == "boolean" or (field.type == "enum" and field.values):
+        if field.type == "boolean":
             raise ValueError(f"`{field.name}` is null, which says neither this nor that")
         return None
     if field.type == "enum":

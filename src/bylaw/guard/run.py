@@ -157,7 +157,9 @@ class Run(BuiltIns):
                 is_text = False
                 if isinstance(part, Unknown):
                     is_known = False
-                elif part is None or isinstance(part, (list, dict, tuple)):
+                elif part is None:
+                    fail(f"nothing is not a key of {entity}; ask whether there is one first: `if x != None`")
+                elif isinstance(part, (list, dict, tuple)):
                     fail(f"{name_of(part)} is not a key of {entity}")
         if is_text:
             return parts

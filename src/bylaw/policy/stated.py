@@ -36,7 +36,7 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
         try:
             said = {"tools": _tools(node.args.args[0].annotation), "spans": _sentences(node)}
         except ValueError:
-            hint = "write `call: tool`, `call: one_tool | another`, `call: write` or `call: write(argument)`"
+            hint = "write `call: tool`, `call: one_tool | another`, `call: write`, `call: write(argument) | tool`"
             faults.append(StatementError(f"`{name}` does not say which tools it binds", place=place, hint=hint))
             continue
         if policy not in known:
@@ -49,6 +49,8 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
             where = source.place("policies", known[policy], twice[0])
             faults.append(StatementError(f"`{twice[0]}` of policy `{policy}` is given twice", place=where, hint=hint))
         policies[known[policy]] = {**body, **said}
+        for part in said:
+            source = source.with_place(("policies", known[policy], part), place)
     return source.with_data({**source.data, "policies": policies}), faults
 
 
@@ -66,23 +68,23 @@ def _stating(text: str) -> Iterator[ast.FunctionDef]:
             yield node
 
 
-def _tools(node: ast.expr | None) -> list[str] | dict[str, Any]:
-    """Tools by name, or all of one effect that take certain arguments; ValueError where it says neither."""
+def _tools(node: ast.expr | None) -> list[str | dict[str, Any]]:
+    """Tools by name, and all of one effect that take certain arguments; ValueError where it says neither."""
     match node:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return [*_tools(left), *_tools(right)]
         case ast.Call(func=ast.Name(id=effect), args=arguments, keywords=[]) if effect in _EFFECTS:
-            return {"effect": effect, "with": [name for each in arguments for name in _names(each)]}
+            return [{"effect": effect, "with": [_name(each) for each in arguments]}]
         case ast.Name(id=effect) if effect in _EFFECTS:
-            return {"effect": effect}
+            return [{"effect": effect}]
         case _:
-            return _names(node)
+            return [_name(node)]
 
 
-def _names(node: ast.expr | None) -> list[str]:
+def _name(node: ast.expr | None) -> str:
     match node:
         case ast.Name(id=name) | ast.Constant(value=str(name)):
-            return [name]
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return [*_names(left), *_names(right)]
+            return name
         case _:
             raise ValueError
 

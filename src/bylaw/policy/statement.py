@@ -91,7 +91,7 @@ class WrittenPolicy(Struct, frozen=True, forbid_unknown_fields=True):
     description: Scalar = ""
     scope: Scalar = ""
     severity: Scalar = "medium"
-    tools: list[Scalar] | WrittenTools = field(default_factory=list[Scalar])
+    tools: list[Scalar | WrittenTools] | WrittenTools = field(default_factory=list[Scalar | WrittenTools])
     spans: list[Scalar | WrittenSpan] = []
     unenforced: WrittenUnenforced | None = None
 

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from bylaw.engine.consent.deed import deeds, objects
+from bylaw.engine.consent.deed import deeds, loose_deeds, objects
 from bylaw.engine.consent.detail import Detail, details
 from bylaw.engine.consent.once import once
 from bylaw.engine.consent.utterance import Utterance
@@ -17,6 +17,8 @@ class Action:
         self.tool = call.call.tool
         self.deed = deeds(self.tool)
         """Words for what its tool does."""
+        self.told = loose_deeds(self.tool)
+        """The same and others, in which an agent may tell of it."""
         self.matters = details(call.tool, call.call.arguments)
         """What matters in its arguments."""
         self.goals = [detail for detail in self.matters if detail.is_target]

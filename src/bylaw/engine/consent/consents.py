@@ -46,11 +46,14 @@ Reason = Literal["agreed", "requested", "none", "unanswered", "spent", "held", "
 _PLACE = re.compile(
     r"\b(?:option|choice|number|plan) ?(?:\d|one|two|three|a|b|c)\b|\bthat (?:one|option)\b"
     r"|\b(?:first|second|third|last|former|latter|cheapest|earliest|latest|fastest) (?:one|option|flight|choice)\b"
-    r"|\b(?:cheaper|pricier|smaller|larger|bigger|shorter|longer|earlier|later|faster|slower|better|newer|older) "
-    r"(?:one|option|choice|plan)\b"
     r"|\b(?:both|all) (?:of )?(?:them|those|these)\b|^(?:\d|the first|the second)\b"
 )
 """Names one of several options by its place among them."""
+_COMPARED = re.compile(
+    r"\b(?:cheaper|pricier|smaller|larger|bigger|shorter|longer|earlier|later|faster|slower|better|newer|older) "
+    r"(?:one|option|choice|plan)\b"
+)
+"""Names one of two by what it is beside the other."""
 
 _OF_A_PERSON = ("account", "profile", "default", "on file", "user")
 """Words for what is kept of a person, whatever they order."""
@@ -155,11 +158,12 @@ class Consents:
 
     def _weigh(self, action: Action, place: int, *, only_yes: bool = False) -> Consent:
         """What one exchange says of the call; with `only_yes` no more than whether it holds it back or agrees to it."""
-        exchange = _about(action, self._talk.exchanges[place].taken)
+        exchange = self._talk.exchanges[place]
+        exchange = _about(action, exchange.taken or exchange)
         if _is_held(action, exchange):
             return Consent(False, "held", exchange.proposed_at, exchange.answered_at)
         said, put, deed, things = exchange.said, exchange.put, action.deed, action.things
-        told_deed = deed.stands_in(put.text) or any(thing in put.text for thing in things) or put.is_foreign
+        told_deed = action.told.stands_in(put.text) or any(thing in put.text for thing in things) or put.is_foreign
         hearing = self._hearing(action, exchange)
         names_deed = told_deed or self._is_understood(action, place, hearing)
         if not names_deed or not _agrees(action, exchange, hearing):
@@ -446,7 +450,8 @@ def _is_perhaps_taken(action: Action, exchange: Exchange, hearing: Hearing) -> b
         )
     offered = [each for each in action.matters if not each.is_target and each.kind in ("choice", "id", "date")]
     is_offered = any(told.says(each.value) for each in offered for told in exchange.proposal)
-    is_taken = any(_PLACE.search(each.folded) for each in exchange.answer) or chooses(hearing, action.matters)
+    spoken = " ".join(each.folded for each in exchange.answer)
+    is_taken = _PLACE.search(spoken) or _COMPARED.search(spoken) or chooses(hearing, action.matters)
     if is_offered and is_taken:
         return all(lack.grade != "missing" for lack in lacks(hearing, action.matters))
     is_asked = offers_to(put.text, action.deed) and _speaks_of(action, exchange)

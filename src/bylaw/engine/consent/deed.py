@@ -113,8 +113,14 @@ def deeds(tool: str) -> Deed:
         for family in _FAMILIES:
             if any(stem.startswith(member) or member.startswith(stem) for member in family):
                 stems.update(family)
-                stems.update(_LOOSELY.get(family[0], ()))
     return Deed(stems)
+
+
+@lru_cache(maxsize=512)
+def loose_deeds(tool: str) -> Deed:
+    """Words for what a tool does, and those that an agent may use for it: "Should I save it?" """
+    stems = set(deeds(tool).stems)
+    return Deed(stems.union(*(words for stem, words in _LOOSELY.items() if stem in stems)))
 
 
 @lru_cache(maxsize=1)

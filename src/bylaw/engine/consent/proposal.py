@@ -46,8 +46,12 @@ _GO_AHEAD = Phrases(
     ("?", r"\b(?:is|are|would) (?:it|that|this|you) (?:be )?(?:ok|okay|alright|all right|fine|ready)\b.*\?"),
     (
         "right|correct|ok|good|work|fine|sound|accept|accurate|suit",
-        r"\b(?:is|are|does|do|would|will) (?:that|this|it|these|those|everything|all)\b.*"
+        r"\b(?:is|are|does|do) (?:that|this|it|these|those|everything|all)\b.*"
         r"\b(?:right|correct|ok|okay|good|work|fine|sound|acceptable|accurate|suit)\b",
+    ),
+    (
+        "would |will ",
+        r"\b(?:would|will) (?:that|this|it) (?:work|be (?:ok|okay|fine|good|alright|all right)|suit)\b.*\?",
     ),
     ("what you", r"\b(?:is|was) (?:that|this|it) what you\b.*\?"),
     ("sound|ok|happy", r"\bsounds? good\b|\b(?:okay|ok|happy) with\b"),

@@ -31,10 +31,10 @@ class Exchange:
         self.answer = answer_in
 
     @once
-    def taken(self) -> "Exchange":
-        """The same without the numbered options that the answer does not take; itself where it takes none by number."""
+    def taken(self) -> "Exchange | None":
+        """The same without the numbered options that the answer does not take; None where it takes none by number."""
         kept = taken(self.proposal, self.answer)
-        return self if kept is None else Exchange(self.start, kept, self.answer, is_taken=True)
+        return None if kept is None else Exchange(self.start, kept, self.answer, is_taken=True)
 
     @property
     def end(self) -> int:
