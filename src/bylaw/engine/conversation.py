@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -116,11 +116,10 @@ class Conversation:
         Calls that follow each other were made side by side. Where the first one's result is in hand before the second
         is judged, put both under `turn()`: a call does not see the results of its own turn. Arguments may be JSON text.
         """
-        if not isinstance(tool, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"a tool's name is a text, not `{type(tool).__name__}`")
-        if not tool:
-            raise UsageError("a tool's name is empty", hint="give the name that the catalogue has for it")
-        given, fault = as_object(arguments)
+        _check_name(tool)
+        return self._judge(tool, *as_object(arguments), id, time)
+
+    def _judge(self, tool: str, given: dict[str, Any], fault: str, id: str, time: float | None) -> Judgement:
         self._begin("agent", time)
         if id and self._script.waits_for(id):
             raise UsageError(f"a call `{id}` still waits for its result", hint="give each call an id of its own")
@@ -251,9 +250,10 @@ class Conversation:
         script = self._script
         follow_messages(messages, script)
         self._doubt(self._taken)
-        given, _ = as_object(arguments)
-        turn = max((call.turn for call in script.waiting().values()), default=None)
-        for step, call in sorted(script.waiting().items(), reverse=True):
+        given, fault = as_object(arguments)
+        waiting = script.waiting()
+        turn = max([call.turn for call in waiting.values()], default=None)
+        for step, call in sorted(waiting.items(), reverse=True):
             if call.turn == turn and call.by == "agent" and call.tool == tool and call.arguments == given:
                 del script.events[step:]
                 script.reopen()
@@ -261,8 +261,8 @@ class Conversation:
                 break
         else:
             self._speaker = "tool"
-        self._take()
-        return self.call(tool, arguments, time=time)
+        _check_name(tool)
+        return self._judge(tool, given, fault, "", time)
 
     def resume(self, events: Sequence[Event]) -> None:
         """Take up a conversation where it was left: these are its next events, none of them to be judged."""
@@ -334,7 +334,7 @@ class Conversation:
         events, tools = self._script.events, self.pack.schema.tools
         for step in range(start, len(events)):
             event = events[step]
-            if not isinstance(event, Result) or event.call is None or not event.captured:
+            if type(event) is not Result or event.call is None or not event.captured:
                 continue
             call = events[event.call]
             tool = tools.get(call.tool) if isinstance(call, Call) and not call.refused else None
@@ -376,16 +376,23 @@ class Conversation:
         self._taken, self._judged = len(events), None
 
 
+def _check_name(tool: object) -> None:
+    if not isinstance(tool, str):
+        raise UsageError(f"a tool's name is a text, not `{type(tool).__name__}`")
+    if not tool:
+        raise UsageError("a tool's name is empty", hint="give the name that the catalogue has for it")
+
+
 def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
     """Arguments as plain data, and what is wrong with them if they are none: then no guard is asked."""
-    if isinstance(arguments, str):
-        given, fault = read_arguments(arguments)
-    elif not isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return {}, f"arguments are not an object but `{type(arguments).__name__}`"
-    else:
-        given, fault = arguments, ""
+    fault = ""
     try:
-        plain: dict[str, Any] = msgspec.to_builtins(dict(given), str_keys=True)
+        if isinstance(arguments, str):
+            plain, fault = read_arguments(arguments)
+        elif isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            plain = cast("dict[str, Any]", msgspec.to_builtins(dict(arguments), str_keys=True))
+        else:
+            return {}, f"arguments are not an object but `{type(arguments).__name__}`"
         _encode(plain)
         return plain, fault
     except (TypeError, ValueError, RecursionError, OverflowError) as error:

@@ -20,7 +20,8 @@ from bylaw.record.approval import Change, draft
 from bylaw.record.entry import Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers
 from bylaw.shield.approving import Approvals, Ruling
-from bylaw.shield.decision import Decision, Ground, Resolved
+from bylaw.shield.decision import Decision
+from bylaw.shield.grounded import Beside, Grounded, timed
 from bylaw.shield.history import (
     History,
     Named,
@@ -32,7 +33,6 @@ from bylaw.shield.history import (
     read_history,
 )
 from bylaw.shield.lost import is_lost
-from bylaw.shield.resolving import resolve
 from bylaw.trace.event import Event
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 Happening = Callable[[Conversation], object]
 Asking = Callable[[Conversation], Judgement]
-Arguments = Mapping[str, Any] | str
-Beside = Sequence[tuple[str, Arguments]]
 
 
 class Wanted(Struct, frozen=True):
@@ -300,30 +298,25 @@ class Kept:
         self, conversation: Conversation, judgement: Judgement, number: int, started: float, beside: Beside
     ) -> tuple[Decision, Sequence[Change]]:
         name = f"{self.id}/{number}" if self.id else str(number)
-        weighed = conversation.weigh() if self.decider.must_weigh(judgement) else None
-        grounds: Sequence[Ground] = self.decider.grounds(judgement, conversation.ledger, self.lacks, weighed)
-        evidence: Sequence[Ground] = ()
-        resolved: tuple[Resolved, ...] = ()
-        tools = self._shield.tools
-        if self.decider.resolves and tools is not None and not self.lacks:
-            found = resolve(self.decider, judgement, grounds, conversation.since(0), self.context, tools)
-            evidence, (grounds, resolved) = grounds, found
-        if beside:
-            tool = judgement.made.call.tool
-            grounds = [*(self.decider.of_shape(each, tool) for each in conversation.beside(beside)), *grounds]
-        ruling = Ruling(grounds)
+        grounded = Grounded(
+            self._shield,
+            self.decider,
+            conversation,
+            judgement,
+            context=self.context,
+            lacks=self.lacks,
+            beside=beside,
+        )
+        ruling = Ruling(grounded.grounds)
         if self._log is not None:
             now, terms = self._shield.clock(), self.decider.terms
-            ruling = self._approvals.rule(judgement, ruling.grounds, name, now, terms)
-        decision = self.decider.decide(judgement, ruling.grounds, name, ruling.approval, weighed)
+            ruling = self._approvals.rule(judgement, grounded.grounds, name, now, terms)
+        decision = grounded.decision(name, ruling.grounds, ruling.approval)
         if not decision.allowed:
             conversation.refuse()
-        if resolved:
-            decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
-        if answered := conversation.answered[self._told :]:
-            self._told += len(answered)
-            decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
-        return replace(decision, seconds=clocks.perf_counter() - started), ruling.changes
+        answered = conversation.answered[self._told :]
+        self._told += len(answered)
+        return timed(decision, answered, started), ruling.changes
 
 
 def _answered(history: History) -> dict[str, tuple[str, list[Decision] | None]]:

@@ -18,8 +18,10 @@ from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.shield import door
 from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground
+from bylaw.shield.grounded import Grounded, timed
 from bylaw.shield.guarded import Guarded
 from bylaw.shield.history import Opening
+from bylaw.shield.lost import is_lost
 from bylaw.shield.resolving import RunTool
 
 _logger = logging.getLogger("bylaw")
@@ -101,7 +103,14 @@ class Shield:
 
         The last of them may be the one that asks for this call, alone or beside others.
         """
-        return self.session(context=context).decide_after(messages, tool, arguments)
+        if self.log is not None:
+            return self.session(context=context).decide_after(messages, tool, arguments)
+        started = time.perf_counter()
+        host, given, decider = door.context(context), door.messages(messages), self.decider()
+        conversation = Conversation(self.pack, context=host, doubts=is_lost, answers=self.answers)
+        judgement = conversation.asked(given, tool, arguments, time=self.clock())
+        grounded = Grounded(self, decider, conversation, judgement, context=host)
+        return timed(grounded.decision("1", grounded.grounds), conversation.answered, started)
 
     def decider(self, opening: Opening | None = None) -> Decider:
         """Who decides: under the pack of now, or under the one a conversation began with."""
