@@ -251,9 +251,9 @@ class Conversation:
         follow_messages(messages, script)
         self._doubt(self._taken)
         given, fault = as_object(arguments)
-        waiting = script.waiting()
-        turn = max([call.turn for call in waiting.values()], default=None)
-        for step, call in sorted(waiting.items(), reverse=True):
+        waiting = sorted(script.waiting().items(), reverse=True)
+        turn = max([call.turn for _, call in waiting]) if waiting else None
+        for step, call in waiting:
             if call.turn == turn and call.by == "agent" and call.tool == tool and call.arguments == given:
                 del script.events[step:]
                 script.reopen()

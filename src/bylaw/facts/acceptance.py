@@ -66,7 +66,7 @@ def _told(head: str, text: str) -> bool | None:
 def _is_refusal(record: dict[str, Any]) -> bool:
     if record.get("error") or record.get("isError"):
         return True
-    if any(name in record and _is_no(record[name]) for name in ("success", "ok")):
+    if ("success" in record and _is_no(record["success"])) or ("ok" in record and _is_no(record["ok"])):
         return True
     status = record.get("status")
     return status is False or status == "error"

@@ -92,8 +92,10 @@ class Fact(NamedTuple):
     field: str
 
     def __str__(self) -> str:
-        key = "?" if self.key is None else ", ".join(str(part) for part in self.key)
-        return f"{self.entity}[{key}].{self.field}" if self.key != () else f"{self.entity}.{self.field}"
+        if self.key == ():
+            return f"{self.entity}.{self.field}"
+        key = "?" if self.key is None else ", ".join(map(str, self.key))
+        return f"{self.entity}[{key}].{self.field}"
 
 
 class NoValue(Enum):

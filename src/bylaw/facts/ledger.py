@@ -383,15 +383,14 @@ class Ledger:
             return True
         return record.accepted is not False and bool(unreadable(observations, record.call.arguments, record.value))
 
-    def was_answered(
-        self, tool: str, arguments: Mapping[str, Any], at: CallRecord, entity: str, key: Key, field: str
-    ) -> bool:
-        """Whether a look-up was made and answered, even by an error, since the field last went stale."""
-        return any(
-            matches(record.call.arguments, arguments) is not False
-            and self.changed(entity, key, field, record.step, at.step, known_at=at.step) is None
-            for record in self._answered(tool, at, arguments)
-        )
+    def answers_to(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> list[CallRecord]:
+        """The calls of a look-up that were answered, even by an error, and may have been made with these arguments."""
+        made = self._answered(tool, at, arguments)
+        return [record for record in made if matches(record.call.arguments, arguments) is not False]
+
+    def are_current(self, made: Iterable[CallRecord], entity: str, key: Key, field: str, at: CallRecord) -> bool:
+        """Whether one of these calls was made since the field last went stale."""
+        return any(self.changed(entity, key, field, record.step, at.step, known_at=at.step) is None for record in made)
 
     def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
         """Whether every answer to a look-up was an error: the next one may well show what was wanted."""

@@ -78,12 +78,12 @@ class Tool(Struct, frozen=True):
 
         What a tool makes of `Gold` where it declares `gold` nobody knows, so no guard may take it for another word.
         """
-        wrong = {
-            name: Misfit(f"argument `{name}` {why}")
-            for name, value in arguments.items()
-            if name in self.parameters and (why := _misfit(self.parameters[name], value, name in self.required))
-        }
-        return {**arguments, **wrong} if wrong else arguments
+        parameters, required = self.parameters, self.required
+        fitted = arguments
+        for name, value in arguments.items():
+            if name in parameters and (why := _misfit(parameters[name], value, name in required)):
+                fitted = {**fitted, name: Misfit(f"argument `{name}` {why}")}
+        return fitted
 
 
 _SHAPES: dict[str, tuple[type, ...]] = {

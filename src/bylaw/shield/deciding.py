@@ -13,13 +13,13 @@ from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
 from bylaw.facts.entity import Fact, is_known
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.value import key_of
 from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.statement import Policy
 from bylaw.rule.circuit import Assessment
-from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, LookUp, Question, Whom, firmest, gravest
+from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, Question, Whom, firmest, gravest
 from bylaw.shield.feedback import feedback, for_person
 from bylaw.shield.fitting import misfit
+from bylaw.shield.look_ups import look_ups
 
 
 class Decider:
@@ -45,16 +45,15 @@ class Decider:
         """
         tool = judgement.made.call.tool
         found: list[Ground] = []
-        fault = (
-            judgement.fault
-            or misfit(judgement.made.tool, judgement.made.call.arguments)
-            or (lacks if self._is_bound(judgement) else "")
-        )
+        fault = judgement.fault or misfit(judgement.made.tool, judgement.made.call.arguments)
+        if lacks and not fault and self._is_bound(judgement):
+            fault = lacks
         try:
             found += [self._of_guard(judgement, evidence, ledger) for evidence in judgement.evidence]
-            found += [self._of_broken(finding, tool, weighed) for finding in judgement.rules]
-            found += [self._of_open(finding, tool, weighed) for finding in judgement.open_rules]
-            found += self._of_circuit(found, tool, weighed)
+            if weighed is not None or judgement.rules or judgement.open_rules:
+                found += [self._of_broken(finding, tool, weighed) for finding in judgement.rules]
+                found += [self._of_open(finding, tool, weighed) for finding in judgement.open_rules]
+                found += self._of_circuit(found, tool, weighed)
         except Exception as error:
             # Whatever is wrong with our own code: the call is not judged, and that is said.
             fault = fault or f"a fault of the shield itself: {type(error).__name__}: {error}"
@@ -134,7 +133,7 @@ class Decider:
     def _of_guard(self, judgement: Judgement, evidence: PolicyEvidence, ledger: Ledger) -> Ground:
         policy, tool = evidence.policy, judgement.made.call.tool
         outcomes = {completion.outcome for completion in evidence.completions}
-        if outcomes == {"permit"}:
+        if len(outcomes) == 1 and "permit" in outcomes:
             return self._permits.get((tool, policy.id)) or self._permit(tool, policy)
         posture = self._postures.of(tool, policy.id)
         denials = [each.because for each in evidence.completions if each.outcome == "deny"]
@@ -142,28 +141,28 @@ class Decider:
             # Where several ways it may be all end in a denial, the words of one of them would be a guess.
             is_sure = len(evidence.completions) == 1 and evidence.completions[0].paths == 1
             because = denials[0] if is_sure else ""
-            look_ups, _, _ = self._look_ups(self._open_facts(judgement, evidence), judgement, ledger)
+            open_facts = {fact: str(fact) for fact in self._open_facts(judgement, evidence)}
+            wanted, _, _ = look_ups(self.pack.schema, ledger, open_facts, judgement.made)
             # An answer of the user may tell which denial it is, such as the amount that would be right.
-            open_facts = _unique(fact for each in evidence.completions for fact in each.asked) if not is_sure else []
-            questions = [self._question(fact, "user") for fact in open_facts if fact.entity != "context"]
-            told = (because, policy.citations, (), tuple(look_ups), tuple(questions))
+            asked = _unique(fact for each in evidence.completions for fact in each.asked) if not is_sure else []
+            questions = [self._question(fact, "user") for fact in asked if fact.entity != "context"]
+            told = (because, policy.citations, (), tuple(wanted), tuple(questions))
             return Ground(policy.id, "guard", "deny", posture, *told)
         if "failed" in outcomes:
             why = next(each.because for each in evidence.completions if each.outcome == "failed")
             answer: Answer = self.on_error(tool)
             return Ground(policy.id, "guard", answer, posture, why, policy.citations, failed=True)
-        lacking = _unique(fact for each in evidence.completions for fact in each.lacking)
+        lacking = {fact: str(fact) for each in evidence.completions for fact in each.lacking}
         asked = _unique(fact for each in evidence.completions for fact in each.asked)
-        look_ups, blind, retries = self._look_ups(lacking, judgement, ledger)
+        wanted, blind, retries = look_ups(self.pack.schema, ledger, lacking, judgement.made)
         questions = [self._question(fact, "person" if fact.entity == "context" else "user") for fact in asked]
         questions += [self._question(fact, "person") for fact in blind]
-        answer = "look_up" if look_ups else "ask" if questions else self.on_error(judgement.made.call.tool)
+        answer = "look_up" if wanted else "ask" if questions else self.on_error(judgement.made.call.tool)
         if answer == "allow":
             # A guard that is of two minds is no error: only what could not be judged may be let through.
             answer = self._postures.on_error
         because = denials[0] if denials else next((each.because for each in evidence.completions if each.because), "")
-        missing = tuple(map(str, lacking))
-        told = (because, policy.citations, missing, tuple(look_ups), tuple(questions), tuple(retries))
+        told = (because, policy.citations, tuple(lacking.values()), tuple(wanted), tuple(questions), tuple(retries))
         return Ground(policy.id, "guard", answer, posture, *told)
 
     def _permit(self, tool: str, policy: Policy) -> Ground:
@@ -186,39 +185,6 @@ class Decider:
             if field.origin == "system" and not is_known(judgement.seen.read(entity, fact.key, field)):
                 found.append(fact)
         return _unique(found)
-
-    def _look_ups(
-        self, lacking: Iterable[Fact], judgement: Judgement, ledger: Ledger
-    ) -> tuple[list[LookUp], list[Fact], list[LookUp]]:
-        """The read calls whose arguments are known now, the facts that none is left for, and calls that failed."""
-        schema = self.pack.schema
-        found: dict[str, LookUp] = {}
-        failed: dict[str, LookUp] = {}
-        blind: list[Fact] = []
-        for fact in lacking:
-            if fact.key is None:
-                continue
-            entity = schema.entities[fact.entity]
-            key = key_of(fact.key)
-            named = dict(zip(entity.key, key, strict=False))
-            ways = [
-                (way.tool, {argument: named.get(part) for argument, part in way.arguments.items()})
-                for way in schema.ways_to(entity, fact.field)
-            ]
-            open_ways = [
-                way for way in ways if not ledger.was_answered(*way, judgement.made, entity.name, key, fact.field)
-            ]
-            if not open_ways:
-                blind.append(fact)
-                for tool, arguments in ways:
-                    if ledger.has_failed(tool, arguments, judgement.made):
-                        failed[f"{tool} {arguments}"] = LookUp(tool, arguments, (str(fact),))
-                continue
-            tool, arguments = open_ways[0]
-            name = f"{tool} {arguments}"
-            facts = (*(found[name].facts if name in found else ()), str(fact))
-            found[name] = LookUp(tool, arguments, facts)
-        return list(found.values()), blind, list(failed.values())
 
     def _question(self, fact: Fact, whom: Whom) -> Question:
         entity = self.pack.schema.entities.get(fact.entity)
@@ -252,10 +218,11 @@ class Decider:
 def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
     """The true answer, whether the call runs, and the posture that rests on."""
     by_posture = firmest(grounds)
-    answer = gravest(list(by_posture.values()))
-    for posture in ("enforce", "advise", "shadow"):
-        if by_posture.get(posture, "allow") != "allow":
-            return answer, posture != "enforce", posture
+    answer = gravest(by_posture.values())
+    if answer != "allow":
+        for posture in ("enforce", "advise", "shadow"):
+            if by_posture.get(posture, "allow") != "allow":
+                return answer, posture != "enforce", posture
     return answer, True, "enforce"
 
 

@@ -1,6 +1,6 @@
 """The shield's word on a call, and the grounds it stands on: records, no text but what the pack's author wrote."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -13,6 +13,8 @@ Answer = Literal["allow", "deny", "look_up", "ask"]
 
 GRAVEST: tuple[Answer, ...] = ("deny", "look_up", "ask", "allow")
 """Over a call the first of these that any policy says."""
+
+_GRAVITY: dict[Answer, int] = {answer: place for place, answer in enumerate(GRAVEST)}
 
 Whom = Literal["user", "person"]
 """Who can answer: the user, whom the agent asks, or somebody who answers for the policy or the host."""
@@ -154,16 +156,19 @@ class Decision(Struct, frozen=True):
 
 def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
     """For each posture the gravest answer among the grounds that stand under it."""
-    by_posture: dict[Posture, list[Answer]] = {}
+    found: dict[Posture, Answer] = {}
     for ground in grounds:
-        by_posture.setdefault(ground.posture, []).append(ground.answer)
-    return {posture: gravest(answers) for posture, answers in by_posture.items()}
+        posture, answer = ground.posture, ground.answer
+        before = found.get(posture)
+        if before is None or _GRAVITY[answer] < _GRAVITY[before]:
+            found[posture] = answer
+    return found
 
 
-def gravest(answers: Sequence[Answer]) -> Answer:
+def gravest(answers: Iterable[Answer]) -> Answer:
     """The answer over all policies."""
-    found = set(answers)
-    for answer in GRAVEST:
-        if answer in found:
-            return answer
-    return "allow"
+    found: Answer = "allow"
+    for answer in answers:
+        if _GRAVITY[answer] < _GRAVITY[found]:
+            found = answer
+    return found

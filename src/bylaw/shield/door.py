@@ -57,6 +57,8 @@ def calls(given: Any) -> Sequence[tuple[Any, ...]]:
 
 def messages(given: Any) -> list[Any]:
     """Messages of a conversation, in any shape logs may have."""
+    if type(given) is list:
+        return cast("list[Any]", given).copy()
     if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
         raise UsageError(f"messages are a list, not `{type(cast(object, given)).__name__}`")
     return list(cast(Sequence[Any], given))

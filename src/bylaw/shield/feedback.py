@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from bylaw.engine.pack import Pack
@@ -47,7 +48,7 @@ def for_person(pack: Pack, call: Call, grounds: Sequence[Ground]) -> str:
     for ground in grounds:
         if ground.answer == "allow":
             continue
-        said = "; ".join(f'{each}: "{" ".join((each.text or "").split())}"' for each in ground.citations if each.text)
+        said = "; ".join([f'{each}: "{_one_line(each.text)}"' for each in ground.citations if each.text])
         why = ground.because or (f"not seen: {', '.join(ground.missing)}" if ground.missing else "")
         about = " ".join(filter(None, (f"{why}." if why else "", said)))
         lines.append(f"- {ground.policy or ground.kind} ({ground.answer}): {about or 'open'}")
@@ -62,7 +63,7 @@ def _of(whom: Whom) -> str:
 def _why(pack: Pack, ground: Ground) -> str:
     policy = pack.policies.get(ground.policy)
     said = next((citation.text for citation in ground.citations if citation.text), None)
-    rule = f'The policy says: "{" ".join(said.split())}"' if said else policy.definition if policy is not None else ""
+    rule = f'The policy says: "{_one_line(said)}"' if said else policy.definition if policy is not None else ""
     if ground.kind == "call":
         return f"this call could not be checked: {ground.because}."
     if ground.failed:
@@ -78,6 +79,12 @@ def _why(pack: Pack, ground: Ground) -> str:
     if ground.missing:
         return f"nothing you have looked up shows {', '.join(ground.missing)}. {rule}".strip()
     return rule or ground.because
+
+
+@lru_cache(maxsize=4096)
+def _one_line(text: str) -> str:
+    """A passage of the document without its line breaks; the same few are told again and again."""
+    return " ".join(text.split())
 
 
 def _for_agent(because: str) -> str:

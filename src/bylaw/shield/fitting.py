@@ -18,8 +18,8 @@ def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
         if arguments.get(name) is None:
             return f"argument `{name}` is missing"
     fitted = tool.fitted(arguments)
-    if (wrong := next((value for value in fitted.values() if isinstance(value, Misfit)), None)) is not None:
-        return wrong.why
+    if fitted is not arguments:
+        return next((value.why for value in fitted.values() if isinstance(value, Misfit)), "")
     if not tool.parameters:
         return ""
     for name, value in arguments.items():
@@ -32,6 +32,9 @@ def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
     return ""
 
 
+_CHOICES = frozenset(("anyOf", "oneOf", "enum"))
+
+
 def _unlike(schema: Any, value: Any, place: str) -> str:
     """How a value is unlike what is declared of it, and where: inside of lists and objects too.
 
@@ -40,11 +43,13 @@ def _unlike(schema: Any, value: Any, place: str) -> str:
     if not isinstance(schema, dict) or value is None:
         return ""
     declared = cast(dict[str, Any], schema)
+    kinds = declared.get("type")
+    if kinds == "string" and value.__class__ is str and _CHOICES.isdisjoint(declared):
+        return ""
     for either in ("anyOf", "oneOf"):
         if isinstance(declared.get(either), list):
             found = [_unlike(each, value, place) for each in cast(list[Any], declared[either])]
             return "" if not found or "" in found else found[0]
-    kinds = declared.get("type")
     named: list[Any] = cast(list[Any], kinds) if isinstance(kinds, list) else [kinds] if kinds else []
     listed = {str(kind) for kind in named} - {"null"}
     if isinstance(value, list):

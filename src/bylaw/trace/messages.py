@@ -4,12 +4,19 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 import msgspec
+from msgspec import Struct
 
 from bylaw.errors import UsageError
 from bylaw.trace.document import Malformed
 from bylaw.trace.readers.chat import ChatMessage, follow
 from bylaw.trace.readers.langchain import chat_message, is_langchain
 from bylaw.trace.transcript import Transcript
+
+
+class _Messages(Struct, array_like=True, gc=False):
+    """Messages as one record, since what is known of a record's type is kept, and of a list's it is not."""
+
+    messages: list[ChatMessage]
 
 
 def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
@@ -30,7 +37,7 @@ def _plain(messages: list[Any]) -> list[ChatMessage] | None:
         if message.__class__ is not dict or "role" not in message or "lc" in message:
             return None
     try:
-        return msgspec.convert(messages, list[ChatMessage])
+        return msgspec.convert((messages,), _Messages).messages
     except msgspec.ValidationError:
         return None
 

@@ -154,7 +154,7 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
         return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
         given = _decode_object(recorded)
-        if isinstance(recorded, str) and recorded.count(":") == len(given):
+        if type(recorded) is str and recorded.count(":") == len(given):
             return given, ""
         twice = repeated_key(recorded, given)
         return (given, f"argument `{twice}` is given twice") if twice else (given, "")

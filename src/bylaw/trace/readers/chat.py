@@ -78,20 +78,16 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             _answer(transcript, message, message.id if by_id else message.tool_call_id)
         elif role == "assistant":
             transcript.turn = transcript.turn + 1 if message.turn is None else max(transcript.turn, message.turn)
-            content = message.content
+            content, agent = message.content, message.agent or ""
             if type(content) is str:
                 if content or not message.captured:
-                    add(
-                        Message(
-                            "agent", content, transcript.turn, message.agent or "", transcript.time, message.captured
-                        )
-                    )
+                    add(Message("agent", content, transcript.turn, agent, transcript.time, message.captured))
             elif content is not None:
                 _follow_parts(transcript, message, "agent")
             if message.refusal:
-                transcript.say("agent", message.refusal, message.agent or "")
+                transcript.say("agent", message.refusal, agent)
             if message.tool_calls:
-                _call(transcript, message.tool_calls, "agent", message.agent or "")
+                _call(transcript, message.tool_calls, "agent", agent)
             if message.function_call is not None:
                 _call_legacy(transcript, message, message.function_call)
             # An item of the Responses API: calls that follow it are of the same turn.
@@ -99,18 +95,14 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
         elif role == "user":
             batch = False
             transcript.turn = transcript.turn + 1 if message.turn is None else max(transcript.turn, message.turn)
-            content = message.content
+            content, agent = message.content, message.agent or ""
             if type(content) is str:
                 if content or not message.captured:
-                    add(
-                        Message(
-                            "user", content, transcript.turn, message.agent or "", transcript.time, message.captured
-                        )
-                    )
+                    add(Message("user", content, transcript.turn, agent, transcript.time, message.captured))
             elif content is not None:
                 _follow_parts(transcript, message, "user")
             if message.tool_calls:
-                _call(transcript, message.tool_calls, "user", message.agent or "")
+                _call(transcript, message.tool_calls, "user", agent)
         elif role in {"system", "developer"}:
             transcript.instruct(plain_text(message.content))
         elif role == "function":
@@ -154,8 +146,14 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         for each in message.tool_messages:
             _answer(transcript, each, each.id if each.tool_call_id is None else each.tool_call_id)
         return
-    error = message.error if message.is_error is None else message.is_error
     content = message.content
+    if type(content) is str and content and message.error is None and message.is_error is None:
+        # As nearly every result is.
+        by: Party = "user" if message.requestor == "user" else "agent"
+        id = id if type(id) is str else text_id(id)
+        transcript.answer(content, id, message.name or "", by, message.agent or "", None, message.captured)
+        return
+    error = message.error if message.is_error is None else message.is_error
     if content in (None, "") and (complaint := _complaint(message.error)) is not None:
         content = complaint
     # An empty text is a result; nothing at all is one that was not recorded.
