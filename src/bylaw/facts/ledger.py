@@ -124,15 +124,17 @@ class Ledger:
             return
         made.result, made.delivered = result, step
         self._unsorted.append(made)
-        tool = made.tool
+        tool, name = made.tool, made.call.tool
         if tool is None or tool.effect == "write":
             made.accepted = accepted(tool, result)
-            for change in self.schema.changes.get(made.call.tool, ()) if made.accepted and result.captured else ():
+            for change in self.schema.changes.get(name, ()) if made.accepted and result.captured else ():
                 if change.by_result:
                     for key in change.touched(made.call.arguments, result.value()):
                         self._touch(change.entity, key, Touch(made, change.fields))
-        for entity in self.schema.shows.get(made.call.tool, ()):
-            self._showing.setdefault(entity, []).append(made)
+        shown = self.schema.shows.get(name)
+        if shown is not None:
+            for entity in shown:
+                self._showing.setdefault(entity, []).append(made)
 
     def read_ahead(self, result: Result) -> None:
         """Read a result that has been observed before anybody asks for what it shows."""

@@ -22,6 +22,9 @@ from bylaw.shield.fitting import misfit
 from bylaw.shield.look_ups import look_ups
 
 
+_PERMIT = {"permit"}
+
+
 class Decider:
     """Grounds for one call after the other, under one pack."""
 
@@ -133,7 +136,7 @@ class Decider:
     def _of_guard(self, judgement: Judgement, evidence: PolicyEvidence, ledger: Ledger) -> Ground:
         policy, tool = evidence.policy, judgement.made.call.tool
         outcomes = {completion.outcome for completion in evidence.completions}
-        if len(outcomes) == 1 and "permit" in outcomes:
+        if outcomes == _PERMIT:
             return self._permits.get((tool, policy.id)) or self._permit(tool, policy)
         posture = self._postures.of(tool, policy.id)
         denials = [each.because for each in evidence.completions if each.outcome == "deny"]

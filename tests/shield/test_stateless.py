@@ -1,0 +1,46 @@
+"""A decision for a caller that keeps the history itself is the one that a session comes to after the same messages."""
+
+import json
+from typing import Any
+
+from msgspec.structs import replace
+
+from bylaw.engine.finished import is_judged
+from bylaw.shield import Decision, Shield
+from bylaw.trace import Call, Event, Message
+from tests.engine.clinic import conversations, pack
+
+
+def chat(events: tuple[Event, ...]) -> list[dict[str, Any]]:
+    """A conversation as OpenAI's messages."""
+    messages: list[dict[str, Any]] = []
+    for step, event in enumerate(events):
+        if isinstance(event, Message):
+            messages.append({"role": "user" if event.by == "user" else "assistant", "content": event.text})
+        elif isinstance(event, Call):
+            function = {"name": event.tool, "arguments": json.dumps(event.arguments)}
+            call = {"id": f"call-{step}", "type": "function", "function": function}
+            messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        else:
+            messages.append({"role": "tool", "tool_call_id": f"call-{event.call}", "content": str(event.content)})
+    return messages
+
+
+def untimed(decision: Decision) -> Decision:
+    return replace(decision, seconds=0.0)
+
+
+def test_a_stateless_decision_is_that_of_a_session() -> None:
+    shield = Shield(pack(), clock=lambda: 1.0)
+    answers: set[str] = set()
+    for trajectory in conversations()[:40]:
+        for step, event in enumerate(trajectory.events):
+            if not isinstance(event, Call) or not is_judged(shield.pack, event):
+                continue
+            for said in (chat(trajectory.events[:step]), chat(trajectory.events[: step + 1])):
+                alone = shield.decide(said, event.tool, event.arguments)
+                answers.add(alone.answer)
+                in_session = shield.session().decide_after(said, event.tool, event.arguments)
+                assert untimed(alone) == untimed(in_session)
+                assert alone.seconds > 0
+    assert {"allow", "deny", "look_up"} <= answers

@@ -1,0 +1,60 @@
+"""The quick way for messages that say nothing unusual puts the same into a transcript as the way for all messages."""
+
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as some
+
+from bylaw.errors import UsageError
+from bylaw.trace.document import Malformed
+from bylaw.trace.messages import follow_messages
+from bylaw.trace.readers.chat import ChatMessage, follow
+from bylaw.trace.transcript import Transcript
+from tests.examples import examples
+
+texts = some.sampled_from(["", "yes", "Not allowed, and not done (cancel).", '{"id": 1}'])
+ids = some.sampled_from(["", "a", "b"])
+names = some.sampled_from(["look_up", "change", ""])
+functions = some.fixed_dictionaries(
+    {"name": names, "arguments": some.sampled_from(["", "{}", '{"id": "7"}', '{"id": 1, "id": 2}', "[]", "no"])}
+)
+calls = some.fixed_dictionaries({"id": ids, "function": functions}, optional={"type": some.just("function")})
+messages = some.fixed_dictionaries(
+    {"role": some.sampled_from(["user", "assistant", "tool"])},
+    optional={
+        "content": some.none() | texts,
+        "tool_calls": some.none() | some.lists(calls, max_size=2),
+        "tool_call_id": some.none() | ids,
+        "name": some.none() | names,
+    },
+)
+
+
+def put(messages: list[dict[str, Any]], transcript: Transcript, *, by_all_ways: bool) -> str:
+    """What is wrong with them; empty where nothing is."""
+    try:
+        if by_all_ways:
+            follow(msgspec.convert(messages, list[ChatMessage]), transcript)
+        else:
+            follow_messages(messages, transcript)
+    except (Malformed, UsageError) as error:
+        return str(error).partition("; ")[0]
+    return ""
+
+
+@given(some.lists(messages, max_size=4), some.lists(messages, max_size=6))
+@examples(200)
+def test_plain_messages_mean_what_all_messages_mean(before: list[dict[str, Any]], then: list[dict[str, Any]]) -> None:
+    one, other = Transcript(), Transcript()
+    for transcript, by_all_ways in ((one, False), (other, True)):
+        put(before, transcript, by_all_ways=by_all_ways)
+        transcript.time = 17.0
+    assert put(then, one, by_all_ways=False) == put(then, other, by_all_ways=True)
+    assert (one.events, one.turn, one.waiting()) == (other.events, other.turn, other.waiting())
+
+
+def test_a_message_that_says_more_is_not_taken_for_a_plain_one() -> None:
+    transcript = Transcript()
+    follow_messages([{"role": "user", "content": "yes", "agent": "clerk", "time": 3.0}], transcript)
+    assert (transcript.events[0].agent, transcript.events[0].time) == ("clerk", 3.0)
