@@ -21,7 +21,6 @@ from bylaw.shield.feedback import feedback, for_person
 from bylaw.shield.fitting import misfit
 from bylaw.shield.look_ups import look_ups
 
-
 _PERMIT = {"permit"}
 
 
