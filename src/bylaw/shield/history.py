@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, field
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
@@ -59,6 +59,14 @@ class _Answer(Struct, frozen=True, omit_defaults=True, tag="result"):
     time: float | None = None
 
 
+class _Ground(Ground, frozen=True, omit_defaults=True):
+    """As it is written."""
+
+
+class _Decision(Decision, frozen=True, omit_defaults=True):
+    """As it is written."""
+
+
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 _opening = msgspec.json.Decoder(Opening).decode
 _event = msgspec.json.Decoder(Message | Call | _Answer).decode
@@ -105,18 +113,21 @@ def event_body(event: Event) -> bytes:
 
 
 def decision_body(decision: Decision) -> bytes:
-    """A decision, to be written: where a policy permits, the pack says what it cites."""
-    grounds = tuple(_uncited(each) if each.answer == "allow" else each for each in decision.grounds)
-    return encode(replace(decision, grounds=grounds))
+    """A decision, to be written: what it does not say is left out, and where a policy permits, the pack says what it
+    cites."""
+    grounds = tuple(
+        _permitting(each) if each.answer == "allow" else _Ground(*astuple(each)) for each in decision.grounds
+    )
+    return encode(_Decision(*astuple(replace(decision, grounds=grounds))))
 
 
-def _uncited(ground: Ground) -> Ground:
+def _permitting(ground: Ground) -> Ground:
     """A ground without what it cites. That of a guard that permits is the same each time, and made once."""
     known = _without_citations.get(id(ground))
     if known is None or known[0] is not ground:
         if len(_without_citations) >= GROUNDS:
             _without_citations.clear()
-        known = _without_citations[id(ground)] = (ground, replace(ground, citations=()))
+        known = _without_citations[id(ground)] = (ground, _Ground(*astuple(replace(ground, citations=()))))
     return known[1]
 
 
