@@ -1,6 +1,6 @@
 """Malformed requests and events against a service of its own: no 5xx, no crash, no `allow` for a write.
 
-    python benchmarks/service_fuzz.py own [--count 25000] [--seed 1]
+    python benchmarks/service_fuzz.py own [--count 25000] [--seed 1] [--store sqlite|postgres]
     python benchmarks/service_fuzz.py schemathesis [--count 10000] [--seed 1]
 
 `own` mutates good requests: values of other types, missing and added fields, broken JSON, broken text, deep nesting,
@@ -16,11 +16,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1]))
+from postgres_server import server
 from service_traffic import Connection, Service, http
 
 from bylaw.record import open_store
@@ -121,8 +123,8 @@ def schemathesis(service: Service, count: int, seed: int, findings: Findings) ->
                 print(f"  {operation.method} {operation.path} has nothing that could be {mode.value}")
 
 
-def measure(how: str, count: int, seed: int, folder: Path) -> int:
-    pack, store = folder / "pack", str(folder / "decisions.db")
+def measure(how: str, count: int, seed: int, folder: Path, store: str) -> int:
+    pack = folder / "pack"
     for name, text in FILES.items():
         (pack / name).parent.mkdir(parents=True, exist_ok=True)
         (pack / name).write_text(text)
@@ -144,7 +146,8 @@ def measure(how: str, count: int, seed: int, folder: Path) -> int:
     findings.faults += found.faults
     total = sum(findings.statuses.values())
     statuses = ", ".join(f"{status or 'hung up'}: {number:,}" for status, number in sorted(findings.statuses.items()))
-    print(f"{how}, seed {seed}: {total:,} requests in {time.perf_counter() - started:.0f} s ({statuses}); "
+    kept = "PostgreSQL" if "://" in store else "SQLite"
+    print(f"{how}, seed {seed}, {kept}: {total:,} requests in {time.perf_counter() - started:.0f} s ({statuses}); "
           f"{len(findings.faults)} faults; the log's {found.entries:,} entries verify: {not found.faults}")  # fmt: skip
     for fault in findings.faults[:10]:
         print(f"  {fault[:500]}")
@@ -156,9 +159,12 @@ def main() -> int:
     parser.add_argument("how", choices=("own", "schemathesis"))
     parser.add_argument("--count", type=int, default=25_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     given = parser.parse_args()
     with TemporaryDirectory(prefix="bylaw-fuzz-") as folder:
-        return measure(given.how, given.count, given.seed, Path(folder))
+        file = str(Path(folder) / "decisions.db")
+        with server() if given.store == "postgres" else nullcontext(file) as store:
+            return measure(given.how, given.count, given.seed, Path(folder), store)
 
 
 if __name__ == "__main__":

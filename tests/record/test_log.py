@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,20 @@ def test_the_write_ahead_log_is_emptied_beside_those_who_write(tmp_path: Path, m
     assert verify(store, "t").faults == ()
     store.close()
     assert not ahead.exists()
+
+
+def test_a_draft_that_cannot_be_written_does_not_take_its_neighbours_with_it(where: str) -> None:
+    store = open_store(where)
+    jobs: list[Any] = [([event(name, "1")], Future()) for name in ("a", "b", "\ud800", "c", "d")]
+    with Journal(store) as journal:
+        # Handed over at once, they are written in one transaction.
+        journal._put(jobs)  # pyright: ignore[reportPrivateUsage]
+        written = [future.exception(10) is None for _, future in jobs]
+        with pytest.raises(LogError, match="could not be written"):
+            jobs[2][1].result()
+    assert written == [True, True, False, True, True]
+    assert verify(store, "t").entries == 4
+    store.close()
 
 
 def test_postgres_looks_for_names_and_not_through_all_that_a_tenant_has(postgres: str) -> None:

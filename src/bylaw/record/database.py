@@ -83,6 +83,11 @@ class Connection(Protocol):
     reads_at_once: bool
     """A few rows are there sooner than another thread could have fetched them."""
 
+    @property
+    def is_there(self) -> bool:
+        """Whether it has not broken off."""
+        ...
+
     def rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
         """What one statement finds, outside of any transaction that was begun."""
         ...

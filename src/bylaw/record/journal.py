@@ -103,16 +103,37 @@ class Journal:
             try:
                 with self.store.turn():
                     jobs, last = self._gather(first)
-                    outcomes: Sequence[_Outcome] = self.store.append_groups([drafts for drafts, _ in jobs])
+                    outcomes = self._appended([drafts for drafts, _ in jobs])
                     if self._wrote is not None:
                         self._tell_written(jobs, outcomes, self._wrote)
-                self.commits += 1
             except Exception as error:
-                # Whatever the database said: nobody may be told that something was written.
-                outcomes = [LogError(f"`{self.store.name}` could not be written: {error}") for _ in jobs]
+                outcomes = [self._unwritten(error) for _ in jobs]
             _tell([future for _, future in jobs], outcomes)
             if last:
                 return
+
+    def _appended(self, groups: Sequence[Sequence[Draft]]) -> Sequence[_Outcome]:
+        """What became of each; one that cannot be written does not take the others with it."""
+        try:
+            outcomes: Sequence[_Outcome] = self.store.append_groups(groups)
+        except Exception as error:
+            if len(groups) == 1 or not self.store.is_there:
+                return [self._unwritten(error) for _ in groups]
+        else:
+            self.commits += 1
+            return outcomes
+        found: list[_Outcome] = []
+        for drafts in groups:
+            if len(found) > 1 and all(isinstance(each, Exception) for each in found[-2:]):
+                # Two in a row: it is not they, it is the database.
+                found.append(found[-1])
+            else:
+                found += self._appended([drafts])
+        return found
+
+    def _unwritten(self, error: Exception) -> LogError:
+        """Whatever the database said: nobody may be told that something was written."""
+        return LogError(f"`{self.store.name}` could not be written: {error}")
 
     def _tell_written(
         self, jobs: Sequence[_Job], outcomes: Sequence[_Outcome], wrote: Callable[[str, str], None]

@@ -1,11 +1,12 @@
 """A decision log as a running program holds it: one writer that many share, and a reader that waits for no commit."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Self
 
-from bylaw.errors import UsageError
+from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Approval, Change, Status, draft
 from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry
 from bylaw.record.journal import Answers, Journal, LogError
@@ -59,19 +60,17 @@ class Log:
 
     def conversation(self, tenant: str, name: str, *, after: int = 0) -> list[Entry]:
         """What is kept of a conversation, in order, from position `after` on."""
-        try:
+        with self._reading():
             return self._reader.conversation(tenant, name, after=after)
-        except Exception as error:
-            # Whatever the database said: nobody may decide without what was said before.
-            raise LogError(f"`{self.name}` could not be read: {error}") from error
 
     def approvals(self, tenant: str, *, status: Status | None = None) -> list[Approval]:
         """The approvals that were asked for, the oldest first."""
-        return self._reader.approvals(tenant, status=status or "")
+        with self._reading():
+            return self._reader.approvals(tenant, status=status or "")
 
     def supported(self, tenant: str, *, status: Status | None = None) -> tuple[list[Approval], dict[str, str]]:
         """The same, as the entries of the log bear them out; and what is wrong with those that they do not."""
-        with self._reader.at_one_moment():
+        with self._reading(), self._reader.at_one_moment():
             found = self._reader.approvals(tenant, status=status or "")
             wrong = unsupported(self._reader, tenant, found)
         return [each for each in found if each.id not in wrong], wrong
@@ -87,17 +86,32 @@ class Log:
     def _answer(self, tenant: str, change: Change) -> Approval:
         if not change.by:
             raise UsageError("an approval needs a name: who answers?", hint="give `by`")
-        for asked in self._reader.approvals(tenant, id=change.approval):
-            with self._reader.at_one_moment():
+        for asked in self._approval(tenant, change.approval):
+            with self._reading(), self._reader.at_one_moment():
                 if why := unsupported(self._reader, tenant, self._reader.approvals(tenant, id=asked.id)).get(asked.id):
                     hint = "see `bylaw log verify`"
                     raise UsageError(f"approval `{asked.id}` is not what the log says of it: {why}", hint=hint)
             (answer,) = self.append([draft(tenant, asked.conversation, change)])
             if isinstance(answer, Conflict):
-                now = self._reader.approvals(tenant, id=asked.id)[0].status
+                now = self._approval(tenant, asked.id)[0].status
                 raise UsageError(f"approval `{asked.id}` is {now} already" if now == change.status else answer.message)
-            return self._reader.approvals(tenant, id=change.approval)[0]
+            return self._approval(tenant, asked.id)[0]
         raise UsageError(f"no approval `{change.approval}` was asked for", hint="`bylaw log approvals` lists them")
+
+    def _approval(self, tenant: str, id: str) -> list[Approval]:
+        with self._reading():
+            # No name has such a character, and not every database would look for it.
+            return self._reader.approvals(tenant, id=id) if id and "\0" not in id else []
+
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        try:
+            yield
+        except BylawError:
+            raise
+        except Exception as error:
+            # Whatever the database said: nobody may decide without what was said before.
+            raise LogError(f"`{self.name}` could not be read: {error}") from error
 
     def close(self) -> None:
         """Write what waits, then let go of the database."""

@@ -63,6 +63,11 @@ class PostgresConnection:
             connection.execute(f"SET {name} = {value}")
         return connection
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the server has not hung up."""
+        return not (self._connection.closed or self._connection.broken)
+
     def rows(self, query: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
         """What one statement finds; it is a transaction of its own."""
         self._call()
@@ -76,7 +81,7 @@ class PostgresConnection:
         """A server that went away and came back is called again."""
         if self._is_closed:
             raise UsageError("the log is closed")
-        if self._connection.closed or self._connection.broken:
+        if not self.is_there:
             self._connection = self._connect()
 
     def begin(self, *, writing: bool) -> Cursor:
@@ -124,7 +129,7 @@ class PostgresConnection:
 
     def rollback(self) -> None:
         """Nothing happened."""
-        if not (self._connection.closed or self._connection.broken):
+        if self.is_there:
             self._connection.execute("ROLLBACK")
 
     def close(self) -> None:

@@ -29,6 +29,8 @@ class SqliteConnection:
 
     reads_at_once = True
     """A few rows are there sooner than another thread could have fetched them."""
+    is_there = True
+    """A file does not break off."""
 
     def __init__(self, path: str) -> None:
         self.name = path

@@ -31,6 +31,11 @@ class Store:
         """A few rows are there sooner than another thread could have fetched them."""
         return self._connection.reads_at_once
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the database still answers: what failed was then not written; if not, nobody knows."""
+        return self._connection.is_there
+
     def turn(self) -> AbstractContextManager[None]:
         """Wait until it is this process's turn to write."""
         return self._connection.turn()

@@ -137,6 +137,8 @@ class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
 def _check(conversation: str, events: Sequence[Event], calls: Sequence[AskedCall], request: str) -> None:
     if len(conversation) > NAME or len(request) > NAME:
         raise BadRequest(f"`conversation` and `request` have {NAME} characters at most")
+    if "\0" in conversation or "\0" in request:
+        raise BadRequest("`conversation` and `request` are names: the character U+0000 is in none")
     if request and not conversation:
         raise BadRequest("a request that may be sent again must name its `conversation`")
     if len(events) > MANY or len(calls) > MANY:

@@ -88,6 +88,8 @@ class Shield:
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = f'give `"{id}"`, and the same text each time'
             raise UsageError(f"the id of a conversation is a text, not `{type(id).__name__}`", hint=hint)
+        if "\0" in id:
+            raise UsageError("the id of a conversation has the character U+0000 in it, which not every log can keep")
         given, name = door.context(context), door.text(agent, "the name of an agent")
         return Guarded(self, id, given, name, lacks=lacks)
 
