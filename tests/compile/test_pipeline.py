@@ -10,6 +10,7 @@ import pytest
 from bylaw.compile.assemble import assemble
 from bylaw.compile.bench import Bench
 from bylaw.compile.check import Check
+from bylaw.compile.numeral import replaced_numbers
 from bylaw.compile.pipeline import CompileError, compile_pack
 from bylaw.compile.things import Things
 from bylaw.engine.check import check
@@ -357,3 +358,39 @@ def test_figures_that_patterns_should_read_are_sent_back_and_never_read() -> Non
     assert any("people state figures in more ways" in each.messages[-1].content for each in chat.asked("sort"))
     assert work.request == {"parcels": {"type": "integer", "origin": "user", "question": "How many?"}}
     assert not work.checks["refund-limit"].failed
+
+
+FAR = """
+- {note: yesterday, policy: refund-window, call: {refund: {order_id: A1, customer_id: C1, amount: "20.00"}},
+   facts: {"Order[A1]": {delivered_on: 2025-02-14}}, now: 2025-02-15T09:00:00, want: permit}
+- {note: long ago, policy: refund-window, call: {refund: {order_id: A1, customer_id: C1, amount: "20.00"}},
+   facts: {"Order[A1]": {delivered_on: 2024-01-16}}, now: 2025-02-16T09:00:00, want: deny}
+""" + CASES[CASES.index("- {note: up to the limit") :]
+
+
+def test_a_guard_with_another_number_than_its_sentence_is_none_although_it_passes_its_cases() -> None:
+    wrong = WINDOW.replace("30", "45")
+    failed = compiled(Scripted(guards=wrong + LIMIT, cases=FAR, repair=wrong))["refund-window"]
+    assert "the sentences name 30, which it does not use; it uses 45, which they do not name" in failed.failed
+    mended = compiled(Scripted(guards=wrong + LIMIT, cases=FAR, repair=WINDOW))["refund-window"]
+    assert not mended.failed
+    assert mended.repairs == 1
+
+
+@pytest.mark.parametrize(
+    ("sentence", "code", "cases", "replaced"),
+    [
+        ("within 30 days", "days(60)", "", ["30"]),
+        ("within 30 days", "days(60)", "delivered 30 days ago", []),
+        ("within 30 days", "days(30)", "", []),
+        ("within thirty days", "days(30)", "", []),
+        ("within 3 weeks", "days(21)", "", []),
+        ("a fee of 15 %", "money(call.amount) * 0.15", "", []),
+        ("at most 12 months", "days(365)", "", []),
+        ("within 5 to 7 business days", "call.amount == 1", "", []),
+        ("up to $1,500.00", 'money("1500.00")', "", []),
+        ("up to $1,500.00", 'money("2500.00")', "", ["1,500.00"]),
+    ],
+)
+def test_numbers_that_stand_in_place_of_others(sentence: str, code: str, cases: str, replaced: list[str]) -> None:
+    assert replaced_numbers([sentence], "", code, cases)[0] == replaced

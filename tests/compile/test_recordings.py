@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import compile_pack
-from bylaw.llm import Answer, Pending, Request
+from bylaw.llm import Answer, Pending, Request, Usage
 from bylaw.llm.batch import Batch
 from bylaw.llm.chat import ChatError
 from bylaw.llm.recorded import Recorded, Recordings
@@ -207,3 +207,25 @@ class Failing:
 def test_a_model_that_never_answers_is_not_taken_for_one_that_found_nothing() -> None:
     with pytest.raises(ChatError, match=r"none of . requests was answered: gave up after 6 tries: connection lost"):
         compile_pack(source(), Failing())
+
+
+class Counting(Scripted):
+    """A model that counts its tokens."""
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        return [replace(answer, usage=Usage(1_000, 500)) for answer in super().ask(requests)]
+
+
+def test_tokens_are_counted_and_priced(tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_text(POLICY)
+    (tmp_path / "tools.json").write_text(tools_file())
+    _, desk = compile_pack(source(), Keeping(Counting(), Recordings(tmp_path / "kept")))
+    given = ("compile", "--document", "policy.md", "--tools", "tools.json", "--price", "2,10")
+    done = bylaw(tmp_path, *given, "--llm", "recorded", "--kept", "kept", "--out", "shop")
+    count = len(desk.asked)
+    money = f"${count * (1_000 * 2 + 500 * 10) / 1_000_000:.2f}"
+    assert f"asked and answered: {count * 1_000:,} tokens in and {count * 500:,} out, {money}" in done.stdout, (
+        done.stderr
+    )
+    assert ", about $" in bylaw(tmp_path, *given, "--dry-run").stdout
+    assert "`cheap` is no price" in bylaw(tmp_path, *given[:-1], "cheap").stderr

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from bylaw.compile.pipeline import Work
     from bylaw.compile.update import MadeOf
     from bylaw.compile.writing import Plan
+    from bylaw.llm.meter import Price
     from bylaw.policy.folder import PackFolder
 
 _FILE = click.Path(path_type=Path)
@@ -55,6 +57,10 @@ _FILE = click.Path(path_type=Path)
 @click.option("--kept", type=_FILE, metavar="DIR", help="Folder that keeps each answer with its question.")
 @click.option("--stream", is_flag=True, help="Stream answers, for an endpoint that requires it.")
 @click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="The most tokens an answer may have.")
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), default=4, metavar="N", help="The most questions asked at once."
+)
+@click.option("--price", default="", metavar="IN,OUT", help="Dollars for a million tokens in and out, such as 2.5,10.")
 @click.option("--refine", default=0, metavar="N", help="Refine up to N rules: make them verifiable, merge duplicates.")
 @click.option("--dry-run", is_flag=True, help="Say what asking would take, and stop.")
 @click.option(
@@ -74,6 +80,8 @@ def compile_command(
     kept: Path | None,
     stream: bool,
     max_tokens: int | None,
+    concurrency: int,
+    price: str,
     refine: int,
     dry_run: bool,
     as_is: bool,
@@ -95,6 +103,7 @@ def compile_command(
     from bylaw.policy.clock import stated_clock
     from bylaw.policy.folder import read_folder
 
+    paid = _price(price)
     out = update or out
     (labelled,) = _relative((labels or "",), out)
     made_of = MadeOf(
@@ -125,10 +134,18 @@ def compile_command(
     known = read_labels(Path(_seen((made_of.labels,), out)[0])) if made_of.labels else None
     source = Source(reading.document, reading.title, cards, trajectories, now, earlier, made_of.refine, known)
     if dry_run:
-        print("\n".join(forecast(source)))
+        print("\n".join(forecast(source, paid)))
         return 0
     keeps = kept is not None
-    chat = open_chat(llm, kept=kept or out / "answers", stream=stream, max_tokens=max_tokens, keeps=keeps)
+    chat = open_chat(
+        llm,
+        kept=kept or out / "answers",
+        progress=_show_progress if sys.stderr.isatty() else None,
+        stream=stream,
+        max_tokens=max_tokens,
+        concurrency=concurrency,
+        keeps=keeps,
+    )
     work, desk = compile_pack(source, chat, progress=print, as_is=as_is)
     made = assemble(source, work, name=made_of.name or _name(out), reading=reading)
     plan = _planned(out, made, made_of.written, before, earlier)
@@ -143,9 +160,24 @@ def compile_command(
         _show_differences(out, before)
     lines, is_whole = told_lines(source, work, made, len(desk.asked), out)
     print("\n".join(lines))
+    if desk.usage.asked or desk.usage.answered:
+        print(f"asked and answered: {paid.told(desk.usage)}")
     for each in remarks(chat):
         click.echo(each, err=True)
     return 0 if is_whole else 1
+
+
+def _price(text: str) -> "Price":
+    from bylaw.llm.meter import Price
+
+    try:
+        return Price(*map(float, text.split(",", 1))) if text else Price()
+    except ValueError:
+        raise UsageError(f"`{text}` is no price", hint="--price IN,OUT, such as 2.5,10") from None
+
+
+def _show_progress(done: int, total: int) -> None:
+    click.echo(f"\r{done} of {total} answered", nl=done == total, err=True)
 
 
 def _planned(

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.llm import Answer, Chat, Message, Request
+from bylaw.llm import Answer, Chat, Message, Request, Usage
 from bylaw.llm.chat import ChatError
 
 Made = TypeVar("Made")
@@ -42,6 +42,8 @@ class Desk:
         self.wanted: dict[str, Request] = {}
         self.asked: dict[str, Request] = {}
         """Every request whose answer was used in the last run."""
+        self.usage = Usage()
+        """Tokens of these requests and their answers, where whoever answered counted them."""
         self.gives_up = False
         """Whether what has no answer now counts as having none: its policy is then without a check."""
 
@@ -49,6 +51,7 @@ class Desk:
         """Before the stages run (again)."""
         self.wanted.clear()
         self.asked.clear()
+        self.usage = Usage()
 
     def answer(self, request: Request) -> Answer | None:
         """The answer; where there is none, the request is wanted."""
@@ -57,8 +60,9 @@ class Desk:
             found = self._at_hand(request)
         if found is None:
             self.wanted[request.key] = request
-        else:
+        elif request.key not in self.asked:
             self.asked[request.key] = request
+            self.usage += found.usage
         return found
 
     def fetch(self, chat: Chat) -> None:

@@ -5,7 +5,7 @@ from bylaw.compile.guards import TOGETHER as GUARDS_TOGETHER
 from bylaw.compile.pipeline import Source, run
 from bylaw.compile.section import sections
 from bylaw.compile.sort import TOGETHER as SORTED_TOGETHER
-from bylaw.llm.meter import estimate
+from bylaw.llm.meter import Price, estimate
 
 _POLICIES_PER_SENTENCE = 0.5
 _GUARDS_PER_POLICY = 0.75
@@ -13,11 +13,11 @@ _DISPUTED = 0.4
 """The share of guards on which readings differ, so that a referee, and perhaps a repair, is asked."""
 
 
-def forecast(source: Source) -> list[str]:
+def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
     """What asking would take, in lines to print."""
     desk = Desk()
     run(desk, source)
-    first = estimate(list(desk.wanted.values()))
+    first = estimate(list(desk.wanted.values()), price)
     if source.earlier is not None:
         then = (
             "then what the policies found there need" if first.requests else "nothing has changed that is asked about"

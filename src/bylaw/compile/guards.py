@@ -22,7 +22,7 @@ from bylaw.compile.extract import Draft
 from bylaw.compile.identifier import function_name
 from bylaw.compile.inputs import WORLDS, Trial, tried
 from bylaw.compile.mutant import mutation_score
-from bylaw.compile.numeral import unused_numbers
+from bylaw.compile.numeral import replaced_numbers, unused_numbers
 from bylaw.compile.prompt import render
 from bylaw.compile.referee import Ruling, rule_on
 from bylaw.compile.sort import Sorted
@@ -162,7 +162,7 @@ def _settle(
     if settled is None:
         return None
     cases, questions = settled
-    ranked = sorted(codes, key=lambda code: len(_complaints(bench, asking.policy, code, cases)))
+    ranked = sorted(codes, key=lambda code: len(_complaints(bench, asking, code, cases)))
     mended = _mend(desk, bench, asking, ranked[0], cases)
     if mended is None:
         return None
@@ -263,7 +263,7 @@ def _mend(
 ) -> tuple[str, list[str], int] | None:
     """The code, what is wrong with it after the last repair, and the repairs; None while an answer is missing."""
     for repairs in range(REPAIRS + 1):
-        complaints = _complaints(bench, asking.policy, code, cases)
+        complaints = _complaints(bench, asking, code, cases)
         if not complaints or repairs == REPAIRS:
             return code, complaints, repairs
         request = render(
@@ -292,11 +292,19 @@ def _mended(text: str, name: str) -> str:
         return text
 
 
-def _complaints(bench: Bench, policy: Policy, code: str, cases: Sequence[Case]) -> list[str]:
-    """What is wrong with a guard: it does not load, fails cases, or never denies anything."""
+def _complaints(bench: Bench, asking: Asking, code: str, cases: Sequence[Case]) -> list[str]:
+    """What is wrong with a guard: it does not load, fails cases, never denies, or has other numbers than its text."""
+    policy = asking.policy
     guard, wrong = bench.guard(policy, code)
     if guard is None:
         return wrong
+    others = f"{asking.draft.definition} {asking.draft.description} {asking.general}"
+    missing, instead = replaced_numbers(asking.draft.quotes, others, code, str(cases))
+    if missing:
+        wrong.append(
+            f"the sentences name {', '.join(missing)}, which it does not use; it uses {', '.join(instead)}, which they"
+            " do not name"
+        )
     outcomes: set[str] = set()
     for result, case in zip(bench.run(policy, guard, cases) if cases else (), cases, strict=True):
         if isinstance(result, CaseResult) and result.passed:

@@ -1,8 +1,12 @@
-"""Numbers that sentences name, and whether a guard uses them: a hint for the reviewer, not a proof."""
+"""Numbers that sentences name, and whether a guard uses them.
+
+A number that a guard does not use is a hint for the reviewer. A guard that uses another in its place, so that 30 days
+became 60, is wrong, unless a case shows that the sentence's number is kept.
+"""
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 _CLAUSE = re.compile(r"^\s*\d+(\.\d+)+\.?\s")
@@ -12,11 +16,45 @@ _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 def unused_numbers(quotes: Iterable[str], code: str) -> list[str]:
     """The numbers of the quotes, in digits, that stand nowhere in the code."""
-    used = {
+    used = _used(code)
+    named = (found for quote in quotes for found in _NUMBER.findall(_CLAUSE.sub("", quote)))
+    return list(dict.fromkeys(each for each in named if _decimal(each) not in used))
+
+
+def replaced_numbers(quotes: Sequence[str], others: str, code: str, cases: str) -> tuple[list[str], list[str]]:
+    """Numbers of the quotes that neither code nor cases have, and those that stand in the code in their place.
+
+    Both are empty where either is: a number that `others` name, that counts the same in other units (a week, 7 days;
+    10 %, 0.1), or that is 0, 1 or 2 replaces none.
+    """
+    tried = {_decimal(found) for found in _NUMBER.findall(cases)}
+    missing = [each for each in unused_numbers(quotes, code) if _decimal(each) not in tried]
+    named = {_decimal(found) for text in (*quotes, others) for found in _DIGITS.findall(text)}
+    found = [
+        each
+        for each in sorted(_used(code) - named)
+        if each > _SMALL and not any(_is_another_unit(each, _decimal(other)) for other in missing)
+    ]
+    return (missing, [str(each) for each in found]) if missing and found else ([], [])
+
+
+_SMALL = 2
+_UNITS = (7, 12, 14, 24, 30, 31, 52, 60, 100, 365, 366, 1000, 1440, 3600)
+
+
+def _is_another_unit(one: Decimal, other: Decimal) -> bool:
+    pairs = [(one, other), (other, one)]
+    return any(bottom and abs(top / bottom / unit - 1) < Decimal("0.03") for top, bottom in pairs for unit in _UNITS)
+
+
+def _used(code: str) -> set[Decimal]:
+    return {
         Decimal(found)
         for node in ast.walk(ast.parse(code))
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str)
         for found in _DIGITS.findall(str(node.value))
     }
-    named = (found for quote in quotes for found in _NUMBER.findall(_CLAUSE.sub("", quote)))
-    return list(dict.fromkeys(each for each in named if Decimal(each.replace(",", "")) not in used))
+
+
+def _decimal(text: str) -> Decimal:
+    return Decimal(text.replace(",", ""))

@@ -22,6 +22,11 @@ class Price(Struct, frozen=True):
         """What some tokens cost."""
         return (usage.asked * self.asked + usage.answered * self.answered) / 1_000_000
 
+    def told(self, usage: Usage) -> str:
+        """Tokens in words, with what they cost where there is a price."""
+        money = f", ${self.of(usage):,.2f}" if self.of(usage) else ""
+        return f"{usage.asked:,} tokens in and {usage.answered:,} out{money}"
+
 
 class Estimate(Struct, frozen=True):
     """What asking would take."""

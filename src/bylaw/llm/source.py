@@ -17,6 +17,7 @@ def open_chat(
     progress: Progress | None = None,
     stream: bool = False,
     max_tokens: int | None = None,
+    concurrency: int = 4,
     keeps: bool = False,
 ) -> Chat:
     """The chat that `said` means.
@@ -40,7 +41,8 @@ def open_chat(
     if not model:
         hint = "--llm MODEL or OPENAI_MODEL with OPENAI_BASE_URL, or --llm batch:DIR"
         raise ChatError("no model is named", hint=hint)
-    endpoint = Endpoint(Settings(model, stream=stream, max_tokens=max_tokens), recordings=recordings, progress=progress)
+    settings = Settings(model, stream=stream, max_tokens=max_tokens, concurrency=concurrency)
+    endpoint = Endpoint(settings, recordings=recordings, progress=progress)
     return Recorded(recordings, endpoint) if recordings is not None else endpoint
 
 
