@@ -35,6 +35,19 @@ class TestRule1Shape:
 """
         assert said(text).outcome == "permit"
 
+    def test_what_only_look_ups_say_is_a_name_like_any_other(self) -> None:
+        text = """def g(call, facts):
+    found = False
+    for code in call.codes:
+        if code == 2:
+            found = True
+    if found:
+        return permit()
+    return deny("no")
+"""
+        assert said(text).outcome == "permit"
+        assert "`deny` has a meaning already" in faults(text.replace("found", "deny"))[0]
+
     def test_falling_off_the_end_is_a_load_error(self) -> None:
         (fault,) = faults("def g(call, facts):\n    if call.amount:\n        return permit()\n")
         assert fault == (

@@ -6,7 +6,7 @@ Each is translated once for each kind of things it is given, so that `order.tota
 import ast
 from collections.abc import Mapping, Sequence
 
-from bylaw.guard.language import HELPERS, RESERVED
+from bylaw.guard.language import HELPERS, OF_LOOKUPS, RESERVED
 from bylaw.guard.scope import Scope
 from bylaw.guard.statement import LazyFunction, Statements
 
@@ -87,7 +87,7 @@ class FileHelpers:
         inside.kinds.update(zip(own, kinds, strict=True))
         shown = ", ".join(kind or "" for kind in kinds)
         inside.label = f"{node.name}({shown}): " if any(kinds) else ""
-        if node.name in RESERVED:
+        if node.name in RESERVED | OF_LOOKUPS:
             inside.fault(node, f"`{node.name}` has a meaning already", "choose another name")
         made = Translated(inside)
         function = made.function(node, names)

@@ -83,7 +83,9 @@ DATE_METHODS: Mapping[str, tuple[int, int]] = {"weekday": (0, 0), "isoformat": (
 DATE_PARTS = frozenset(("year", "month", "day", "hour", "minute", "days"))
 LOOPING = frozenset(("range", "zip", "enumerate"))
 """What stands only after the `in` of a `for`."""
-RESERVED = BUILT_INS | LOOPING | {"call", "facts", "permit", "deny", "found", "unseen", "history"}
+RESERVED = BUILT_INS | LOOPING | {"call", "facts", "permit", "deny"}
+OF_LOOKUPS = frozenset(("found", "unseen", "history"))
+"""What has a meaning in look-up functions, and is a name like any other in guards."""
 
 REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.While: ("`while` is not part of the language", "loop over a list with `for`"),

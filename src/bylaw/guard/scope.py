@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from bylaw.errors import GuardError
-from bylaw.guard.language import REFUSED, RESERVED, Vocabulary
+from bylaw.guard.language import OF_LOOKUPS, REFUSED, RESERVED, Vocabulary
 
 
 class Helper(Protocol):
@@ -61,6 +61,7 @@ class Scope:
         """Names of the comprehensions around this expression."""
         self.call, self.facts, self.history = call, facts, history
         """What these are called here; empty where there is none."""
+        self.reserved = RESERVED | OF_LOOKUPS if history else RESERVED
         self.unavailable = frozenset(unavailable)
         """Built-ins that have no meaning in this kind of function."""
         self.helpers: Helpers | None = None
@@ -116,7 +117,7 @@ class Scope:
         return f"known are {', '.join(f'`{one}`' for one in known[:12])}" if known else "none is declared"
 
     def check_new_name(self, node: ast.AST, name: str) -> None:
-        if name in RESERVED or name in (self.call, self.facts, self.history):
+        if name in self.reserved or name in (self.call, self.facts, self.history):
             self.fault(node, f"`{name}` has a meaning already", "choose another name")
         elif self.helpers is not None and name in self.helpers.nodes:
             self.fault(node, f"`{name}` is a function of this file", "choose another name")
