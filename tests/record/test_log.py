@@ -111,6 +111,16 @@ def test_a_draft_that_cannot_be_written_does_not_take_its_neighbours_with_it(whe
     store.close()
 
 
+def test_nothing_to_write_is_written_at_once(where: str) -> None:
+    store = open_store(where)
+    assert store.append([]) == []
+    assert store.append_groups([[], []]) == [[], []]
+    nothing, something = store.append_groups([[], [event("c", "1")]])
+    assert (nothing, len(something)) == ([], 1)
+    assert verify(store, "t").entries == 1
+    store.close()
+
+
 def test_postgres_looks_for_names_and_not_through_all_that_a_tenant_has(postgres: str) -> None:
     """Also where nobody has told the server yet how many rows there are."""
     import psycopg

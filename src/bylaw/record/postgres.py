@@ -58,7 +58,8 @@ class PostgresConnection:
         try:
             connection = psycopg.connect(self._address, autocommit=True)
         except psycopg.Error as error:
-            raise UsageError(f"no database answers at `{self.name}`: {str(error).strip()}") from error
+            said = " ".join(str(error).split())
+            raise UsageError(f"no database answers at `{self.name}`: {said}") from error
         for name, value in SETTINGS.items():
             connection.execute(f"SET {name} = {value}")
         return connection

@@ -46,6 +46,8 @@ class Store:
 
     def append_groups(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
         """The same for drafts that belong together: of a group all are written, or none is."""
+        if not any(groups):
+            return [[] for _ in groups]
         with self._lock:
             return self._append(groups)
 
