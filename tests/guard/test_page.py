@@ -74,7 +74,9 @@ def example(name: str) -> Any:
         ("small_gift", source(), 49.99, "permit", ""),
         ("small_gift", source("silver"), 25.01, "deny", "a gift for silver is at most 25"),
         ("small_gift", source(lines=[]), 1, "deny", "gifts start at 20.00"),
-        ("small_gift", source(None), 1, "undetermined", ""),
+        # The order names its customer, so there is one, and every level allows 10.00.
+        ("small_gift", source(None), 10, "permit", ""),
+        ("small_gift", source(None), 10.01, "undetermined", ""),
         ("gift_card", source(), 1, "deny", "gift cards are for members, within 14 days"),
         ("gift_card", source(paid_at=datetime(2024, 5, 3)), 1, "permit", ""),
         ("gift_card", source(None, paid_at=datetime(2024, 5, 3)), 1, "undetermined", ""),

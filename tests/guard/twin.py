@@ -17,31 +17,44 @@ class NoSuchThing(Exception):
     pass
 
 
+class Impossible(Exception):
+    """A thing that a record names is taken not to exist."""
+
+
 class Thing:
-    def __init__(self, entity: Entity, key: tuple[Any, ...], values: Mapping[Fact, Any]) -> None:
-        self._entity, self._key, self._values = entity, key, values
+    def __init__(self, entity: Entity, key: tuple[Any, ...], facts: "Facts") -> None:
+        self._entity, self._key, self._values, self._facts = entity, key, facts.values, facts
 
     def __getattr__(self, name: str) -> Any:
         if name in self._entity.key:
             return self._key[self._entity.key.index(name)]
-        exists = self._values.get(Fact(self._entity.name, self._key, "exists"), True)
+        existence, fact = Fact(self._entity.name, self._key, "exists"), Fact(self._entity.name, self._key, name)
+        exists = self._values.get(existence, True)
         if name == "exists":
+            self._facts.asked.add(existence)
             return exists
-        value = self._values[Fact(self._entity.name, self._key, name)]
+        value = self._values[fact]
+        if not exists and existence not in self._facts.known | self._facts.asked and self._key[0] in self._facts.named:
+            raise Impossible
         if not exists or value is ABSENT:
             raise NoSuchThing(self._entity.name)
+        if fact in self._facts.known and isinstance(value, str):
+            self._facts.named.add(value)
         return value
 
 
 class Facts:
-    def __init__(self, entities: Mapping[str, Entity], values: Mapping[Fact, Any]) -> None:
-        self._entities, self._values = entities, values
+    def __init__(self, entities: Mapping[str, Entity], values: Mapping[Fact, Any], known: frozenset[Fact]) -> None:
+        self._entities, self.values, self.known = entities, values, known
+        self.named: set[str] = set()
+        """What the known facts that were read say: a thing of that name exists."""
+        self.asked: set[Fact] = set()
 
     def __getattr__(self, name: str) -> Any:
         entity = self._entities[name]
         if not entity.key:
-            return Thing(entity, (), self._values)
-        return lambda *key: Thing(entity, key, self._values)
+            return Thing(entity, (), self)
+        return lambda *key: Thing(entity, key, self)
 
 
 class Record(dict[str, Any]):
@@ -82,6 +95,8 @@ def run(guard: Any, arguments: Any, facts: Facts) -> str:
         return guard(arguments, facts)
     except NoSuchThing:
         return "deny"
+    except Impossible:
+        return "impossible"
     except Exception:
         return "failed"
 
@@ -106,7 +121,8 @@ def outcomes(
     guard, record = function(source, name, now), plain(arguments)
     found: set[str] = set()
     for completion in every_completion(unknown):
-        found.add(run(guard, record, Facts(entities, {**known, **completion})))
+        found.add(run(guard, record, Facts(entities, {**known, **completion}, frozenset(known))))
+        found.discard("impossible")
         if len(found) >= enough:
             break
     return found

@@ -7,7 +7,8 @@ place, and what hangs on it is a decision of the path.
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
 from bylaw.facts.entity import ABSENT, EXISTS, NOT_KNOWN, UNSEEN, Entity, Fact, FactSource, Field, Key, NoValue, Origin
 from bylaw.facts.unknown import Unknown, UnknownBool, derive, expression_text, opaque_bool, unknown_fact
@@ -54,8 +55,9 @@ class Run(BuiltIns):
 
     __slots__ = (
         "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "doubtful", "given",
-        "has_decided_existence", "hopes", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo",
-        "open", "path", "position", "reads", "seen", "source", "time", "tool", "touched", "tried", "unknowns",
+        "has_decided_existence", "hopes", "hushed", "is_noting", "is_open", "lacking", "left", "looked_through",
+        "looking", "memo", "names", "open", "path", "position", "reads", "referring", "seen", "source", "time", "tool",
+        "touched", "tried", "unknowns",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +82,10 @@ class Run(BuiltIns):
         """What stands for each fact that is not known, whether it is open that the thing exists at all, and which."""
         self.is_open = True
         """Whether anything but plain known facts was met since the beginning."""
+        self.referring: dict[Fact, Any] = {}
+        """What was read on the path whose values were looked through, and the names of things among them."""
+        self.names: set[str] = set()
+        self.looked_through = 0
         self.hopes = False
         """Whether nothing is to be explored yet, should the first fact that is read not be known."""
 
@@ -130,6 +136,7 @@ class Run(BuiltIns):
     def release(self) -> None:
         """Let go of every Unknown: each knows the run that decides it, so together they would wait to be collected."""
         self.unknowns, self.memo, self.tried, self.is_open = {}, {}, {}, True
+        self.referring = self.memo
 
     # The call.
 
@@ -239,7 +246,7 @@ class Run(BuiltIns):
             if self.has_decided_existence:
                 self.check_exists(thing)
             self.touched.add(thing)
-            if is_shaky and fact not in self.doubtful:
+            if is_shaky and fact not in self.doubtful and not self.is_referred_to(key):
                 self.doubt(fact, thing)
         return unknown
 
@@ -248,6 +255,20 @@ class Run(BuiltIns):
         if fact not in self.given:
             self.given[fact] = self.source.read(spec.entity, key, EXISTS)
         return self.given[fact] is not UNSEEN
+
+    def is_referred_to(self, key: Key) -> bool:
+        """Whether something read on this path names the thing: what a record refers to exists."""
+        if len(key) != 1:
+            return False
+        if self.referring is not self.memo:
+            self.referring, self.names, self.looked_through = self.memo, set(), 0
+        for value in islice(self.memo.values(), self.looked_through, None):
+            if value.__class__ is str:
+                self.names.add(value)
+            elif value.__class__ is list or value.__class__ is tuple:
+                self.names.update(name for name in cast("Sequence[Any]", value) if isinstance(name, str))
+        self.looked_through = len(self.memo)
+        return key[0] in self.names
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
         """Nothing shows that the thing exists: one completion of what is unknown ends here, in a denial."""
