@@ -77,8 +77,10 @@ def _by_status(tool: Tool | None, record: dict[str, Any]) -> bool | None:
 
     In a look-up's result it is a fact; so it is where the tool is told a status, or is there to turn something down.
     """
+    if tool is None or tool.effect != "write":
+        return True
     status = record.get("status")
-    if tool is None or tool.effect != "write" or not isinstance(status, str) or "status" in tool.parameters:
+    if not isinstance(status, str) or "status" in tool.parameters:
         return True
     word = status.strip().lower()
     if word in _FAILED:

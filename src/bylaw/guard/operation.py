@@ -282,10 +282,12 @@ class Operations:
         return fail(f"cannot {name.replace('_', ' ')} {name_of(one)} and {name_of(other)}")
 
     def add(self, one: Any, other: Any) -> Any:
+        if one.__class__ is datetime and other.__class__ is timedelta:
+            return one + other
         return self.arithmetic("add", one, other)
 
     def subtract(self, one: Any, other: Any) -> Any:
-        if one.__class__ is datetime and other.__class__ is datetime:
+        if one.__class__ is datetime and (other.__class__ is timedelta or other.__class__ is datetime):
             return one - other
         return self.arithmetic("subtract", one, other)
 

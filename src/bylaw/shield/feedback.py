@@ -1,7 +1,7 @@
 """What the agent is told in place of a tool's answer: short, in business words, with what to do next."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -21,21 +21,32 @@ def feedback(
     if answer == "allow" or not objecting:
         return ""
     lines = [f"{tool} goes ahead, but note:" if runs else f"{OPENING[answer]} ({tool})."]
-    lines += [f"- {why}" for ground in objecting if (why := _why(pack, ground))]
-    look_ups = {_call(each): None for ground in objecting for each in ground.look_ups}
+    look_ups: dict[str, None] = {}
+    retries: dict[str, None] = {}
+    asked: dict[str, None] = {}
+    needs_person = False
+    for ground in objecting:
+        if why := _why(pack, ground):
+            lines.append(f"- {why}")
+        for each in ground.look_ups:
+            look_ups[_call(each)] = None
+        for each in ground.retries:
+            retries[_call(each)] = None
+        for question in ground.questions:
+            if question.whom == "user":
+                asked[question.text] = None
+            else:
+                needs_person = True
+        needs_person = needs_person or (ground.answer == "ask" and not ground.questions)
     if look_ups:
         then = "" if runs else " Then make the call again if what you see allows it."
-        lines.append("Look up: " + "; ".join(look_ups) + "." + then)
-    retries = {_call(each): None for ground in objecting for each in ground.retries}
+        lines.append(f"Look up: {'; '.join(look_ups)}.{then}")
     if retries and not look_ups:
-        lines.append(
-            "This failed when you looked it up; try it again, and ask where it fails again: " + "; ".join(retries) + "."
-        )
-    asked = {each.text: None for ground in objecting for each in ground.questions if each.whom == "user"}
+        tried = "; ".join(retries)
+        lines.append(f"This failed when you looked it up; try it again, and ask where it fails again: {tried}.")
     if asked:
-        lines.append("Ask the user: " + " ".join(asked))
-    unsettled = any(ground.answer == "ask" and not ground.questions for ground in objecting)
-    if unsettled or any(each.whom == "person" for ground in objecting for each in ground.questions):
+        lines.append(f"Ask the user: {' '.join(asked)}")
+    if needs_person:
         waits = f" It waits for them as `{approval}`." if approval and answer == "ask" else ""
         lines.append(f"A person has to decide the rest: do not try again until somebody has.{waits}")
     return "\n".join(lines)
@@ -43,17 +54,26 @@ def feedback(
 
 def for_person(pack: Pack, call: Call, grounds: Sequence[Ground]) -> str:
     """The message for whoever answers for the policy: the call, what stands against it, and what nobody knows."""
-    given = ", ".join(f"{name}={_short(value)}" for name, value in call.arguments.items())
+    given = _given(call.arguments)
     lines = [f"The agent wants to make this call: {call.tool}({given})."]
     for ground in grounds:
         if ground.answer == "allow":
             continue
         said = "; ".join([f'{each}: "{_one_line(each.text)}"' for each in ground.citations if each.text])
         why = ground.because or (f"not seen: {', '.join(ground.missing)}" if ground.missing else "")
-        about = " ".join(filter(None, (f"{why}." if why else "", said)))
+        about = f"{why}. {said}" if why and said else f"{why}." if why else said
         lines.append(f"- {ground.policy or ground.kind} ({ground.answer}): {about or 'open'}")
         lines += [f"  Question for {_of(each.whom)}: {each.text}" for each in ground.questions]
     return "\n".join(lines)
+
+
+def _rule(pack: Pack, ground: Ground) -> str:
+    """What the document says, or, where it is not at hand, what the policy says in the pack's words."""
+    for citation in ground.citations:
+        if citation.text:
+            return f'The policy says: "{_one_line(citation.text)}"'
+    policy = pack.policies.get(ground.policy)
+    return policy.definition if policy is not None else ""
 
 
 def _of(whom: Whom) -> str:
@@ -61,9 +81,7 @@ def _of(whom: Whom) -> str:
 
 
 def _why(pack: Pack, ground: Ground) -> str:
-    policy = pack.policies.get(ground.policy)
-    said = next((citation.text for citation in ground.citations if citation.text), None)
-    rule = f'The policy says: "{_one_line(said)}"' if said else policy.definition if policy is not None else ""
+    rule = _rule(pack, ground)
     if ground.kind == "call":
         return f"this call could not be checked: {ground.because}."
     if ground.failed:
@@ -93,7 +111,11 @@ def _for_agent(because: str) -> str:
 
 
 def _call(look_up: LookUp) -> str:
-    return f"{look_up.tool}({', '.join(f'{name}={_short(value)}' for name, value in look_up.arguments.items())})"
+    return f"{look_up.tool}({_given(look_up.arguments)})"
+
+
+def _given(arguments: Mapping[str, Any]) -> str:
+    return ", ".join([f"{name}={_short(value)}" for name, value in arguments.items()])
 
 
 def _short(value: Any) -> str:
