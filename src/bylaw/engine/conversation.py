@@ -251,16 +251,7 @@ class Conversation:
         follow_messages(messages, script)
         self._doubt(self._taken)
         given, fault = as_object(arguments)
-        waiting = sorted(script.waiting().items(), reverse=True)
-        turn = max([call.turn for _, call in waiting]) if waiting else None
-        for step, call in waiting:
-            if call.turn == turn and call.by == "agent" and call.tool == tool and call.arguments == given:
-                del script.events[step:]
-                script.reopen()
-                self._speaker, script.turn = "agent", call.turn
-                break
-        else:
-            self._speaker = "tool"
+        self._speaker = "agent" if script.withdraw(tool, given) else "tool"
         _check_name(tool)
         return self._judge(tool, given, fault, "", time)
 

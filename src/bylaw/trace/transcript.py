@@ -112,9 +112,21 @@ class Transcript:
                     self._open[len(self.events)] = event
             self.events.append(event)
 
-    def reopen(self) -> None:
-        """The last events were taken back: only calls among those that are left can wait."""
-        self._open = {step: call for step, call in self._open.items() if step < len(self.events)}
+    def withdraw(self, tool: str, arguments: dict[str, Any]) -> bool:
+        """Take back the agent's last such call of the latest turn with calls that wait, and all after it.
+
+        Its turn goes on. False, and nothing taken back, where none of them is such a call.
+        """
+        waiting = self._open
+        turn = max([call.turn for call in waiting.values()]) if waiting else 0
+        for step in reversed(waiting):
+            call = waiting[step]
+            if call.turn == turn and call.by == "agent" and call.tool == tool and call.arguments == arguments:
+                del self.events[step:]
+                self._open = {other: each for other, each in waiting.items() if other < step}
+                self.turn = turn
+                return True
+        return False
 
     def close(self, step: int) -> None:
         """The call at `step` waits for no result any more."""
@@ -148,10 +160,11 @@ class Transcript:
 
 def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
     """Arguments that did not come as an object, and what is wrong with them if anything is."""
-    if recorded is None:
-        return {}, NOT_CAPTURED
-    if not isinstance(recorded, (str, Raw)):
-        return {}, f"arguments are not an object but `{type(recorded).__name__}`"
+    if type(recorded) is not str:
+        if recorded is None:
+            return {}, NOT_CAPTURED
+        if not isinstance(recorded, (str, Raw)):
+            return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
         given = _decode_object(recorded)
         if type(recorded) is str and recorded.count(":") == len(given):
