@@ -50,6 +50,20 @@ def test_every_page_is_in_the_index() -> None:
             assert page.relative_to(ROOT / "docs").as_posix() in index, page.name
 
 
+def test_everything_the_architecture_names_is_where_it_says() -> None:
+    text, source = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), ROOT / "src" / "bylaw"
+    table = text.partition("## Where to look")[2].partition("\n## ")[0]
+    files = re.findall(r"`([\w/]+\.py)`", table)
+    assert len(files) > 20
+    assert [file for file in files if not (source / file).is_file()] == []
+    named = re.findall(r"`([\w.]+)`(?: and `([\w.]+)`)? in `([\w/]+\.py)`", table)
+    assert len(named) > 10
+    for *names, file in named:
+        code = (source / file).read_text(encoding="utf-8")
+        for name in filter(None, names):
+            assert re.search(rf"(?:def|class) {name.rpartition('.')[2]}\b", code), f"{name} in {file}"
+
+
 def test_the_readme_counts_the_clinic_as_it_is() -> None:
     folder = ROOT / "src" / "bylaw" / "packs" / "clinic"
     pack = load_pack("clinic")
