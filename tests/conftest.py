@@ -1,5 +1,6 @@
 """How the tests run: on several cores, never for ever, and with few random examples unless many are asked for."""
 
+import gc
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if config.args_source is not config.ArgsSource.TESTPATHS:
         return 0
     return min(MOST_WORKERS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: it is not searched for garbage again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 class Demo(NamedTuple):
