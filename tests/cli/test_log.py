@@ -48,6 +48,27 @@ def test_what_waits_is_listed_and_answered(tmp_path: Path) -> None:
         assert ask(shield.session("chat-1")).allowed
 
 
+def test_conversations_are_removed_by_name_or_by_age_and_the_chain_still_holds(tmp_path: Path) -> None:
+    write(tmp_path)
+    remove = ("log", "remove", "--log", "decisions.db")
+    for wrong, said in (
+        ((), "say which conversations"),
+        (("chat-1", "--before", "2026-01-01"), "say which conversations"),
+        (("chat-9",), "no conversation `chat-9`"),
+        (("chat-1", "chat-9"), "no conversation `chat-9`"),
+        (("--before", "soon"), "`soon` is not a time"),
+    ):
+        ran = bylaw(tmp_path, *remove, *wrong)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert said in ran.stderr
+    assert bylaw(tmp_path, *remove, "--before", "2001-01-01").stdout == "Nothing was removed.\n"
+    assert bylaw(tmp_path, *remove, "chat-1").stdout == "1 conversation removed, 7 entries emptied\n"
+    assert json.loads(bylaw(tmp_path, "log", "export", "--log", "decisions.db").stdout)["id"] == "chat-2"
+    assert bylaw(tmp_path, *remove, "--before", "2101-01-01T10:00").stdout.startswith("1 conversation removed")
+    ran = bylaw(tmp_path, "log", "verify", "--log", "decisions.db")
+    assert (ran.returncode, ran.stdout.splitlines()[0]) == (0, "default: 15 entries, of which 13 were removed")
+
+
 def test_an_export_is_audited(tmp_path: Path) -> None:
     write(tmp_path)
     shop_files = tmp_path / "shop"

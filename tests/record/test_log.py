@@ -159,6 +159,20 @@ def test_removing_a_conversation_leaves_the_chain_whole_and_none_of_its_words(wh
     store.close()
 
 
+def test_of_what_was_removed_no_word_is_left_in_any_file(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    store, other = open_store(str(path)), open_store(str(path))
+    for number in range(20):
+        store.append([event(f"c{number}", f'"secret {number}; {"x" * 3000}"')])
+    assert other.conversation("t", "c7")
+    assert store.remove("t", conversation="c7") == 1
+    files = b"".join(each.read_bytes() for each in tmp_path.iterdir())
+    assert b"secret 7;" not in files
+    assert b"secret 8;" in files
+    other.close()
+    store.close()
+
+
 def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
     store = open_store(where)
     store.append([event("old", "1"), event("live", "2")])

@@ -1,4 +1,4 @@
-"""`bylaw log`: look at a decision log, give its conversations to an audit, answer what waits for a person."""
+"""`bylaw log`: look at a decision log, give its conversations to an audit, answer what waits, remove what must go."""
 
 import getpass
 import json
@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,7 +27,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group("log", cls=InOrder)
 def log_command() -> None:
-    """The decision log: verify it, export it, answer approvals."""
+    """The decision log: verify it, export it, answer approvals, remove conversations."""
 
 
 @log_command.command("verify")
@@ -117,7 +118,7 @@ def _is_of_log(out: Path, where: str) -> bool:
     if "://" in where:
         return False
     log = Path(where).expanduser()
-    own = [log.with_name(log.name + end) for end in ("", "-wal", "-shm", "-journal")]
+    own = [log.with_name(log.name + end) for end in ("", "-wal", "-shm", "-journal", "-queue")]
     return any(
         out.resolve() == each.resolve() or (out.exists() and each.exists() and out.samefile(each)) for each in own
     )
@@ -165,6 +166,43 @@ def _print_approval(approval: Approval, console: Any, now: float) -> None:
     console.print(Text(approval.id, style="bold") + Text(f"  {how}{by}"), soft_wrap=True)
     console.print(Text(f"  {request.tool}({given})"))
     console.print(Text(f"  {request.question}", style="italic"))
+
+
+@log_command.command("remove")
+@_log
+@_tenant
+@click.option(
+    "--before", metavar="TIME", help="All conversations that ended before: 2026-03-31, or with a time of day."
+)
+@click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
+def remove_command(where: str, tenant: str, before: str | None, conversations: tuple[str, ...]) -> int:
+    """Take out of the log, for good, what conversations say.
+
+    Their entries are emptied and stay in the chain, which still verifies; an entry says which they were.
+    """
+    if bool(conversations) == bool(before):
+        raise UsageError("say which conversations to remove, or give --before")
+    end, store = _moment(before) if before else None, _existing(where)
+    _refuse_stranger(store, tenant, where)
+    if unknown := set(conversations) - set(store.conversations(tenant)):
+        raise UsageError(f"the log has no conversation `{sorted(unknown)[0]}`", place=where)
+    known = len(store.conversations(tenant))
+    emptied = sum(store.remove(tenant, conversation=name) for name in dict.fromkeys(conversations))
+    if end is not None:
+        emptied = store.remove(tenant, before=end)
+    gone = known - len(store.conversations(tenant))
+    store.close()
+    told = f"{gone:,} conversation{'' if gone == 1 else 's'} removed, {emptied:,} entries emptied"
+    open_console().print(Text(told if gone else "Nothing was removed."))
+    return 0
+
+
+def _moment(said: str) -> float:
+    """A time of the user's clock, as seconds since 1970."""
+    try:
+        return datetime.fromisoformat(said).timestamp()
+    except ValueError:
+        raise UsageError(f"`{said}` is not a time", hint="such as 2026-03-31, or 2026-03-31T18:00") from None
 
 
 _by = click.option("--by", default=getpass.getuser, show_default="you", help="Who answers.")

@@ -112,6 +112,10 @@ class Connection(Protocol):
         """Give it up."""
         ...
 
+    def wipe(self) -> None:
+        """Leave no words of what was removed where they lay, as far as that can be done now."""
+        ...
+
     def close(self) -> None:
         """Give the connection back."""
         ...

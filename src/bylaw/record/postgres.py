@@ -133,6 +133,9 @@ class PostgresConnection:
         if self.is_there:
             self._connection.execute("ROLLBACK")
 
+    def wipe(self) -> None:
+        """The server's own vacuum sees to it."""
+
     def close(self) -> None:
         """Hang up."""
         self._is_closed = True

@@ -15,6 +15,8 @@ SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
 """What makes a commit durable; benchmarks print it."""
 BUSY = 30.0
 """Seconds to wait for another process that is writing."""
+WIPE = 200
+"""Milliseconds to wait for those who read before what was removed is wiped out."""
 CACHE = 32_000
 """Kilobytes of the file that a connection keeps in memory."""
 ROWS = 64
@@ -50,6 +52,7 @@ class SqliteConnection:
             )
             for name, value in SETTINGS.items():
                 self._connection.execute(f"PRAGMA {name} = {value}")
+            self._connection.execute("PRAGMA secure_delete = ON")
             self._connection.execute(f"PRAGMA cache_size = -{CACHE}")
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {TOO_LARGE}")
             for statement in SCHEMA:
@@ -104,6 +107,13 @@ class SqliteConnection:
     def rollback(self) -> None:
         """Nothing happened."""
         self._connection.rollback()
+
+    def wipe(self) -> None:
+        """What is removed from the file is overwritten; the write-ahead log still has it, until that is cut off."""
+        # Whoever writes waits for it: no longer than a moment for someone who reads.
+        self._connection.execute(f"PRAGMA busy_timeout = {WIPE}")
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY * 1000)}")
 
     def close(self) -> None:
         """Close the file."""

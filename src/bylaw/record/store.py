@@ -117,6 +117,7 @@ class Store:
             except BaseException:
                 self._connection.rollback()
                 raise
+            self._connection.wipe()
             return removed
 
     def close(self) -> None:
