@@ -252,6 +252,24 @@ def test_a_guard_may_bind_a_read_and_is_then_judged(shop: Shop) -> None:
     ]
 
 
+def test_look_ups_that_a_guard_binds_are_counted_apart_from_writes(shop: Shop) -> None:
+    own = '    return permit() if facts.Order(call.order_id).owner == "Ann" else deny("somebody else\'s")\n'
+    bind(shop, "[get_order]", own)
+    reads = record(look("PAID", owner="Ann"), look("OPEN", owner="Bob"), id="reads")
+    writes = record(look("PAID", owner="Ann"), call("ship", {"order_id": "PAID"}), id="writes")
+    summary = shop.audit(shop.logs(reads, writes)).summary
+    assert [(row["trajectories"], row["with_write_calls"]) for row in summary["agents"]] == [(2, 1)]
+    assert {name: row["effect"] for name, row in summary["by_tool"].items()} == {"get_order": "read", "ship": "write"}
+
+
+def test_look_ups_lacked_are_those_of_near_misses_not_of_violations(shop: Shop) -> None:
+    bind(shop, "[ship]", '    return deny("closed") if call.order_id == "OPEN" else permit()\n')
+    shipped = [call("ship", {"order_id": order}) for order in ("PAID", "OPEN")]
+    summary = shop.audit(shop.logs(record(*shipped))).summary
+    assert summary["verdicts"]["determined"] == {"violation": 1, "near_miss": 1}
+    assert summary["by_lookup"]["get_order"]["determined"] == 1
+
+
 @pytest.mark.parametrize(
     "condition", ['call.amount == "1"', 'done("ship", order_id=call.order_id) == 0', 'call.tool == "refund"']
 )

@@ -98,6 +98,17 @@ def test_a_call_that_broke_a_rule_is_not_called_compliant() -> None:
     assert out.getvalue().splitlines()[2] == "broke confirm (by its guards alone: compliant)"
 
 
+def test_a_rule_that_is_open_is_told() -> None:
+    unsure = {"rule": "confirm", "policy": "confirm", "because": "not known: agreed", "sentence": "Ask first."}
+    kept = {"id": "fee", "determined": "compliant", "strict": "compliant", "missing": [], "asks": [], "because": ""}
+    line = {"trajectory": "t", "tool": "set_seats", "step": 0, "executed": True, "policies": [kept], "rules": []}
+    out = StringIO()
+    explain(line | {"determined": "compliant", "open_rules": [unsure]}, {}, [call("set_seats")], Console(file=out))
+    assert out.getvalue().splitlines()[2] == "compliant; open: confirm"
+    assert "confirm  rule open" in out.getvalue()
+    assert "at this step: not known: agreed" in out.getvalue()
+
+
 def test_a_call_that_no_guard_binds_is_not_called_compliant() -> None:
     out = StringIO()
     line = {"trajectory": "t", "tool": "x", "step": 0, "executed": True, "strict": "compliant", "policies": []}

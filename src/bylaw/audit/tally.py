@@ -36,7 +36,7 @@ class Tally:
             if not outcome.good:
                 counts["agent", agent, "failures"] += 1
         executed = [v for v in verdicts if v.made.accepted is not False and v.made.tool is not None]
-        if executed:
+        if any(v.made.tool is not None and v.made.tool.effect != "read" for v in executed):
             counts["agent", agent, "with_write_calls"] += 1
         for criterion in CRITERIA:
             found = {getattr(v, criterion) for v in executed}
@@ -106,6 +106,8 @@ class Tally:
         if verdict.made.accepted is False:
             return
         counts["tool", tool, "executed"] += 1
+        if verdict.made.tool is not None and verdict.made.tool.effect == "read":
+            counts["tool", tool, "read"] |= 1
         counts["tool", tool, "strict", verdict.strict] += 1
         counts["tool", tool, "determined", verdict.determined] += 1
         lookups: dict[str, set[str]] = {"strict": set(), "determined": set()}
@@ -118,7 +120,7 @@ class Tally:
             if not policy.missing:
                 continue
             for criterion in CRITERIA:
-                if getattr(policy, criterion) not in ("near_miss", "uninformed"):
+                if {getattr(policy, criterion), getattr(verdict, criterion)} - {"near_miss", "uninformed"}:
                     continue
                 for missing in policy.missing:
                     if criterion == "determined" and not missing.decisive:
@@ -164,9 +166,10 @@ class Tally:
         }
 
     def by_tool(self) -> dict[str, Any]:
-        """Verdicts on executed calls, per write tool."""
+        """Verdicts on executed calls, per write tool, and per look-up that a guard binds."""
         return {
             name: {
+                "effect": "read" if self.counts["tool", name, "read"] else "write",
                 "calls": self.counts["tool", name, "calls"],
                 "executed": self.counts["tool", name, "executed"],
                 "result_not_captured": self.counts["tool", name, "result_not_captured"],

@@ -62,7 +62,8 @@ def explain_command(out: Path, name: str | None, step: int | None) -> None:
     line = next(iter(lines.values())) if step is None else lines.get(step)
     if line is None:
         known = ", ".join(map(str, lines))
-        raise UsageError(f"no write call at step {step} of `{trajectory}`", hint=f"what can be explained is at {known}")
+        what = f"nothing was judged at step {step} of `{trajectory}`"
+        raise UsageError(what, hint=f"what can be explained is at {known}")
     policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
     events = kept_events(out, trajectory) or events_in_logs(out, trajectory)
     explain(all_visible(line), all_visible(policies), all_visible(events), console, criterion=criterion)
@@ -109,14 +110,20 @@ def explain(
         console.print()
         _policy(entry, policies.get(entry["id"], {}), criterion, step, events, console)
     for broken in line.get("rules", []):
-        console.print()
-        severity = policies.get(broken.get("policy"), {}).get("severity", "")
-        console.print(_headed(severity, broken["rule"], Text("rule broken", style="red")))
-        if broken.get("sentence"):
-            console.print(Padding(Text(broken["sentence"], style="italic"), (0, 2)))
-        why = rule_words_for_reader(broken, policies.get(broken.get("policy"), {}).get("predicates", {}))
-        console.print(Padding(Text(f"at this step: {why}"), (0, 2)))
+        _rule(broken, policies.get(broken.get("policy"), {}), Text("rule broken", style="red"), console)
+    for unsure in line.get("open_rules", []):
+        said = Text("rule open: nobody can tell from the log whether it was kept", style="magenta")
+        _rule(unsure, policies.get(unsure.get("policy"), {}), said, console)
     _permitting([entry for entry in line["policies"] if entry not in judged], policies, bool(judged), console)
+
+
+def _rule(found: dict[str, Any], policy: dict[str, Any], standing: Text, console: Console) -> None:
+    console.print()
+    console.print(_headed(policy.get("severity", ""), found["rule"], standing))
+    if found.get("sentence"):
+        console.print(Padding(Text(found["sentence"], style="italic"), (0, 2)))
+    why = rule_words_for_reader(found, policy.get("predicates", {}))
+    console.print(Padding(Text(f"at this step: {why}"), (0, 2)))
 
 
 def _severity(entry: dict[str, Any]) -> int:
@@ -248,7 +255,8 @@ def _standing(line: dict[str, Any], criterion: Criterion) -> Text:
     is_judged = line["policies"] or line.get("because")
     verdict = _verdict(line[criterion]) if is_judged else Text("not judged: no guard binds this tool")
     if not line.get("rules"):
-        return verdict
+        unsure = ", ".join(rule["rule"] for rule in line.get("open_rules", []))
+        return Text.assemble(verdict, (f"; open: {unsure}", "magenta")) if unsure else verdict
     names = ", ".join(rule["rule"] for rule in line["rules"])
     return Text.assemble((f"broke {names}", "red"), " (by its guards alone: ", verdict, ")")
 

@@ -88,18 +88,27 @@ def _rates(row: dict[str, Any], criterion: str) -> tuple[str, ...]:
 
 
 def _tools(summary: dict[str, Any]) -> Group:
+    read = {name for name, row in summary["by_tool"].items() if row.get("effect") == "read"}
+    tables = [_by_verdict(summary, [name for name in summary["by_tool"] if name not in read], "write calls")]
+    if read:
+        tables.append(_by_verdict(summary, sorted(read), "look-ups that a guard binds,"))
+    return Group(*tables)
+
+
+def _by_verdict(summary: dict[str, Any], tools: Sequence[str], what: str) -> Group:
     table = _table()
     table.add_column("tool", overflow="fold")
     for name in ("calls", "viol.", "near", "uninf.", "inconcl.", "compl."):
         table.add_column(name, justify="right", no_wrap=True)
-    for tool, row in summary["by_tool"].items():
+    for tool in tools:
+        row = summary["by_tool"][tool]
         verdicts = row[summary["criterion"]]
         if tool in summary["unguarded_tools"]:
             table.add_row(Text(tool), f"{row['executed']:,}", *"....", "no guard")
             continue
         order = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
         table.add_row(Text(tool), f"{row['executed']:,}", *(_count(verdicts[verdict]) for verdict in order))
-    return _titled(f"Executed write calls by verdict{_paper(summary)}", table)
+    return _titled(f"Executed {what} by verdict{_paper(summary)}", table)
 
 
 def _lookups(summary: dict[str, Any]) -> Group:

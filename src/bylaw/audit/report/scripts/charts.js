@@ -90,14 +90,14 @@ function flaggedCount(row) {
 function drawTools() {
   const rows = verdictRows(data.overview.by_tool, "executed").sort((one, other) => flaggedCount(other) - flaggedCount(one));
   const section = document.getElementById("tools");
-  section.replaceChildren(...heading("tools", "Which write tools were flagged",
-    "Violations, near-misses and what could not be settled among the accepted calls of each tool that changes something. Choose a name to see the conversations."));
-  if (!rows.length) return section.append(make("p", {class: "note"}, "No write call was judged."));
+  section.replaceChildren(...heading("tools", "Which tools were flagged",
+    "Violations, near-misses and what could not be settled among the accepted calls of each tool that changes something, and of each look-up that a guard binds. Choose a name to see the conversations."));
+  if (!rows.length) return section.append(make("p", {class: "note"}, "No call was judged."));
   const kinds = SHOWN.filter((kind) => rows.some((row) => row.counts.get(kind)));
   const unguarded = new Set(data.overview.unguarded_tools);
   for (const row of rows) row.unjudged = unguarded.has(row.name);
-  section.append(legend(kinds), bars(rows, kinds, (tool) => showFiltered({tool})), table("verdicts by tool", ["Tool", "Calls", "Accepted", ...VERDICTS.map(named), "Not judged"],
-    rows.map((row) => [code(row.name, 60), number(row.calls), number(row.executed), ...VERDICTS.map((kind) => (row.unjudged ? "\u2013" : number(row.counts.get(kind) || 0))), row.unjudged ? `${number(row.executed)}: no guard` : "0"])));
+  section.append(legend(kinds), bars(rows, kinds, (tool) => showFiltered({tool})), table("verdicts by tool", ["Tool", "Effect", "Calls", "Accepted", ...VERDICTS.map(named), "Not judged"],
+    rows.map((row) => [code(row.name, 60), row.effect || "write", number(row.calls), number(row.executed), ...VERDICTS.map((kind) => (row.unjudged ? "\u2013" : number(row.counts.get(kind) || 0))), row.unjudged ? `${number(row.executed)}: no guard` : "0"])));
 }
 
 function drawLookups() {

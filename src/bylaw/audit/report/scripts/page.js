@@ -10,7 +10,9 @@ function drawOpening() {
   const section = document.getElementById("opening");
   const overview = data.overview;
   const conversations = overview.agents.reduce((sum, agent) => sum + (agent.trajectories || 0), 0);
-  const calls = overview.by_tool.reduce((sum, row) => sum + (row.executed ?? row.calls ?? 0), 0) || data.calls;
+  const executed = (isRead) => overview.by_tool.filter((row) => (row.effect === "read") === isRead).reduce((sum, row) => sum + (row.executed ?? row.calls ?? 0), 0);
+  const reads = executed(true);
+  const calls = executed(false) || (reads ? 0 : data.calls);
   const broken = overview.by_rule.reduce((sum, row) => sum + (row.broken || 0), 0);
   const [nearMisses, violations, uninformed] = ["near_miss", "violation", "uninformed"].map((kind) => total(kind));
   const refused = new Map(data.refused);
@@ -20,6 +22,7 @@ function drawOpening() {
     make("span", {class: "violation"}, make("b", {}, number(violations)), violations === 1 ? " violation" : " violations"),
     uninformed ? [", and ", make("span", {}, make("b", {}, number(uninformed)), " uninformed"), ","] : "", " in ",
     make("span", {}, make("b", {}, number(calls)), " executed write calls"),
+    reads ? [" and ", make("span", {}, make("b", {}, number(reads)), " look-ups that a guard binds,")] : null,
     conversations ? [" of ", make("span", {}, make("b", {}, number(conversations)), " conversations")] : null,
     overview.agents.length > 1 ? [" by ", make("span", {}, make("b", {}, number(overview.agents.length)), " agents")] : null, ".",
     broken ? [" Rules of the conversation were broken ", make("span", {class: "broken"}, make("b", {}, count(broken, "time"))), "."] : null,
