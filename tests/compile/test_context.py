@@ -131,3 +131,31 @@ def test_a_record_that_is_gone_while_another_points_to_it_decides_nothing() -> N
         gone[trial.is_broken] |= {name.partition("[")[0] for name, fields in trial.case["facts"].items() if not fields}
     assert gone[True] == {"Customer"}
     assert "Order" in gone[False], "what the call itself names may not be there"
+
+
+def test_a_record_without_an_id_decides_nothing() -> None:
+    cards = {"refund": CARDS["refund"]}
+    things = Things(
+        {
+            "Order": {"key": "order_id", "fields": {"customers": "list"}},
+            "Customer": {"key": "customer_id", "fields": {"level": ["none", "gold"]}},
+        },
+        {},
+        {"refund": {"effect": "write", "changes": []}},
+    )
+    bench = Bench(cards, things, {}, "2025-01-15T10:00:00")
+    code = (
+        "def gold(call, facts):\n    for one in facts.Order(call.order_id).customers:\n"
+        "        if one != '' or facts.Customer(one).level == 'gold':\n"
+        '            return permit()\n    return deny("not gold")\n'
+    )
+    policy = Policy("gold", "guard", "", ("refund",))
+    guard, faults = bench.guard(policy, code)
+    assert guard is not None, faults
+    trials = tried("gold", [guard], [code], [bench.base.schema.tools["refund"]], datetime.fromisoformat(bench.now), {})
+    without = [trial for trial in trials if "Customer[]" in trial.case["facts"]]
+    assert without, "the code compares with an empty text, so that some are made"
+    assert all(trial.is_broken for trial in without)
+    runnable = {**trials[0].case, "note": "", "want": "deny"}
+    assert bench.misfits(policy, [{**without[0].case, "note": "", "want": "deny"}])
+    assert trials[0].is_broken or not bench.misfits(policy, [runnable])

@@ -6,7 +6,7 @@ them says what the sentences say. Code that fails a case is mended, a few times;
 
 import ast
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -208,7 +208,7 @@ def _settled(
         if not (isinstance(result, CaseResult) and result.passed)
     }
     disputed = sorted(failed)
-    apart = _unlike(trial for trial in divided if not trial.is_broken)
+    apart = _unlike((trial for trial in divided if not trial.is_broken), lambda case: _is_runnable(bench, asking, case))
     if not disputed and not apart:
         return list(cases), []
     rulings = rule_on(
@@ -330,12 +330,19 @@ def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -
     return tried(policy.id, [guard for _, guard in guards], codes, tools, now, bench.inside) if guards else []
 
 
-def _unlike(divided: Iterable[Trial]) -> list[Trial]:
+def _unlike(divided: Iterable[Trial], is_runnable: Callable[[Case], bool]) -> list[Trial]:
     """A few dividing inputs that differ in what was said of them, those with the fewest facts first."""
     chosen: dict[tuple[str, ...], Trial] = {}
     for trial in sorted(divided, key=lambda trial: len(str(trial.case))):
-        chosen.setdefault((*trial.outcomes, *trial.because), trial)
+        said = (*trial.outcomes, *trial.because)
+        if said not in chosen and is_runnable(trial.case):
+            chosen[said] = trial
     return list(chosen.values())[:_DIVIDING]
+
+
+def _is_runnable(bench: Bench, asking: Asking, case: Case) -> bool:
+    """Whether a generated input can be a case of a pack: else no guard could pass it, whatever is ruled."""
+    return not bench.misfits(asking.policy, [{"note": "generated", **case, "want": "deny"}])
 
 
 def _bound(draft: Draft, tools: Sequence[str]) -> str:

@@ -251,7 +251,7 @@ class Trial(Struct, frozen=True):
     """`permit`, `deny` or `failed`, by guard."""
     because: tuple[str, ...]
     is_broken: bool = False
-    """Whether a record is not there that another one points to: no database is like that, so it decides nothing."""
+    """Whether a record is not there that another one points to, or has no id: no database is like that."""
 
 
 def tried(
@@ -278,7 +278,9 @@ def tried(
         if world.done_so_far:
             case["done"] = world.done_so_far
         given = set(_leaves(arguments))
-        is_broken = any(not given.issuperset(key) for key in world.absent)
+        is_broken = any(not given.issuperset(key) for key in world.absent) or any(
+            "" in key for _, key in world.read_so_far
+        )
         trials.append(Trial(case, outcomes, tuple(each[0].because for each in found), is_broken))
     return trials
 

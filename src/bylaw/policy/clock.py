@@ -8,12 +8,18 @@ from msgspec import Struct
 from bylaw.policy.document import Document
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_IS = r"(?:\s+is(?: now| currently)?|\s*[:=])"
+_MOMENT = r"(?:date and time|date|time|day)"
 _SAYS_NOW = re.compile(
-    r"\b(?:today(?:'s date)?(?: is|:)|(?:the |our )?current (?:date and time|date|time|day)(?: is|:)|it is now|now is)"
-    r"\s*(?:\w+day,?\s+)?(?P<when>.{6,60})",
+    rf"(?:\btoday(?:['\u2019]s date)?(?:{_IS}|,)|\bcurrent {_MOMENT}{_IS}|\bit is (?:now|currently)|\bnow is"
+    rf"|\bas of today,?|^\W*(?:it(?: is|['\u2019]s)|(?:the )?{_MOMENT}(?: now| today)?{_IS}))"
+    r"[\s*_]*(?:\w+day,?\s+)?(?:the\s+)?(?P<when>.{6,60})",
     re.IGNORECASE,
 )
-_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_ONLY_AS_OF = re.compile(r"^\W*as of\s+(?:\w+day,?\s+)?(?P<when>\d{4}-\d\d-\d\d|[\w ,.]{4,24}\d{4})\W*$", re.IGNORECASE)
+"""With anything behind it, it is the day from which something holds."""
+_ISO = re.compile(r"(\d{4})([-/.])(\d\d)\2(\d\d)")
+_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _MONTH_FIRST = re.compile(r"([a-z]+)\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})", re.IGNORECASE)
 _DAY_FIRST = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\.?\s+(?:of\s+)?([a-z]+)\.?,?\s+(\d{4})", re.IGNORECASE)
 _HOUR = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*(am|pm|a\.m\.|p\.m\.)?", re.IGNORECASE)
@@ -34,7 +40,7 @@ class Clock(Struct, frozen=True):
 def stated_clock(document: Document) -> Clock | None:
     """The time that a document says it is; the start of the day where it names a day alone."""
     for sentence in document.sentences:
-        said = _SAYS_NOW.search(sentence.text)
+        said = _SAYS_NOW.search(sentence.text) or _ONLY_AS_OF.search(sentence.text)
         time = _time_in(said["when"]) if said else None
         if time is not None:
             return Clock(time.isoformat(), sentence.text)
@@ -46,7 +52,9 @@ def _time_in(text: str) -> datetime | None:
     numbers: tuple[int, int, int] | None = None
     end = 0
     if match := _ISO.match(text):
-        numbers, end = (int(match[1]), int(match[2]), int(match[3])), match.end()
+        numbers, end = (int(match[1]), int(match[3]), int(match[4])), match.end()
+    elif match := _DOTTED.match(text):
+        numbers, end = (int(match[3]), int(match[2]), int(match[1])), match.end()
     elif (match := _MONTH_FIRST.match(text)) and (month := _month(match[1])):
         numbers, end = (int(match[3]), month, int(match[2])), match.end()
     elif (match := _DAY_FIRST.match(text)) and (month := _month(match[2])):
