@@ -1,7 +1,7 @@
 """Every quick way of the engine says what the plain way says.
 
-Guards of one call share what the source answered; what one says of things nobody knows is kept for calls alike; and
-where all that a guard read is so, it is not run over the world.
+Guards of one call share what the source answered; what one says of things nobody knows is kept for calls alike; where
+all that a guard read is so, it is not run over the world; and calls of which the rules know the same are weighed once.
 """
 
 from collections.abc import Sequence
@@ -127,3 +127,24 @@ def test_values_agree_only_where_no_guard_can_tell_them_apart() -> None:
     assert not is_equal([True], [1])
     assert not is_equal("1", 1)
     assert not is_equal(None, ABSENT)
+
+
+def weighed(pack: Pack, events: Sequence[Event]) -> list[object]:
+    """How the rules lean on every call of a conversation, answered for or not."""
+    session = Session(pack)
+    found: list[object] = []
+    for event in events:
+        if isinstance(event, Call) and event.by == "agent":
+            session.judge(event)
+            found += [session.weigh(event), session.weigh(event, answers={"agreed": 0.25})]
+        session.observe(event)
+    return found
+
+
+def test_calls_alike_are_weighed_as_each_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    talks = conversations()[:150]
+    kept = [weighed(pack(), talk.events) for talk in talks]
+    monkeypatch.setattr("bylaw.rule.monitors.MonitorSet.standing", None)
+    alone = [weighed(pack(), talk.events) for talk in talks]
+    assert kept == alone
+    assert len({repr(each) for talk in alone for each in talk}) > 4

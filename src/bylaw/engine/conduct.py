@@ -112,6 +112,8 @@ class ReadyRules:
         several = {name for name in named if rules.predicates[name].find in _SEVERAL}
         self.shaped = frozenset(rule for rule, names in self.names.items() if several.intersection(names))
         """The rules that ask how many calls a turn makes."""
+        self.weighings: dict[Hashable, Assessment] = {}
+        """What was said of calls alike, by all that it hangs on."""
         self._bits: dict[tuple[Any, ...], int] = {}
         self._all, self._eps = rules.every, rules.eps
 
@@ -214,15 +216,25 @@ class Conduct:
         act = ahead._arrive(step, call, [])
         if act is None:
             return None
-        ready = self._ready
-        values = {name: ahead._value(ready.predicates[name], act) for name in ready.weighed}
+        ready, predicates = self._ready, self._ready.predicates
+        values = {name: ahead._value(predicates[name], act) for name in ready.weighed}
         known = {name: value for name, value in values.items() if value is not None}
-        return ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known))
+        left = {name: each.unmade(act) for name in ready.weighed if (each := predicates[name]).is_about_act}
+        # Where no rule is about single things, nothing else of the act counts, and few acts differ in these.
+        standing = ahead._monitors.standing if not ahead._families else None
+        kind = (standing, tuple(known.items()), tuple(left.items()), tuple(answers.items()))
+        found = ready.weighings.get(kind) if standing is not None else None
+        if found is None:
+            found = ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known, left))
+            if standing is not None:
+                if len(ready.weighings) >= MEMO:
+                    ready.weighings.clear()
+                ready.weighings[kind] = found
+        return found
 
-    def _tables(self, act: Act, known: Mapping[str, bool]) -> dict[str, TruthTable]:
+    def _tables(self, act: Act, known: Mapping[str, bool], left: Mapping[str, bool]) -> dict[str, TruthTable]:
         """What each rule says of an act, over whether it is made and the predicates that nobody knows."""
         ready = self._ready
-        left = {name: each.unmade(act) for name in ready.weighed if (each := ready.predicates[name]).is_about_act}
         made = ActValues(THE_CALL, known, left)
         tables = self._monitors.tables(made)
         for family in self._families:

@@ -1,6 +1,6 @@
 """Many rules followed together over one episode: the hot path of a live shield."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from bylaw.rule.automaton import BROKEN
 from bylaw.rule.monitor import Monitor, Values
@@ -76,6 +76,12 @@ class MonitorSet:
         if known & book.everything == book.everything and not (self._sets or self._slow):
             return step
         return self._unsure_step(values, known, before, step)
+
+    @property
+    def standing(self) -> Hashable | None:
+        """Where all rules stand, the same for sets of one book of which the same can be said; None where that would
+        take as long to tell as to ask."""
+        return None if self._slow else (self._states, tuple(self._sets.items()))
 
     def tables(self, act: ActValues) -> dict[str, TruthTable]:
         """By rule name, what it would say of an act (see `Monitor.table`)."""
