@@ -133,8 +133,8 @@ class Decider:
         return bool(judgement.evidence or judgement.rules or judgement.open_rules or (changes and self.pack.book.rules))
 
     def _of_guard(self, judgement: Judgement, evidence: PolicyEvidence, ledger: Ledger) -> Ground:
-        policy, tool = evidence.policy, judgement.made.call.tool
-        outcomes = {completion.outcome for completion in evidence.completions}
+        policy, tool, said = evidence.policy, judgement.made.call.tool, evidence.completions
+        outcomes = {said[0].outcome} if len(said) == 1 else {completion.outcome for completion in said}
         if outcomes == _PERMIT:
             return self._permits.get((tool, policy.id)) or self._permit(tool, policy)
         posture = self._postures.of(tool, policy.id)
