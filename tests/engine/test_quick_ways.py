@@ -4,6 +4,7 @@ Guards of one call share what the source answered; what one says of things nobod
 all that a guard read is so, it is not run over the world; and calls of which the rules know the same are weighed once.
 """
 
+import random
 from collections.abc import Sequence
 
 import pytest
@@ -19,6 +20,7 @@ from bylaw.trace import Call, Event, Result
 
 from .clinic import conversations, pack, world
 from .recorded import DATA, recorded, runs
+from .test_weighing import talk, till
 
 
 def judged(pack: Pack, events: Sequence[Event], world: World | None, mode: Mode) -> int:
@@ -130,21 +132,32 @@ def test_values_agree_only_where_no_guard_can_tell_them_apart() -> None:
 
 
 def weighed(pack: Pack, events: Sequence[Event]) -> list[object]:
-    """How the rules lean on every call of a conversation, answered for or not."""
+    """How the rules lean on every call of a conversation, with answers and without."""
     session = Session(pack)
     found: list[object] = []
     for event in events:
         if isinstance(event, Call) and event.by == "agent":
             session.judge(event)
-            found += [session.weigh(event), session.weigh(event, answers={"agreed": 0.25})]
+            found += [session.weigh(event), session.weigh(event, answers={"manager": 0.25, "agreed": 0.25})]
         session.observe(event)
     return found
 
 
+PAID_TWICE = """
+rules:
+  - {id: once, policy: care, formula: "ALWAYS (pays IMPLIES NOT YESTERDAY ONCE pays)", weight: 1.5}
+  - {id: limit, policy: care, formula: "ALWAYS (large IMPLIES manager)", weight: 2.0}
+  - {id: calm, policy: care, formula: "ALWAYS (pays IMPLIES NOT ONCE rude)", weight: 1.0}
+"""
+
+
 def test_calls_alike_are_weighed_as_each_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    talks = conversations()[:150]
-    kept = [weighed(pack(), talk.events) for talk in talks]
+    """Under rules for which it matters what came before, and under those of the clinic."""
+    rng = random.Random(3)
+    careful = till(PAID_TWICE)
+    talks = [(careful, talk(rng)) for _ in range(120)] + [(pack(), each.events) for each in conversations()[:60]]
+    kept = [weighed(under, events) for under, events in talks]
     monkeypatch.setattr("bylaw.rule.monitors.MonitorSet.standing", None)
-    alone = [weighed(pack(), talk.events) for talk in talks]
+    alone = [weighed(under, events) for under, events in talks]
     assert kept == alone
-    assert len({repr(each) for talk in alone for each in talk}) > 4
+    assert len({repr(each) for found in alone for each in found}) > 10
