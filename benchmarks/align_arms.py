@@ -19,10 +19,14 @@ class Arm(msgspec.Struct, frozen=True):
     steps: int | None = None
     keep: tuple[int, ...] = ()
     """Steps after which the model is played on the development tasks; one of them is picked."""
+    stop: int | None = None
+    """End stage 3 after this step, with the learning rate as if there were more."""
     is_tuned: bool = False
     """Play it on the development tasks."""
     of: str = ""
     """The arm whose model is played, where it is not this one's."""
+    step: int | None = None
+    """Play it as it was after this step."""
     policies: tuple[str, ...] = ()
     """On the test tasks: with the policy in the prompt, without it, or both."""
     asks: bool = False
@@ -33,6 +37,11 @@ class Arm(msgspec.Struct, frozen=True):
     @property
     def model(self) -> str:
         return self.of or self.name
+
+    @property
+    def label(self) -> str:
+        """What its results are called."""
+        return self.name.removeprefix("test-")
 
     @property
     def kind(self) -> str:
@@ -49,16 +58,18 @@ SEEDS = (1, 2, 3)
 def arms(passes: int, steps: int, keep: tuple[int, ...], seed: int = 1) -> list[Arm]:
     """Every arm, in order. `answers` takes as many steps as stages 1 and 2 together.
 
-    The arms with other rewards, and what lies beyond, begin from `seed`'s models.
+    The arms with other rewards take as many steps of stage 3 as the first of `keep`; beside them stands stage 3 as it
+    was then (`stage3_short`). They and what lies beyond begin from `seed`'s models first.
     """
+    few = keep[0]
 
     def reinforced(name: str, seed: int, reward: str = "full", start: str = "stage2", **others: Any) -> Arm:
-        needs = (f"{start}-{seed}/run.json", *others.pop("needs", ()))
+        needs = (f"{start}-{seed}/run.json",)
         return Arm(f"{name}-{seed}", 3, f"{start}-{seed}", "rl", 1, seed, reward, steps, needs=needs, **others)
 
-    def test(of: str, policy: str = "none", *needs: str) -> Arm:
+    def test(of: str, policy: str = "none", *needs: str, asks: bool = False) -> Arm:
         needs = (f"{of}/run.json", *needs)
-        return Arm(f"test-{of}", of=of, policies=(policy,), asks=of.endswith("-1"), needs=needs)
+        return Arm(f"test-{of}", of=of, policies=(policy,), asks=asks, needs=needs)
 
     found = [Arm(f"stage1-{k}", 1, data="stage1", epochs=passes, seed=k) for k in SEEDS]
     for k in SEEDS:
@@ -66,24 +77,30 @@ def arms(passes: int, steps: int, keep: tuple[int, ...], seed: int = 1) -> list[
         found.append(Arm(f"stage2-{k}", 2, f"stage1-{k}", "stage2", passes, k, needs=needs))
     found += [reinforced("stage3", k, keep=keep, is_tuned=True) for k in SEEDS]
     found.append(Arm(PICK, needs=tuple(f"stage3-{k}/development.json" for k in SEEDS)))
-    found += [test(f"stage3-{k}", "none", PICKED) for k in SEEDS]
-    found += [test(f"stage2-{k}") for k in SEEDS]
+    found += [test(f"stage3-{k}", "none", PICKED, asks=True) for k in SEEDS]
+    found += [test(f"stage2-{k}", asks=k == seed) for k in SEEDS]
     found += [Arm(f"answers-{k}", 1, data="answers", epochs=2 * passes, seed=k, policies=("none",)) for k in (2, 3)]
-    played: dict[str, Any] = {"policies": ("none",), "needs": (PICKED,)}
-    rewards = {"compliance": "tf+pr+hp+lp+vc", "tf": "tf", "tf_pr": "tf+pr", "tf_pr_hp": "tf+pr+hp"}
-    found += [reinforced(f"stage3-{name}", seed, said, **played) for name, said in rewards.items()]
-    found += [reinforced("stage3-compliance", k, rewards["compliance"], **played) for k in SEEDS if k != seed]
-    found += [test(f"stage1-{k}", "context") for k in SEEDS]
-    found.append(Arm("base", policies=("context", "none"), asks=True))
+    found += [test(f"stage1-{k}", "context", asks=k == seed) for k in SEEDS]
+    short: dict[str, Any] = {"policies": ("none",), "stop": few}
+    rewards = {"tf": "tf", "tf_pr": "tf+pr", "tf_pr_hp": "tf+pr+hp"}
+    for k in (seed, *(k for k in SEEDS if k != seed)):
+        of = f"stage3-{k}"
+        found += [
+            reinforced("stage3-compliance", k, "tf+pr+hp+lp+vc", **short),
+            Arm(f"test-stage3_short-{k}", of=of, step=few, policies=("none",), needs=(f"{of}/run.json",)),
+        ]
+        if k == seed:
+            found += [reinforced(f"stage3-{name}", k, said, **short) for name, said in rewards.items()]
     test_too: dict[str, Any] = {"epochs": passes, "seed": seed, "policies": ("none",)}
     needs = (f"stage1-{seed}/run.json",)
     found += [
-        Arm(f"stage2_alone-{seed}", 2, "base", "stage2", **test_too),
         Arm(f"stage2_unfiltered-{seed}", 2, f"stage1-{seed}", "unfiltered", **test_too, needs=needs),
-        reinforced("stage3_unfiltered", seed, start="stage2_unfiltered", **played),
+        reinforced("stage3_unfiltered", seed, start="stage2_unfiltered", **short),
+        Arm(f"stage2_alone-{seed}", 2, "base", "stage2", **test_too),
+        Arm("base", policies=("context", "none"), asks=True),
     ]
     return found
 
 
-GUESS = {"stage1": 300.0, "stage2": 330.0, "stage3": 200.0, "test": 60.0, "answers": 300.0, "table": 120.0, "pick": 5.0}
+GUESS = {"stage1": 300.0, "stage2": 200.0, "stage3": 200.0, "test": 40.0, "answers": 200.0, "table": 100.0, "pick": 5.0}
 """Seconds an arm takes, until one of its kind has been run."""

@@ -37,8 +37,8 @@ class Examiner:
         found["hallucination"] = self.hallucination(outcomes)
         found["seconds"] = round(played, 1)
         lines = b"".join(msgspec.json.encode(one) + b"\n" for one in scores)
-        (self.experiment.logs / f"{arm.model}.{policy}.tasks.jsonl").write_bytes(lines)
-        with (self.experiment.logs / f"{arm.model}.{policy}.talks.jsonl").open("wb") as file:
+        (self.experiment.logs / f"{arm.label}.{policy}.tasks.jsonl").write_bytes(lines)
+        with (self.experiment.logs / f"{arm.label}.{policy}.talks.jsonl").open("wb") as file:
             for outcome in outcomes[:6]:
                 file.write(msgspec.json.encode(outcome) + b"\n")
         self.experiment.log(

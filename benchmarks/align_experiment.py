@@ -82,8 +82,11 @@ class Experiment:
         return False
 
     def make_ready(self) -> None:
-        """Check the GPU, and compile for it. A file `eager` in the work folder says not to."""
-        if found := kernels(self.share, not (self.work / "eager").exists()):
+        """Check the GPU, and compile for it. A file `eager` in the work folder says not to.
+
+        A file `plain` says to write answers without flash kernels (`align_decoding.py` tells whether these are right).
+        """
+        if found := kernels(self.share, not (self.work / "eager").exists(), not (self.work / "plain").exists()):
             self.log(**found)
             self.log(**warm(self.base))
             self.clean()
@@ -106,22 +109,22 @@ class Experiment:
 
     def test(self, arm: Arm, folder: Path) -> None:
         """The test tasks, and the knowledge test."""
-        summary: dict[str, Any] = {
-            "arm": msgspec.to_builtins(arm),
-            "training": json.loads((folder / "run.json").read_text()),
-        }
-        if PICKED in arm.needs and arm.of:
+        done = folder / "run.json"
+        training = json.loads(done.read_text()) if done.exists() else None
+        summary: dict[str, Any] = {"arm": msgspec.to_builtins(arm), "training": training}
+        step = self.picked() if PICKED in arm.needs else arm.step
+        if step is not None:
             from bylaw.align.training.record import step_folder
 
-            summary["picked"] = self.picked()
-            folder = step_folder(folder, self.picked())
+            summary["picked"] = step
+            folder = step_folder(folder, step)
         self.load(folder)
         for policy in arm.policies:
             summary[policy] = self.examiner.evaluate(arm, policy)
         if arm.asks:
             summary["knowledge"] = self.examiner.knowledge(arm)
             summary["override"] = self.examiner.override(arm)
-        (self.logs / f"{arm.model}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        (self.logs / f"{arm.label}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
     def tune(self, arm: Arm, folder: Path) -> None:
         """The development tasks: of stage 3 after each of some steps."""
@@ -225,8 +228,7 @@ class Experiment:
             self.player = None
             self.clean()
         changes = {"epochs": arm.epochs, "at_once": at_once}
-        stop = self.picked() if arm.stage == 3 and not arm.keep else None
-        run = self.settings(folder, start, arm.stage, changes, arm.seed, arm.steps, arm.keep, stop)
+        run = self.settings(folder, start, arm.stage, changes, arm.seed, arm.steps, arm.keep, arm.stop)
         reward = scorer(arm.reward, pool=self.pool) if arm.stage == 3 else None
         (folder / "metrics.jsonl").unlink(missing_ok=True)
         done = train(run, self.rows[arm.data], reward, self.player.generator if arm.stage == 3 else None)

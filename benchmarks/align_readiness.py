@@ -4,12 +4,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+LAYERS = 4
+"""Of the model that compiles and checks: enough for both, and soon there."""
 
-def kernels(share: float, is_compiled: bool) -> dict[str, Any]:
+
+def kernels(share: float, is_compiled: bool, is_packed: bool) -> dict[str, Any]:
     """Use the GPU's flash kernels only where they are right."""
     import torch
 
-    from bylaw.align.training import attention, layers
+    from bylaw.align.training import attention, decoder, layers
 
     if not torch.cuda.is_available():
         return {}
@@ -23,8 +26,8 @@ def kernels(share: float, is_compiled: bool) -> dict[str, Any]:
         attention.FLASH = False
         raise
     attention.FLASH = max(found.values()) < 0.05
-    layers.COMPILED = is_compiled
-    return {"kernels": found, "flash": attention.FLASH, "compiled": layers.COMPILED}
+    layers.COMPILED, decoder.PACKED = is_compiled, is_packed
+    return {"kernels": found, "flash": attention.FLASH, "compiled": is_compiled, "packed": is_packed}
 
 
 def warm(base: Path) -> dict[str, Any]:
@@ -40,8 +43,11 @@ def warm(base: Path) -> dict[str, Any]:
     began = time.monotonic()
     torch.manual_seed(0)
     config = AutoConfig.from_pretrained(base)
-    model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).cuda()
-    exact: Any = AutoModelForCausalLM.from_config(config, dtype=torch.float32).cuda()
+    config.num_hidden_layers = LAYERS
+    config.layer_types = config.layer_types[:LAYERS]
+    with torch.device("cuda"):
+        model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+        exact: Any = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     exact.load_state_dict(model.state_dict())
     shared_prefix.share_prefix(model)
     usual, off = shared_prefix.LEAST, dict[int, float]()
@@ -75,6 +81,6 @@ def gradient_off(model: Any, exact: Any, width: int) -> float:
         one.zero_grad()
         states = one.base_model(input_ids=ids).last_hidden_state[:, -width:]
         (states.float() * slope).mean().backward()
-        found.append(torch.cat([weight.grad.float().flatten() for weight in one.base_model.layers[3:6].parameters()]))
+        found.append(torch.cat([weight.grad.float().flatten() for weight in one.base_model.layers[1:].parameters()]))
     model.zero_grad()
     return round(float((found[0] - found[1]).norm() / found[1].norm()), 4)

@@ -89,6 +89,20 @@ def test_conversations_at_their_own_pace_get_the_answers_the_model_gives(kind, m
         assert answer == ([] if len(prompt) > 300 else slowly(model, prompt, 11))
 
 
+@pytest.mark.parametrize("opening", [12, 0])
+@pytest.mark.parametrize("kind", ["Qwen2", "Qwen3"])
+def test_reading_only_the_keys_that_a_slot_holds_changes_nothing(kind, opening, monkeypatch):
+    # What a GPU does with flash kernels, in plain products.
+    monkeypatch.setattr(floor, "BLOCK", 3)
+    monkeypatch.setattr(training, "LEAST", 2)
+    rng = random.Random(4)
+    model = model_of(kind)
+    generator = Generator(model, ends=[1], slots=5, room=200)
+    generator.decoder.is_packed = True
+    prompts = [[4] * opening + [rng.randrange(2, 60) for _ in range(rng.randrange(1, 90))] for _ in range(12)]
+    assert generator.generate(prompts, longest=8) == [slowly(model, prompt, 8) for prompt in prompts]
+
+
 def test_conversations_wait_for_a_slot_and_get_the_answers_the_model_gives(monkeypatch):
     monkeypatch.setattr(floor, "BLOCK", 3)
     monkeypatch.setattr(training, "LEAST", 2)

@@ -60,15 +60,10 @@ def attend(query: Tensor, key: Tensor, value: Tensor, plan: Plan, scale: float) 
 class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, plan: Plan, scale: float) -> Tensor:
-        mixed, logs = _part(query, key, value, plan.own, plan.own, True, scale)
+        mixed, logs = part(query, key, value, plan.own, plan.own, True, scale)
         for one in plan.before:
-            other, other_logs = _part(query[one.queries], key[one.keys], value[one.keys], one.of, one.to, False, scale)
-            mine = logs[:, one.queries]
-            whole = torch.logaddexp(mine, other_logs)
-            share = (mine - whole).exp().t()[:, :, None]
-            both = mixed[one.queries].float() * share + other.float() * (1 - share)
-            mixed[one.queries] = both.to(mixed.dtype)
-            logs[:, one.queries] = whole
+            other = part(query[one.queries], key[one.keys], value[one.keys], one.of, one.to, False, scale)
+            mixed[one.queries], logs[:, one.queries] = joined((mixed[one.queries], logs[:, one.queries]), other)
         ctx.save_for_backward(query, key, value, mixed, logs)
         ctx.plan, ctx.scale = plan, scale
         return mixed
@@ -99,18 +94,49 @@ class _Attend(torch.autograd.Function):
         return (*found, None, None)
 
 
-def _part(
-    query: Tensor, key: Tensor, value: Tensor, of: Stretches, to: Stretches, causal: bool, scale: float
+def joined(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Two parts over different keys as one: what came out, and the log-sum of exponents."""
+    whole = torch.logaddexp(one[1], other[1])
+    share = (one[1] - whole).exp().t()[:, :, None]
+    both = one[0].float() * share + other[0].float() * (1 - share)
+    return both.to(one[0].dtype), whole
+
+
+def part(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    of: Stretches,
+    to: Stretches,
+    causal: bool,
+    scale: float,
+    used: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The output of one part, and the log-sum of its exponents: (heads, tokens)."""
+    """The output of one part, and the log-sum of its exponents: (heads, tokens).
+
+    `used` says how many keys of each stretch count, from its first on; all of them without it.
+    """
     if query.is_cuda and FLASH:
         found = torch.ops.aten._flash_attention_forward(
-            query, key, value, of.ends, to.ends, of.longest, to.longest, 0.0, causal, False, scale=scale
+            query,
+            key,
+            value,
+            of.ends,
+            to.ends,
+            of.longest,
+            to.longest,
+            0.0,
+            causal,
+            False,
+            scale=scale,
+            **({} if used is None else {"seqused_k": used}),
         )
         return found[0], found[1]
     mixed = torch.empty_like(query)
     logs = torch.empty((query.shape[1], len(query)), device=query.device)
-    for rows, columns in _pairs(of, to):
+    for place, (rows, columns) in enumerate(_pairs(of, to)):
+        if used is not None:
+            columns = slice(columns.start, columns.start + int(used[place]))
         scores = _scores(query[rows], key[columns], causal, scale)
         logs[:, rows] = scores.logsumexp(-1)
         mixed[rows] = (scores.softmax(-1).to(value.dtype) @ _widen(value[columns], query)).transpose(0, 1)

@@ -4,7 +4,7 @@ Works with models built like Llama, Qwen2 or Qwen3; on a GPU a step is recorded 
 """
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -12,12 +12,19 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import PreTrainedModel
 
-from bylaw.align.training import layers
+from bylaw.align.training import attention, layers
+from bylaw.align.training.attention import Stretches, joined, part
 
+PACKED = True
+"""On a GPU read only the keys that a slot holds, with flash kernels; otherwise as many as the fullest slot has."""
 CHUNK = 32768
 """At most this many tokens are read at once."""
 WIDTH = 512
 """The room that a step looks at grows in steps of this many tokens, so that few graphs are recorded."""
+
+
+Look = Callable[[int, torch.Tensor], torch.Tensor]
+"""What queries of one token a slot, (slots, key heads, queries of each, size), take from what they see in a layer."""
 
 
 class Decoder:
@@ -34,6 +41,7 @@ class Decoder:
         self.layers: list[Any] = list(self.model.base_model.layers)
         self.is_plain = all(layers.is_plain(layer) for layer in self.layers)
         self.slots, self.room = slots, room
+        self.is_packed = PACKED and attention.FLASH and self.device.type == "cuda"
         shape = (len(self.layers), slots, self.shared_heads, room, self.size)
         self.keys = torch.zeros(shape, device=self.device, dtype=model.dtype)
         self.values = torch.zeros(shape, device=self.device, dtype=model.dtype)
@@ -98,7 +106,7 @@ class Decoder:
 
     def span(self, reach: int) -> int:
         """How much of the room a step looks at that reaches this far."""
-        return min(self.room, -(-reach // WIDTH) * WIDTH)
+        return self.room if self.is_packed else min(self.room, -(-reach // WIDTH) * WIDTH)
 
     def step(self, tokens: torch.Tensor, places: torch.Tensor, span: int) -> torch.Tensor:
         """The logits after one more token in each of the first slots, at `places` among the slot's own tokens."""
@@ -166,24 +174,61 @@ class Decoder:
         hidden = self.model.base_model.embed_tokens(tokens[:, None])
         turns = self._turns(hidden, places[:, None] + len(self.opening))
         slot = torch.arange(count, device=self.device)
-        far = (torch.arange(span, device=self.device) > places[:, None])[:, None, None]
-        scale = self.size**-0.5
-        shared = self.opening_keys.shape[2]
+        look = self._packed(places) if self.is_packed else self._plain(places, span)
         for index, layer in enumerate(self.layers):
             query, key, value = self._project(layer, hidden, turns)
             self.keys[index, slot, :, places] = key[:, :, 0]
             self.values[index, slot, :, places] = value[:, :, 0]
             # The query heads that share a key head are rows of one product; so are all slots, over the opening.
-            query = (query * scale).view(count, self.shared_heads, -1, self.size)
+            mixed = look(index, query.view(count, self.shared_heads, -1, self.size))
+            hidden = self._finish(layer, hidden, mixed.reshape(count, 1, -1))
+        return self.logits(hidden[:, 0])
+
+    def _plain(self, places: torch.Tensor, span: int) -> Look:
+        """Attention of one more token in each slot, over the first `span` tokens of all."""
+        count, shared, scale = len(places), self.opening_keys.shape[2], self.size**-0.5
+        far = (torch.arange(span, device=self.device) > places[:, None])[:, None, None]
+
+        def look(index: int, query: torch.Tensor) -> torch.Tensor:
+            query = query * scale
             own = (query @ self.keys[index, :count, :, :span].transpose(2, 3)).float().masked_fill(far, float("-inf"))
             first = (_by_head(query) @ self.opening_keys[index].transpose(1, 2)).float()
             first = first.view(self.shared_heads, count, -1, shared).transpose(0, 1)
             weights = torch.cat([first, own], dim=3).softmax(-1).to(query.dtype)
             mixed = weights[..., shared:] @ self.values[index, :count, :, :span]
             over = _by_head(weights[..., :shared]) @ self.opening_values[index]
-            mixed = mixed + over.view(self.shared_heads, count, -1, self.size).transpose(0, 1)
-            hidden = self._finish(layer, hidden, mixed.reshape(count, 1, -1))
-        return self.logits(hidden[:, 0])
+            return mixed + over.view(self.shared_heads, count, -1, self.size).transpose(0, 1)
+
+        return look
+
+    def _packed(self, places: torch.Tensor) -> Look:
+        """The same, over what each slot holds: the query heads that share a key head are a stretch of queries."""
+        count, group, scale = len(places), self.heads // self.shared_heads, self.size**-0.5
+        shared = self.opening_keys.shape[2]
+        # All of it is made on the device: a step that is being recorded may copy nothing there.
+        ends = torch.arange(count + 1, dtype=torch.int32, device=self.device)
+        slots = Stretches(ends * group, group), Stretches(ends * (self.shared_heads * self.room), self.room)
+        opening = Stretches(ends[:2] * (count * group), count * group), Stretches(ends[:2] * shared, shared)
+        # Slots that take no part stand at the last place.
+        used = (places + 1).masked_fill(places == self.room - 1, 1).to(torch.int32)
+
+        def look(index: int, query: torch.Tensor) -> torch.Tensor:
+            query = query.transpose(1, 2).reshape(count * group, self.shared_heads, self.size)
+            keys, values = (self._in_a_row(held[index]) for held in (self.keys, self.values))
+            found = part(query, keys, values, *slots, False, scale, used)
+            if shared:
+                keys, values = (held[index].transpose(0, 1) for held in (self.opening_keys, self.opening_values))
+                found = joined(found, part(query, keys, values, *opening, False, scale))
+            return found[0].view(count, group, self.shared_heads, self.size).transpose(1, 2)
+
+        return look
+
+    def _in_a_row(self, held: torch.Tensor) -> torch.Tensor:
+        """Keys or values of all slots as (tokens, heads, size); a slot's begin at its number times heads and room."""
+        rows = self.slots * self.shared_heads * self.room - (self.shared_heads - 1) * self.room
+        return held.as_strided(
+            (rows, self.shared_heads, self.size), (self.size, self.room * self.size, 1), held.storage_offset()
+        )
 
     def _turns(self, hidden: torch.Tensor, places: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         cos, sin = self.model.base_model.rotary_emb(hidden, places)
@@ -196,13 +241,13 @@ class Decoder:
             cos, sin = (each.reshape(rows * width, -1) for each in turns)
             found = layers.before(layer, hidden.reshape(rows * width, -1), cos, sin, self.size)
             return [each.view(rows, width, -1, self.size).transpose(1, 2) for each in found]
-        attention = layer.self_attn
+        mixer = layer.self_attn
         normal = layer.input_layernorm(hidden)
         shape = (*normal.shape[:2], -1, self.size)
-        query, key = attention.q_proj(normal).view(shape), attention.k_proj(normal).view(shape)
-        if hasattr(attention, "q_norm"):
-            query, key = attention.q_norm(query), attention.k_norm(key)
-        value = attention.v_proj(normal).view(shape).transpose(1, 2)
+        query, key = mixer.q_proj(normal).view(shape), mixer.k_proj(normal).view(shape)
+        if hasattr(mixer, "q_norm"):
+            query, key = mixer.q_norm(query), mixer.k_norm(key)
+        value = mixer.v_proj(normal).view(shape).transpose(1, 2)
         return _turn(query.transpose(1, 2), *turns), _turn(key.transpose(1, 2), *turns), value
 
     def _finish(self, layer: Any, hidden: torch.Tensor, mixed: torch.Tensor) -> torch.Tensor:
