@@ -30,7 +30,7 @@ class Arm(msgspec.Struct, frozen=True):
     policies: tuple[str, ...] = ()
     """On the test tasks: with the policy in the prompt, without it, or both."""
     asks: bool = False
-    """Put the questions of the knowledge test, and play the override tasks."""
+    """Put the questions of the knowledge test, and with seed 1 play the override tasks."""
     needs: tuple[str, ...] = ()
     """What must be in the work folder before this can begin."""
 

@@ -16,8 +16,9 @@ from bylaw.packs.clinic.tasks import Scenario
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 LOGS = RESULTS / "align"
 FOURTH = LOGS / "run4"
-RUNS = {1: LOGS / "before", 2: LOGS, 4: FOURTH}
-"""Where the logs lie of three of the four times that a GPU was there, by run."""
+FIFTH = LOGS / "run5"
+RUNS = {1: LOGS / "before", 2: LOGS, 4: FOURTH, 5: FIFTH}
+"""Where the logs lie of four of the five times that a GPU was there, by run."""
 THIRD = LOGS / "run3"
 """Run 3: stage 3 for three seeds by one recipe, played on the development tasks alone."""
 SEEDS = (1, 2, 3)
