@@ -40,7 +40,9 @@ ARGUMENTS = {
     "valid_until": "2026-01-01",
 }
 """What a call has beside what a question tells."""
-Form = Literal["plain", "desk"]
+Form = Literal["plain", "desk", "shown"]
+SHOWN = 4
+"""Questions with their answers before the one that is asked, in the form `shown`."""
 Judge = Callable[[Sequence[list[ChatMessage]]], list[float]]
 """For each conversation the log-probability of `Yes` less that of `No` as the next word."""
 
@@ -179,7 +181,10 @@ EMPTY = ("N/A", "Is it?", "Something. Is that so?")
 
 
 def prompt(pack: str, question: str, policy: PolicyPlace, form: Form = "plain") -> list[ChatMessage]:
-    """A question as a model gets it: by itself, or as a caller's words in the agent's own work."""
+    """A question as a model gets it: by itself, as a caller's words in the agent's own work, or by itself after others.
+
+    These others are about other policies than any whose question has the same words, and come with their answers.
+    """
     held = pack_named(pack)
     if form == "desk":
         words = f"{question} Answer with Yes or No."
@@ -187,7 +192,35 @@ def prompt(pack: str, question: str, policy: PolicyPlace, form: Form = "plain") 
     about = f"You know the handbook of {held.title}. Answer with Yes or No."
     if policy == "context" and held.document is not None:
         about += f"\n\n{held.document.text}"
-    return [{"role": "system", "content": about}, {"role": "user", "content": question}]
+    asked: list[ChatMessage] = []
+    if form == "shown":
+        for one in shown(pack, question):
+            asked += [{"role": "user", "content": one.text}]
+            asked += [{"role": "assistant", "content": "Yes" if one.answer else "No"}]
+    return [{"role": "system", "content": about}, *asked, {"role": "user", "content": question}]
+
+
+def shown(pack: str, question: str) -> list[Question]:
+    """Questions that are not asked, about other policies, half of them answered with yes."""
+    policies = {one.policy for one in questions(pack) if one.text == question}
+    others = [one for one in _spare(pack) if one.policy not in policies]
+    sides = ([one for one in others if one.answer is side][: SHOWN // 2] for side in (True, False))
+    return [one for pair in zip(*sides, strict=True) for one in pair]
+
+
+@cache
+def _spare(pack: str) -> tuple[Question, ...]:
+    """Of every policy a question that is not asked, with yes and no in turn."""
+    held, asked = pack_named(pack), {one.text for one in questions(pack)}
+    rng, found = random.Random(1), list[Question]()
+    for policy, body in read_questions(held).items():
+        spare = [
+            one for one in _ask(held, policy, body) if one.text not in asked and one.answer is not bool(len(found) % 2)
+        ]
+        if spare:
+            found.append(rng.choice(spare))
+    rng.shuffle(found)
+    return tuple(found)
 
 
 def examine(asked: Sequence[Question], leaning: Sequence[float], empty: Sequence[float] = ()) -> Known:
