@@ -102,5 +102,20 @@ def arms(passes: int, steps: int, keep: tuple[int, ...], seed: int = 1) -> list[
     return found
 
 
+def chain(passes: int, steps: int, seed: int = 1) -> list[Arm]:
+    """One stage 1 and one stage 2, and from it stage 3 by every seed: what half an hour less has room for."""
+    stage1, stage2 = f"stage1-{seed}", f"stage2-{seed}"
+    found = [
+        Arm(stage1, 1, data="stage1", epochs=passes, seed=seed),
+        Arm(stage2, 2, stage1, "stage2", passes, seed, needs=(f"{stage1}/run.json",)),
+    ]
+    needs = (f"{stage2}/run.json",)
+    tested: dict[str, Any] = {"policies": ("none",), "needs": needs}
+    found += [Arm(f"stage3-{k}", 3, stage2, "rl", 1, k, "full", steps, asks=k == seed, **tested) for k in SEEDS]
+    found.append(Arm(f"test-{stage1}", of=stage1, policies=("context",), asks=True, needs=(f"{stage1}/run.json",)))
+    found.append(Arm(f"test-{stage2}", of=stage2, asks=True, **tested))
+    return found
+
+
 GUESS = {"stage1": 300.0, "stage2": 200.0, "stage3": 200.0, "test": 40.0, "answers": 200.0, "table": 100.0, "pick": 5.0}
 """Seconds an arm takes, until one of its kind has been run."""

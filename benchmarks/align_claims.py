@@ -84,7 +84,7 @@ def claims() -> str:
     rows += [[f"(beside it: stage 2 {title})", *_held("stage2", other, least)] for title, other, least in AIMS[:3]]
     rows.append(["at least 40 % fewer words than (b)", *_fewer()])
     rows.append(["knowledge test 20 points over chance, and ahead of stage 1", *_knows()])
-    rows.append(["fewer near-misses a write with the verified-compliance term", *_near()])
+    rows.append(["fewer near-misses a write with the verified-compliance term", *near()])
     rows.append(["three training seeds", *_seeds()])
     return table(["claim", "came out", "points in pass@1, or what was measured"], rows)
 
@@ -115,7 +115,7 @@ def _knows() -> list[str]:
     return ["**yes**" if best[0] >= 0.7 and best[0] > best[1] else "**no**", said]
 
 
-def _near() -> list[str]:
+def near() -> list[str]:
     arms = (("with it", COMPLIANCE), ("without", "stage3"), ("before stage 3", "stage2"))
     found = [(name, summary(kind, (2, 3))["none"]) for name, kind in arms]
     said = "; ".join(f"{name} {percent(one['near_miss_rate'])} % of {one['writes']} writes" for name, one in found)

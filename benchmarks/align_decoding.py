@@ -51,6 +51,7 @@ def check(folder: str, slots: int = 256, room: int = 3072, repeats: int = 20) ->
     for name, is_packed in (("plain", False), ("packed", True)):
         decoder.is_packed = is_packed
         decoder.recorded.clear()
+        decoder.pool = torch.cuda.graph_pool_handle() if decoder.graphs else None
         span = decoder.span(max(lengths) + 1)
         decoder.step(tokens, places, span)
         began = _now()

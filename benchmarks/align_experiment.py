@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from align_arms import GUESS, PICK, PICKED, Arm, arms
+from align_arms import GUESS, PICK, PICKED, Arm, arms, chain
 from align_examiner import Examiner, matcher, override_tasks
 from align_readiness import kernels, warm
 
@@ -121,10 +121,14 @@ class Experiment:
         self.load(folder)
         for policy in arm.policies:
             summary[policy] = self.examiner.evaluate(arm, policy)
+        self.write(arm, summary)
         if arm.asks:
             summary["knowledge"] = self.examiner.knowledge(arm)
             if not arm.name.endswith(("-2", "-3")):
                 summary["override"] = self.examiner.override(arm)
+            self.write(arm, summary)
+
+    def write(self, arm: Arm, summary: dict[str, Any]) -> None:
         (self.logs / f"{arm.label}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
     def tune(self, arm: Arm, folder: Path) -> None:
@@ -298,6 +302,7 @@ def main() -> None:
     options.add_argument("--passes", type=int, default=2, help="over the conversations, in each of stages 1 and 2")
     options.add_argument("--steps", type=int, default=20, help="of stage 3")
     options.add_argument("--keep", default="12,24", help="steps of stage 3 that are tried on the development tasks")
+    options.add_argument("--chain", action="store_true", help="one stage 2 alone, and from it stage 3 by every seed")
     options.add_argument("--reinforced", default="{}", help="settings of stage 3 to change, as JSON")
     options.add_argument("--share", type=float, default=1.0, help="of the GPU's memory that this lane may take")
     options.add_argument("--lane", default="a", help="the name of this one of several that run side by side")
@@ -325,7 +330,8 @@ def main() -> None:
         experiment.guarded("readiness", experiment.make_ready)
         while given.wait and not Path(given.wait).exists():
             time.sleep(0.1)
-        planned = arms(given.passes, given.steps, tuple(map(int, given.keep.split(","))))
+        keep = tuple(map(int, given.keep.split(",")))
+        planned = chain(given.passes, given.steps) if given.chain else arms(given.passes, given.steps, keep)
         only = given.only.split(",") if given.only else [arm.name for arm in planned]
         for arm in queue(experiment, [arm for arm in planned if arm.name in only]):
             left = experiment.left()

@@ -4,9 +4,8 @@ Run with `pytest -m train -n 0`; needs the extra `train`.
 """
 
 import json
+import multiprocessing
 import signal
-import subprocess
-import sys
 import time
 from itertools import islice
 from pathlib import Path
@@ -104,25 +103,22 @@ def test_a_resumed_run_ends_with_the_same_losses(place):
 def test_a_killed_run_goes_on(place):
     out = place / "killed"
     options = {"steps": 4, "save_every": 0.0, "changes": {"batch": 2, "at_once": 2}}
-    code = (
-        "import torch\nfrom pathlib import Path\n"
-        "from bylaw.align.training.run import Run, train\nfrom bylaw.align.training.data import training_rows\n"
-        "torch.set_num_threads(1)\n"
-        f"root = Path({str(place)!r})\n"
-        "run = Run(stage=1, model=root / 'base', out=root / 'killed', preset='tiny', tensorboard=False,"
-        f" **{options!r})\n"
-        "train(run, training_rows(root / 'data', 1))\n"
+    rows = training_rows(place / "data", 1)
+    # The child is a copy of this process, which has loaded all it needs.
+    child = multiprocessing.get_context("fork").Process(
+        target=train, args=(run_of(place, 1, "base", "killed", **options), rows)
     )
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
+    child.start()
     try:
         while last_checkpoint_of(out) is None:
-            assert child.poll() is None, "the run ended before it was killed"
+            assert child.is_alive(), "the run ended before it was killed"
             time.sleep(0.1)
     finally:
-        child.send_signal(signal.SIGKILL)
-        child.wait()
+        child.kill()
+        child.join()
+    assert child.exitcode == -signal.SIGKILL
     before = len(losses(out))
-    done = train(run_of(place, 1, "base", "killed", **options), training_rows(place / "data", 1))
+    done = train(run_of(place, 1, "base", "killed", **options), rows)
     assert done["resumed_from"].startswith("checkpoint-")
     assert done["steps"] == 4
     assert len(losses(out)) > before
