@@ -134,16 +134,11 @@ def test_conversations_wait_for_a_slot_and_get_the_answers_the_model_gives(monke
 def test_the_quick_way_to_what_a_model_says_finds_every_fault():
     model = model_of("Qwen2")
     rng = random.Random(5)
-    for _ in range(20):
+    for _ in range(6):
         prompt = [rng.randrange(2, 60) for _ in range(9)]
         right = slowly(model, prompt, 6)
-        for said in (
-            right,
-            right[:-1],
-            [*right, 7],
-            [*right[:2], (right[2] + 1) % 60, *right[3:]] if len(right) > 2 else [9],
-            [],
-        ):
+        other = [*right[:-1], (right[-1] + 1) % 60]
+        for said in (right, right[:-1], [*right, 7], other, [9], []):
             assert slowly(model, prompt, 6, said) == right
 
 

@@ -69,9 +69,10 @@ def losses(folder: Path) -> list[float]:
 
 
 def test_data_to_stages_to_evaluation(place):
-    rows = {stage: training_rows(place / "data", stage)[:4] for stage in (1, 2, 3)}
-    first = train(run_of(place, 1, "base", "one", tensorboard=True), rows[1])
-    second = train(run_of(place, 2, "one", "two"), rows[2])
+    rows = {stage: training_rows(place / "data", stage)[:2] for stage in (1, 2, 3)}
+    small = {"batch": 2, "at_once": 2}
+    first = train(run_of(place, 1, "base", "one", tensorboard=True, changes=small), rows[1])
+    second = train(run_of(place, 2, "one", "two", changes=small), rows[2])
     third = train(run_of(place, 3, "two", "three", steps=1), rows[3], scorer("full"))
     assert [first["steps"], second["steps"], third["steps"]] == [1, 1, 1]
     assert list((place / "one" / "tensorboard").iterdir())
@@ -105,9 +106,8 @@ def test_a_killed_run_goes_on(place):
     options = {"steps": 4, "save_every": 0.0, "changes": {"batch": 2, "at_once": 2}}
     rows = training_rows(place / "data", 1)
     # The child is a copy of this process, which has loaded all it needs.
-    child = multiprocessing.get_context("fork").Process(
-        target=train, args=(run_of(place, 1, "base", "killed", **options), rows)
-    )
+    run = run_of(place, 1, "base", "killed", **options)
+    child = multiprocessing.get_context("fork").Process(target=train, args=(run, rows))
     child.start()
     try:
         while last_checkpoint_of(out) is None:
@@ -118,7 +118,7 @@ def test_a_killed_run_goes_on(place):
         child.join()
     assert child.exitcode == -signal.SIGKILL
     before = len(losses(out))
-    done = train(run_of(place, 1, "base", "killed", **options), rows)
+    done = train(run, rows)
     assert done["resumed_from"].startswith("checkpoint-")
     assert done["steps"] == 4
     assert len(losses(out)) > before
