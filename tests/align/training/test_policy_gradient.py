@@ -171,7 +171,7 @@ def test_later_steps_on_one_rollout_clip_what_has_moved(base, tmp_path, monkeypa
 
 
 def test_the_reward_of_what_is_learned_rises_steadily(base, tmp_path):
-    steady = {"learning_rate": 4e-3, "least_learning_rate": 4e-3, "warmup": 0.1, "scale": "batch", "epochs": 100}
+    steady = {"learning_rate": 6e-3, "least_learning_rate": 6e-3, "warmup": 0.1, "scale": "batch", "epochs": 100}
     run = Run(
         stage=3,
         model=base,
