@@ -76,33 +76,23 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             transcript.time = seconds(message.timestamp if message.time is None else message.time)
         if role == "tool":
             _answer(transcript, message, message.id if by_id else message.tool_call_id)
-        elif role == "assistant":
+        elif role == "assistant" or role == "user":
+            by: Party = "agent" if role == "assistant" else "user"
             transcript.turn = transcript.turn + 1 if message.turn is None else max(transcript.turn, message.turn)
             content, agent = message.content, message.agent or ""
             if type(content) is str:
                 if content or not message.captured:
-                    add(Message("agent", content, transcript.turn, agent, transcript.time, message.captured))
+                    add(Message(by, content, transcript.turn, agent, transcript.time, message.captured))
             elif content is not None:
-                _follow_parts(transcript, message, "agent")
-            if message.refusal:
+                _follow_parts(transcript, message, by)
+            if message.refusal and by == "agent":
                 transcript.say("agent", message.refusal, agent)
             if message.tool_calls:
-                _call(transcript, message.tool_calls, "agent", agent)
-            if message.function_call is not None:
+                _call(transcript, message.tool_calls, by, agent)
+            if message.function_call is not None and by == "agent":
                 _call_legacy(transcript, message, message.function_call)
             # An item of the Responses API: calls that follow it are of the same turn.
-            batch = message.type == "message"
-        elif role == "user":
-            batch = False
-            transcript.turn = transcript.turn + 1 if message.turn is None else max(transcript.turn, message.turn)
-            content, agent = message.content, message.agent or ""
-            if type(content) is str:
-                if content or not message.captured:
-                    add(Message("user", content, transcript.turn, agent, transcript.time, message.captured))
-            elif content is not None:
-                _follow_parts(transcript, message, "user")
-            if message.tool_calls:
-                _call(transcript, message.tool_calls, "user", agent)
+            batch = by == "agent" and message.type == "message"
         elif role in {"system", "developer"}:
             transcript.instruct(plain_text(message.content))
         elif role == "function":
