@@ -128,7 +128,7 @@ class Redaction:
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
         """What hides in one conversation. `world` is the one that was read, as `watch` gave it."""
         if not self.private:
-            return Cover(self, None)
+            return Cover(self, Scrub(()))
         found = collect(self.private, events, world.read if isinstance(world, WatchedWorld) else {})
         for verdict in verdicts:
             for policy in verdict.policies:
@@ -171,19 +171,18 @@ class Redaction:
 class Cover:
     """Hides what must not be told of one conversation, record by record."""
 
-    def __init__(self, redaction: Redaction, scrub: Scrub | None) -> None:
+    def __init__(self, redaction: Redaction, scrub: Scrub) -> None:
         self._redaction = redaction
         self._scrub = scrub
         self._pseudonyms = redaction.pseudonyms
 
     def name(self, name: str) -> str:
         """An id, of the conversation or of a call."""
-        hidden = self._scrub.text(name) if self._scrub is not None else name
-        return self._pseudonyms.of(name) if self._pseudonyms is not None and name else hidden
+        return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
 
     def scrubbed(self, text: str) -> str:
         """A text without the private values of the conversation."""
-        return self._scrub.text(text) if self._scrub is not None else text
+        return self._scrub.text(text)
 
     def call(self, line: Line) -> Line | Raw:
         """A line of `calls.jsonl`, written already where nothing in it is hidden."""
@@ -200,7 +199,7 @@ class Cover:
             if rules in line:
                 hidden[rules] = [self.rule(rule) for rule in line[rules]]
         if "because" in line:
-            because = self._scrub.reason(line["because"]) if self._scrub is not None else line["because"]
+            because = self._scrub.reason(line["because"])
             hidden["because"] = _unquoted(because) if self._pseudonyms is not None else because
         return hidden
 
@@ -208,11 +207,10 @@ class Cover:
         """A line of `findings.jsonl`; a rule for each thing names the thing it speaks of."""
         hidden = line | {"agent": self._agent(line["agent"])}
         if binding := line.get("binding"):
-            value: str = self._scrub.reason(binding["value"]) if self._scrub is not None else binding["value"]
+            value = self._scrub.reason(binding["value"])
             shown = self._pseudonyms.of(value) if self._pseudonyms is not None else value
             hidden["binding"] = binding | {"value": shown}
-        because = rule_words(hidden)
-        return hidden | {"because": self._scrub.reason(because) if self._scrub is not None else because}
+        return hidden | {"because": self._scrub.reason(rule_words(hidden))}
 
     def _agent(self, name: str) -> str:
         return self._pseudonyms.agent(name) if self._pseudonyms is not None else name
@@ -228,25 +226,20 @@ class Cover:
         for mark in marks:
             if mark in written:
                 return True
-        return self._scrub is not None and self._scrub.may_stand_in(written)
+        return self._scrub.may_stand_in(written)
 
     def conversation(self, line: Line) -> Line:
         """A line of `conversations.jsonl`."""
-        if self._pseudonyms is None and (self._scrub is None or self._scrub.is_empty):
+        if self._pseudonyms is None and self._scrub.is_empty:
             return line
-        file: str = line["file"]
-        if self._pseudonyms is not None:
-            file = self._pseudonyms.file(file)
-        elif self._scrub is not None:
-            file = self._scrub.text(file)
+        file = (self._pseudonyms.file if self._pseudonyms is not None else self._scrub.text)(line["file"])
         return line | {"agent": self._agent(line["agent"]), "file": file, "events": self._events(line["events"])}
 
     def _events(self, events: list[Line]) -> list[Line]:
-        scrub = self._scrub
-        if self._pseudonyms is not None or scrub is None:
+        if self._pseudonyms is not None:
             return [self._event(step, event) for step, event in enumerate(events)]
         told = list(events)
-        for step in scrub.where([encode(event) for event in events]):
+        for step in self._scrub.where([encode(event) for event in events]):
             told[step] = self._event(step, events[step])
         return told
 
@@ -262,7 +255,7 @@ class Cover:
             value = decode_text(text) if event["type"] == "result" else None
             said = f"[{len(text)} characters]" if text else ""
             return event | {"text": json.dumps(self._data(value)) if isinstance(value, dict | list) else said}
-        hidden = self._scrub.text(text, step) if self._scrub is not None else text
+        hidden = self._scrub.text(text, step)
         return event if hidden is text else event | {"text": hidden}
 
     def _policy(self, policy: Line | Raw) -> Line | Raw:
@@ -276,16 +269,16 @@ class Cover:
         }
         hidden["reason"] = reason = self._reason(policy["id"], policy["reason"])
         because = policy_words(hidden)
-        if self._pseudonyms is None and self._scrub is not None:
+        if self._pseudonyms is None:
             because = self._scrub.reason(because)
         return hidden | {"because": because, "reason": reason}
 
     def _reason(self, policy: str, reason: Line) -> Line:
         words: str = reason["words"]
-        if self._pseudonyms is not None:
-            words = self._redaction.denial(policy, words) if words else ""
-        elif self._scrub is not None:
+        if self._pseudonyms is None:
             words = self._scrub.reason(words)
+        elif words:
+            words = self._redaction.denial(policy, words)
         facts = {name: [self._fact(each) for each in reason[name]] for name in _UNREAD if name in reason}
         return reason | {"words": words} | facts
 
@@ -294,7 +287,7 @@ class Cover:
         hidden = self._fact(fact) | {"lookup": lookup}
         if self._pseudonyms is not None or self._is_private(fact):
             return hidden | {"claim": ""}
-        return hidden | {"claim": self._scrub.text(fact["claim"])} if self._scrub is not None else hidden
+        return hidden | {"claim": self._scrub.text(fact["claim"])}
 
     def _seen(self, fact: Line) -> Line:
         hidden = self._fact(fact)
@@ -312,7 +305,7 @@ class Cover:
         return fact | {"key": key}
 
     def _ask(self, ask: Line) -> Line:
-        fact: str = self._scrub.reason(ask["fact"]) if self._scrub is not None else ask["fact"]
+        fact = self._scrub.reason(ask["fact"])
         if (pseudonyms := self._pseudonyms) is not None and (match := _KEYED.match(fact)):
             fact = f"{match[1]}[{', '.join(map(pseudonyms.of, match[2].split(', ')))}]{match[3]}"
         return {"fact": fact, "question": ask["question"].replace(ask["fact"], fact)}
@@ -321,7 +314,7 @@ class Cover:
         return fact["field"] in self._redaction.private.fields.get(fact["entity"], ())
 
     def _data(self, value: Any) -> Any:
-        hidden = self._scrub.data(value) if self._scrub is not None else value
+        hidden = self._scrub.data(value)
         return self._structure(hidden) if self._pseudonyms is not None else hidden
 
     def _structure(self, value: Any) -> Any:
