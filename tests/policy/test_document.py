@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.engine.coverage import covered_sentences
+from bylaw.engine.check import check
+from bylaw.engine.coverage import ambiguous_quotes, covered_sentences
 from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
 from bylaw.policy.document import Document, digest_of
@@ -147,3 +148,30 @@ def test_a_quote_is_found_where_it_is_a_sentence_of_its_own() -> None:
         (32, 36),
         None,
     ]
+
+
+def test_a_quote_in_two_sentences_may_mean_either() -> None:
+    document = Document("The fee is 5.00 for adults. The fee is 2.00 for children. A fee.\nThe fee is waived.\n")
+    assert [each.index for each in document.holding("The fee is")] == [1, 2, 1]
+    assert len(document.holding("The fee is 5.00")) == 1
+    assert [each.text for each in document.holding("A fee.")] == ["A fee."]
+    assert document.holding("no such words") == []
+
+
+def test_a_beginning_is_told_as_the_whole_sentence() -> None:
+    document = Document("One. The fee is 5.00 for adults. Three.\n")
+    start = document.text.index("The fee")
+    assert document.whole(start, start + 7) == "The fee is 5.00 for adults."
+    assert document.whole(0, start + 7) == "One. The fee is 5.00 for adults."
+
+
+def test_a_check_names_a_quote_that_may_mean_two_sentences_and_is_sound_all_the_same(tmp_path: Path) -> None:
+    text = FILES["policy.md"] + "\nOnly paid orders are shipped abroad.\n"
+    quote = {"policies.yaml": FILES["policies.yaml"].replace("Only paid orders are shipped.", "Only paid orders")}
+    pack = load(tmp_path, {"policy.md": text, **quote})
+    (found,) = ambiguous_quotes(pack)
+    assert (found.policy, found.quote, len(found.lines)) == ("only-paid", "Only paid orders", 2)
+    report = check(pack)
+    assert report.ambiguous == (found,)
+    assert report.record()["ambiguous"][0]["policy"] == "only-paid"
+    assert not ambiguous_quotes(load(tmp_path / "whole", {"policy.md": text}))

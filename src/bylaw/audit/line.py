@@ -13,6 +13,7 @@ from bylaw.engine.reason import fact_record
 from bylaw.engine.settlement import CallVerdict, KnownFact, MissingFact, PolicyVerdict
 from bylaw.facts.entity import Fact
 from bylaw.facts.value import plain
+from bylaw.policy.statement import Citation
 from bylaw.trace.event import Call, Message
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
@@ -62,6 +63,13 @@ def call_line(pack: Pack, agent: str, verdict: CallVerdict) -> dict[str, Any]:
     return line
 
 
+def whole_sentence(pack: Pack, citation: Citation) -> str | None:
+    """What a policy cites, in whole sentences where it quotes only the beginning of one."""
+    if pack.document is None or citation.start < 0 or not citation.text:
+        return citation.text
+    return pack.document.whole(citation.start, citation.end)
+
+
 def rule_line(pack: Pack, agent: str, finding: RuleFinding) -> dict[str, Any]:
     """The record of one rule that is broken or open, all but its conversation's name."""
     policy = pack.policies[finding.rule.policy]
@@ -71,7 +79,7 @@ def rule_line(pack: Pack, agent: str, finding: RuleFinding) -> dict[str, Any]:
         "step": finding.step,
         "rule": finding.rule.name,
         "policy": policy.id,
-        "sentence": (citation.text or str(citation)) if citation else policy.definition,
+        "sentence": (whole_sentence(pack, citation) or str(citation)) if citation else policy.definition,
         "because": finding.because,
         **finding.record(),
     }

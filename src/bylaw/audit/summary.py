@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bylaw.audit.examine import Examiner
-from bylaw.audit.line import writable
+from bylaw.audit.line import whole_sentence, writable
 from bylaw.audit.request import Request
 from bylaw.audit.tally import Tally
 from bylaw.engine.asking import TellsUnanswered
@@ -80,7 +80,8 @@ def policies_record(packs: Sequence[Pack], tally: Tally) -> dict[str, Any]:
     for pack in _held(packs, tally):
         for policy in pack.policies.values():
             citations = [
-                {"document": c.document, "heading": c.heading, "line": c.line, "text": c.text} for c in policy.citations
+                {"document": c.document, "heading": c.heading, "line": c.line, "text": whole_sentence(pack, c)}
+                for c in policy.citations
             ]
             if policy.id in found:
                 found[policy.id]["citations"] += [c for c in citations if c not in found[policy.id]["citations"]]

@@ -63,6 +63,10 @@ def _tell(report: CheckReport, console: Console, sentences: bool) -> None:
     for finding in report.conflicts:
         _say(console, f"{finding.kind}: {finding.message}", indent=2, style="red")
     _sentences(report, console, sentences)
+    for each in report.ambiguous:
+        lines = ", ".join(map(str, each.lines[:-1])) + f" and {each.lines[-1]}"
+        told = f"{each.policy}: the quote `{each.quote}` stands in sentences on lines {lines}, and the first is taken"
+        _say(console, f"{told}; quote more of the one you mean", style="yellow")
     if report.stale:
         _say(console, f"stale, the document changed under: {', '.join(report.stale)}", style="red")
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from bylaw.engine.case import CaseResult, run_cases, untested
-from bylaw.engine.coverage import Covered, covered_sentences
+from bylaw.engine.coverage import Ambiguous, Covered, ambiguous_quotes, covered_sentences
 from bylaw.engine.pack import Pack
 from bylaw.engine.review import Standing
 from bylaw.errors import BylawError
@@ -45,6 +46,8 @@ class CheckReport(Struct, frozen=True):
     """Policies whose sentence no longer stands in the document."""
     unaccepted: tuple[tuple[str, Standing], ...] = ()
     """Policies that a review keeps from being enforced, and how they stand."""
+    ambiguous: tuple[Ambiguous, ...] = ()
+    """Quotes that stand in several sentences. The first is taken, which may be right: no fault."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
@@ -91,6 +94,7 @@ class CheckReport(Struct, frozen=True):
             "unenforced": [{"policy": name, "reason": why, "accepted_by": who} for name, why, who in self.unenforced],
             "stale": list(self.stale),
             "unaccepted": dict(self.unaccepted),
+            "ambiguous": [msgspec.to_builtins(each) for each in self.ambiguous],
         }
 
     def __repr__(self) -> str:
@@ -129,4 +133,5 @@ def check(pack: Pack) -> CheckReport:
         ),
         pack.stale,
         tuple(pack.unaccepted.items()),
+        tuple(ambiguous_quotes(pack)),
     )

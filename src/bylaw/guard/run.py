@@ -500,4 +500,4 @@ def _name(entity: str, key: Any, field: str) -> str:
 def no_such(entity: str, key: Any) -> str:
     """What a denial says of a thing that is not there."""
     shown = ", ".join(str(part) for part in key) if isinstance(key, tuple) else "?"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return f"no such {entity} `{shown}`" if shown else f"no such {entity}"
+    return f"no such {entity} `{shown}`" if shown else f"no {entity} so far: nothing has shown one"

@@ -43,6 +43,7 @@ class Document:
     def __init__(self, text: str, *, name: str = "policy.md") -> None:
         self.text = text
         self.name = name
+        self._whole: dict[tuple[int, int], str] = {}
 
     @cached_property
     def sha256(self) -> str:
@@ -70,6 +71,21 @@ class Document:
         places = list(self._places(quote))
         whole = {(each.start, each.end) for each in self.sentences} if len(places) > 1 else set[tuple[int, int]]()
         return next((each for each in places if each in whole), places[0] if places else None)
+
+    def holding(self, quote: str) -> list[Sentence]:
+        """The sentences that a quote may mean: the one that it is, else all in which it stands."""
+        places = list(self._places(quote))
+        found = [each for each in self.sentences if any(s < each.end and each.start < e for s, e in places)]
+        whole = [each for each in found if (each.start, each.end) in places]
+        return whole or found
+
+    def whole(self, start: int, end: int) -> str:
+        """The whole sentences that a range of the text is part of, as written; what is in none of them as it is."""
+        found = self._whole.get((start, end))
+        if found is None:
+            told = [each.text for each in self.sentences if start < each.end and each.start < end]
+            found = self._whole[start, end] = " ".join(told) or " ".join(self.text[start:end].split())
+        return found
 
     def _places(self, quote: str) -> Iterator[tuple[int, int]]:
         if words := quote.split():
