@@ -11,7 +11,9 @@ from bylaw.errors import UsageError
 
 @click.command("serve")
 @click.option("--pack", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw.")
-@click.option("--store", metavar="LOG", default="decisions.db", help="The decision log: a file, or postgresql://...")
+@click.option(
+    "--store", "--log", metavar="LOG", default="decisions.db", help="The decision log: a file, or postgresql://..."
+)
 @click.option(
     "--earlier", metavar="PACK", multiple=True, help="An older version that open conversations may still use."
 )

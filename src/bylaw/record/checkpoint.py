@@ -48,19 +48,25 @@ class Checkpoints:
             self._thread.join()
 
     def _work(self) -> None:
-        turns = Turns(self._path)
-        connection = sqlite3.connect(str(Path(self._path).expanduser()), isolation_level=None)
-        connection.execute("PRAGMA synchronous = FULL")
-        while self._is_due.wait() and not self._is_closed:
-            self._is_due.clear()
-            # Where it cannot be done now, it is done later, and in the end by SQLite itself.
-            with suppress(sqlite3.Error):
-                if _pages(connection) >= LARGE:
-                    with turns.take():
-                        # The little that has come since; with all of it in the file, the next to write begins anew.
-                        _pages(connection)
-        connection.close()
-        turns.close()
+        # Where it cannot be done, SQLite does it in the end.
+        with suppress(sqlite3.Error):
+            connection = sqlite3.connect(str(Path(self._path).expanduser()), isolation_level=None)
+            connection.execute("PRAGMA synchronous = FULL")
+            turns = Turns(self._path)
+            try:
+                while self._is_due.wait() and not self._is_closed:
+                    self._is_due.clear()
+                    self._move(connection, turns)
+            finally:
+                connection.close()
+                turns.close()
+
+    def _move(self, connection: sqlite3.Connection, turns: Turns) -> None:
+        with suppress(sqlite3.OperationalError):
+            if _pages(connection) >= LARGE:
+                with turns.take():
+                    # The little that has come since; with all of it in the file, the next to write begins anew.
+                    _pages(connection)
 
 
 def _pages(connection: sqlite3.Connection) -> int:
