@@ -35,6 +35,14 @@ def test_a_compiled_pack_is_open_until_somebody_accepts_it(pack: Path) -> None:
     assert standings(pack)["refund-limit"] == "accepted"
 
 
+def test_whoever_accepts_a_check_that_fails_its_cases_is_told(pack: Path) -> None:
+    path = pack / "guards" / "refunds.py"
+    path.write_text(path.read_text().replace('<= money("200.00")', '<= money("250.00")'))
+    done = bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--accept", "refund-window", "--by", "Ines")
+    assert "refund-limit is accepted, and 1 of its cases fails: see `bylaw check`" in done.stdout
+    assert "refund-window is accepted" not in done.stdout
+
+
 def test_a_pack_written_by_hand_needs_no_review() -> None:
     from bylaw.policy.folder import find_folder
 

@@ -3,7 +3,8 @@
 import getpass
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +17,7 @@ from rich.text import Text
 
 from bylaw.cli.console import open_console
 from bylaw.cli.review_page import review_page
+from bylaw.engine.case import CaseResult, run_cases
 from bylaw.engine.pack import Pack, build_pack
 from bylaw.engine.review import (
     COMPILED,
@@ -91,6 +93,9 @@ def review_command(
     _sign(root, sides, words, by, note)
     shown = _loaded(folder)
     console = open_console()
+    for name, count in _failing(shown, accept).items():
+        told = f"{name} is accepted, and {count} of its cases {'fails' if count == 1 else 'fail'}: see `bylaw check`"
+        console.print(Text(told, style="red"))
     if ask:
         return _go_through(root, shown, sides, console, by)
     standing = standings(root)
@@ -115,6 +120,14 @@ def review_command(
     if told := told_unaccepted(unaccepted(root)):
         console.print(Text(told, style="red"))
     return 0 if counts["accepted"] + counts["unreviewed"] == len(standing) else 1
+
+
+def _failing(pack: Pack, names: Sequence[str]) -> Counter[str]:
+    """How many cases of these policies do not end as they want."""
+    results = run_cases(pack, {}) if names else ()
+    return Counter(
+        each.policy for each in results if isinstance(each, CaseResult) and not each.passed and each.policy in names
+    )
 
 
 def _refuse_installed(root: Path) -> None:
