@@ -141,6 +141,13 @@ def test_an_answer_that_is_used_was_asked_for_whatever_became_of_its_request(tmp
     assert batch.remarks == [f"an answer that nobody asked for: `{other.key}` in a.jsonl"]
 
 
+def test_many_remarks_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("\n".join(_output(_question(str(number)), "fine") for number in range(9)))
+    remarks = Batch(tmp_path).remarks
+    assert len(remarks) == 4
+    assert remarks[-1] == "an answer that nobody asked for: 6 more"
+
+
 def test_a_file_that_is_not_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(_output(_question("a"), "fine"))
     with pytest.raises(Pending, match=r"a\.json is not read, as answers lie in files named"):

@@ -11,6 +11,8 @@ from bylaw.llm.exchange import request_line, requested_keys
 from bylaw.llm.recorded import Recordings
 
 REQUESTS = "requests"
+_SHOWN = 3
+"""Remarks of one kind; the rest are counted."""
 
 
 class Batch:
@@ -30,10 +32,18 @@ class Batch:
     def remarks(self) -> list[str]:
         """What whoever answered should know of the folder, as of the last time it was looked at."""
         self.unasked = self._unasked(self._known())
+        told = {
+            "an answer that nobody asked for": self.unasked,
+            "a second answer": self._known().doubled,
+            "not read, as its name does not end in .jsonl": self._unread(),
+        }
         return [
-            *(f"an answer that nobody asked for: {each}" for each in self.unasked),
-            *(f"a second answer: {each}" for each in self._known().doubled),
-            *(f"not read, as its name does not end in .jsonl: {each}" for each in self._unread()),
+            line
+            for what, places in told.items()
+            for line in (
+                *(f"{what}: {each}" for each in places[:_SHOWN]),
+                *([f"{what}: {len(places) - _SHOWN} more"] if len(places) > _SHOWN else []),
+            )
         ]
 
     def _known(self) -> Recordings:
