@@ -262,6 +262,18 @@ def test_look_ups_that_a_guard_binds_are_counted_apart_from_writes(shop: Shop) -
     assert {name: row["effect"] for name, row in summary["by_tool"].items()} == {"get_order": "read", "ship": "write"}
 
 
+def test_near_misses_of_look_ups_are_none_of_writing(shop: Shop) -> None:
+    own = '    return permit() if facts.Order(call.order_id).owner == "Ann" else deny("somebody else\'s")\n'
+    bind(shop, "[get_order]", own)
+    reads = [record(look("PAID", owner="Ann"), id=f"reads {number}") for number in range(3)]
+    writes = record(
+        look("PAID", owner="Ann"), look("PAID", owner="Ann"), call("ship", {"order_id": "PAID"}), id="writes"
+    )
+    (agent,) = shop.audit(shop.logs(*reads, writes)).summary["agents"]
+    assert agent["strict"]["near_miss_rate"]["count"] == 4
+    assert agent["strict"]["near_miss_rate_of_writing"] == rate(0, 1)
+
+
 def test_look_ups_lacked_are_those_of_near_misses_not_of_violations(shop: Shop) -> None:
     bind(shop, "[ship]", '    return deny("closed") if call.order_id == "OPEN" else permit()\n')
     shipped = [call("ship", {"order_id": order}) for order in ("PAID", "OPEN")]

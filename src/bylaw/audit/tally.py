@@ -36,7 +36,8 @@ class Tally:
             if not outcome.good:
                 counts["agent", agent, "failures"] += 1
         executed = [v for v in verdicts if v.made.accepted is not False and v.made.tool is not None]
-        if any(v.made.tool is not None and v.made.tool.effect != "read" for v in executed):
+        writes = [v for v in executed if v.made.tool is not None and v.made.tool.effect != "read"]
+        if writes:
             counts["agent", agent, "with_write_calls"] += 1
         for criterion in CRITERIA:
             found = {getattr(v, criterion) for v in executed}
@@ -48,6 +49,8 @@ class Tally:
             good = outcome.good if outcome is not None else "violation" not in found
             if "near_miss" in found and good:
                 counts["agent", agent, criterion, "near_miss"] += 1
+                if any(getattr(v, criterion) == "near_miss" for v in writes):
+                    counts["agent", agent, criterion, "near_miss", "write"] += 1
             if "uninformed" in found:
                 counts["agent", agent, criterion, "uninformed"] += 1
         for verdict in verdicts:
@@ -158,7 +161,7 @@ class Tally:
                 each: {
                     "violation_rate": rate(count(each, "violation"), every),
                     "near_miss_rate": rate(count(each, "near_miss"), every),
-                    "near_miss_rate_of_writing": rate(count(each, "near_miss"), writing),
+                    "near_miss_rate_of_writing": rate(count(each, "near_miss", "write"), writing),
                     "uninformed_rate": rate(count(each, "uninformed"), every),
                 }
                 for each in CRITERIA
