@@ -58,10 +58,10 @@ def test_words_that_results_have_are_added_without_asking_again() -> None:
     assert not made.misfits
 
 
-@pytest.mark.parametrize("odd", [[None], [f"word{n}" for n in range(24)]])
-def test_what_may_be_empty_or_has_too_many_words_is_plain_text(odd: list[str | None]) -> None:
+@pytest.mark.parametrize(("odd", "kind"), [([None], ["open", "paid"]), ([f"word{n}" for n in range(24)], "string")])
+def test_too_many_words_are_plain_text_and_none_at_all_is_no_word(odd: list[str | None], kind: object) -> None:
     made, chat = described(*[{"status": "open"}] * len(odd), *({"status": each} for each in odd))
-    assert made.entities["Order"]["fields"]["status"] == "string"
+    assert made.entities["Order"]["fields"]["status"] == kind
     assert len(chat.asked("things")) == 1
 
 
@@ -130,3 +130,36 @@ def test_tables_inside_records_are_spoken_of_where_there_are_some(result: object
     describe(desk, cards, logs)
     (asked,) = desk.wanted.values()
     assert ("Name the table itself under `changes` only" in asked.messages[1].content) == is_told
+
+
+CLOSING = """
+entities:
+  Order:
+    key: order_id
+    read: get_order
+    fields: {status: string, closed: {type: boolean, claims: {true: [it is closed]}}, gift: boolean}
+observations:
+  get_order: {as: Order}
+tools:
+  get_order: {effect: read}
+  close_order:
+    effect: write
+    changes: [Order.closed]
+    effects: [{as: Order, key: $args.order_id, set: {closed: true}}]
+"""
+
+
+@pytest.mark.parametrize(("record", "is_false"), [({"status": "open"}, True), ({"closed": True}, False)])
+def test_what_no_record_has_and_a_write_makes_true_is_false_until_then(
+    record: dict[str, object], is_false: bool
+) -> None:
+    logs = [Trajectory("1", (Call("get_order", {"order_id": "O"}), Result(0, json.dumps({"order_id": "O"} | record))))]
+    cards = CARDS | {"close_order": Card("close_order", "Close.", {"order_id": {"type": "string"}}, ("order_id",))}
+    desk = Desk()
+    while (made := describe(desk, cards, logs)) is None:
+        desk.fetch(Scripted(things=CLOSING))
+        desk.begin()
+    fields = made.entities["Order"]["fields"]
+    assert fields["closed"].get("default", "unknown") == (False if is_false else "unknown")
+    assert "it is closed" in str(fields["closed"])
+    assert fields["gift"] == "boolean", "no write makes it true, so that nobody knows what its absence means"

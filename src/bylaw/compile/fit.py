@@ -119,11 +119,14 @@ def section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     return cast(dict[str, Any], found) if isinstance(found, dict) else {}
 
 
-def with_defaults(entities: Mapping[str, Any], pack: Pack, trajectories: Sequence[Trajectory]) -> dict[str, Any]:
+def with_defaults(
+    entities: Mapping[str, Any], tools: Mapping[str, Any], pack: Pack, trajectories: Sequence[Trajectory]
+) -> dict[str, Any]:
     """Entities whose records lack a field at times, with what it then is: an empty list or object, else nothing.
 
     A record is whole where it has all that the tool which fetches such things always shows. Where some result shows
-    only a part of such a thing, a missing field says nothing, and no default is given.
+    only a part of such a thing, a missing field says nothing, and no default is given. What no record ever has and some
+    write makes true (`closed`) is false until then.
     """
     seen: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for call, result in _accepted(pack, trajectories):
@@ -148,5 +151,26 @@ def with_defaults(entities: Mapping[str, Any], pack: Pack, trajectories: Sequenc
         fields |= {
             name: {"type": spec, "default": empty.get(spec)} for name, spec in plain.items() if spec != "boolean"
         }
+        for name in _made_true(kind, tools) - frozenset[str].union(*every):
+            spec = section(fields, name) or {"type": fields.get(name)}
+            if spec.get("type") == "boolean":
+                fields[name] = {**spec, "default": False}
         made[kind] = {**made[kind], "fields": fields}
     return made
+
+
+def _made_true(kind: str, tools: Mapping[str, Any]) -> set[str]:
+    """Fields of a kind of thing that the effects of some tool set to true."""
+    effects = [each for body in tools.values() for each in _records(section({"": body}, "").get("effects"))]
+    return {
+        str(name)
+        for each in effects
+        if each.get("as") == kind
+        for name, value in section(each, "set").items()
+        if value is True
+    }
+
+
+def _records(value: Any) -> list[dict[str, Any]]:
+    listed = cast(list[Any], value) if isinstance(value, list) else []
+    return [cast(dict[str, Any], each) for each in listed if isinstance(each, dict)]

@@ -85,7 +85,7 @@ def describe(
     entities = _made_by_tools(made)
     if not complaints and trajectories:
         pack = Pack.from_files(schema_files(cards, replace(made, entities=entities)))
-        entities = with_defaults(entities, pack, trajectories)
+        entities = with_defaults(entities, made.tools, pack, trajectories)
     return replace(made, entities=entities, complaints=tuple(complaints), shown=shown)
 
 
