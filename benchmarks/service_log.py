@@ -1,0 +1,102 @@
+"""The decision log by itself: what a commit costs and how long it takes, as a busy service makes it.
+
+    python benchmarks/service_log.py [--store sqlite|postgres] [--decisions 16] [--commits 300]
+
+Each commit writes so many decisions of as many conversations, four entries each, two of them with names; a log has 384
+conversations, which take turns. CPU is that of this process and, for PostgreSQL, of the server's process for it.
+"""
+
+import argparse
+import json
+import os
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+from postgres_server import server
+from service_load import percentile, speed
+
+from bylaw.record import Draft, Store, open_store
+from bylaw.record.verify import verify
+
+OPEN = 384
+"""Conversations."""
+ENTRIES = 4
+WARM = 30
+"""Commits before it counts."""
+PAUSE = 0.003
+"""Seconds between two commits, in which a service would decide."""
+
+
+def batch(turn: int, decisions: int) -> list[list[Draft]]:
+    """The drafts of one commit, those of a decision together."""
+    found: list[list[Draft]] = []
+    for number in range(turn * decisions, (turn + 1) * decisions):
+        name, start = f"conversation-{number % OPEN:07d}", number // OPEN * ENTRIES
+        names = (f"request:{name}/{number:064x}/{start}", "", "", f"name:{name}/{start}")
+        said = [json.dumps({"type": "result", "data": "x" * 150 * (1 + place)}).encode() for place in range(ENTRIES)]
+        found.append(
+            [Draft("default", name, "event", said[at], names[at], start + at) for at in range(ENTRIES)],
+        )
+    return found
+
+
+def of_process(pid: int) -> float:
+    """Seconds of CPU that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def server_process(where: str) -> int:
+    """The server's process for the one connection that there is."""
+    with psycopg.connect(where) as connection:
+        row = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        ).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def measure(store: Store, where: str, decisions: int, commits: int) -> None:
+    batches = [batch(turn, decisions) for turn in range(WARM + commits)]
+    for groups in batches[:WARM]:
+        store.append_groups(groups)
+    pid = server_process(where) if "://" in where else None
+    of_server, own, took = of_process(pid) if pid else 0.0, time.process_time(), list[float]()
+    for groups in batches[WARM:]:
+        started = time.perf_counter()
+        with store.turn():
+            store.append_groups(groups)
+        took.append(time.perf_counter() - started)
+        time.sleep(PAUSE)
+    used = (time.process_time() - own) / commits
+    served = (of_process(pid) - of_server) / commits if pid else 0.0
+    print(
+        f"{commits} commits of {decisions} decisions of {ENTRIES} entries; a million turns of a loop: {speed():.3f} s"
+    )
+    print(f"  a commit: p50 {percentile(took, 0.5):.1f} ms, p90 {percentile(took, 0.9):.1f} ms, "
+          f"p99 {percentile(took, 0.99):.1f} ms, most {max(took) * 1000:.1f} ms")  # fmt: skip
+    told = f", of the server {served * 1000:.1f} ms" if pid else ""
+    print(f"  CPU a commit: {used * 1000:.1f} ms{told}; a decision: {(used + served) / decisions * 1e6:,.0f} us")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--decisions", type=int, default=16)
+    parser.add_argument("--commits", type=int, default=300)
+    given = parser.parse_args()
+    with TemporaryDirectory(prefix="bylaw-log-") as folder:
+        file = str(Path(folder) / "decisions.db")
+        with server() if given.store == "postgres" else nullcontext(file) as where:
+            store = open_store(where)
+            measure(store, where, given.decisions, given.commits)
+            found = verify(store, "default")
+            store.close()
+            print(f"  the log: {found.entries:,} entries, {len(found.faults)} faults")
+
+
+if __name__ == "__main__":
+    main()
