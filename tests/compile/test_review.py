@@ -35,6 +35,10 @@ def test_a_compiled_pack_is_open_until_somebody_accepts_it(pack: Path) -> None:
     assert standings(pack)["refund-limit"] == "accepted"
 
 
+def test_a_check_says_why_a_compile_made_no_policy_of_a_sentence(pack: Path) -> None:
+    assert "uncovered; as compiled, no policy: a greeting" in bylaw(pack.parent, "check", pack).stdout
+
+
 def test_whoever_accepts_a_check_that_fails_its_cases_is_told(pack: Path) -> None:
     path = pack / "guards" / "refunds.py"
     path.write_text(path.read_text().replace('<= money("200.00")', '<= money("250.00")'))

@@ -2,7 +2,9 @@
 
 import json
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, cast
 
 import click
 from rich.console import Console
@@ -12,8 +14,9 @@ from bylaw.cli.console import open_console
 from bylaw.engine.check import CheckReport, check
 from bylaw.engine.coverage import Covered
 from bylaw.engine.pack import load_pack
-from bylaw.engine.review import told_unaccepted
+from bylaw.engine.review import COMPILED, told_unaccepted
 from bylaw.policy.folder import find_folder, read_folder
+from bylaw.policy.yaml import read_yaml_file
 
 _SHOWN = 200
 """The most sentences that are listed without being asked for."""
@@ -40,11 +43,19 @@ def check_command(pack: str, document: Path | None, sentences: bool, as_json: bo
         if as_json:
             print(json.dumps(report.record(), ensure_ascii=False))
         else:
-            _tell(report, console, sentences)
+            _tell(report, console, sentences, _said_of(root))
     return 0 if all(report.is_sound for report in reports) else 1
 
 
-def _tell(report: CheckReport, console: Console, sentences: bool) -> None:
+def _said_of(root: Path) -> dict[str, str]:
+    """Why a compile made no policy of a sentence, by its text."""
+    if not (root / COMPILED).is_file():
+        return {}
+    listed = cast(list[dict[str, Any]], read_yaml_file(root / COMPILED).data.get("sentences_without_policy") or [])
+    return {str(each["sentence"]): str(each["said"]) for each in listed}
+
+
+def _tell(report: CheckReport, console: Console, sentences: bool, said: Mapping[str, str]) -> None:
     console.print(Text(f"{report.pack} {report.version}  {report.digest[:12]}", style="bold"))
     if report.unaccepted:
         _say(console, f"{told_unaccepted(dict(report.unaccepted))}; see `bylaw review`", indent=2, style="red")
@@ -62,7 +73,7 @@ def _tell(report: CheckReport, console: Console, sentences: bool) -> None:
         console.print(f"rules: {report.rules}; problems between them: {len(report.conflicts)}", markup=False)
     for finding in report.conflicts:
         _say(console, f"{finding.kind}: {finding.message}", indent=2, style="red")
-    _sentences(report, console, sentences)
+    _sentences(report, console, sentences, said)
     for each in report.ambiguous:
         lines = ", ".join(map(str, each.lines[:-1])) + f" and {each.lines[-1]}"
         told = f"{each.policy}: the quote `{each.quote}` stands in sentences on lines {lines}, and the first is taken"
@@ -81,7 +92,7 @@ def _branches(report: CheckReport, console: Console) -> None:
         _say(console, f"{name}: not taken: {', '.join(places)}", indent=2, style="yellow")
 
 
-def _sentences(report: CheckReport, console: Console, every: bool) -> None:
+def _sentences(report: CheckReport, console: Console, every: bool, said: Mapping[str, str]) -> None:
     for name, reason, who in report.unenforced:
         _say(console, f"unenforced: {name} ({reason}; accepted by {who})", style="yellow")
     covered = report.sentences
@@ -107,7 +118,8 @@ def _sentences(report: CheckReport, console: Console, every: bool) -> None:
             heading = entry.sentence.heading
             console.print()
             _say(console, heading, style="bold")
-        _sentence(entry, console, "not accepted" if _waits(entry, held_back) else entry.state)
+        why = said.get(entry.sentence.text, "")
+        _sentence(entry, console, "not accepted" if _waits(entry, held_back) else entry.state, why)
 
 
 def _waits(entry: Covered, held_back: set[str]) -> bool:
@@ -115,13 +127,14 @@ def _waits(entry: Covered, held_back: set[str]) -> bool:
     return entry.enforced and held_back.issuperset(entry.checked)
 
 
-def _sentence(entry: Covered, console: Console, state: str) -> None:
-    """The sentence in full beside its line, and under it what covers it."""
+def _sentence(entry: Covered, console: Console, state: str, why: str) -> None:
+    """The sentence in full beside its line, and under it what covers it, or why a compile made nothing of it."""
     number = f"{entry.sentence.line:>4}  "
     _say(console, entry.sentence.text, indent=len(number), first=number)
     kinds = [f"{policy.id} ({policy.kind})" for policy in entry.policies]
     style = {"enforced": "green", "uncovered": "red"}.get(state, "yellow")
-    _say(console, f"{state}: {', '.join(kinds)}" if kinds else "uncovered", indent=len(number), style=style)
+    uncovered = f"uncovered; as compiled, no policy: {why}" if why else "uncovered"
+    _say(console, f"{state}: {', '.join(kinds)}" if kinds else uncovered, indent=len(number), style=style)
 
 
 def _say(console: Console, text: str, *, indent: int = 0, first: str = "", style: str = "") -> None:
