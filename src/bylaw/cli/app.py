@@ -24,7 +24,7 @@ COMMANDS = {
     "proxy": "Stand between an MCP client and an MCP server, and decide on every tool call.",
     "serve": "Answer over HTTP whether an agent may make a call.",
     "backtest": "Show what a change to a policy would have done to recorded calls.",
-    "log": "The decision log: verify it, export it, answer approvals.",
+    "log": "The decision log: verify it, export it, answer approvals, remove conversations.",
     "rules": "Rules that bind whole conversations.",
     "align": "Teach a model to recall the right policy, and measure it.",
 }
