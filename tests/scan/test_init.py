@@ -15,7 +15,7 @@ from bylaw.errors import UsageError
 from bylaw.policy.document import Document
 from bylaw.scan.skeleton import skeleton
 from bylaw.trace import Call, Message, Result, Trajectory
-from tests.audit.logs import CAREFUL, Shop, record
+from tests.audit.logs import CAREFUL, Shop, look, record, ship, user
 from tests.docs.walkthrough import run
 
 from .library import Talk, visits
@@ -394,3 +394,26 @@ def test_results_that_are_an_id_alone_are_no_fault(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
     assert "can be read" not in done.stdout
     assert "find_member: {as: Member, fields: {value: $}}" in (tmp_path / "new/entities.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ('{"orders": {"PAID": {"owner": "Ann", "paid": true, "gift": false}}}', ""),
+        (
+            '{"data": {"buys": {"PAID": {"owner": "Ann", "paid": true, "gift": false}}}}',
+            "{each: $.data.buys.*, key: $key}",
+        ),
+        ('{"buys": [{"order_id": "PAID", "owner": "Ann", "paid": true, "gift": false}]}', '{each: "$.buys[*]"}'),
+    ],
+)
+def test_a_database_given_at_init_is_found_by_name_or_mapped(body: str, line: str, tmp_path: Path) -> None:
+    Shop(tmp_path).logs(record(user("Ship it."), look("PAID", paid=True, owner="Ann", gift=False), ship("PAID")))
+    (tmp_path / "policy.md").write_text(POLICY)
+    (tmp_path / "db.json").write_text(body)
+    done = run("bylaw init logs.jsonl --policy policy.md --out draft --world db.json", tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "world: db.json holds 1 Order" in done.stdout
+    entities = (tmp_path / "draft" / "entities.yaml").read_text()
+    assert f"  Order: {line}" in entities if line else "world:" not in entities
+    load_pack(tmp_path / "draft")

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from bylaw.cli.logs import logs_argument, open_logs
+from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
 from bylaw.policy.catalogue import read_catalogue
 from bylaw.policy.document import LONGEST, Document
@@ -15,6 +16,7 @@ from bylaw.policy.folder import PARTED, TOO_LONG
 from bylaw.policy.tool import Effect
 from bylaw.scan.override import read_effects
 from bylaw.scan.skeleton import Skeleton, skeleton
+from bylaw.scan.stored import stored_in, world_lines
 
 _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
 
@@ -36,11 +38,21 @@ _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
     type=click.Path(path_type=Path),
     help="The tools as JSON: an MCP tools/list result, or function definitions. It is copied into the pack.",
 )
-def init_command(logs: tuple[Path, ...], policy: Path, out: Path, effects: Path | None, tools: Path | None) -> int:
+@click.option(
+    "--world",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The database the tools look into, JSON or SQLite: says which things it holds, and where.",
+)
+def init_command(
+    logs: tuple[Path, ...], policy: Path, out: Path, effects: Path | None, tools: Path | None, world: Path | None
+) -> int:
     """Start a pack from logs and a policy document.
 
     Tools, things and observations are taken from the logs; every sentence of the document is listed as unenforced.
     """
+    if world is not None and not world.is_file():
+        raise UsageError("no such file", place=str(world))
     made = init_pack(logs, policy, out, effects=effects, tools=tools)
     scan = made.scan
     writes = sum(guess.effect == "write" for guess in scan.tools)
@@ -54,9 +66,26 @@ def init_command(logs: tuple[Path, ...], policy: Path, out: Path, effects: Path 
     for path in made.files:
         print(f"  wrote {out / path}")
     print(f"things: {', '.join(made.things) or 'none that the results show'}")
+    if world is not None:
+        print(_world(out, world))
     print(f"sentences: {made.sentences}, all unenforced so far; {_guard(made)}")
     print(f"next: correct {out / 'tools.yaml'}, then `bylaw check {out}`")
     return 3 if scan.unreadable else 0
+
+
+def _world(out: Path, world: Path) -> str:
+    """What the database holds of the things, after saying in the draft where those stand that have another name."""
+    schema = load_pack(out, cases=False).schema
+    stored = stored_in(world, schema)
+    if lines := world_lines(world, schema, stored.missing):
+        entities = out / "entities.yaml"
+        entities.write_text(entities.read_text(encoding="utf-8").rstrip("\n") + f"\n{lines}", encoding="utf-8")
+        stored = stored_in(world, load_pack(out, cases=False).schema)
+    held = ", ".join(f"{count:,} {name}" for name, count in stored.found.items()) or "none of these things"
+    told = f"world: {world} holds {held}"
+    if not stored.missing:
+        return told
+    return f"{told}; not {', '.join(stored.missing)}: say where under `world:` in {out / 'entities.yaml'}, if it does"
 
 
 def _guard(made: Skeleton) -> str:

@@ -274,8 +274,8 @@ _WELCOMES = Phrases(
         r"helpful|appreciated|super|cool)\b",
     ),
     (
-        "please|y|for sure|all means|👍",
-        r"^\W*(?:please|y|for sure|by all means|why not|👍)\W*(?:thanks?|thank you|please)?\W*$",
+        "please|y|k|for sure|all means|👍",
+        r"^\W*(?:please|y|k|kk|for sure|by all means|why not|👍)\W*(?:thanks?|thank you|please)?\W*$",
     ),
     ("no ", r"^\W*no (?:objections?|problems?|issues?|worries)\b(?!.*\b(?:but|except)\b)"),
     (
@@ -313,6 +313,8 @@ _HOW_MUCH = re.compile(
     r"\bhow much\b(?! (?:time|longer|notice))"
     r"|\bwhat(?:'s| is| would| will)\b.{0,20}\b(?:total|cost|price|charge|fee|difference)\b"
 )
+_CORRECTS = re.compile(r"\W*(?:no|oh|actually|sorry)\b[,.]? wait\b[,:.]? +(?=\w+ \w+ \w)")
+"""Takes back what was said right before, to say something else."""
 _BARE = re.compile(r"\W*(?:yes|yeah|yep|ok|okay|sure|really)\W*(?:to )?(?:what|who|why)?\W*\?\W*")
 """Only echoes a yes, to ask what was meant."""
 _OPENS = re.compile(r"\W*(?:yes|yeah|yep|oui|ok|okay|sure)\b")
@@ -419,6 +421,10 @@ def without_courtesy(sentence: str) -> str:
 def stance_of(sentence: str) -> Stance:
     """What one sentence says, as `sentences` gives it."""
     sentence = _REPORTED.without(sentence)
+    if corrected := _CORRECTS.match(sentence):
+        # "No wait, the small one will do": what follows counts, and the change of mind leaves it open.
+        after = stance_of(sentence[corrected.end() :])
+        return after if after in ("no", "held", "if", "asks") else "mixed"
     bare = _NO_CONDITION.without(sentence)
     if _KEEPS.found_in(bare):
         rest = _KEEPS.without(bare)

@@ -341,7 +341,7 @@ def _number(number: float) -> tuple[tuple[str, ...], str]:
     whole, _, part = _canonical(number).partition(".")
     spoken = [whole]
     if whole.lstrip("-").isdigit() and len(whole) < 20:
-        spoken.append(f"{int(whole):,}")
+        spoken += [(grouped := f"{int(whole):,}"), grouped.replace(",", "'"), grouped.replace(",", "\u2019")]
     if not part and whole.isdigit() and int(whole) < _SPOKEN:
         spoken += _in_words(int(whole))
     return tuple(dict.fromkeys(spoken)), part

@@ -11,7 +11,7 @@ from bylaw.policy.verb import words_of
 
 _DATED = re.compile(r"\d{4}-\d\d-\d\d$")
 _TIME = re.compile(r"(\d\d):(\d\d)(?::\d\d)?(?:\+\d)?")
-_LETTERS_AND_DIGITS = re.compile(r"([a-z]+[-_ ]?)(\d+)")
+_LETTERS_AND_DIGITS = re.compile(r"(#?[a-z]+[-_ ]?)(\d+)")
 _LONG = 6
 """Letters of a word that is known by how it begins."""
 _DIGITS_OF_AN_ID = 6
@@ -88,7 +88,7 @@ def names_word(text: str, own: str, others: Sequence[str]) -> tuple[bool, bool]:
     for other in spoken:
         if own in other:
             without_longer = _word(other).sub(" ", without_longer)
-    names_own = own[:_BEGIN] in text and _names_own(without_longer, own, others)
+    names_own = (own[:_BEGIN] in text or own == "now") and _names_own(without_longer, own, others)
     without_own = _word(own).sub(" ", text) if any(other in own for other in spoken) else text
     return names_own, any(_word(other).search(without_own) for other in spoken)
 
@@ -126,7 +126,9 @@ def _inflected(word: str, others: tuple[str, ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=4096)
 def _word(word: str) -> re.Pattern[str]:
-    # `end_of_period` is the end of the period.
+    # `end_of_period` is the end of the period, and what is done now is done at once.
+    if word == "now":
+        return re.compile(r"\b(?:now|immediately|right away|straight away|at once)\b")
     parts = word.split(" ")
     spoken = (r"(?: \w+){0,2} " if len(parts) > 2 else r"(?: the| your)? ").join(map(re.escape, parts))
     return re.compile(rf"\b{spoken}(?:s|es)?\b")
@@ -150,10 +152,15 @@ def _written(letters: str | None, digits: int) -> re.Pattern[str]:
     return re.compile(rf"{begin}(?<![\w-]{begin})\d{{{digits}}}(?![\w-])")
 
 
+def names_kind_word(text: str, word: str) -> bool:
+    """Whether a text has a word, or several of what it names."""
+    return word in text and _word(word).search(text) is not None
+
+
 def names_kind(text: str, id: str) -> bool:
     """Whether a text has the word that an id is made of: two lamps, `lamp-77`."""
     found = _LETTERS_AND_DIGITS.fullmatch(id)
-    word = found[1].rstrip("-_ ") if found else ""
+    word = found[1].strip("#-_ ") if found else ""
     return len(word) >= _KIND and _word(word).search(text) is not None
 
 

@@ -64,7 +64,7 @@ _GO_AHEAD = Phrases(
     ("to |for ", r"^(?:\W*(?:ok|okay|ready|alright))\b (?:for me )?to\b.*\?|\bready for (?:me|us) to\b"),
     (
         "?",
-        r"(?:^|, )\W*(?:ok|okay|alright|all right|agreed|deal|good|all good|good to go|sounds? (?:good|ok|okay|fine))"
+        r"(?:^|, )\W*(?:ok|okay|k|alright|all right|agreed|deal|good|all good|good to go|sounds? (?:good|ok|okay|fine))"
         r"(?: (?:for|with|by) (?:you|that|this))?\s*\?|, correct\s*\?",
     ),
     ("before ", r"\bbefore (?:i|we) (?:proceed|make|go)\b"),

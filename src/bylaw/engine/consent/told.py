@@ -7,7 +7,17 @@ from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.marks import is_told_apart, marks, marks_told
-from bylaw.engine.consent.naming import alike, counts, heads, names_kind, names_word, plain, puts_word, stem
+from bylaw.engine.consent.naming import (
+    alike,
+    counts,
+    heads,
+    names_kind,
+    names_kind_word,
+    names_word,
+    plain,
+    puts_word,
+    stem,
+)
 from bylaw.engine.consent.payment import money_lacks
 from bylaw.engine.consent.records import scalars
 from bylaw.engine.consent.roles import swapped, told_in_place
@@ -122,7 +132,7 @@ def _unsaid(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack
         return Lack(detail.name, "missing", "another_told")
     if hearing.belongs(str(detail.value), alone=True) or marks_told(hearing, detail):
         return None
-    if is_told_apart(hearing, detail, matters):
+    if is_told_apart(hearing, detail, matters) or _is_the_only_one(hearing, detail):
         return None
     own = fold_name(str(detail.value))
     if detail.is_caller and (
@@ -133,6 +143,17 @@ def _unsaid(hearing: Hearing, detail: Detail, matters: Sequence[Detail]) -> Lack
         return None
     is_worded = not detail.is_person and any(names_kind(each.loose, own) for each in hearing.now)
     return None if is_worded else Lack(detail.name, "unclear", "never_told")
+
+
+def _is_the_only_one(hearing: Hearing, detail: Detail) -> bool:
+    """Whether the agent spoke of the order, and records show no other order beside it."""
+    if not detail.is_target or detail.is_person:
+        return False
+    word = next((word for word in words_of(detail.name) if len(word) > 3), "")
+    if not word or not any(names_kind_word(each.loose, word) for each in hearing.proposal):
+        return False
+    holders = list(hearing.records.holders(str(detail.value), hearing.before))
+    return bool(holders) and not any(each.is_one_of_several(str(detail.value)) for each in holders)
 
 
 def _names_other(hearing: Hearing, detail: Detail, said: Utterance) -> bool:
