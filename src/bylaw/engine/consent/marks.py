@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from bylaw.engine.consent.detail import Detail
@@ -47,17 +48,31 @@ def is_told_apart(hearing: Hearing, detail: Detail, matters: Sequence[Detail], *
         fold_name(word) for each in matters for word in each.words
     }
     own = {form for form in _forms(record.fields) if form not in given and (rivals or _FIGURES.search(form))}
-    others = {form for rival in rivals for form in _forms(rival)}
     said = [each for each in hearing.now if not by or each.by == by]
-    return any(each.names(form) for form in own - others for each in said)
+    told = {form for form in own if any(each.names(form) for each in said)}
+    # Mostly nothing of it was told, and then nobody has to look through the others.
+    for rival in rivals:
+        if not told:
+            return False
+        told.difference_update(_forms(rival))
+    return bool(told)
 
 
 def _forms(fields: Mapping[str, Any]) -> Iterator[str]:
     """The folded words that may name a thing, by its record."""
     for name, value in scalars(fields):
-        words = {*words_of(name)}
-        if not isinstance(value, str) or not _SHORTEST <= len(value) <= _LONGEST or words & _PASSING:
+        if not isinstance(value, str) or not _SHORTEST <= len(value) <= _LONGEST or _is_passing(name):
             continue
         yield (whole := fold_name(value))
-        if words & _NAMING:
+        if _is_naming(name):
             yield from (word for word in whole.split() if len(word) >= _WORD and word.isalpha())
+
+
+@lru_cache(maxsize=4096)
+def _is_passing(field: str) -> bool:
+    return not _PASSING.isdisjoint(words_of(field))
+
+
+@lru_cache(maxsize=4096)
+def _is_naming(field: str) -> bool:
+    return not _NAMING.isdisjoint(words_of(field))

@@ -123,6 +123,7 @@ class Records:
         self._bearing: dict[int, dict[str, list[Entry]]] = {}
         """By the step of a result, the records in it by each text they hold."""
         self._fields: dict[str, FieldValues] = {}
+        self._arguments: dict[int, Sequence[tuple[str, str | int | float]]] = {}
 
     def entries(self, value: str, before: int) -> Iterator[Entry]:
         """The records that bear `value` as a field or are listed under it, the newest first."""
@@ -190,11 +191,9 @@ class Records:
                         for part in _plain(entry.fields.get(name)):
                             found.add(part, step)
             for step in range(start, until):
-                event = self._events[step]
-                if isinstance(event, Call) and not event.fault:
-                    for key, part in scalars(event.arguments):
-                        if key == name:
-                            found.add(part, step)
+                for key, part in self._given(step):
+                    if key == name:
+                        found.add(part, step)
             found.read = until
         return found
 
@@ -238,6 +237,15 @@ class Records:
                         bearing = found.setdefault(text, [])
                         if not bearing or bearing[-1] is not entry:
                             bearing.append(entry)
+        return found
+
+    def _given(self, step: int) -> Sequence[tuple[str, str | int | float]]:
+        """The plain values in the arguments of a call; none where the event is no call, or they were not captured."""
+        found = self._arguments.get(step)
+        if found is None:
+            event = self._events[step]
+            found = scalars(event.arguments) if isinstance(event, Call) and not event.fault else ()
+            self._arguments[step] = found
         return found
 
     def _records(self, step: int) -> list[Entry]:
