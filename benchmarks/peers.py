@@ -66,14 +66,16 @@ def main() -> int:
         worst = 0
         for what, is_live in (("from lines of JSON", False), ("live, from parsed messages", True)):
             rates: dict[str, list[float]] = {peer.name: [] for peer in peers}
+            quickest: dict[str, float] = {peer.name: float("inf") for peer in peers}
             decided: dict[str, list[bool | str]] = {}
             for _ in range(given.rounds):
                 for peer, python in ready:
                     found = run(peer, python, file, is_live=is_live)
                     rates[peer.name] += found["rates"]
+                    quickest[peer.name] = min(quickest[peer.name], *found["quickest"], float("inf"))
                     decided[peer.name] = found["decided"]
             print(f"{what} (load average {os.getloadavg()[0]:.1f})")
-            worst = max(worst, report(peers, rates, decided, wanted))
+            worst = max(worst, report(peers, rates, quickest, decided, wanted))
     return worst
 
 
@@ -102,16 +104,23 @@ def run(peer: Peer, python: str, file: Path, *, is_live: bool) -> dict[str, list
     command = [python, str(HERE / script), str(file), "1", *(["parsed"] if is_live else [])]
     done = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
     if done.returncode:
-        return {"rates": [], "decided": [done.stderr.strip().splitlines()[-1]]}
+        return {"rates": [], "quickest": [], "decided": [done.stderr.strip().splitlines()[-1]]}
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def report(
-    peers: list[Peer], rates: dict[str, list[float]], decided: dict[str, list[bool | str]], wanted: list[bool]
+    peers: list[Peer],
+    rates: dict[str, list[float]],
+    quickest: dict[str, float],
+    decided: dict[str, list[bool | str]],
+    wanted: list[bool],
 ) -> int:
-    """Print the table; 1 where a peer that reads history does more traces than we do."""
+    """Print the table; 1 where a peer that reads history does more traces than we do.
+
+    `quickest` are microseconds a trace where each trace counts by its quickest time: a busy machine changes them least.
+    """
     best = {name: max(found, default=0.0) for name, found in rates.items()}
-    print(f"{'package':24} {'traces per CPU s':>16} {'median':>8}  {'us a trace':>10}  four cases")
+    print(f"{'package':24} {'traces per CPU s':>16} {'median':>8}  {'quickest us':>11}  four cases")
     for peer in peers:
         found, said = sorted(rates[peer.name]), decided[peer.name]
         right = "all right" if said == wanted else f"{sum(map(bool.__eq__, said, wanted)) // 2} of 4 right"
@@ -120,13 +129,17 @@ def report(
             continue
         middle = found[len(found) // 2]
         note = f"; {peer.short}" if peer.short else ""
-        print(f"{peer.name:24} {found[-1]:16,.0f} {middle:8,.0f}  {1e6 / found[-1]:10.0f}  {right}{note}")
+        print(f"{peer.name:24} {found[-1]:16,.0f} {middle:8,.0f}  {quickest[peer.name]:11.0f}  {right}{note}")
     others = {peer.name: best[peer.name] for peer in peers if peer.reads_history and peer.requirement}
     fastest = max(others, key=others.__getitem__, default="")
     if not fastest:
         print("no peer that reads history could be run")
         return 0
-    print(f"bylaw against the fastest peer that reads history ({fastest}): {best['bylaw'] / others[fastest]:.2f} x")
+    by_time = quickest[fastest] / quickest["bylaw"]
+    ahead = best["bylaw"] / others[fastest]
+    print(
+        f"bylaw against the fastest peer that reads history ({fastest}): {ahead:.2f} x, by quickest times {by_time:.2f} x"
+    )
     return 0 if best["bylaw"] > others[fastest] else 1
 
 
