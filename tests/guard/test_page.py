@@ -38,7 +38,7 @@ FACTS: dict[str, Any] = {
     "paid_at": datetime(2024, 5, 1),
     "total": Decimal("40"),
     "has_receipt": False,
-    "customer_id": "C",
+    "customer_id": "C1",
     "lines": [{"kind": "book", "price": 12.5, "number": 2}],
     "exists": True,
 }
@@ -46,7 +46,7 @@ FACTS: dict[str, Any] = {
 
 def source(level: str | None = "gold", **changed: Any) -> Table:
     values = {Fact("Order", ("A",), name): value for name, value in {**FACTS, **changed}.items()}
-    return Table(values | ({} if level is None else {Fact("Customer", ("C",), "level"): level}))
+    return Table(values | ({} if level is None else {Fact("Customer", ("C1",), "level"): level}))
 
 
 def example(name: str) -> Any:
@@ -77,6 +77,10 @@ def example(name: str) -> Any:
         # The order names its customer, so there is one, and every level allows 10.00.
         ("small_gift", source(None), 10, "permit", ""),
         ("small_gift", source(None), 10.01, "undetermined", ""),
+        # Words that may stand for nobody name nobody.
+        ("small_gift", source(None, customer_id="none"), 10, "undetermined", ""),
+        ("small_gift", source(None, customer_id=""), 10, "undetermined", ""),
+        ("small_gift", source(None, customer_id="0"), 10, "undetermined", ""),
         ("gift_card", source(), 1, "deny", "gift cards are for members, within 14 days"),
         ("gift_card", source(paid_at=datetime(2024, 5, 3)), 1, "permit", ""),
         ("gift_card", source(None, paid_at=datetime(2024, 5, 3)), 1, "undetermined", ""),

@@ -23,6 +23,7 @@ from bylaw.guard.reading import Spec
 from bylaw.guard.trial import NOT_SURE, Absent, Trial, Tried, Unsure
 
 NOW = Fact("context", (), "now")
+DIGITS = frozenset("123456789")
 ODD_KEYS = frozenset((bool, float, Decimal))
 """Parts of keys that are kept as text."""
 _UNKEPT = frozenset((list, dict, tuple, bool))
@@ -257,8 +258,11 @@ class Run(BuiltIns):
         return self.given[fact] is not UNSEEN
 
     def is_referred_to(self, key: Key) -> bool:
-        """Whether something read on this path names the thing: what a record refers to exists."""
-        if len(key) != 1:
+        """Whether something read on this path names the thing: what a record refers to exists.
+
+        A word without a digit, or a 0, may say that there is none (`none`, `n/a`), so it names nothing here.
+        """
+        if len(key) != 1 or DIGITS.isdisjoint(str(key[0])):
             return False
         if self.referring is not self.memo:
             self.referring, self.names, self.looked_through = self.memo, set(), 0
