@@ -228,6 +228,15 @@ def test_a_pack_that_asks_for_the_time_of_calls_nobody_timed_is_inconclusive(sho
     assert "1 calls hang on the time" in ran.stdout
 
 
+@pytest.mark.parametrize(("was", "now"), [('"PAID", "paid": true', '"PAID", "paid": false'), ('"PAID"', '"paid"')])
+def test_a_database_of_other_conversations_is_told(was: str, now: str, shop: Shop) -> None:
+    logs = shop.logs(record(*CAREFUL), record(*HASTY))
+    assert "says otherwise" not in audit(shop, logs).stdout
+    shop.world.write_text(shop.world.read_text().replace(was, now))
+    told = " ".join(audit(shop, logs).stdout.split())
+    assert "At 1 call the database says otherwise than what the agent had looked up" in told
+
+
 @pytest.mark.parametrize("command", [("scan",), ("init", "--policy", "policy.md", "--out")])
 def test_scan_and_init_say_by_status_3_that_records_could_not_be_read(command: tuple[str, ...], shop: Shop) -> None:
     (shop.root / "policy.md").write_text("Only paid orders are shipped.\n")

@@ -53,6 +53,7 @@ def summarise(examiner: Examiner, request: Request, skipped: Sequence[RecordErro
         "unmapped_fields": _by_tool(coverage.unmapped),
         "untimed": tally.untimed(),
         "clockless": tally.clockless(),
+        "contradicted": tally.contradicted(),
         "clock": sorted({pack.now.isoformat() for pack in held if pack.now is not None}),
         "changed_policy": [
             {"statements": list(names), "trajectories": dict(sorted(agents.items()))}

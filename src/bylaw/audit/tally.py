@@ -9,6 +9,7 @@ from bylaw.audit.rate import rate
 from bylaw.engine.pack import CRITERIA, Criterion
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import WORST_FIRST, Verdict
+from bylaw.guard import no_such
 from bylaw.trace.trajectory import TaskOutcome
 
 REASONS = ("never_seen", "stale", "pending", "claimed")
@@ -72,6 +73,10 @@ class Tally:
         """How many executed calls hang on the time of the call, which nobody tells."""
         return self.counts[("clockless",)]
 
+    def contradicted(self) -> int:
+        """How many executed calls the database decides otherwise than what the agent had looked up."""
+        return self.counts[("contradicted",)]
+
     def untimed(self) -> int:
         """How many such conversations there are."""
         return self.counts[("untimed",)]
@@ -116,6 +121,8 @@ class Tally:
         lookups: dict[str, set[str]] = {"strict": set(), "determined": set()}
         if any(_asks_the_time(policy) for policy in verdict.policies):
             counts[("clockless",)] += 1
+        if any(_is_contradicted(policy) for policy in verdict.policies):
+            counts[("contradicted",)] += 1
         for policy in verdict.policies:
             # The four figures of a policy in one count, taken apart when they are asked for.
             could = "could_deny" if policy.could_deny or policy.policy.id in self._factless else ""
@@ -245,3 +252,11 @@ class Tally:
 
 def _asks_the_time(policy: PolicyVerdict) -> bool:
     return any(fact.entity == "context" and fact.field == "now" for fact in policy.asks)
+
+
+def _is_contradicted(policy: PolicyVerdict) -> bool:
+    """Whether the database decides otherwise than what was seen, or lacks a thing that was seen."""
+    if policy.world != "deny":
+        return policy.world == "permit" and policy.evidence == "deny"
+    seen = {no_such(known.fact.entity, known.fact.key) for known in policy.known}
+    return policy.evidence == "permit" or policy.reason.words in seen

@@ -184,6 +184,12 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
             f"{summary['clockless']:,} calls hang on the time, which the logs do not bear and the pack does not set:"
             " give messages a `timestamp`, or the pack a `now:`."
         )
+    if summary["contradicted"]:
+        count = summary["contradicted"]
+        notes.append(
+            f"At {count:,} {'call' if count == 1 else 'calls'} the database says otherwise than what the agent had"
+            " looked up: is it the database of these conversations, as it was when they began?"
+        )
     if summary["clock"] and summary["period"] is not None:
         notes.append(
             f"The pack sets the time (`now: {', '.join(summary['clock'])}`): calls were judged as of then,"

@@ -7,6 +7,7 @@ from bylaw.guard.evaluate import Completion, GuardOutcome, Inquiry, evaluate
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.lookup import LookupFunction, ShownResults, parse_lookups, run_lookup
 from bylaw.guard.parse import Branch, Guard, parse_guards
+from bylaw.guard.run import no_such
 
 __all__ = [
     "NO_ASSUMPTIONS",
@@ -25,6 +26,7 @@ __all__ = [
     "evaluate",
     "evaluate_condition",
     "judge_predicate",
+    "no_such",
     "parse_guards",
     "parse_lookups",
     "run_lookup",
