@@ -21,7 +21,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    assert ask(tmp_path) == "training needs `torch`; pip install 'bylaw[train]'"
+    assert ask(tmp_path) == "training needs `torch`; in your clone of Bylaw: pip install '.[train]'"
 
 
 @pytest.mark.parametrize(

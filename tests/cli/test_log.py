@@ -57,14 +57,16 @@ def test_conversations_are_removed_by_name_or_by_age_and_the_chain_still_holds(t
         (("chat-9",), "no conversation `chat-9`"),
         (("chat-1", "chat-9"), "no conversation `chat-9`"),
         (("--before", "soon"), "`soon` is not a time"),
+        (("chat-1",), "`chat-1` is of the last day, and may still go on; add --even-live"),
+        (("--before", "2101-01-01"), "what ended within the last day may still go on"),
     ):
         ran = bylaw(tmp_path, *remove, *wrong)
         assert (ran.returncode, ran.stdout) == (2, "")
         assert said in ran.stderr
     assert bylaw(tmp_path, *remove, "--before", "2001-01-01").stdout == "Nothing was removed.\n"
-    assert bylaw(tmp_path, *remove, "chat-1").stdout == "1 conversation removed, 7 entries emptied\n"
+    assert bylaw(tmp_path, *remove, "--even-live", "chat-1").stdout == "1 conversation removed, 7 entries emptied\n"
     assert json.loads(bylaw(tmp_path, "log", "export", "--log", "decisions.db").stdout)["id"] == "chat-2"
-    assert bylaw(tmp_path, *remove, "--before", "2101-01-01T10:00").stdout.startswith("1 conversation removed")
+    assert bylaw(tmp_path, *remove, "--even-live", "--before", "2101-01-01T10:00").stdout.startswith("1 conv")
     ran = bylaw(tmp_path, "log", "verify", "--log", "decisions.db")
     assert (ran.returncode, ran.stdout.splitlines()[0]) == (0, "default: 15 entries, of which 13 were removed")
 
@@ -103,7 +105,7 @@ def test_a_log_of_others_does_not_look_like_an_empty_one(tmp_path: Path) -> None
         ran = bylaw(tmp_path, "log", command, "--log", "decisions.db", "--tenant", "shop")
         assert (ran.returncode, ran.stdout) == (2, "")
         assert "the log has nothing of tenant `shop`" in ran.stderr
-        assert "--tenant default" in ran.stderr
+        assert "give --tenant with one of those it has: `default`" in ran.stderr
 
 
 def test_a_log_whose_heads_are_gone_is_not_empty(tmp_path: Path) -> None:

@@ -57,7 +57,9 @@ def open_answers(llm: str | None, memory: Path | None, operations: tuple[str, ..
             try:
                 from bylaw.answering.mcp import McpServer
             except ImportError as error:
-                raise UsageError("`--operations` needs fastmcp", hint="pip install 'bylaw[mcp]'") from error
+                raise UsageError(
+                    "`--operations` needs fastmcp", hint="in your clone of Bylaw: pip install '.[mcp]'"
+                ) from error
             where = each if each.startswith(("http://", "https://")) else shlex.split(each)
             added += stack.enter_context(McpServer(where)).operations
         yield Answerer(chat, plans=Plans(memory), operations=added)

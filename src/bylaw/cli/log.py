@@ -22,6 +22,10 @@ from bylaw.record.entry import DEFAULT_TENANT
 
 _log = click.option("--log", "where", metavar="LOG", required=True, help="The log: a file, or postgresql://...")
 _tenant = click.option("--tenant", default=DEFAULT_TENANT, help="Whose part of the log.")
+MOST = 5
+"""Tenants that a message names at most."""
+LIVE = 24 * 3600.0
+"""Seconds after which a conversation is taken to have ended."""
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -174,11 +178,13 @@ def _print_approval(approval: Approval, console: Any, now: float) -> None:
 @click.option(
     "--before", metavar="TIME", help="All conversations that ended before: 2026-03-31, or with a time of day."
 )
+@click.option("--even-live", is_flag=True, help="Also conversations of the last day, which may still go on.")
 @click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
-def remove_command(where: str, tenant: str, before: str | None, conversations: tuple[str, ...]) -> int:
+def remove_command(where: str, tenant: str, before: str | None, even_live: bool, conversations: tuple[str, ...]) -> int:
     """Take out of the log, for good, what conversations say.
 
-    Their entries are emptied and stay in the chain, which still verifies; an entry says which they were.
+    Their entries are emptied and stay in the chain, which still verifies; an entry says which they were. A
+    conversation that goes on begins anew: a shield no longer knows what was done in it, and may allow it again.
     """
     if bool(conversations) == bool(before):
         raise UsageError("say which conversations to remove, or give --before")
@@ -186,6 +192,8 @@ def remove_command(where: str, tenant: str, before: str | None, conversations: t
     _refuse_stranger(store, tenant, where)
     if unknown := set(conversations) - set(store.conversations(tenant)):
         raise UsageError(f"the log has no conversation `{sorted(unknown)[0]}`", place=where)
+    if not even_live:
+        _refuse_live(store, tenant, conversations, end)
     known = len(store.conversations(tenant))
     emptied = sum(store.remove(tenant, conversation=name) for name in dict.fromkeys(conversations))
     if end is not None:
@@ -195,6 +203,16 @@ def remove_command(where: str, tenant: str, before: str | None, conversations: t
     told = f"{gone:,} conversation{'' if gone == 1 else 's'} removed, {emptied:,} entries emptied"
     open_console().print(Text(told if gone else "Nothing was removed."))
     return 0
+
+
+def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: float | None) -> None:
+    """What was done in a conversation that still goes on must not be forgotten by mistake."""
+    since, hint = time.time() - LIVE, "add --even-live if it may be forgotten what was done in it"
+    if end is not None and end > since:
+        raise UsageError("what ended within the last day may still go on", hint="give an earlier time, or --even-live")
+    for name in conversations:
+        if store.conversation(tenant, name)[-1].time > since:
+            raise UsageError(f"conversation `{name}` is of the last day, and may still go on", hint=hint)
 
 
 def _moment(said: str) -> float:
@@ -251,7 +269,9 @@ def _existing(where: str) -> Store:
 def _refuse_stranger(store: Store, tenant: str, where: str) -> None:
     """A log of others must not look like an empty one."""
     if (known := store.tenants()) and tenant not in known:
-        raise UsageError(f"the log has nothing of tenant `{tenant}`", place=where, hint=f"--tenant {known[0]}")
+        others = ", ".join(f"`{name}`" for name in known[:MOST]) + (" and more" if len(known) > MOST else "")
+        hint = f"give --tenant with one of those it has: {others}"
+        raise UsageError(f"the log has nothing of tenant `{tenant}`", place=where, hint=hint)
 
 
 def _plain(record: Any) -> Any:

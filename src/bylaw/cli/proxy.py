@@ -60,7 +60,7 @@ def proxy_command(
     try:
         from bylaw.integrations.mcp import proxy, run, upstream
     except ImportError as error:
-        raise UsageError("the proxy needs fastmcp", hint="pip install 'bylaw[mcp]'") from error
+        raise UsageError("the proxy needs fastmcp", hint="in your clone of Bylaw: pip install '.[mcp]'") from error
     named = {"key_argument": key_argument or "", "conversation": conversation or ""}
     with open_answers(llm, memory, operations) as answers:
         shield = Shield(load_pack(pack), postures=Postures(posture) if posture else None, log=log, answers=answers)

@@ -58,7 +58,9 @@ def serve_command(
     try:
         from bylaw.service.run import check_address, listen, run
     except ImportError as error:
-        raise UsageError("the service needs starlette and uvicorn", hint="pip install 'bylaw[serve]'") from error
+        raise UsageError(
+            "the service needs starlette and uvicorn", hint="in your clone of Bylaw: pip install '.[serve]'"
+        ) from error
     from bylaw.record import Log
     from bylaw.record.last_writer import LastWriter
     from bylaw.service.board import Board

@@ -139,4 +139,6 @@ def _library(name: str, path: Path) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise UsageError(f"reading {path.suffix} needs a library", hint="pip install 'bylaw[compile]'") from None
+        raise UsageError(
+            f"reading {path.suffix} needs a library", hint="in your clone of Bylaw: pip install '.[compile]'"
+        ) from None

@@ -54,7 +54,9 @@ class Endpoint:
         try:
             self._openai: Any = importlib.import_module("openai")
         except ImportError:
-            raise ChatError("asking a model needs the openai SDK", hint="pip install 'bylaw[compile]'") from None
+            raise ChatError(
+                "asking a model needs the openai SDK", hint="in your clone of Bylaw: pip install '.[compile]'"
+            ) from None
         self._settings = settings
         self._recordings = recordings
         self._progress = progress

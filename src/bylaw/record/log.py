@@ -6,7 +6,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from bylaw.errors import BylawError, UsageError
+from bylaw.errors import UsageError
 from bylaw.record.approval import Approval, Change, Status, draft
 from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry
 from bylaw.record.journal import Answers, Journal, LogError
@@ -88,9 +88,10 @@ class Log:
             raise UsageError("an approval needs a name: who answers?", hint="give `by`")
         for asked in self._approval(tenant, change.approval):
             with self._reading(), self._reader.at_one_moment():
-                if why := unsupported(self._reader, tenant, self._reader.approvals(tenant, id=asked.id)).get(asked.id):
-                    hint = "see `bylaw log verify`"
-                    raise UsageError(f"approval `{asked.id}` is not what the log says of it: {why}", hint=hint)
+                wrong = unsupported(self._reader, tenant, self._reader.approvals(tenant, id=asked.id))
+            if why := wrong.get(asked.id):
+                hint = "see `bylaw log verify`"
+                raise UsageError(f"approval `{asked.id}` is not what the log says of it: {why}", hint=hint)
             (answer,) = self.append([draft(tenant, asked.conversation, change)])
             if isinstance(answer, Conflict):
                 now = self._approval(tenant, asked.id)[0].status
@@ -107,8 +108,6 @@ class Log:
     def _reading(self) -> Generator[None]:
         try:
             yield
-        except BylawError:
-            raise
         except Exception as error:
             # Whatever the database said: nobody may decide without what was said before.
             raise LogError(f"`{self.name}` could not be read: {error}") from error

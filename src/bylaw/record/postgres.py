@@ -54,7 +54,9 @@ class PostgresConnection:
         try:
             psycopg: Any = import_module("psycopg")
         except ImportError as error:
-            raise UsageError("PostgreSQL needs psycopg", hint="pip install 'bylaw[postgres]'") from error
+            raise UsageError(
+                "PostgreSQL needs psycopg", hint="in your clone of Bylaw: pip install '.[postgres]'"
+            ) from error
         try:
             connection = psycopg.connect(self._address, autocommit=True)
         except psycopg.Error as error:

@@ -57,7 +57,9 @@ def train_command(
     try:
         run: Any = importlib.import_module("bylaw.align.training.run")
     except ModuleNotFoundError as error:
-        raise UsageError(f"training needs `{error.name}`", hint="pip install 'bylaw[train]'") from None
+        raise UsageError(
+            f"training needs `{error.name}`", hint="in your clone of Bylaw: pip install '.[train]'"
+        ) from None
     if not (model / "config.json").exists():
         raise UsageError(f"there is no model in `{model}`", hint="a folder with config.json, weights and a tokenizer")
     rows = training_rows(data, int(stage))
