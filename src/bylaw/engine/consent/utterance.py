@@ -1,6 +1,7 @@
 """One message of a conversation, as consent reads it."""
 
 import re
+from functools import lru_cache
 
 from bylaw.engine.consent.once import once
 from bylaw.facts.provenance import fold, occurs, runs_of, spell
@@ -54,16 +55,25 @@ class Utterance:
 
     def _says_in_figures(self, value: str) -> bool:
         """Whether it states a time of day, or a long number that is grouped in another way: 7:30 pm, 555-0142."""
-        if found := _TIME.fullmatch(value):
-            return (int(found[1]), int(found[2])) in _times_in(self.folded)
-        figures = _GROUPING.sub("", value)
-        if len(figures) < _LONG or not figures.isdigit():
+        wanted = _figures_of(value)
+        if wanted is None:
             return False
-        return any(_GROUPING.sub("", each[0]) == figures for each in _GROUPED.finditer(self.text))
+        if isinstance(wanted, tuple):
+            return wanted in _times_in(self.folded)
+        return any(_GROUPING.sub("", each[0]) == wanted for each in _GROUPED.finditer(self.text))
 
     def names(self, form: str) -> bool:
         """Whether folded words stand in it as they are."""
         return occurs(form, self.folded) >= 0
+
+
+@lru_cache(maxsize=16_384)
+def _figures_of(value: str) -> tuple[int, int] | str | None:
+    """The time of day that a value is, or its figures where they are many; None where it is neither."""
+    if found := _TIME.fullmatch(value):
+        return int(found[1]), int(found[2])
+    figures = _GROUPING.sub("", value)
+    return figures if len(figures) >= _LONG and figures.isdigit() else None
 
 
 def _times_in(text: str) -> set[tuple[int, int]]:
