@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.engine.consent.action import Action
+from bylaw.engine.consent.beside import is_beside
 from bylaw.engine.consent.deed import any_deed
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Grade, Lack
@@ -206,6 +207,7 @@ class Consents:
             or asks_for_another(put, spoken, deed, things)
             or (asks_otherwise(put, deed) and not deed.stands_in(spoken))
             or (asks_which(put) and not _picks(exchange, action))
+            or (told_deed and is_beside(put, action.told, things) and not deed.stands_in(spoken))
         )
         if is_other or (not told_deed and any_deed().stands_in(put.text)):
             # The user had asked for it, or the thing was named, and the agent spoke of doing something else.

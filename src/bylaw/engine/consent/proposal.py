@@ -70,7 +70,7 @@ _GO_AHEAD = Phrases(
     ("before ", r"\bbefore (?:i|we) (?:proceed|make|go)\b"),
     ("if ", r"\bif (?:so|yes|you agree|everything|this|that|all)\b"),
 )
-_ANYTHING = re.compile(
+ANYTHING = re.compile(
     r"\b(?:proceed|go ahead|confirm\w*|continue|move forward|do (?:it|this|that|so|both|all)|correct|right|accurate|"
     r"agree\w*|ok|okay|good|works?|fine|acceptable|yes|approv\w*|authori[sz]e|finali[sz]e|changes?|ready|accept|happy|"
     r"permission|consent|green light|go-ahead|objections?|complete|process|these|those|everything|all of)\b"
@@ -212,7 +212,7 @@ def proposal(text: str) -> Proposal:
 def asks_leave(put: Proposal, deed: Deed, things: Sequence[str]) -> bool:
     """Whether a go-ahead is asked for what a tool does: "Would you like to add insurance?" asks for another thing."""
     return any(
-        _ANYTHING.search(part)
+        ANYTHING.search(part)
         or deed.stands_in(part)
         or any(thing in part for thing in things)
         or not any_deed().stands_in(part)
@@ -238,7 +238,7 @@ _STOPPING = frozenset(
     """cancel stop refuse abort halt prevent block decline reject skip drop hold void undo reverse revoke withdraw
     delay postpone pause avoid deny""".split()  # noqa: SIM905
 )
-_TALKING = frozenset(
+TALKING = frozenset(
     """explain describe show tell know hear see learn understand hang wait talk discuss repeat read think end leave
     ask remind call speak chat connect""".split()  # noqa: SIM905
 )
@@ -255,7 +255,7 @@ def asks_otherwise(put: Proposal, deed: Deed) -> bool:
 
 def _is_otherwise(part: str, deed: Deed) -> bool:
     verbs = [found[1] for found in _LEAVE_TO.finditer(part)]
-    return bool(verbs) and all(verb in _TALKING or (verb in _STOPPING and not deed.stands_in(verb)) for verb in verbs)
+    return bool(verbs) and all(verb in TALKING or (verb in _STOPPING and not deed.stands_in(verb)) for verb in verbs)
 
 
 _ALTERNATIVES = re.compile(r"\bwhich (?:one|of (?:them|these|those|the)|option)\b[^.!?]*\?")

@@ -1,0 +1,121 @@
+"""Whether a deed is only spoken of beside what the agent puts to the user.
+
+The question's own verb says what a yes is for: "Shall I check whether R-1 can be cancelled?" asks for leave to check.
+What hangs on that verb, or stands there as what is not proposed ("rather than cancel R-1, I could move it"), is no
+deed that was put. Where this is so, a yes leaves it open whether the user agreed.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from bylaw.engine.consent.deed import Deed, any_deed
+from bylaw.engine.consent.proposal import ANYTHING, TALKING, Proposal
+from bylaw.policy.verb import VERBS
+
+_SPEAKER = (
+    r"\b(?:i|we)(?:'ll|'d| will| would| can| could|'m| am|'re| are)\b|\b(?:shall|should|may|can|could) (?:i|we)\b"
+)
+_UNTIL = rf"(?:(?!{_SPEAKER})[^,;:!?])*"
+"""The rest of a clause: up to a stop, or to what the agent says of itself."""
+_HANGING = re.compile(
+    # What is found out, and about what somebody is asked.
+    r"(?<!let me )\b(?:check|see|find out|look(?: up| into)?|ask|verify|test|wonder|determine|learn|know|hear|"
+    r"understand)\w*(?: \w+){0,3} (?:if|whether|what|how|why|when|that)\b[^,;:!?]*"
+    r"|(?<!please )\bnotes?(?: \w+){0,2} that\b[^,;:!?]*"
+    # A person or a thing that could do it.
+    r"|\b(?:who|whom|whose|where|(?:that|which)(?= (?:can|could|may|might|lets?|allows?|handles?|deals?|explains?)\b))"
+    r"\b[^,;:!?]*"
+    rf"|\b(?:rather than|instead of|in place of|in lieu of|as an alternative to)\b{_UNTIL}"
+    rf"|\b(?:before|after|until|unless|in case|while) (?:you|they|somebody|someone)\b(?! (?:confirm|agree|say)){_UNTIL}"
+)
+"""A clause that hangs on another, or says what is not proposed."""
+_BEFORE_THAT = re.compile(rf"\b(?:before|prior to|ahead of)\b{_UNTIL}")
+_OF_A_THING = re.compile(
+    r"\b(?:links?|forms?|pages?|numbers?|steps?|instructions?|options?|information|info|details|terms|rules|polic\w+|"
+    r"e-?mails?|guides?|articles?|offers?|quotes?|colleagues?|someone|somebody|persons?|agents?|specialists?|teams?)"
+    r" (?:to|for|on|about|of|how|with|from|explaining|in charge of)\b[^,;:!?]*"
+    r"|\babout\b[^,;:!?]*|\b(?:so(?: that)?|in order that) (?:i|we)\b[^,;:!?]*"
+)
+"""In a question: what something is there for, or is about."""
+_IS_IT = re.compile(
+    r"\b(?:is|are|was|were)\b[^,;:!?]*\b(?:the|that|this|a|an|one|ones|which)\b(?: \w+){0,3} (?:that |which )?"
+    r"you(?:'d| would|'re| are| have|'ve)?(?: still| currently)? "
+    r"(?:wish|want|like|need|ask|plan|try|trying|hope|hoping|intend|mean|looking|planning)\w*\b"
+)
+"""Asks which thing the user means, or what they wish."""
+_FORWARD = re.compile(r"\b(?:move|go|carry) (?:forward|on|ahead)\b")
+_OWN_VERB = re.compile(
+    r"\b(?:(?:shall|should|may|can|could|might) (?:i|we)|(?:want|like|wish|prefer|need|love|okay|ok|ready|happy|for)"
+    r"(?: me| us)? to|(?:if|that) (?:i|we)|(?:want|like|need|with) me)"
+    r"\s+(?:(?:now|then|also|please|just|still|instead|first|quickly|to|simply|go ahead and|proceed to|proceed with|"
+    r"proceed and|start by|begin by|begin with)\s+)*([a-z]+)"
+)
+_OFFERED = re.compile(
+    r"\b(?:i|we)(?:'ll|'d| will| would| can| could| may| might)(?: like to| love to| be happy to| be glad to)?"
+    r"\s+(?:(?:now|then|also|just|instead|first|gladly|happily)\s+)*([a-z]+)"
+)
+_FINDING_OUT = frozenset(
+    """check checking look looking see find verify search review examine investigate consult test determine calculate
+    compare estimate quote email mail phone message text forward escalate route pass put transfer note pull fetch
+    gather collect""".split()  # noqa: SIM905
+)
+_ANY_DEED = frozenset(
+    """go proceed do continue process make complete finalize finalise submit confirm apply issue handle take use set get
+    start have execute carry arrange help assist try request initiate attempt begin be place finish perform record
+    charge bill pay debit refund""".split()  # noqa: SIM905
+)
+"""Verbs that may stand for any deed, or for how it is paid."""
+_LOOKS_FIRST = re.compile(
+    r"^(?!.*\b(?:once|after|when|if)\b).*\b(?:let me|i'll|i will|i need to|i'd need to|i have to)(?: just| now| first| quickly)* "
+    r"(?:check|look|find|see|pull|verify|calculate)\b"
+)
+"""Says what is done before anything else; what comes once the user has agreed is no such thing."""
+
+
+def is_beside(put: Proposal, deed: Deed, things: Sequence[str]) -> bool:
+    """Whether it speaks of a deed, or of what it is done to, only beside what it proposes or asks for."""
+
+    def names(text: str) -> bool:
+        return deed.stands_in(text) or any(thing in text for thing in things)
+
+    if put.is_foreign or not names(put.text):
+        return False
+    if not any(names(_main(part, deed)) for part in put.parts if names(part)):
+        return True
+    last = put.parts[-1]
+    if not last.endswith("?") and _LOOKS_FIRST.search(last):
+        return True
+    asking = list(put.leave())
+    return bool(asking) and not any(_asks_for(part, deed, things) for part in asking)
+
+
+def _main(part: str, deed: Deed) -> str:
+    """A sentence without what hangs on something else in it."""
+    main = _HANGING.sub(" ", part)
+    rest = _BEFORE_THAT.sub(" ", main)
+    # "Before I cancel R-1, please confirm" tells it; "before I cancel R-1, I'd send an offer" tells the offer.
+    return rest if rest != main and any(_is_another(verb, deed) for verb in _verbs(rest)) else main
+
+
+def _asks_for(part: str, deed: Deed, things: Sequence[str]) -> bool:
+    """Whether a sentence that asks for a go-ahead may ask for a deed."""
+    if _IS_IT.search(part) and deed.stands_in(part):
+        return False
+    main = _OF_A_THING.sub(" ", _main(part, deed)) if part.endswith("?") else _main(part, deed)
+    is_named = deed.stands_in(main) or any(thing in main for thing in things)
+    asked = [found[1] for found in _OWN_VERB.finditer(_FORWARD.sub("proceed", main))]
+    if asked and all(_is_another(verb, deed) for verb in asked):
+        return any(thing in main for thing in things)
+    return is_named or not deed.stands_in(part) or ANYTHING.search(main) is not None
+
+
+def _verbs(text: str) -> Iterator[str]:
+    for pattern in (_OWN_VERB, _OFFERED):
+        yield from (found[1] for found in pattern.finditer(text))
+
+
+def _is_another(verb: str, deed: Deed) -> bool:
+    """Whether a verb says that something else is done: it is found out, talked about, sent."""
+    if verb in _ANY_DEED or deed.stands_in(verb):
+        return False
+    return verb in TALKING or verb in _FINDING_OUT or VERBS.get(verb) == "read" or any_deed().stands_in(verb)
