@@ -95,3 +95,8 @@ def test_a_deed_that_is_only_spoken_of_beside_is_not_agreed_to(told: str) -> Non
 def test_a_deed_that_is_asked_for_is_agreed_to_whatever_stands_beside_it(told: str) -> None:
     assert found(told) is True
     assert found(told, "No.") is False
+
+
+@pytest.mark.parametrize("said", ["Yes, check the cancellation fee.", "Sure, I'd like to know what cancelling costs."])
+def test_an_answer_that_takes_up_the_word_agrees_to_no_more_than_was_asked(said: str) -> None:
+    assert found("Shall I check whether BK-5521 can be cancelled for free?", said) is not True

@@ -66,8 +66,8 @@ _ANY_DEED = frozenset(
 )
 """Verbs that may stand for any deed, or for how it is paid."""
 _LOOKS_FIRST = re.compile(
-    r"^(?!.*\b(?:once|after|when|if)\b).*\b(?:let me|i'll|i will|i need to|i'd need to|i have to)(?: just| now| first| quickly)* "
-    r"(?:check|look|find|see|pull|verify|calculate)\b"
+    r"^(?!.*\b(?:once|after|when|if)\b).*\b(?:let me|i'll|i will|i need to|i'd need to|i have to)"
+    r"(?: just| now| first| quickly)* (?:check|look|find|see|pull|verify|calculate)\b"
 )
 """Says what is done before anything else; what comes once the user has agreed is no such thing."""
 

@@ -207,7 +207,7 @@ class Consents:
             or asks_for_another(put, spoken, deed, things)
             or (asks_otherwise(put, deed) and not deed.stands_in(spoken))
             or (asks_which(put) and not _picks(exchange, action))
-            or (told_deed and is_beside(put, action.told, things) and not deed.stands_in(spoken))
+            or (told_deed and is_beside(put, action.told, things))
         )
         if is_other or (not told_deed and any_deed().stands_in(put.text)):
             # The user had asked for it, or the thing was named, and the agent spoke of doing something else.
