@@ -130,7 +130,17 @@ def test_what_is_mapped_is_read_by_its_mapping_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entity", "name"), [("Class", "classes"), ("GymVisit", "gym_visits"), ("Stay", "stays"), ("Story", "stories")]
+    ("entity", "name"),
+    [
+        ("Class", "classes"),
+        ("GymVisit", "gym_visits"),
+        ("Stay", "stays"),
+        ("Story", "stories"),
+        ("GymVisit", "GymVisits"),
+        ("GymVisit", "GYM_VISITS"),
+        ("Stay", "STAY"),
+        ("Stay", "Stays"),
+    ],
 )
 def test_any_plural_of_the_entitys_name_is_its_own(entity: str, name: str, tmp_path: Path) -> None:
     (tmp_path / "db.json").write_text(json.dumps({name: {"K1": {"x": "y"}}}))

@@ -24,6 +24,10 @@ from .test_worlds import ROWS, SCHEMA, read
         (b'{"Account": 5}', "`Account` must be a list of records"),
         (b'{"Account": [5]}', "`Account` must be a list of records"),
         (b'{"Account": [{"owner": "Ann"}]}', "a record of `Account` has no `account_id`"),
+        (
+            b'{"Account": [{"account_id": "A", "x": 1}, {"account_id": "A"}]}',
+            "two records of `Account` have the key `A`",
+        ),
         (b"\xff\xfe", "neither SQLite nor JSON"),
         (b"[" * 100_000, "neither SQLite nor JSON"),
         (b"SQLite format 3\0", "not a database"),

@@ -229,20 +229,26 @@ class _Records:
 
 
 def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
-    """The name that its records stand under: its own, or `orders` or `order` for `Order` where all have its key.
+    """The name that its records stand under: its own, or `orders`, `ORDERS`, `order` for `Order` if all have its key.
 
     Every way to make a plural is tried (`classes`, `stays`, `stories`): a record has the thing's key or it is not one.
     Under no such name, it is the one object whose records are named by that very key (`users` for `Customer`).
     """
     if entity.name in data:
         return entity.name
-    low = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", entity.name).lower()
+    low = _plain(entity.name)
+    names = {_plain(name): name for name in data}
     for name in (f"{low}s", f"{low}es", f"{low.removesuffix('y')}ies", low):
-        records = _records_in(entity, data.get(name))
+        records = _records_in(entity, data[names[name]]) if name in names else None
         if records is not None and all(part in record for record in records for part in entity.key):
-            return name
+            return names[name]
     keyed = [name for name, body in data.items() if _is_named_by(entity, body)]
     return keyed[0] if len(keyed) == 1 else ""
+
+
+def _plain(name: str) -> str:
+    """A name however its words are put together: `OrderLine`, `order_line`, `ORDER-LINE`."""
+    return re.sub(r"[_\W]", "", name).lower()
 
 
 def _is_named_by(entity: Entity, body: Any) -> bool:
@@ -275,5 +281,8 @@ def _indexed(entity: Entity, body: Any, path: Path) -> dict[Key, WorldRecord]:
     for record in records:
         if lacking := [part for part in entity.key if part not in record]:
             raise WorldError(f"a record of `{entity.name}` has no `{lacking[0]}`", place=str(path))
-        index[key_of([record[part] for part in entity.key])] = record
+        key = key_of([record[part] for part in entity.key])
+        if index.setdefault(key, record) != record:
+            shown = ", ".join(map(str, key))
+            raise WorldError(f"two records of `{entity.name}` have the key `{shown}`, and differ", place=str(path))
     return index
