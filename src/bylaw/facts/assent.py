@@ -88,7 +88,9 @@ _LATER = (
 _HOLD = Phrases(
     (
         "hold |not yet|just a |never|think",
-        r"\b(?:hold (?:on|off|it|that)|not yet|just a (?:second|moment|minute)|never ?mind|let me think|"
+        r"\b(?:hold (?:on|off|it|that)|not yet|just a (?:second|moment|minute)|let me think|"
+        # "Never mind the fee" waves a worry aside, and not what was put.
+        r"never ?mind(?! (?:about )?(?:the|any|all|those|these|its|your) \w)|"
         r"think about it)\b",
     ),
     ("wait", r"(?<!can't )(?<!cannot )\bwait\b(?! (?:for|to))"),
@@ -262,7 +264,10 @@ _WEAK = Phrases(
         r"^\W*(?:sure|ok|okay|alright|all right|correct|right|exactly|perfect|great|fine|good|wonderful|excellent|"
         r"awesome|cool|understood|that helps)\b"
         # "Sure, my user ID is ..." gives what was asked for; it agrees to nothing.
-        r"(?!\W+(?:my|here|i have|what|how|why|can|could|but|let me (?!know)|is|before)\b)",
+        # "Ok, but please also send a receipt" agrees, perhaps.
+        r"(?!\W+(?:my|here|i have|what|how|why|can|could|let me (?!know)|is|before)\b)"
+        r"(?!\W+but\b(?! (?:also|please|could you|can you|make sure|i(?:'d| would) (?:also )?like)\b"
+        r"(?!.*\b(?:first|before|instead|only|not|rather|different|lower|reduce|waive|wait|cheaper)\b|.*n't\b)))",
     )
 )
 _WELCOMES = Phrases(
@@ -451,7 +456,10 @@ def stance_of(sentence: str) -> Stance:
         return "spares"
     is_question = sentence.endswith("?")
     if is_question and _ASKS.search(bare):
-        return "yes" if _BIDS.search(bare) else "asks"
+        if _BIDS.search(bare):
+            return "yes"
+        # "Okay, but could you send me a receipt?"
+        return "mixed" if " but " in bare and _WEAK.found_in(bare) else "asks"
     if is_question and _BARE.fullmatch(bare):
         return "asks"
     if _YES.found_in(bare):

@@ -53,6 +53,8 @@ _WRITE: dict[str, dict[str, Any]] = {
     },
     "change_booking_dates": {"booking_id": _TEXT, "check_in": _TEXT, "check_out": _TEXT},
     "cancel_booking": {"booking_id": _TEXT},
+    "change_room": {"booking_id": _TEXT, "room_type": _TEXT, "payment_id": _TEXT},
+    "charge_card": {"customer_id": _TEXT, "amount": _NUMBER, "payment_id": _TEXT},
     "add_breakfast": {"booking_id": _TEXT, "persons": _COUNT},
     "upgrade_room": {
         "booking_id": _TEXT,

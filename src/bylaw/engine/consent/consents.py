@@ -17,7 +17,7 @@ from bylaw.engine.consent.beside import is_beside
 from bylaw.engine.consent.deed import any_deed
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Grade, Lack
-from bylaw.engine.consent.marks import is_told_apart
+from bylaw.engine.consent.marks import is_told_apart, marks_told
 from bylaw.engine.consent.means import Wallet
 from bylaw.engine.consent.naming import alike
 from bylaw.engine.consent.proposal import (
@@ -189,6 +189,7 @@ class Consents:
         is_named = action.is_named_in(exchange.proposal) or any(
             not goal.is_caller and is_told_apart(hearing, goal, action.matters) for goal in action.goals
         )
+        is_named = is_named or (told_deed and _names_whom_it_charges(action, hearing))
         if only_yes and not is_named:
             return Consent(False, "none", exchange.proposed_at, exchange.answered_at)
         found = tuple(_read_in_words(lacks(hearing, action.matters), exchange, action))
@@ -214,6 +215,8 @@ class Consents:
             found = (*found, Lack(action.tool, "unclear", "another_told"))
         found = (*found, *_redirected(exchange, action))
         is_unsure = said.stance in ("mixed", "asks") or bool(found) or _is_aside(said, action)
+        # "Cancel it, don't charge me" may well refuse the fee.
+        is_unsure = is_unsure or (said.stance == "spares" and _speaks_of(action, exchange))
         spent = self._spent_by(action, exchange.answered_at, is_in_doubt=is_unsure)
         if spent is not None:
             reason: Reason = "spent"
@@ -329,6 +332,16 @@ def _does_the_same(other: Action, action: Action, *, is_in_doubt: bool) -> bool:
     return other.core == action.core or (is_in_doubt and bool(action.targets) and other.targets == action.targets)
 
 
+def _names_whom_it_charges(action: Action, hearing: Hearing) -> bool:
+    """Whether a call that takes a sum from a person, and acts on nothing else, was told by their name or their card."""
+    if action.targets or not action.means or not any(each.kind == "amount" for each in action.matters):
+        return False
+    means = [detail for detail in action.matters if detail.kind == "means"]
+    return any(marks_told(hearing, goal) for goal in action.goals) or any(
+        hearing.called(each).is_own_in(said.folded) for each in means for said in hearing.proposal
+    )
+
+
 def _is_held(action: Action, exchange: Exchange) -> bool:
     """Whether the answer refuses, puts off, makes it depend on something, or says or agrees not to do it."""
     stance = exchange.said.stance
@@ -336,7 +349,18 @@ def _is_held(action: Action, exchange: Exchange) -> bool:
         return True
     if stance in ("yes", "weak", "mixed"):
         return exchange.put.refrains_from(action.deed)
-    return stance in ("held", "if", "no") or (stance == "spares" and _asks_for(action, exchange))
+    if stance == "spares":
+        # "Cancel it, don't change it" spares another deed.
+        return _asks_for(action, exchange) and not _asks_beside(action, exchange)
+    return stance in ("held", "if", "no")
+
+
+def _asks_beside(action: Action, exchange: Exchange) -> bool:
+    """Whether the answer speaks of what the call does beside what it says is not to be done."""
+    rest = " ".join(part for each in exchange.answer for part in sentences(each.text))
+    for aside in exchange.said.aside:
+        rest = rest.replace(aside, " ")
+    return action.deed.stands_in(rest)
 
 
 def _asks_for(action: Action, exchange: Exchange) -> bool:

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from bylaw.engine.consent.detail import PAYING, Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.means import Called
-from bylaw.engine.consent.price import REFUND, is_free, is_summed, price_lack, sums_in
+from bylaw.engine.consent.price import REFUND, is_free, is_perhaps_free, is_summed, price_lack, sums_in
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.phrases import Phrases
 from bylaw.facts.provenance import fold, occurs
@@ -58,6 +60,9 @@ def money_lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
         goals = [detail for detail in matters if detail.is_target]
         used = set[str]().union(*(hearing.called(detail).own for detail in means))
         found += [_lack(hearing, each, used, goals, has_sums=bool(amounts)) for each in means]
+    if means and not amounts and is_perhaps_free(hearing, matters):
+        # Then nobody need say what it is paid with.
+        return [replace(lack, grade="unclear") for lack in found if lack is not None]
     return [lack for lack in found if lack is not None]
 
 

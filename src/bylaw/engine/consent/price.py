@@ -15,10 +15,24 @@ from bylaw.facts.phrases import Phrases
 from bylaw.facts.provenance import fold
 from bylaw.policy.verb import words_of
 
-_IN_WORDS = ("dollar|usd|eur|pound|gbp", r"\b\d[\d,.]*\s?(?:dollars|usd|euros?|eur|pounds|gbp)\b")
-_TOLD_IN_WORDS = Phrases(_IN_WORDS)
-CURRENCY = Phrases(("$|€|£", r"[$€£]\s?\d"), _IN_WORDS)
+_CODES = (
+    "usd|eur|gbp|chf|sek|nok|dkk|isk|jpy|cny|cad|aud|nzd|inr|pln|czk|huf|ron|bgn|zar|brl|mxn|sgd|hkd|krw|ils|aed|thb"
+)
+_NAMES = "dollar|euro|pound|franc|kron|yen|rupee|zloty|peso|rand|kr"
+_IN_WORDS = (
+    f"{_CODES}|{_NAMES}",
+    rf"\b\d[\d,.]*\s?(?:{_CODES}|dollars|euros?|pounds|francs?|kron(?:or|er|a)|yen|rupees|zloty|pesos|rands?|kr)\b"
+    rf"|\b(?:{_CODES}|kr)\s?\d[\d,.]*",
+)
+CURRENCY = Phrases(("$|€|£|¥|₹", r"[$€£¥₹]\s?\d"), _IN_WORDS)
 """Tells a sum."""
+_BARE = re.compile(
+    r"\b(?:costs?|costing|for|fee|fees|price|charge|charged|pay|extra|additional|total|difference|supplement|surcharge)\b"
+    r"(?: (?:is|of|comes? to|an?|extra|additional|another|in|total|only|just|up|by|be|will|would|you|the|at|to))*:? "
+    r"(\d[\d,]*\.\d\d)(?![\d.]|,\d)"
+)
+"""A sum without its currency, right after a word for what something costs."""
+_DECIMALS = re.compile(r"(?<![\w.,:/-])\d[\d,]*\.\d\d(?![\w:/-]|[.,]\d)")
 _FREE = Phrases(
     ("free|complimentary|waived|included|covered", r"\b(?:free|complimentary|waived|included|covered)\b"),
     ("$0", r"(?<!\w)\$0(?!\w)"),
@@ -43,13 +57,15 @@ _NOISE = 1e-6
 _ABOUT = 0.02
 """How far a sum may be from a guess at it."""
 _MONEY = r"[$€£]\s?\d[\d,.]*"
-_SUM = re.compile(_MONEY)
+_SUM = re.compile(rf"{_MONEY}|[¥₹]\s?\d[\d,.]*|{_IN_WORDS[1]}")
 _OLD_PARTS = "original|current|previous|existing|old|payment history|paid"
 _OLD = r"(?:original(?:ly)?|current(?:ly)?|previous(?:ly)?|existing|old|payment history|paid)"
 _BEFORE = re.compile(rf"(?:\b(?:balance|bal)\b(?: of| is| was|:)?\s*\(?|\b{_OLD}\b[^.!?$;]{{0,40}})$")
 _CARD_BEFORE = re.compile(r"\b(?:card|certificate|voucher)s?\b[ \w#*]{0,20}[(:]\s*$")
 _AFTER = re.compile(r"\s*(?:\w+ )?(?:balance|bal|available|left|remaining)\b| (?:\w+ )?(?:was )?(?:paid|originally)\b")
 """Stand before or after a sum that is on a card, or was paid before: it is not what something costs."""
+_TO_BE_PAID = re.compile(r" paid (?:with|by|from|via|using|on|through|to)\b")
+"""After a sum and a comma: how it will be paid."""
 _NEAR = 64
 _GUESS = re.compile(rf"(?:~|\b(?:about|approx\w*|around|roughly|estimated|expect\w*)\b[^.!?]{{0,20}})\s?{_MONEY}")
 _OLD_PART = Phrases(
@@ -84,18 +100,19 @@ def sums_in(text: str) -> Iterator[int]:
     """Where sums stand in a folded text, other than what is on a card or was paid before."""
     for found in _SUM.finditer(text):
         here, after = found.span()
-        if not _BEFORE.search(text[max(0, here - _NEAR) : here]) and not _AFTER.match(text, after):
+        is_to_be_paid = text[after - 1] == "," and _TO_BE_PAID.match(text, after) is not None
+        if not _BEFORE.search(text[max(0, here - _NEAR) : here]) and (is_to_be_paid or not _AFTER.match(text, after)):
             yield here
 
 
 def _tells_price(text: str) -> bool:
     """Whether a folded text tells what something costs."""
-    if "$" in text or not text.isascii():
+    if CURRENCY.may_be_in(text):
         # A sum in brackets after a card is mostly what is on it.
         for here in sums_in(text):
             if not _CARD_BEFORE.search(text[max(0, here - _NEAR) : here]):
                 return True
-    return _TOLD_IN_WORDS.found_in(text)
+    return "." in text and _BARE.search(text) is not None
 
 
 def is_summed(hearing: Hearing, amounts: Sequence[Detail], matters: Sequence[Detail]) -> bool:
@@ -143,6 +160,15 @@ def is_free(hearing: Hearing, matters: Sequence[Detail]) -> bool:
     return False
 
 
+_OF_ANYTHING = ("upgrad", "downgrad")
+_GIVEN = re.compile(r"\b(?:complimentary|on the house|on us|our treat|as a gift|waived?)\b")
+
+
+def is_perhaps_free(hearing: Hearing, matters: Sequence[Detail]) -> bool:
+    """Whether something is given for nothing, perhaps what the call does, where that has no price of its own kind."""
+    return not _topics(matters)[0].families and any(_GIVEN.search(each.folded) for each in hearing.proposal)
+
+
 class _Topic:
     """Words for things that may have a price of their own."""
 
@@ -170,6 +196,9 @@ def _topics_of(names: frozenset[str]) -> tuple[_Topic, _Topic]:
     stems = {stem for name in names for stem in objects(name)}
     own = [family for family in PRICED if stems.intersection(family)]
     others = [family for family in PRICED if family not in own]
+    if not own:
+        # Rooms and plans are upgraded, too.
+        others = [tuple(stem for stem in family if stem not in _OF_ANYTHING) for family in others]
     return _Topic(stems, own), _Topic({stem for family in others for stem in family}, others)
 
 
@@ -209,6 +238,8 @@ def price_lack(hearing: Hearing, matters: Sequence[Detail]) -> Lack | None:
         is_open = not is_lower and _RAISES.found_in(mine) and _LATER.search(mine) and not _GUESS.search(mine)
         return Lack("amount", "missing", "price_later") if is_open else None
     if is_lower or (REFUND.found_in(mine) and not _RAISES.found_in(mine)):
+        return Lack("amount", "unclear", "price_vague")
+    if _DECIMALS.search(_SUM.sub(" ", mine)):
         return Lack("amount", "unclear", "price_vague")
     changed = _changed(hearing, matters)
     if changed and hearing.said_before(("price", changed), lambda each: _is_priced(each, changed), "agent"):
