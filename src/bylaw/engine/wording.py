@@ -118,7 +118,37 @@ _TO_AGENT = {
 def consent_words_for_agent(why: Mapping[str, Any]) -> str:
     """The same for the agent that wants to make the call, who can put it to the user again."""
     lacks = [lack_words(_record(each)) for each in cast("Sequence[Any]", why.get("lacks") or ())]
-    return "; ".join(lacks) or _TO_AGENT.get(str(why.get("reason")), "")
+    found = "; ".join(lacks) or _TO_AGENT.get(str(why.get("reason")), "")
+    step = consent_step(why)
+    return f"{found}. {step[:1].upper()}{step[1:]}" if found and step else found
+
+
+_STEPS = {
+    "none": "tell the user what this call does, and make it once they say yes",
+    "unanswered": "ask the user again, and make the call once they say yes",
+    "requested": "list it back to the user, and make the call once they say yes",
+    "held": "make the call only if the user agrees to it after all",
+    "spent": "put this call to the user, too, and make it once they say yes",
+    "unclear": "ask the user for a plain yes or no to this call",
+}
+
+
+def consent_step(why: Mapping[str, Any]) -> str:
+    """What the agent is to do next where the user has not surely agreed; empty where it can do nothing."""
+    lacks = [_record(each) for each in cast("Sequence[Any]", why.get("lacks") or ())]
+    what = list(dict.fromkeys(_UNTOLD.get(str(lack.get("why")), f"its `{lack.get('detail')}`") for lack in lacks))
+    if not what:
+        return _STEPS.get(str(why.get("reason")), "")
+    listed = f"{', '.join(what[:-1])} and {what[-1]}" if len(what) > 1 else what[0]
+    return f"tell the user what this call does, with {listed}, and make it once they say yes"
+
+
+_UNTOLD = {
+    **dict.fromkeys(("price_untold", "price_before", "price_vague", "price_later"), "the price"),
+    "sum_untold": "the sum",
+    "not_named": "what it acts on",
+    "not_put": "all that it changes",
+}
 
 
 _LACKS = {
@@ -139,6 +169,7 @@ _LACKS = {
     "price_vague": "it was told that money moves, but not how much",
     "price_later": "how much was to be known only when it is done",
     "not_named": "nobody named what {} would act on",
+    "not_put": "what was put to the user may be something else than {}",
 }
 
 

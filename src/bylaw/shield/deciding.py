@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
+from bylaw.engine.wording import consent_step
 from bylaw.facts.entity import Fact, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.policy.posture import Posture, Postures
@@ -90,7 +91,7 @@ class Decider:
     def _of_open(self, finding: RuleFinding, tool: str, weighed: Assessment | None) -> Ground:
         if weighed is not None and not finding.rule.hard and weighed.decision == "allow":
             return self._of_rule(finding, tool, "allow")
-        questions = self._questions_of(finding.rule.policy, finding.values)
+        questions = self._questions_of(finding)
         return self._of_rule(finding, tool, "ask", questions)
 
     def _of_circuit(self, found: Sequence[Ground], tool: str, weighed: Assessment | None) -> list[Ground]:
@@ -202,19 +203,25 @@ class Decider:
         told = (finding.because, self.pack.policies[name].citations, (), (), questions)
         return Ground(name, "rule", answer, self._postures.of(tool, name), *told, for_agent=finding.for_agent)
 
-    def _questions_of(self, policy: str, values: "tuple[tuple[str, bool | None], ...]") -> tuple[Question, ...]:
+    def _questions_of(self, finding: RuleFinding) -> tuple[Question, ...]:
         """What would settle an open rule: its predicates without a value, put to the user where consent is at stake."""
         predicates = self.pack.book.predicates
-        unknown = [predicates[name] for name, value in values if value is None and name in predicates]
+        policy, whys = finding.rule.policy, dict(finding.whys)
+        unknown = [predicates[name] for name, value in finding.values if value is None and name in predicates]
         definition = self.pack.policies[policy].definition
         return tuple(
             Question(
                 each.name,
-                each.question.strip() or _asked(each.description or definition) or f"Is `{each.name}` so here?",
+                each.question.strip()
+                or _asked(each.description or definition)
+                or (_AGREES if consent_step(whys.get(each.name, {})) else f"Is `{each.name}` so here?"),
                 "user" if each.way in ("consented", "said") else "person",
             )
             for each in unknown
         ) or (Question(policy, f"{definition or policy}: is that so here?", "person"),)
+
+
+_AGREES = "Do you agree to this?"
 
 
 def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:

@@ -9,6 +9,8 @@ from bylaw.engine.act import Act
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
+from bylaw.engine.wording import consent_words_for_agent
+from bylaw.shield import Shield
 from bylaw.trace.event import Call, Message
 
 FILES = {
@@ -97,3 +99,31 @@ def test_nobody_is_asked_what_the_words_tell(pack: Pack) -> None:
 
 def test_code_sees_what_the_agent_said_last(pack: Pack) -> None:
     assert names(judge(pack, "Shall I cancel it?", "Yes, cancel R-1001."))[0] == ["name-it"]
+
+
+@pytest.mark.parametrize(
+    ("told", "said", "feedback"),
+    [
+        ("Good morning.", "Cancel R-1001.", "list it back to the user, and make the call once they say yes"),
+        ("Shall I cancel order R-1001?", "No.", "make the call only if the user agrees to it after all"),
+        ("Shall I cancel order R-1001?", "Yes, half of it.", "ask the user for a plain yes or no to this call"),
+        ("Shall I check whether order R-1001 can be cancelled?", "Yes.", "tell the user what this call does, with all"),
+    ],
+)
+def test_the_agent_is_told_the_next_step(pack: Pack, told: str, said: str, feedback: str) -> None:
+    with Shield(pack).session("c") as session:
+        session.agent(told)
+        session.user(said)
+        decision = session.decide("cancel_order", {"order_id": "R-1001"})
+    assert not decision.allowed
+    assert feedback in decision.feedback.lower()
+    assert "so here?" not in decision.feedback
+    assert (decision.answer == "ask") is ("Ask the user: Do you agree to this?" in decision.feedback)
+
+
+def test_the_agent_is_told_what_was_not_told() -> None:
+    lacks = [{"detail": "amount", "why": "price_untold"}, {"detail": "check_in", "why": "never_told"}]
+    told = consent_words_for_agent({"reason": "differs", "lacks": lacks})
+    assert told.endswith(
+        "Tell the user what this call does, with the price and its `check_in`, and make it once they say yes"
+    )

@@ -137,3 +137,27 @@ def test_an_answer_that_perhaps_agrees_is_open(said: str) -> None:
 )
 def test_an_answer_that_takes_it_back_is_still_no(said: str) -> None:
     assert found(CANCEL, said, "cancel_booking", booking_id="BK5521").value is False
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        "17-21 April",
+        "17\u201321 April 2026",
+        "April 17-21",
+        "Apr 17 - 21, 2026",
+        "April 17 to 21",
+        "from 17 to 21 April",
+        "17 to 21 April 2026",
+        "the 17th to the 21st of April",
+        "Friday the 17th of April through Tuesday the 21st",
+        "17 April for four nights",
+        "April 17, 2026 for 4 nights",
+    ],
+)
+def test_days_that_are_told_together_are_told(days: str) -> None:
+    told = f"I'll move BK5521 to {days}, same price. OK?"
+    stay = {"booking_id": "BK5521", "check_in": "2026-04-17"}
+    assert found(told, "Yes", "change_booking_dates", **stay, check_out="2026-04-21").value is True
+    for other in ("2026-04-22", "2026-04-20", "2026-05-21", "2026-03-21"):
+        assert found(told, "Yes", "change_booking_dates", **stay, check_out=other).value is not True

@@ -212,7 +212,7 @@ class Consents:
         )
         if is_other or (not told_deed and any_deed().stands_in(put.text)):
             # The user had asked for it, or the thing was named, and the agent spoke of doing something else.
-            found = (*found, Lack(action.tool, "unclear", "another_told"))
+            found = (*found, Lack(action.tool, "unclear", "not_put"))
         found = (*found, *_redirected(exchange, action))
         is_unsure = said.stance in ("mixed", "asks") or bool(found) or _is_aside(said, action)
         # "Cancel it, don't charge me" may well refuse the fee.

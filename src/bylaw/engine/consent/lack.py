@@ -24,6 +24,7 @@ Why = Literal[
     "price_vague",
     "price_later",
     "not_named",
+    "not_put",
 ]
 """How it was not told; `engine.wording` has the words."""
 

@@ -1,12 +1,15 @@
 """One message of a conversation, as consent reads it."""
 
 import re
+from datetime import date
 from functools import lru_cache
 
+from bylaw.engine.consent.days import tells_day
 from bylaw.engine.consent.once import once
 from bylaw.facts.provenance import fold, occurs, runs_of, spell
 
 _MARKS = "-*`\"'"
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"(\d{1,2}):(\d\d)(?::00)?")
 _TOLD_TIME = re.compile(r"(?<![\d:.])(\d{1,2})(?:[:.](\d\d))?\s?(a\.?m|p\.?m)?\b")
 _GROUPING = re.compile(r"[\s().+-]+")
@@ -54,7 +57,13 @@ class Utterance:
         return told
 
     def _says_in_figures(self, value: str) -> bool:
-        """Whether it states a time of day, or a long number that is grouped in another way: 7:30 pm, 555-0142."""
+        """Whether it states a time of day, one of several days, or a long number that is grouped in another way: 7:30
+        pm, 17-21 April, 555-0142."""
+        if _DATE.fullmatch(value):
+            try:
+                return tells_day(self.folded, date.fromisoformat(value))
+            except ValueError:
+                return False
         wanted = _figures_of(value)
         if wanted is None:
             return False
