@@ -38,6 +38,8 @@ def tells_day(text: str, day: date) -> bool:
 @lru_cache(maxsize=1024)
 def _days(text: str, year: int) -> frozenset[tuple[int, int, int]]:
     found: set[tuple[int, int, int]] = set()
+    if not any(month in text for month in _MONTHS):
+        return frozenset()
     for first, last, month, told in _BEFORE.findall(text):
         found |= _both(first, last, month, told)
     for month, first, last, _, told in _AFTER.findall(text):
