@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.facts.provenance import Provenance, identifiers, is_identifier, leaf_values
+from bylaw.facts.identifier import identifiers, is_identifier
+from bylaw.facts.provenance import Provenance, leaf_values
 
 from .library import Talk
 

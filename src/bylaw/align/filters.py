@@ -5,7 +5,8 @@ from typing import Literal
 from bylaw.align.episode import misfit
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
-from bylaw.facts.provenance import Provenance, is_identifier, leaf_values
+from bylaw.facts.identifier import is_identifier
+from bylaw.facts.provenance import Provenance, leaf_values
 from bylaw.trace.event import Call
 from bylaw.trace.trajectory import Trajectory
 

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any, cast
 
 from bylaw.facts.acceptance import accepted
-from bylaw.facts.provenance import result_text
+from bylaw.facts.result_field import result_text
 from bylaw.scan.shape import SeenValues
 from bylaw.trace import Call, Result, Trajectory
 

@@ -2,7 +2,9 @@
 
 import re
 
-from bylaw.facts.provenance import fold, identifiers, spell
+from bylaw.facts.folded_text import fold
+from bylaw.facts.identifier import identifiers
+from bylaw.facts.spelling import spell
 
 _END = re.compile(r"(?<=[.!?;])\s+|\n+")
 

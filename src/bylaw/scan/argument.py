@@ -5,7 +5,8 @@ from collections import Counter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.facts.provenance import OriginKind, ValueOrigin, is_identifier
+from bylaw.facts.identifier import is_identifier
+from bylaw.facts.provenance import OriginKind, ValueOrigin
 from bylaw.scan.first import Firsts
 from bylaw.scan.habit import CallPlace
 from bylaw.scan.interval import wilson

@@ -11,7 +11,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bylaw.facts.provenance import is_identifier, is_prose, leaf_values, occurs
+from bylaw.facts.folded_text import occurs
+from bylaw.facts.identifier import is_identifier, is_prose
+from bylaw.facts.provenance import leaf_values
 
 Bond = Literal["keyed", "shows", "mentions"]
 ValueCover = frozenset[tuple[str, Bond]]

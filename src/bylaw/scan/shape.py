@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.entity import FieldType
-from bylaw.facts.provenance import result_text
+from bylaw.facts.result_field import result_text
 from bylaw.trace import Call, Result, Trajectory
 
 _SAMPLES = 300

@@ -8,7 +8,9 @@ from msgspec import Struct
 from bylaw.errors import BylawError
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.evidence import EvidenceCount, LookupEvidence
-from bylaw.facts.provenance import Provenance, leaf_values, occurs, result_text
+from bylaw.facts.folded_text import occurs
+from bylaw.facts.provenance import Provenance, leaf_values
+from bylaw.facts.result_field import result_text
 from bylaw.policy.tool import Effect
 from bylaw.scan.argument import Argument, Origins
 from bylaw.scan.effect import Behaviour, EffectHint, Guess, by_definition, defined_name, guess, may_write, says_done

@@ -16,10 +16,11 @@ from bylaw.engine.consent.naming import counts
 from bylaw.engine.consent.records import FieldValues, Records
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts import assent
+from bylaw.facts.folded_text import fold, occurs
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.phrases import Phrases
 from bylaw.facts.plain_yes import is_bare_yes, is_plain_yes
-from bylaw.facts.provenance import fold, occurs, spell
+from bylaw.facts.spelling import spell
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.engine.clinic import conversations
 from tests.engine.consent.shop import SCHEMA

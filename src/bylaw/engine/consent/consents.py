@@ -35,9 +35,11 @@ from bylaw.engine.consent.told import chooses, lacks
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.assent import UserAnswer, sentences, stance_of, without_quotes
 from bylaw.facts.call_record import CallRecord
+from bylaw.facts.folded_text import fold, occurs
+from bylaw.facts.identifier import is_identifier
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.plain_yes import is_bare_yes, is_plain_yes
-from bylaw.facts.provenance import fold, is_identifier, occurs, result_text
+from bylaw.facts.result_field import result_text
 from bylaw.trace.event import Event
 
 Basis = Literal["told", "requested"]

@@ -8,7 +8,8 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from bylaw.facts.provenance import fold_name, is_identifier, is_prose
+from bylaw.facts.folded_text import fold_name
+from bylaw.facts.identifier import is_identifier, is_prose
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
 

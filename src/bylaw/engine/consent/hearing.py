@@ -13,7 +13,7 @@ from bylaw.engine.consent.records import Entry, Records
 from bylaw.engine.consent.talk import Exchange
 from bylaw.engine.consent.utterance import Utterance
 from bylaw.facts.assent import sentences
-from bylaw.facts.provenance import fold_name
+from bylaw.facts.folded_text import fold_name
 from bylaw.policy.verb import words_of
 
 _OF_AN_ID = frozenset(("id", "number", "no", "code", "key"))

@@ -9,7 +9,7 @@ from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.naming import mark_forms
 from bylaw.engine.consent.records import scalars
-from bylaw.facts.provenance import fold_name
+from bylaw.facts.folded_text import fold_name
 from bylaw.policy.verb import words_of
 
 _NAMING = frozenset(("name", "title", "label", "nickname", "type", "kind", "category", "brand", "model", "city"))

@@ -7,7 +7,7 @@ from itertools import islice
 
 from bylaw.engine.consent.once import once
 from bylaw.engine.consent.records import Entry, Records, scalars
-from bylaw.facts.provenance import fold, fold_name, occurs
+from bylaw.facts.folded_text import fold, fold_name, occurs
 
 _DIGITS = re.compile(r"\d{3,}")
 _TAIL = re.compile(r"[\d_-]+$")

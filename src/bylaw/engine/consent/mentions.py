@@ -9,7 +9,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from bylaw.engine.consent.naming import counts
 from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.provenance import runs_of, spell
+from bylaw.facts.folded_text import runs_of
+from bylaw.facts.spelling import spell
 
 _NEAR = 32
 """So many of the last utterances, up to twice as many, are read as they are."""

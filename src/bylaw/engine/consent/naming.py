@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from bylaw.engine.consent.detail import Detail
 from bylaw.facts.assent import sentences
-from bylaw.facts.provenance import is_identifier
+from bylaw.facts.identifier import is_identifier
 from bylaw.policy.verb import words_of
 
 _DATED = re.compile(r"\d{4}-\d\d-\d\d$")

@@ -11,8 +11,8 @@ from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.means import Called
 from bylaw.engine.consent.price import REFUND, is_free, is_perhaps_free, is_summed, price_lack, sums_in
 from bylaw.engine.consent.utterance import Utterance
+from bylaw.facts.folded_text import fold, occurs
 from bylaw.facts.phrases import Phrases
-from bylaw.facts.provenance import fold, occurs
 from bylaw.policy.verb import words_of
 
 _BESIDE = 20

@@ -11,8 +11,8 @@ from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
 from bylaw.engine.consent.naming import heads, plain
 from bylaw.engine.consent.utterance import Utterance
+from bylaw.facts.folded_text import fold
 from bylaw.facts.phrases import Phrases
-from bylaw.facts.provenance import fold
 from bylaw.policy.verb import words_of
 
 _CODES = (

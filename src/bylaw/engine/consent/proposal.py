@@ -8,8 +8,8 @@ from itertools import chain
 from bylaw.engine.consent.deed import Deed, any_deed, deeds, plain_deed
 from bylaw.engine.consent.once import once
 from bylaw.facts.assent import sentences
+from bylaw.facts.folded_text import fold
 from bylaw.facts.phrases import Phrases
-from bylaw.facts.provenance import fold
 from bylaw.policy.verb import VERBS, words_of
 
 _DO = (

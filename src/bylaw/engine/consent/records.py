@@ -10,7 +10,8 @@ from typing import Any, cast
 
 from bylaw.engine.consent.once import once
 from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.provenance import fold_name, result_text, runs_of
+from bylaw.facts.folded_text import fold_name, runs_of
+from bylaw.facts.result_field import result_text
 from bylaw.policy.verb import words_of
 from bylaw.trace.event import Call, Event, Result
 

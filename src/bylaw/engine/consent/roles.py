@@ -8,7 +8,7 @@ from itertools import islice, permutations
 from bylaw.engine.consent.detail import Detail
 from bylaw.engine.consent.hearing import Hearing
 from bylaw.engine.consent.lack import Lack
-from bylaw.facts.provenance import fold_name
+from bylaw.facts.folded_text import fold_name
 from bylaw.policy.verb import words_of
 
 _SOURCE = frozenset(("from", "source", "sender", "origin", "payer", "old"))

@@ -22,7 +22,7 @@ from bylaw.engine.consent.payment import money_lacks
 from bylaw.engine.consent.records import scalars
 from bylaw.engine.consent.roles import swapped, told_in_place
 from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.provenance import fold_name
+from bylaw.facts.folded_text import fold_name
 from bylaw.policy.verb import words_of
 
 _LARGE = 13

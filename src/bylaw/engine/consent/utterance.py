@@ -6,7 +6,8 @@ from functools import lru_cache
 
 from bylaw.engine.consent.days import tells_day
 from bylaw.engine.consent.once import once
-from bylaw.facts.provenance import fold, occurs, runs_of, spell
+from bylaw.facts.folded_text import fold, occurs, runs_of
+from bylaw.facts.spelling import spell
 
 _MARKS = "-*`\"'"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")

@@ -1,0 +1,105 @@
+"""What stands in a tool's result as a whole field of its data, rather than somewhere in its text."""
+
+import math
+from functools import lru_cache
+from typing import Any, cast
+
+import msgspec
+import yaml
+from msgspec import Raw
+
+from bylaw.facts.folded_text import fold
+from bylaw.trace.event import Result
+
+_VALUE = 200
+_PARSED = 200_000
+_LEAVES = 20_000
+_LISTING_WORDS = 10
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+def result_text(result: Result) -> str:
+    """A result's content as text, whether or not it came as JSON."""
+    content = result.content
+    return bytes(content).decode("utf-8", "replace") if isinstance(content, Raw) else content
+
+
+def canonical(number: float) -> str:
+    """A number as it is written where it is not grouped: a whole one without a fraction."""
+    whole = math.isfinite(number) and abs(number) < 1e15 and number == int(number)
+    return str(int(number)) if whole else str(number)
+
+
+@lru_cache(maxsize=256)
+def is_json(text: str) -> bool:
+    """Whether the whole text is JSON."""
+    try:
+        msgspec.json.decode(text, type=Raw)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=256)
+def fields_of(text: str) -> frozenset[str]:
+    """Every whole value, key and list member of the data in `text`, folded; for plain text, the text itself.
+
+    Data is JSON, what YAML reads as a mapping or a list, or a plain listing of short lines, perhaps under a label.
+    """
+    found: set[str] = {fold(text)} if len(text) <= _VALUE else set()
+    data = _parse(text)
+    if isinstance(data, str) or (isinstance(data, dict) and len(cast("dict[Any, Any]", data)) == 1):
+        found.update(_listed(text))
+    pending: list[Any] = [data]
+    left = _LEAVES
+    while pending and left:
+        left -= 1
+        value = pending.pop()
+        if isinstance(value, dict):
+            mapping = cast("dict[Any, Any]", value)
+            found.update(fold(str(name)) for name in mapping)
+            pending.extend(mapping.values())
+        elif isinstance(value, list):
+            pending.extend(cast("list[Any]", value))
+        elif isinstance(value, str) and value is not text:
+            if value[:1] in ("{", "["):
+                pending.append(_decoded(value))
+            elif len(value) <= _VALUE:
+                found.update((fold(value), _as_number(value)))
+        elif isinstance(value, (int, float)):
+            found.add(canonical(value))
+    return frozenset(found)
+
+
+def _as_number(text: str) -> str:
+    try:
+        return canonical(float(text)) if len(text) < 20 else text
+    except ValueError:
+        return text
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _parse(text: str) -> Any:
+    """The data in a result's text: from JSON, else from YAML (which also reads Python's own notation)."""
+    data = _decoded(text)
+    if data is not None or len(text) > _PARSED or not (":" in text or text.lstrip()[:1] in ("-", "[", "{")):
+        return text if data is None else data
+    try:
+        data = yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return text
+    return cast("Any", data) if isinstance(data, dict | list) else text
+
+
+def _listed(text: str) -> set[str]:
+    """The members of a plain listing; nothing where any line reads like prose."""
+    lines = [line.strip() for line in text[:_PARSED].splitlines() if line.strip()]
+    if len(lines) < 2 or any(line.count(" ") >= _LISTING_WORDS for line in lines):
+        return set()
+    return {fold(part) for line in lines for part in (line, line.partition(":")[2].strip()) if part}
