@@ -7,15 +7,18 @@ whatever is derived otherwise is a variable of its own, named by its expression.
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, NoReturn, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
-from bylaw.facts.entity import Fact, Field, Origin
+from bylaw.facts.entity import Fact, Origin
+from bylaw.facts.value_kind import KINDS, LINES, ValueKind, difference_kind, is_exact, plain_kind, sum_kind
 from bylaw.facts.value_set import (
     EITHER,
     EVERYWHERE,
+    FLIPPED,
+    ORDERS,
     TRUE,
     Order,
     ValueSet,
@@ -24,16 +27,10 @@ from bylaw.facts.value_set import (
     points,
     span_of,
 )
-from bylaw.facts.variable import DAY, Variable, place_of, show_region
+from bylaw.facts.variable import Variable, place_of, show_region
 
-ValueKind = Literal["number", "time", "duration", "text", "list", "record", "any"]
-"""What an Unknown is comparable with; `any` for what we cannot tell, such as an item of an unknown record."""
-
-LINES = ("number", "time", "duration")
 NEEDS = 64
 TEXT = 500
-
-FLIPPED: Mapping[Order, Order] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class Stuck(Exception):
@@ -216,34 +213,6 @@ class UnknownBool(Unknown):
         return self
 
 
-def unknown_fact(
-    decider: BranchDecider, field: Field, name: str, needs: Mapping[Fact, Origin], thing: Any = None
-) -> Unknown:
-    """The Unknown that stands for a field whose value is not known."""
-    match field.type:
-        case "boolean":
-            whose = (thing[0], thing[1]) if field.name == "exists" and thing is not None else None
-            return UnknownBool(decider, Variable(name, EITHER, None, needs, "boolean", whose), TRUE)
-        case "enum":
-            return Unknown(decider, name, needs, "text", words=frozenset(field.values))
-        case "string":
-            return Unknown(decider, name, needs, "text")
-        case "integer":
-            return Unknown(decider, name, needs, "number", step=1)
-        case "number":
-            return Unknown(decider, name, needs, "number", exact=False)
-        case "money":
-            return Unknown(decider, name, needs, "number")
-        case "date":
-            return Unknown(decider, name, needs, "time", step=DAY)
-        case "datetime":
-            return Unknown(decider, name, needs, "time", step=1)
-        case "list":
-            return Unknown(decider, name, needs, "list")
-        case "object":
-            return Unknown(decider, name, needs, "record")
-
-
 def opaque_bool(decider: BranchDecider, text: str, needs: Mapping[Fact, Origin]) -> UnknownBool:
     """An Unknown boolean remembered by its expression alone."""
     return UnknownBool(decider, Variable(_short(text), EITHER, None, needs, "boolean"), TRUE)
@@ -315,7 +284,8 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
     if isinstance(one, UnknownBool):
         regions: list[ValueSet] = [one.region] if True in values else []
         regions += [one.region.rest()] if False in values else []
-        return False if not regions else True if len(regions) == 2 else _truth_in(one, regions[0])
+        assert one.variable is not None
+        return len(regions) == 2 if len(regions) != 1 else UnknownBool(one.decider, one.variable, regions[0])
     if len(kinds) == 1 and one.kind == "any":
         one = _typed(one, cast(ValueKind, next(iter(kinds))))
     if None in values or one.variable is None:
@@ -331,8 +301,8 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
 
 def add(one: Unknown, other: Any) -> Any:
     """`one + other`, in either order."""
-    kind = _sum_kind(one.kind, kind_of(other))
-    if not isinstance(other, Unknown) and one.variable is not None and one.exact and _is_exact(other):
+    kind = sum_kind(one.kind, kind_of(other))
+    if not isinstance(other, Unknown) and one.variable is not None and one.exact and is_exact(other):
         return one.moved(1, place_of(other), kind, f"({one.text} + {expression_text(other)})")
     first, second = sorted((one, other), key=expression_text)
     return derive("add", (first, second), kind)
@@ -340,53 +310,19 @@ def add(one: Unknown, other: Any) -> Any:
 
 def subtract(one: Any, other: Any) -> Any:
     """`one - other`, where at least one is Unknown."""
-    kind = _difference_kind(kind_of(one), kind_of(other))
-    if not isinstance(other, Unknown) and one.variable is not None and one.exact and _is_exact(other):
+    kind = difference_kind(kind_of(one), kind_of(other))
+    if not isinstance(other, Unknown) and one.variable is not None and one.exact and is_exact(other):
         return one.moved(1, -place_of(other), kind, f"({one.text} - {expression_text(other)})")
-    if not isinstance(one, Unknown) and other.variable is not None and other.exact and _is_exact(one):
+    if not isinstance(one, Unknown) and other.variable is not None and other.exact and is_exact(one):
         return other.moved(-1, place_of(one), kind, f"({expression_text(one)} - {other.text})")
     if isinstance(one, Unknown) and isinstance(other, Unknown) and other.text < one.text:
         return derive("subtract", (other, one), kind).moved(-1, 0, kind, f"({one.text} - {other.text})")
     return derive("subtract", (one, other), kind)
 
 
-KINDS: Mapping[type, ValueKind] = {
-    str: "text",
-    bool: "any",
-    int: "number",
-    float: "number",
-    Decimal: "number",
-    date: "time",
-    datetime: "time",
-    timedelta: "duration",
-}
-"""The kinds of plain values by their class, all of them good as keys."""
-
-
 def kind_of(value: Any) -> ValueKind:
     """The kind of a value, known or not."""
-    kind = KINDS.get(value.__class__)
-    if kind is not None:
-        return kind
-    match value:
-        case Unknown():
-            return value.kind
-        case str():
-            return "text"
-        case bool():
-            return "any"
-        case int() | float() | Decimal():
-            return "number"
-        case date():
-            return "time"
-        case timedelta():
-            return "duration"
-        case list() | tuple():
-            return "list"
-        case dict():
-            return "record"
-        case _:
-            return "any"
+    return value.kind if isinstance(value, Unknown) else plain_kind(value)
 
 
 def expression_text(value: Any) -> str:
@@ -405,11 +341,6 @@ def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
         if isinstance(part, Unknown):
             needs.update((fact, origin) for fact, origin in part.needs.items() if len(needs) < NEEDS)
     return needs
-
-
-def _truth_in(one: UnknownBool, region: ValueSet) -> UnknownBool:
-    assert one.variable is not None
-    return UnknownBool(one.decider, one.variable, region)
 
 
 def _typed(one: Unknown, kind: ValueKind) -> Unknown:
@@ -433,7 +364,7 @@ def _compare_unknowns(order: Order, one: Unknown, other: Unknown) -> Any:
         return order in ("==", "<=", ">=")
     if one.variable is not None and other.variable is not None and one.kind in LINES:
         if one.variable == other.variable and one.sign == other.sign:
-            return _compare_known(order, one.offset, other.offset)
+            return ORDERS[order](one.offset, other.offset)
         if one.sign == other.sign == 1 and one.exact and other.exact:
             gap = subtract(_plain(one), _plain(other))
             return _compare_line(order, gap, other.offset - one.offset)
@@ -449,22 +380,6 @@ def _plain(one: Unknown) -> Unknown:
     return plain
 
 
-def _compare_known(order: Order, one: Any, other: Any) -> bool:
-    match order:
-        case "==":
-            return one == other
-        case "!=":
-            return one != other
-        case "<":
-            return one < other
-        case "<=":
-            return one <= other
-        case ">":
-            return one > other
-        case ">=":
-            return one >= other
-
-
 def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBool:
     """Remembered by its expression, written one way round: `a > b` is `b < a`, `a != b` denies `a == b`."""
     needs = gathered((one, other))
@@ -476,37 +391,6 @@ def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBoo
     if order in (">", ">="):
         first, second, order = second, first, FLIPPED[order]
     return opaque_bool(one.decider, f"{first} {order} {second}", needs)
-
-
-def _is_exact(value: Any) -> bool:
-    """Whether adding `value` loses nothing: floats round."""
-    return isinstance(value, (int, Decimal, date, timedelta)) and not isinstance(value, bool)
-
-
-def _sum_kind(one: ValueKind, other: ValueKind) -> ValueKind:
-    match one, other:
-        case ("number", "number") | ("duration", "duration"):
-            return one
-        case ("time", "duration") | ("duration", "time"):
-            return "time"
-        case ("any", _) | (_, "any"):
-            return "any"
-        case _:
-            raise TypeError(f"cannot add a {one} and a {other}")
-
-
-def _difference_kind(one: ValueKind, other: ValueKind) -> ValueKind:
-    match one, other:
-        case ("number", "number") | ("duration", "duration"):
-            return one
-        case ("time", "time"):
-            return "duration"
-        case ("time", "duration"):
-            return "time"
-        case ("any", _) | (_, "any"):
-            return "any"
-        case _:
-            raise TypeError(f"cannot subtract a {other} from a {one}")
 
 
 def _short(text: str) -> str:

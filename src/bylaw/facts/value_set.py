@@ -1,13 +1,24 @@
 """What is still possible for an unknown value: a set of words, or a set of spans of a number line."""
 
 import math
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
 Order = Literal["==", "!=", "<", "<=", ">", ">="]
+ORDERS: Mapping[Order, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+FLIPPED: Mapping[Order, Order] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The same, read from right to left."""
 Number = int | float | Fraction
 """A place on a line: exact, or plus or minus infinity."""
 

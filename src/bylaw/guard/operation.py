@@ -22,18 +22,10 @@ from bylaw.facts.unknown import (
     kind_of,
     opaque_bool,
 )
-from bylaw.facts.value_set import Order
+from bylaw.facts.value_set import ORDERS, Order
 from bylaw.guard.language import LARGEST, LONGEST, SMALLEST, TICKS
 from bylaw.policy.tool import Misfit
 
-ORDERS: dict[Order, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "subtract": operator.sub,

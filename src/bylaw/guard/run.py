@@ -11,7 +11,8 @@ from itertools import islice
 from typing import Any, cast
 
 from bylaw.facts.entity import ABSENT, EXISTS, NOT_KNOWN, UNSEEN, Entity, Fact, FactSource, Field, Key, NoValue, Origin
-from bylaw.facts.unknown import Unknown, UnknownBool, derive, expression_text, opaque_bool, unknown_fact
+from bylaw.facts.unknown import Unknown, UnknownBool, derive, expression_text, opaque_bool
+from bylaw.facts.unknown_fact import unknown_fact
 from bylaw.facts.value import key_of
 from bylaw.facts.value_set import Spans, ValueSet, Words
 from bylaw.facts.variable import Variable
