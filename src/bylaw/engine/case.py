@@ -15,9 +15,9 @@ from bylaw.engine.session import Session
 from bylaw.engine.settlement import PolicyVerdict, settle_call
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import BylawError
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import CallRecord, matches
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, Field, Key, NoValue
-from bylaw.facts.ledger import Ledger, matches
+from bylaw.facts.ledger import Ledger
 from bylaw.facts.shown import Shown
 from bylaw.facts.source import WorldFacts
 from bylaw.facts.value import coerce, key_of

@@ -18,6 +18,7 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import Unread
+from bylaw.facts.unread import why_unread
 from bylaw.facts.value import key_of
 from bylaw.guard import Assumptions, Completion, Guard, Inquiry
 from bylaw.policy.statement import Policy
@@ -274,7 +275,7 @@ class _CallCase:
             return None
         if fact not in self._read:
             entity, _ = self._named(fact)
-            self._read[fact] = self._ledger.unread(entity, key_of(fact.key), fact.field, self._made)
+            self._read[fact] = why_unread(self._ledger, entity, key_of(fact.key), fact.field, self._made)
         return self._read[fact]
 
     def _is_seen(self, fact: Fact) -> bool:
@@ -312,7 +313,7 @@ class _CallCase:
         shown = self._ledger.ever_visible(entity, key, fact.field, made)
         lookup = self._look_up(entity, key, fact.field, again=shown is not None)
         if shown is not None:
-            by = self._ledger.changed(entity.name, key, fact.field, shown.as_of, made.step, known_at=made.step)
+            by = self._ledger.changes.last(entity.name, key, fact.field, shown.as_of, made.step, known_at=made.step)
             is_pending = by is not None and self._ledger.calls[by].start == made.start
             return MissingFact(fact, lookup, "pending" if is_pending else "stale", step, claim=words, stale_by=by)
         return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, claim=words)
@@ -324,7 +325,7 @@ class _CallCase:
             (way.tool, {argument: named.get(part) for argument, part in way.arguments.items()})
             for way in self._ledger.schema.ways_to(entity, field)
         ]
-        fresh = (way for way in ways if again or not self._ledger.was_asked(*way, self._made))
+        fresh = (way for way in ways if again or not self._ledger.answers.was_asked(*way, self._made))
         return next(fresh, ways[0] if ways else None)
 
     def _value(self, entity: Entity, fact: Fact, field: Field) -> Any:

@@ -1,8 +1,10 @@
 """A call of the conversation as the ledger keeps it, and what it may have changed."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bylaw.facts.path import NOTHING
+from bylaw.facts.value import is_same
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Result
 
@@ -36,6 +38,10 @@ class CallRecord:
         """Whether, for all that is known now, the call may have taken effect."""
         return self.accepted is not False
 
+    def had(self, match: Mapping[str, Any]) -> bool | None:
+        """Whether the call had these arguments; None where a tool may have taken what it had for them."""
+        return None if self.call.fault and match else matches(self.call.arguments, match)
+
 
 class Touch(NamedTuple):
     """A write that may change fields of one thing, or of any of its kind."""
@@ -54,3 +60,9 @@ class Touch(NamedTuple):
             if known_at is None or (delivered is not None and delivered < known_at):
                 return False
         return record.counts() if known_at is None else record.counts_at(known_at)
+
+
+def matches(given: Mapping[str, Any], match: Mapping[str, Any]) -> bool | None:
+    """Whether arguments are these; None where a tool may take them for these or not."""
+    found = [is_same(given[name], value) if name in given else False for name, value in match.items()]
+    return False if False in found else None if None in found else True

@@ -26,7 +26,7 @@ def pending_value(
     Called where the field is not known for the judged call, but may have been known when its turn began. Where all is
     `settled`, a write that was refused in the end has changed nothing.
     """
-    writes = ledger.writes_of_turn(entity.name, key, field.name, at)
+    writes = ledger.changes.of_turn(entity.name, key, field.name, at)
     if is_settled:
         writes = [write for write in writes if write.counts()]
     shown = ledger.latest_of(thing, entity, key, field.name, at, before=at.start) if writes else None

@@ -199,10 +199,9 @@ class _Shown(NamedTuple):
     def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         return [
             {"arguments": made.call.arguments, "value": value, "step": made.delivered}
-            for made, value in self.ledger.delivered(tool, self.at)
+            for made, value in self.ledger.answers.delivered(tool, self.at)
             if all(made.call.arguments.get(name, NOTHING) == wanted for name, wanted in match.items())
-            and self.ledger.changed(self.entity, self.key, self.field, made.step, self.at.step, known_at=self.at.step)
-            is None
+            and self.ledger.changes.is_current(self.entity, self.key, self.field, made.step, self.at)
         ]
 
 
@@ -241,12 +240,12 @@ class HindsightFacts:
         known = [entry for entry in shown if entry.delivered < self._at.start]
         if known:
             newest = max(known, key=_as_of)
-            if ledger.changed(entity.name, key, field, newest.as_of, at) is None:
+            if ledger.changes.last(entity.name, key, field, newest.as_of, at) is None:
                 return newest.value
         later = [entry for entry in shown if entry.delivered >= self._at.start]
         if later:
             soonest = min(later, key=_as_of)
-            if ledger.changed(entity.name, key, field, min(soonest.as_of, at) - 1, FOREVER) is None:
+            if ledger.changes.last(entity.name, key, field, min(soonest.as_of, at) - 1, FOREVER) is None:
                 return soonest.value
         return NOTHING
 

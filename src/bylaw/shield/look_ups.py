@@ -37,8 +37,8 @@ def look_ups(
             name, arguments = call
             made = answers.get(name)
             if made is None:
-                made = answers[name] = ledger.answers_to(way.tool, arguments, at)
-            if not made or not ledger.are_current(made, entity.name, key, fact.field, at):
+                made = answers[name] = ledger.answers.to(way.tool, arguments, at)
+            if not any(ledger.changes.is_current(entity.name, key, fact.field, each.step, at) for each in made):
                 look_up = found.get(name)
                 if look_up is None:
                     look_up = found[name] = (way.tool, arguments, [])
@@ -48,7 +48,7 @@ def look_ups(
         else:
             blind.append(fact)
             for name, tool, arguments in ways:
-                if ledger.has_failed(tool, arguments, at):
+                if ledger.answers.has_failed(tool, arguments, at):
                     failed[name] = LookUp(tool, arguments, (text,))
     wanted = [LookUp(tool, arguments, tuple(facts)) for tool, arguments, facts in found.values()]
     return wanted, blind, list(failed.values())

@@ -1,0 +1,76 @@
+"""Why a fact is not known although the agent looked it up and was answered: a fault of the log or the pack."""
+
+from collections.abc import Sequence
+
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.entity import Entity, Key
+from bylaw.facts.ledger import Ledger
+from bylaw.facts.observation import Unread, unreadable
+from bylaw.facts.schema import Schema
+from bylaw.facts.value import loose
+from bylaw.trace.event import Call
+
+
+def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> Unread | None:
+    """Why the field is not known although the judged call's agent looked it up and was answered before its turn.
+
+    A refusal is an answer that was read; a look-up that nothing answered showed nothing.
+    """
+    for record in _asked_for(ledger, entity, key, field):
+        delivered = record.delivered
+        if delivered is None or delivered >= at.start or record.who != at.who:
+            continue
+        is_read = record.tool is not None and record.tool.effect == "read"
+        # What a write answered is no look-up, unless nobody knows what it answered.
+        if is_read or (record.result is not None and not record.result.captured):
+            why = _why_not_told(ledger, record, entity, key, field)
+            if why and ledger.changes.is_current(entity.name, key, field, record.step, at):
+                return why
+    return None
+
+
+def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str) -> Sequence[CallRecord]:
+    """The answered calls that may have been about the thing, and perhaps others."""
+    ways = {way.tool: way for way in reversed(ledger.schema.ways_to(entity, field))}
+    found: list[CallRecord] = []
+    for tool, answered in ledger.answers.by_tool().items():
+        if entity.name in ledger.schema.shows.get(tool, ()):
+            way = ways.get(tool)
+            parts = list(way.arguments.items()) if way is not None else []
+            if way is None or not all(part in entity.key for _, part in parts):
+                found += answered.records
+            else:
+                found += answered.about({name: key[entity.key.index(part)] for name, part in parts})
+    return sorted(found, key=lambda record: record.step)
+
+
+def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, field: str) -> Unread | None:
+    """Why a result does not tell the field, where it may be that it should."""
+    is_about = _is_about(ledger.schema, record.call, entity, key, field)
+    if is_about is False or record.result is None:
+        return None
+    if not record.result.captured:
+        return "not_captured"
+    if record.accepted is False:
+        return None
+    if is_about is None:
+        observations = ledger.schema.shows[record.call.tool][entity.name]
+        showing = [each for each in observations if not each.only or field in each.fields]
+        return unreadable(showing, record.call.arguments, record.value) if showing else None
+    thing = ledger.thing(entity.name, key)
+    if thing is not None and any(shown.as_of == record.step for shown in thing.shown(field)):
+        return None
+    return "not_readable" if isinstance(record.value, str) else "not_mapped"
+
+
+def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) -> bool | None:
+    """Whether a look-up asks for the thing by its key; None for one that lists things or lost its arguments."""
+    for way in schema.ways_to(entity, field):
+        if way.tool == call.tool and not call.fault:
+            named = [str(call.arguments.get(argument)) for argument in way.arguments]
+            wanted = [key[entity.key.index(part)] for part in way.arguments.values() if part in entity.key]
+            if list(map(loose, named)) != list(map(loose, wanted)):
+                return False
+            # A search by a part of the key, such as a day, may be about others.
+            return True if set(way.arguments.values()) >= set(entity.key) else None
+    return None
