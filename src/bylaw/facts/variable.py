@@ -26,6 +26,14 @@ class Variable(NamedTuple):
     """For `exists`: whose existence this is."""
 
 
+def name_of_fact(entity: str, key: Any, field: str) -> str:
+    """A fact's name as a variable: its key is written so that `1` and `"1"` differ."""
+    if key == ():
+        return f"{entity}.{field}"
+    shown = ", ".join(map(repr, key)) if isinstance(key, tuple) else key  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return f"{entity}[{shown}].{field}"
+
+
 def place_of(value: Any) -> int | Fraction:
     """Where a known value stands on its line; a float stands where the decimal it prints as does."""
     match value:

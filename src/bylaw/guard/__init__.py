@@ -4,10 +4,10 @@ from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
 from bylaw.guard.computed import compile_expression
 from bylaw.guard.condition import Condition, compile_condition, evaluate_condition, judge_predicate
 from bylaw.guard.evaluate import Completion, GuardOutcome, Inquiry, evaluate
+from bylaw.guard.interruption import no_such
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.lookup import LookupFunction, ShownResults, parse_lookups, run_lookup
 from bylaw.guard.parse import Branch, Guard, parse_guards
-from bylaw.guard.run import no_such
 
 __all__ = [
     "NO_ASSUMPTIONS",

@@ -14,6 +14,7 @@ from bylaw.guard.language import (
     NODES_PER_TICK,
     TEXT_METHODS,
 )
+from bylaw.guard.member import any_seen
 from bylaw.guard.operation import Failure
 from bylaw.guard.reading import Reading
 
@@ -259,16 +260,9 @@ class Calling:
         fields = [self.reading.spec(entity, entity.fields[k.arg]) for k in call.keywords if k.arg in entity.fields]
         specs = ast.Tuple(fields, ast.Load())
         lambda_ = ast.Lambda(one_argument(target), body)
-        return self.run(
-            "any_seen",
-            self.scope.constant(entity),
-            match,
-            specs,
-            lambda_,
-            size,
-            ast.Constant(self.scope.label + ast.unparse(node)),
-            free,
-        )
+        text = ast.Constant(self.scope.label + ast.unparse(node))
+        told = [self.scope.constant(entity), match, specs, lambda_, size, text, free]
+        return ast.Call(self.scope.constant(any_seen), [ast.Name("_", ast.Load()), *told], [])
 
     def free(self, node: ast.AST, outer: Sequence[set[str]]) -> ast.expr:
         """The names a comprehension takes from around it: with its text they say which question it asks."""

@@ -18,11 +18,11 @@ from bylaw.facts.entity import UNSEEN, Fact, FactSource, is_known
 from bylaw.facts.unknown import Stuck
 from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
 from bylaw.guard.blank import Blank, Blanks, Nothing, Unfit, blank_of
+from bylaw.guard.interruption import Absent, Clueless, Hushed, Split, no_such
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS
 from bylaw.guard.operation import Failure
 from bylaw.guard.parse import Guard
-from bylaw.guard.run import Clueless, Hushed, Run, Split, no_such
-from bylaw.guard.trial import Absent
+from bylaw.guard.run import Run
 
 _GUARDS = os.path.dirname(__file__) + os.sep
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep

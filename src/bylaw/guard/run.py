@@ -4,27 +4,27 @@ Where all is known the guard simply runs, on plain values. The first fact that i
 place, and what hangs on it is a decision of the path.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from itertools import islice
-from typing import Any, cast
+from typing import Any
 
-from bylaw.facts.entity import ABSENT, EXISTS, NOT_KNOWN, UNSEEN, Entity, Fact, FactSource, Field, Key, NoValue, Origin
+from bylaw.facts.entity import ABSENT, EXISTS, NOT_KNOWN, UNSEEN, Fact, FactSource, Field, Key, NoValue, Origin
 from bylaw.facts.unknown import Unknown, UnknownBool, derive, expression_text, opaque_bool
 from bylaw.facts.unknown_fact import unknown_fact
 from bylaw.facts.value import key_of
 from bylaw.facts.value_set import Spans, ValueSet, Words
-from bylaw.facts.variable import Variable
+from bylaw.facts.variable import name_of_fact
 from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
 from bylaw.guard.builtin import BuiltIns
+from bylaw.guard.interruption import Absent, Clueless, Hushed, Split, Unsure, no_such
 from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.operation import Failure, admit, fail, name_of
 from bylaw.guard.reading import Spec
-from bylaw.guard.trial import NOT_SURE, Absent, Trial, Tried, Unsure
+from bylaw.guard.reference import References
+from bylaw.guard.trial import Tried
 
 NOW = Fact("context", (), "now")
-DIGITS = frozenset("123456789")
 ODD_KEYS = frozenset((bool, float, Decimal))
 """Parts of keys that are kept as text."""
 _UNKEPT = frozenset((list, dict, tuple, bool))
@@ -32,21 +32,6 @@ _UNKEPT = frozenset((list, dict, tuple, bool))
 
 new_fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 """Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""
-
-
-class Split(Exception):
-    """The path depends on what only the user or the host can say: both ways are looked at separately."""
-
-    def __init__(self, variable: Variable, region: ValueSet, rest: ValueSet) -> None:
-        self.variable, self.region, self.rest = variable, region, rest
-
-
-class Clueless(Exception):
-    """The first fact that the guard reads is not known."""
-
-
-class Hushed(Exception):
-    """A deny text depends on something unknown: it is said without the value."""
 
 
 class Run(BuiltIns):
@@ -57,9 +42,9 @@ class Run(BuiltIns):
 
     __slots__ = (
         "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "doubtful", "given",
-        "has_decided_existence", "hopes", "hushed", "is_noting", "is_open", "lacking", "left", "looked_through",
-        "looking", "memo", "names", "open", "path", "position", "reads", "referring", "seen", "source", "time", "tool",
-        "touched", "tried", "unknowns",
+        "has_decided_existence", "hopes", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo",
+        "open", "path", "position", "reads", "references", "seen", "source", "time", "tool", "touched", "tried",
+        "unknowns",
     )  # fmt: skip
 
     def __init__(
@@ -84,10 +69,7 @@ class Run(BuiltIns):
         """What stands for each fact that is not known, whether it is open that the thing exists at all, and which."""
         self.is_open = True
         """Whether anything but plain known facts was met since the beginning."""
-        self.referring: dict[Fact, Any] = {}
-        """What was read on the path whose values were looked through, and the names of things among them."""
-        self.names: set[str] = set()
-        self.looked_through = 0
+        self.references = References()
         self.hopes = False
         """Whether nothing is to be explored yet, should the first fact that is read not be known."""
 
@@ -138,7 +120,7 @@ class Run(BuiltIns):
     def release(self) -> None:
         """Let go of every Unknown: each knows the run that decides it, so together they would wait to be collected."""
         self.unknowns, self.memo, self.tried, self.is_open = {}, {}, {}, True
-        self.referring = self.memo
+        self.references = References()
 
     # The call.
 
@@ -219,7 +201,7 @@ class Run(BuiltIns):
     def choose(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...]) -> Any:
         """One of the few values that a fact may have: this path goes on with it, another path with another."""
         self.missing(spec, key, fact)
-        name = _name(spec.entity_name, key, spec.field_name)
+        name = name_of_fact(spec.entity_name, key, spec.field_name)
         for place, value in enumerate(possible[:-1]):
             if self.decide(opaque_bool(self, f"{name} is value {place + 1}", {fact: spec.origin})):
                 return admit(value)
@@ -239,7 +221,7 @@ class Run(BuiltIns):
         found = self.unknowns.get(fact)
         if found is None:
             thing = (spec.entity_name, key)
-            name = _name(*thing, spec.field_name)
+            name = name_of_fact(*thing, spec.field_name)
             unknown = unknown_fact(self, spec.field, name, {fact: spec.origin}, thing)
             is_shaky = spec.is_system and spec.field_name != "exists" and not self.is_shown_to_exist(spec, key)
             found = self.unknowns[fact] = (unknown, is_shaky, thing)
@@ -248,7 +230,7 @@ class Run(BuiltIns):
             if self.has_decided_existence:
                 self.check_exists(thing)
             self.touched.add(thing)
-            if is_shaky and fact not in self.doubtful and not self.is_referred_to(key):
+            if is_shaky and fact not in self.doubtful and not self.references.name(key, self.memo):
                 self.doubt(fact, thing)
         return unknown
 
@@ -257,23 +239,6 @@ class Run(BuiltIns):
         if fact not in self.given:
             self.given[fact] = self.source.read(spec.entity, key, EXISTS)
         return self.given[fact] is not UNSEEN
-
-    def is_referred_to(self, key: Key) -> bool:
-        """Whether something read on this path names the thing: what a record refers to exists.
-
-        A word without a digit, or a 0, may say that there is none (`none`, `n/a`), so it names nothing here.
-        """
-        if len(key) != 1 or DIGITS.isdisjoint(str(key[0])):
-            return False
-        if self.referring is not self.memo:
-            self.referring, self.names, self.looked_through = self.memo, set(), 0
-        for value in islice(self.memo.values(), self.looked_through, None):
-            if value.__class__ is str:
-                self.names.add(value)
-            elif value.__class__ is list or value.__class__ is tuple:
-                self.names.update(name for name in cast("Sequence[Any]", value) if isinstance(name, str))
-        self.looked_through = len(self.memo)
-        return key[0] in self.names
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
         """Nothing shows that the thing exists: one completion of what is unknown ends here, in a denial."""
@@ -284,7 +249,7 @@ class Run(BuiltIns):
         """Whether this path took the thing to exist."""
         if not self.has_decided_existence:
             return False
-        possible = self.path.get(_name(*thing, "exists"))
+        possible = self.path.get(name_of_fact(*thing, "exists"))
         return isinstance(possible, Words) and False not in possible.values
 
     def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown:
@@ -297,7 +262,7 @@ class Run(BuiltIns):
                 for fact, origin in key.needs.items():
                     if origin == "system":
                         self.doubt(fact, thing)
-        return unknown_fact(self, spec.field, _name(*thing, spec.field_name), key.needs, thing)
+        return unknown_fact(self, spec.field, name_of_fact(*thing, spec.field_name), key.needs, thing)
 
     def check_exists(self, thing: tuple[str, Any]) -> None:
         """A field read where the path took the thing not to exist ends it, and the other way round in `decide`."""
@@ -307,7 +272,7 @@ class Run(BuiltIns):
 
     def is_gone(self, thing: tuple[str, Any]) -> bool:
         """Whether this path took the thing not to exist."""
-        possible = self.path.get(_name(*thing, "exists"))
+        possible = self.path.get(name_of_fact(*thing, "exists"))
         return isinstance(possible, Words) and True not in possible.values
 
     def do_now(self) -> Any:
@@ -334,94 +299,6 @@ class Run(BuiltIns):
         if question not in self.given:
             self.given[question] = ask()
         return self.given[question]
-
-    # Things of a kind, seen or there.
-
-    def any_seen(
-        self,
-        entity: Entity,
-        match: Mapping[str, Any],
-        specs: tuple[Spec, ...],
-        body: Callable[[Key], Any],
-        weight: int,
-        text: str,
-        free: tuple[Any, ...],
-    ) -> Any:
-        """`any(body for x in facts.X.seen(match))`: one member that surely answers yes is enough, and then only what
-        was read of that member counts; in the world run a member all of which was seen comes first."""
-        self.is_open = True
-        self.spend(weight)
-        field = next(iter(match), "exists")
-        question = f"any({text}) over {expression_text(list(match.values()))} {expression_text(free)}"
-        for value in match.values():
-            if isinstance(value, Unknown):
-                return opaque_bool(self, question, value.needs)
-        keys, is_complete = self.once("members", entity.name, match, lambda: self.source.members(entity, match))
-        answer = self.try_members(question, keys, specs, body, weight)
-        if answer is None:
-            for key in keys:
-                self.spend(weight)
-                for spec in specs:
-                    self.read(spec, tuple(key))
-                if body(tuple(key)):
-                    return True
-        if answer or is_complete:
-            return bool(answer)
-        missing = Fact(entity.name, None, field)
-        if self.is_noting:
-            self.reads.append(missing)
-            self.is_noting = False
-        return opaque_bool(self, question, {missing: "system"})
-
-    def try_members(
-        self, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
-    ) -> bool | None:
-        """Yes where some member surely answers yes, no where all surely answer no; the reads that count are noted."""
-        tried = self.tried.get(question)
-        if tried is None or self.has_decided_existence or not self.path.keys().isdisjoint(tried.open):
-            tried = Tried(keys)
-            self.find_sure(tried, specs, body, weight)
-            if not self.has_decided_existence:
-                self.tried[question] = tried
-        best, is_no = tried.best, tried.is_no
-        for trial in [best] if best else tried.trials if is_no else ():
-            if self.is_noting:
-                self.reads.extend(fact for fact in trial.reads if fact not in self.memo)
-                self.is_noting = trial.is_noting
-            self.memo.update(trial.memo)
-            self.asked.update(trial.asked)
-            self.doubtful.update(trial.doubtful)
-        return True if best else False if is_no else None
-
-    def find_sure(self, tried: Tried, specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int) -> None:
-        """Asks member after member until one surely answers yes."""
-        self.open = tried.open
-        for trial in tried.trials:
-            self.spend(weight)
-            self.try_member(trial, specs, body)
-            tried.is_no = tried.is_no and trial.answer is False
-            if trial.answer:
-                tried.best = tried.best or trial
-                if self.seen is None or all(map(self.seen, trial.reads)):
-                    tried.best = trial
-                    break
-
-    def try_member(self, trial: "Trial", specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
-        """Asks one member without deciding anything; what it reads is kept apart."""
-        before = (self.memo, self.reads, self.is_noting, self.looking, self.touched, self.asked, self.doubtful)
-        self.memo, self.reads, self.looking = dict(self.memo), trial.reads, True
-        self.is_noting = self.hushed is None
-        self.touched, self.asked, self.doubtful = set(self.touched), trial.asked, trial.doubtful
-        try:
-            for spec in specs:
-                self.read(spec, trial.key)
-            trial.answer = bool(body(trial.key))
-        except NOT_SURE:
-            trial.answer = None
-        finally:
-            trial.memo = {fact: value for fact, value in self.memo.items() if fact not in before[0]}
-            trial.is_noting = self.is_noting or self.hushed is not None
-            self.memo, self.reads, self.is_noting, self.looking, self.touched, self.asked, self.doubtful = before
 
     # Answers.
 
@@ -492,17 +369,3 @@ class Run(BuiltIns):
         self.is_open = True
         for fact, origin in needs.items():
             (self.lacking if origin == "system" else self.asked)[fact] = None
-
-
-def _name(entity: str, key: Any, field: str) -> str:
-    """A fact's name as a variable: its key is written so that `1` and `"1"` differ."""
-    if key == ():
-        return f"{entity}.{field}"
-    shown = ", ".join(map(repr, key)) if isinstance(key, tuple) else key  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return f"{entity}[{shown}].{field}"
-
-
-def no_such(entity: str, key: Any) -> str:
-    """What a denial says of a thing that is not there."""
-    shown = ", ".join(str(part) for part in key) if isinstance(key, tuple) else "?"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return f"no such {entity} `{shown}`" if shown else f"no {entity} so far: nothing has shown one"

@@ -5,15 +5,8 @@ from typing import Any
 
 from bylaw.facts.entity import Fact, Key
 from bylaw.facts.unknown import Stuck
+from bylaw.guard.interruption import Absent, Unsure
 from bylaw.guard.operation import Failure
-
-
-class Absent(Exception):
-    """A field of a thing that does not exist was read: the path ends in deny."""
-
-
-class Unsure(Exception):
-    """While looking for a member that surely answers yes: this one depends on something unknown."""
 
 
 class Trial:
