@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bylaw.audit.shelf import Shelf
@@ -10,6 +11,8 @@ from bylaw.errors import PackError, UsageError
 from bylaw.policy.folder import find_folder, read_folder, ready_packs
 from bylaw.trace import Trajectory
 from tests.policy.shop import FILES, write_pack
+
+SPAN = '    spans: [{quote: "Only paid orders are shipped."}]\n'
 
 
 def digest(root: Path) -> str:
@@ -90,6 +93,60 @@ def test_a_tool_of_the_pack_replaces_that_of_the_base(tmp_path: Path) -> None:
     tools = load_pack(based(tmp_path, {"tools.yaml": own})).schema.tools
     assert list(tools) == ["get_order", "find_orders", "ship", "refund"]
     assert set(tools["ship"].parameters) == {"order_id", "speed"}
+
+
+def test_of_a_record_only_what_is_other_is_said_again(tmp_path: Path) -> None:
+    below = load_pack(based(tmp_path / "a", {}))
+    own = {
+        "policies.yaml": "policies:\n  - {id: only-paid, severity: null, spans: [Only paid orders]}\n",
+        "tools.yaml": "tools:\n  refund: {description: Give money back.}\n",
+        "entities.yaml": "entities:\n  Order: {read: {tool: find_orders, arguments: {}}}\n",
+    }
+    pack = load_pack(based(tmp_path / "b", own))
+    (was, now) = (each.policies["only-paid"] for each in (below, pack))
+    assert (now.definition, now.tools, now.kind) == (was.definition, was.tools, was.kind)
+    assert (was.severity, now.severity) == ("high", "medium")
+    assert [citation.text for citation in now.citations] == ["Only paid orders"]
+    assert list(pack.policies) == list(below.policies)
+    (was_tool, now_tool) = (each.schema.tools["refund"] for each in (below, pack))
+    assert now_tool.description == "Give money back."
+    assert msgspec.structs.replace(now_tool, description=was_tool.description) == was_tool
+    (was_thing, now_thing) = (each.schema.entities["Order"] for each in (below, pack))
+    assert now_thing.fields == was_thing.fields
+    assert was_thing.read
+    assert now_thing.read
+    assert (was_thing.read.tool, now_thing.read.tool) == ("get_order", "find_orders")
+
+
+def test_predicates_and_observations_are_replaced_whole(tmp_path: Path) -> None:
+    shared = {"rules.yaml": "predicates:\n  sent: {tool: ship, description: it was sent}\nrules: []\n"}
+    own = {"rules.yaml": "predicates:\n  sent: {effect: write}\n"}
+    pack = load_pack(based(tmp_path, own, shared))
+    assert "sent" in pack.book.predicates
+
+
+def test_a_base_alone_may_lack_what_each_pack_says_itself(tmp_path: Path) -> None:
+    shared = {"policies.yaml": FILES["policies.yaml"].replace(SPAN, "")}
+    whole = based(
+        tmp_path / "a", {"policies.yaml": "policies:\n  - {id: only-paid, spans: [Only paid orders]}\n"}, shared
+    )
+    assert load_pack(whole).policies["only-paid"].severity == "high"
+    with pytest.raises(PackError) as caught:
+        load_pack(based(tmp_path / "b", {}, shared))
+    assert [str(fault) for fault in caught.value.faults] == [
+        "../shared/policies.yaml:2: policy `only-paid` cites no sentence; add `spans: [...]`, or quote it in the guard"
+    ]
+
+
+def test_faults_are_told_in_the_file_that_says_it(tmp_path: Path) -> None:
+    shared = {"policies.yaml": FILES["policies.yaml"].replace("severity: high", "severity: fatal")}
+    own = "policies:\n  - id: only-paid\n    kind: talk\n  - {id: only-paid, kind: guard}\n"
+    with pytest.raises(PackError) as caught:
+        load_pack(based(tmp_path, {"policies.yaml": own}, shared))
+    told = {fault.place: fault.message for fault in caught.value.faults}
+    assert told["../shared/policies.yaml:7"].startswith("severity of `only-paid`")
+    assert told["policies.yaml:3"].startswith("kind `talk`")
+    assert told["policies.yaml:4"] == "policy `only-paid` is listed twice"
 
 
 def test_faults_of_base_and_pack_each_name_their_file(tmp_path: Path) -> None:

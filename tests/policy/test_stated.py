@@ -37,6 +37,14 @@ def test_policies_yaml_may_say_more_of_it(tmp_path: Path) -> None:
     assert [citation.text for citation in policy.citations] == ["Only paid orders are shipped."]
 
 
+def test_a_guard_may_say_its_tools_alone(tmp_path: Path) -> None:
+    code = GUARDS.replace("def only_paid(call, facts)", "def only_paid(call: ship, facts)")
+    entry = FILES["policies.yaml"].replace("    tools: [ship]\n", "")
+    short, long = load(tmp_path / "short", {"guards/shop.py": code, "policies.yaml": entry}), load(tmp_path / "long")
+    assert short.policies == long.policies
+    assert short.by_tool.keys() == long.by_tool.keys()
+
+
 def test_no_policies_yaml_is_needed(tmp_path: Path) -> None:
     pack = load(tmp_path, {**stated(), "policies.yaml": None})
     assert list(pack.policies) == ["only-paid", "no-gifts"]
@@ -79,6 +87,7 @@ def test_what_a_guard_states_is_reviewed_as_any_policy(tmp_path: Path) -> None:
 
 
 TWICE = LEFT + "  - {id: only-paid, tools: [ship]}\n"
+QUOTED_TWICE = LEFT + "  - {id: only-paid, spans: [Only paid orders]}\n"
 
 
 @pytest.mark.parametrize(
@@ -90,6 +99,7 @@ TWICE = LEFT + "  - {id: only-paid, tools: [ship]}\n"
         (stated("write(colour)"), "BY406 guards/shop.py:1: no tool matches `tools` of policy `only-paid`"),
         (stated(sentence=""), "BY406 guards/shop.py:1: policy `only-paid` cites no sentence"),
         (stated(policies=LEFT + "  - {id: gone}\n"), "BY406 policies.yaml:6: nothing says what policy `gone` is about"),
+        (stated(policies=QUOTED_TWICE), "BY406 policies.yaml:6: `spans` of policy `only-paid` is given twice"),
         (stated(policies=TWICE), "BY406 policies.yaml:6: `tools` of policy `only-paid` is given twice"),
     ],
 )

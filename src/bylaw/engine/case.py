@@ -76,18 +76,34 @@ def _outcome(
 
 def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResult:
     """A case of a rule: a few events, and whether they keep or break it."""
-    want = str(body.want)
+    want = body.wanted
     rule = next((rule for rule in pack.book.rules if rule.name == name), None)
     if rule is None:
         raise CaseError(f"`{name}` is not a rule", place=place)
     if want not in ("kept", "broken"):
         raise CaseError("a case of a rule wants `kept` or `broken`", place=place)
-    session = Session(pack)
+    for part, given in (("facts", body.facts), ("world", body.world), ("call", body.call), ("done", body.done)):
+        if given:
+            raise CaseError(f"a case of a rule is told by `events`; `{part}` says nothing of it", place=place)
+    session = Session(_at(pack, _time(body, pack, place)), context=body.context)
     session.observe_all(list(_events(body.events or (), place)))
     got = "broken" if any(found.rule.name == name for found in session.findings(ended=True)) else "kept"
     if got == "kept" and want == "broken" and name in session.open_rules:
         got = OPEN
     return CaseResult(place, str(body.note), rule.policy, want, got, got == want)
+
+
+def _time(body: WrittenCase, pack: Pack, place: str) -> datetime | None:
+    """The time of the case, or that of the pack."""
+    try:
+        return datetime.fromisoformat(str(body.now)) if body.now is not None else pack.now
+    except ValueError:
+        hint = "write it like 2025-03-12T09:00:00"
+        raise CaseError(f"`{body.now}` is not a time", place=place, hint=hint) from None
+
+
+def _at(pack: Pack, now: datetime | None) -> Pack:
+    return pack if now == pack.now else msgspec.structs.replace(pack, now=now)
 
 
 class _Case:
@@ -114,11 +130,7 @@ class _Case:
         parameters = pack.schema.tools[self._tool].parameters
         self._subjects = Subjects(body, arguments or {}, parameters, pack.schema.entities)
         self._arguments = self._subjects.arguments
-        now = body.now
-        try:
-            self._now = datetime.fromisoformat(str(now)) if now is not None else pack.now
-        except ValueError:
-            raise CaseError(f"`{now}` is not a time", place=place, hint="write it like 2025-03-12T09:00:00") from None
+        self._now = _time(body, pack, place)
 
     def run(self, coverage: dict[str, set[int]] | None) -> CaseResult:
         """Judge the call and compare."""
@@ -180,8 +192,7 @@ class _Case:
         if self._body.world is not None:
             things = self._things(self._body.world)
             world = Snapshot(self._pack.schema, lambda e, k: _record(things, e, k), lambda e, m: _members(things, e, m))
-        pack = self._pack if self._now == self._pack.now else msgspec.structs.replace(self._pack, now=self._now)
-        session = Session(pack, world=world, context=self._body.context)
+        session = Session(_at(self._pack, self._now), world=world, context=self._body.context)
         turn = 0
         for event in _events(self._body.events or (), self._place):
             session.observe(event)

@@ -1,18 +1,22 @@
 """Cases as a pack's author writes them; `engine.case` runs them."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Literal
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from bylaw.policy.reading import Read, Scalar, read_record
+from bylaw.policy.reading import Read, Scalar, ShapeError, read_record
 from bylaw.policy.yaml import Located
 
 Things = dict[str, dict[str, Any] | None]
 """Records by the name of the thing, as in `Order[O1]`; None where there is no such thing."""
 
 
-_OPPOSITES = {"permit": "deny", "deny": "permit"}
+_OPPOSITES = {"permit": "deny", "deny": "permit", "kept": "broken", "broken": "kept"}
+
+Side = Literal["user", "agent"]
+_SIDES: tuple[Side, ...] = ("user", "agent")
 
 
 class WrittenEvent(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,8 +39,13 @@ class Variation(Struct, frozen=True, forbid_unknown_fields=True):
     call: Things = {}
     facts: Things = {}
     world: Things | None = None
+    events: list[WrittenEvent] | None = None
+    """In place of those above."""
+    user: Scalar | UnsetType | None = UNSET
+    """What the user's last message says instead; None where it was not said."""
+    agent: Scalar | UnsetType | None = UNSET
     want: Scalar | dict[str, Any] | None = None
-    """Left out: a denial where the case it stands under is a permit, and the other way round."""
+    """Left out: the opposite of the case it stands under, where that is permit, deny, kept or broken."""
 
 
 class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,7 +63,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
     context: dict[str, Any] = {}
     done: list[Things] = []
     want: Scalar | dict[str, Any] | None = None
-    """Left out: a permit."""
+    """Left out: a permit; of a rule, that it is kept."""
     but: Variation | list[Variation] = []
     """Further cases: the same, but."""
 
@@ -71,23 +80,65 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def wanted(self) -> str:
         """What it wants, in a word: of several parts that are given, the verdict."""
+        if self.want is None:
+            return "permit" if self.rule is None else "kept"
         if not isinstance(self.want, dict):
-            return str("permit" if self.want is None and self.rule is None else self.want)
+            return str(self.want)
         told = (self.want[part] for part in ("verdict", "determined", "strict", "evidence") if part in self.want)
         return str(next(told, "as written"))
 
     def varied(self, change: Variation) -> "WrittenCase":
         """The case that a variation makes of this one: arguments and fields that it gives go over those given here."""
+        call: Scalar | Things = self.call
+        if self.rule is None:
+            call = change.call if change.call.keys() - self.called.keys() else _over(self.called, change.call)
         return replace(
             self,
-            note=str(change.note) or f"{self.note or self.policy}, varied",
+            note=str(change.note) or f"{self.note or self.policy or self.rule}, varied",
             now=self.now if change.now is None else change.now,
-            call=change.call if change.call.keys() - self.called.keys() else _over(self.called, change.call),
+            call=call,
+            events=self._happened(change),
             facts=_over(self.facts, change.facts),
             world=self.world if change.world is None else _over(self.world or {}, change.world),
             want=_OPPOSITES.get(self.wanted, "") if change.want is None else change.want,
             but=[],
         )
+
+    def _happened(self, change: Variation) -> list[WrittenEvent] | None:
+        """The events of such a case, with the last message of a side and, of a rule, the last call as it has them."""
+        events = self.events if change.events is None else change.events
+        if events is None:
+            return None
+        made: list[WrittenEvent | None] = list(events)
+        for side in _SIDES:
+            at = _last(events, side)
+            if at is not None and (said := getattr(change, side)) is not UNSET:
+                made[at] = None if said is None else replace(events[at], **{side: said})
+        for tool, arguments in change.call.items() if self.rule is not None else ():
+            if (at := _last(events, "call", tool)) is not None:
+                made[at] = replace(events[at], args={**events[at].args, **(arguments or {})})
+        return [each for each in made if each is not None]
+
+    def unmet(self, change: Variation) -> Iterator[tuple[str, str]]:
+        """What a variation gives that has nothing here to go over: the key, and why."""
+        events = (self.events if change.events is None else change.events) or []
+        for side in _SIDES:
+            if getattr(change, side) is not UNSET and _last(events, side) is None:
+                yield side, f"there is no message of the {side} above that could say otherwise"
+        if self.rule is not None:
+            if any(_last(events, "call", tool) is None for tool in change.call):
+                yield "call", f"no event above calls `{next(iter(change.call))}`"
+            told: list[tuple[str, Any]] = [("facts", change.facts), ("world", change.world)]
+            yield from ((name, f"a rule is told by events, not by `{name}`") for name, given in told if given)
+
+
+def _last(events: list[WrittenEvent], kind: Literal["user", "agent", "call"], value: str | None = None) -> int | None:
+    """Where the last event of a kind stands, or the last call of a tool."""
+    for at in range(len(events) - 1, -1, -1):
+        found = getattr(events[at], kind)
+        if found is not None and value in (None, str(found)):
+            return at
+    return None
 
 
 def _over(things: Things, change: Things) -> Things:
@@ -112,4 +163,9 @@ class CasesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_case_file(source: Located) -> Read[CasesFile]:
     """The cases of a file."""
-    return read_record(source.under("cases") if isinstance(source.data.get(""), list) else source, CasesFile)
+    read = read_record(source.under("cases") if isinstance(source.data.get(""), list) else source, CasesFile)
+    for index, case in enumerate(read.record.cases):
+        for number, change in enumerate(case.variations):
+            at = ("cases", index, "but", *((number,) if isinstance(case.but, list) else ()))
+            read.faults.extend(ShapeError(why, place=read.source.place(*at, key)) for key, why in case.unmet(change))
+    return read

@@ -1,4 +1,4 @@
-"""Policies that guards state themselves: the tools in the annotation of `call`, the sentences in the docstring.
+"""Policies that guards state themselves: the tools in the annotation of `call`, the sentences in the docstring, if any.
 
     def cancel_pending(call: cancel_order | change_order, facts):
         \"\"\"An order can be cancelled only while it is pending.\"\"\"
@@ -34,11 +34,13 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
     for name, (node, file) in functions.items():
         policy, place = name.replace("_", "-"), f"{file}:{node.lineno}"
         try:
-            said = {"tools": _tools(node.args.args[0].annotation), "spans": _sentences(node)}
+            said: dict[str, Any] = {"tools": _tools(node.args.args[0].annotation)}
         except ValueError:
             hint = "write `call: tool`, `call: one_tool | another`, `call: write`, `call: write(argument) | tool`"
             faults.append(StatementError(f"`{name}` does not say which tools it binds", place=place, hint=hint))
             continue
+        if sentences := _sentences(node):
+            said["spans"] = sentences
         if policy not in known:
             source = source.with_place(("policies", len(policies)), place)
             policies.append({"id": policy, **said})

@@ -21,6 +21,8 @@ _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None,
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEPEST = 40
 _LARGEST = 1_000_000
+_COMPLETED = ("tools", "entities")
+"""Sections whose records a file over another need not write again: what it leaves out stays."""
 
 
 class YamlError(BylawError):
@@ -95,20 +97,23 @@ class Located:
         return Located(self.file, replaced(self.data, path, left), places)
 
     def over(self, base: "Located") -> "Located":
-        """This file laid over `base`: sections merge by name, lists of records by `id`."""
+        """This file laid over `base`: sections merge by name, lists of records by `id`. Records of lists and of the
+        sections that are completed merge key by key; in others, what both have is as this file says."""
         data, places = dict(base.data), dict(base._places)
         for name, section in self.data.items():
             below = data.get(name)
             if isinstance(section, dict) and isinstance(below, dict):
-                data[name] = {**cast(dict[str, Any], below), **cast(dict[str, Any], section)}
+                own, kept = cast(dict[str, Any], section), cast(dict[str, Any], below)
+                both = own.keys() & kept.keys() if name in _COMPLETED else ()
+                data[name] = {**kept, **own, **{each: _completed(own[each], kept[each]) for each in both}}
                 moved = {at: at for at in self._places if at[:1] == (name,)}
             elif isinstance(section, list) and isinstance(below, list):
                 own, kept = cast(list[Any], section), cast(list[Any], below)
                 ids = {_id(record): index for index, record in enumerate(kept) if _id(record)}
                 merged, positions = list(kept), dict[int, int]()
                 for index, record in enumerate(own):
-                    at = ids.get(_id(record), len(merged))
-                    merged[at : at + 1] = [record]
+                    at = ids.pop(_id(record), len(merged))
+                    merged[at : at + 1] = [_completed(record, merged[at]) if at < len(kept) else record]
                     positions[index] = at
                 data[name] = merged
                 moved = {
@@ -119,6 +124,13 @@ class Located:
                 moved = {at: at for at in self._places if at[:1] == (name,)}
             places.update({there: self._places[here] for here, there in moved.items()})
         return Located(self.file, data, places)
+
+
+def _completed(record: Any, below: Any) -> Any:
+    """A record with what it leaves out as the one below says it."""
+    if isinstance(record, dict) and isinstance(below, dict):
+        return {**cast(dict[str, Any], below), **cast(dict[str, Any], record)}
+    return cast(Any, record)
 
 
 def replaced(data: Any, path: YamlPath, value: Any) -> Any:

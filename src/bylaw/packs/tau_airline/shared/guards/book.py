@@ -1,9 +1,9 @@
-def book_passenger_limit(call, facts):
+def book_passenger_limit(call: book_reservation, facts):
     size = len(call.passengers)
     return permit() if size <= 5 else deny(f"{size} passengers, at most five may share a reservation")
 
 
-def book_payment_mix(call, facts):
+def book_payment_mix(call: book_reservation, facts):
     certificates = len([p for p in call.payment_methods if p.payment_id.startswith("certificate")])
     cards = len([p for p in call.payment_methods if p.payment_id.startswith("credit_card")])
     gifts = len([p for p in call.payment_methods if p.payment_id.startswith("gift_card")])
@@ -16,7 +16,7 @@ def book_payment_mix(call, facts):
     return permit()
 
 
-def book_payment_on_profile(call, facts):
+def book_payment_on_profile(call: book_reservation, facts):
     methods = facts.User(call.user_id).payment_methods
     for payment in call.payment_methods:
         # A certificate sent earlier in this conversation is in the profile even if the profile was read before.
@@ -25,7 +25,7 @@ def book_payment_on_profile(call, facts):
     return permit()
 
 
-def book_flights_available(call, facts):
+def book_flights_available(call: book_reservation, facts):
     for flight in call.flights:
         if facts.Flight(flight.flight_number, flight.date).status != "available":
             return deny(f"flight {flight.flight_number} on {flight.date} cannot be booked")

@@ -1,5 +1,5 @@
 # The status of every flight that may have left is needed, also after one that has.
-def cancel_not_flown(call, facts):
+def cancel_not_flown(call: cancel_reservation, facts):
     reservation = facts.Reservation(call.reservation_id)
     flown = ""
     day = ""
@@ -13,7 +13,7 @@ def cancel_not_flown(call, facts):
 
 # The reservation's own fields are read first, then the flights that may have left, and the others last:
 # a ground that the reservation itself gives needs no flight status.
-def cancel_ground(call, facts):
+def cancel_ground(call: cancel_reservation, facts):
     reservation = facts.Reservation(call.reservation_id)
     if reservation.created_at >= now() - hours(24) or reservation.cabin == "business":
         return permit()

@@ -2,7 +2,7 @@
 # itself, so that the status of the flight that is late is enough; of membership, cabin and insurance only what decides
 # is read. A leg that justifies the amount answers for all others, so they stand in one question. The last question only
 # finds the words: nothing it can answer permits.
-def compensation(call, facts):
+def compensation(call: send_certificate, facts):
     if not any(
         facts.Flight(leg.flight_number, leg.date).status in ("delayed", "cancelled")
         and len(facts.Reservation(leg.reservation_id).passengers) > 0

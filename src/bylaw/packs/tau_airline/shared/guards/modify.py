@@ -1,4 +1,4 @@
-def modify_basic_economy(call, facts):
+def modify_basic_economy(call: update_reservation_flights, facts):
     reservation = facts.Reservation(call.reservation_id)
     if reservation.cabin != "basic_economy":
         return permit()
@@ -7,7 +7,7 @@ def modify_basic_economy(call, facts):
     return deny("the flights of a basic economy reservation cannot be changed")
 
 
-def modify_route(call, facts):
+def modify_route(call: update_reservation_flights, facts):
     reservation = facts.Reservation(call.reservation_id)
     start = ""
     end = ""
@@ -39,7 +39,7 @@ def modify_route(call, facts):
     return permit()
 
 
-def modify_payment(call, facts):
+def modify_payment(call: update_reservation_flights, facts):
     reservation = facts.Reservation(call.reservation_id)
     if not is_known(call, facts, reservation):
         return deny(f"payment method {call.payment_id} is not in the user's profile")
@@ -47,7 +47,7 @@ def modify_payment(call, facts):
     return deny("changes are paid or refunded with a gift card or a credit card") if is_certificate else permit()
 
 
-def modify_flights_available(call, facts):
+def modify_flights_available(call: update_reservation_flights, facts):
     reservation = facts.Reservation(call.reservation_id)
     for flight in call.flights:
         if not has(reservation, flight) and facts.Flight(flight.flight_number, flight.date).status != "available":
@@ -55,7 +55,7 @@ def modify_flights_available(call, facts):
     return permit()
 
 
-def modify_cabin_price(call, facts):
+def modify_cabin_price(call: update_reservation_flights, facts):
     reservation = facts.Reservation(call.reservation_id)
     if call.cabin != reservation.cabin:
         for flight in call.flights:
@@ -64,7 +64,7 @@ def modify_cabin_price(call, facts):
     return permit()
 
 
-def modify_cabin_flown(call, facts):
+def modify_cabin_flown(call: update_reservation_flights, facts):
     reservation = facts.Reservation(call.reservation_id)
     flown = ""
     day = ""
@@ -77,18 +77,18 @@ def modify_cabin_flown(call, facts):
     return permit() if flown == "" else deny(f"flight {flown} on {day} has already been flown")
 
 
-def bags_payment(call, facts):
+def bags_payment(call: update_reservation_baggages, facts):
     if is_known(call, facts, facts.Reservation(call.reservation_id)):
         return permit()
     return deny(f"payment method {call.payment_id} is not in the user's profile")
 
 
-def bags_kept(call, facts):
+def bags_kept(call: update_reservation_baggages, facts):
     booked = facts.Reservation(call.reservation_id).total_baggages
     return permit() if call.total_baggages >= booked else deny(f"checked bags can be added, not removed: {booked} are booked")
 
 
-def passengers_count(call, facts):
+def passengers_count(call: update_reservation_passengers, facts):
     is_same = len(call.passengers) == len(facts.Reservation(call.reservation_id).passengers)
     return permit() if is_same else deny("the number of passengers cannot be changed")
 

@@ -1,4 +1,4 @@
-def book_bags_fee(call, facts):
+def book_bags_fee(call: book_reservation, facts):
     if call.total_baggages == 0:
         return permit() if call.nonfree_baggages == 0 else deny("no bag is booked, but bags are charged")
     due = to_pay(call, call.cabin, facts.User(call.user_id).membership, len(call.passengers))
@@ -7,7 +7,7 @@ def book_bags_fee(call, facts):
     return deny(f"{due} of {call.total_baggages} bags are to be paid, not {call.nonfree_baggages}")
 
 
-def bags_fee(call, facts):
+def bags_fee(call: update_reservation_baggages, facts):
     reservation = facts.Reservation(call.reservation_id)
     membership = facts.User(reservation.user_id).membership
     due = to_pay(call, reservation.cabin, membership, len(reservation.passengers))
