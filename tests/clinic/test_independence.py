@@ -6,6 +6,7 @@ from pathlib import Path
 import yaml
 
 import bylaw.packs.clinic.simulator as simulator
+from bylaw.engine.pack import load_pack
 from bylaw.packs.clinic.simulator.desk import READS, WRITES
 from bylaw.packs.clinic.simulator.needs import ALTERS
 from bylaw.packs.clinic.simulator.truth import POLICIES
@@ -48,8 +49,7 @@ def test_no_file_of_the_simulator_reads_the_guards():
 
 
 def test_every_guard_policy_has_its_truth_on_the_same_tools():
-    listed = yaml.safe_load((FOLDER.parent / "policies.yaml").read_text())["policies"]
-    guards = {policy["id"]: tuple(policy["tools"]) for policy in listed if policy.get("kind", "guard") == "guard"}
+    guards = {policy.id: policy.tools for policy in load_pack("clinic").policies.values() if policy.kind == "guard"}
     assert {policy.id: policy.tools for policy in POLICIES.values()} == guards
     assert 34 <= len(guards) <= 40
 
