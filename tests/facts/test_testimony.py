@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bylaw.facts.assent import is_meant
 from bylaw.facts.call_record import CallRecord
+from bylaw.facts.condition import is_meant
 from bylaw.facts.entity import UNSEEN, Field, Saying
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema_reader import SchemaReader

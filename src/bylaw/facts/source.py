@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bylaw.facts.assent import is_meant
 from bylaw.facts.call_record import CallRecord
+from bylaw.facts.condition import is_meant
 from bylaw.facts.entity import (
     ABSENT,
     SPOKEN,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bylaw.engine.consent.proposal import proposal
+from bylaw.engine.consent.put.proposal import proposal
 
 ASKS = """
 Would you like me to proceed with this cancellation?

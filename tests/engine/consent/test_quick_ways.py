@@ -9,17 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.engine.consent import Consents, proposal
-from bylaw.engine.consent.deed import Deed, any_deed, deeds
-from bylaw.engine.consent.mentions import Mentions
-from bylaw.engine.consent.naming import counts
-from bylaw.engine.consent.records import FieldValues, Records
-from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts import assent
+from bylaw.engine.consent import Consents
+from bylaw.engine.consent.answer import affirmation, refusal, user_answer
+from bylaw.engine.consent.answer.plain_yes import is_bare_yes, is_plain_yes
+from bylaw.engine.consent.call.deed import Deed, any_deed, deeds
+from bylaw.engine.consent.put import proposal
+from bylaw.engine.consent.said.mentions import Mentions
+from bylaw.engine.consent.said.number import counts
+from bylaw.engine.consent.said.utterance import Utterance
+from bylaw.engine.consent.shown.field_values import FieldValues
+from bylaw.engine.consent.shown.records import Records
+from bylaw.engine.consent.told import payment, price
+from bylaw.facts import condition, sentence
 from bylaw.facts.folded_text import fold, occurs
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.phrases import Phrases
-from bylaw.facts.plain_yes import is_bare_yes, is_plain_yes
 from bylaw.facts.spelling import spell
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.engine.clinic import conversations
@@ -29,7 +33,7 @@ from tests.examples import examples
 
 PHRASES = [
     (name, phrases)
-    for module in (assent, proposal)
+    for module in (sentence, condition, affirmation, refusal, user_answer, proposal, payment, price)
     for name, phrases in vars(module).items()
     if isinstance(phrases, Phrases)
 ]
@@ -58,7 +62,7 @@ def sentences() -> list[str]:
     """Sentences of cases and of simulated conversations."""
     talks = "\n".join(each.text for talk in conversations()[:40] for each in talk.events if isinstance(each, Message))
     lines = "\n".join((CASES, ASKS, DOES_NOT, talks)).splitlines()
-    return sorted({sentence for line in lines for sentence in assent.sentences(line)})
+    return sorted({part for line in lines for part in sentence.sentences(line)})
 
 
 @pytest.mark.parametrize("phrases", [each for _, each in PHRASES], ids=[name for name, _ in PHRASES])
@@ -85,7 +89,7 @@ def test_the_last_to_say_a_value_is_found_as_by_reading_everything(
     talk = [Utterance(step, by, " ".join(words)) for step, (by, words) in enumerate(said)]
     # Nearly all of them count as said long ago, and are looked up.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bylaw.engine.consent.mentions._NEAR", near)
+        patch.setattr("bylaw.engine.consent.said.mentions._NEAR", near)
         mentions = Mentions(talk)
         for value in VALUES:
             for end in (len(talk), len(talk) // 2):
@@ -104,7 +108,7 @@ def test_what_was_said_of_late_is_the_same_whatever_was_asked_before(
 ) -> None:
     talk = [Utterance(step, by, " ".join(words)) for step, (by, words) in enumerate(said)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bylaw.engine.consent.mentions._LATELY", 5)
+        patch.setattr("bylaw.engine.consent.said.mentions._LATELY", 5)
         mentions = Mentions(talk)
         for end in data.draw(st.lists(st.integers(0, len(talk)), max_size=6)):
             late = [each for each in talk[max(0, end - 5) : end] if each.by == "agent"]
@@ -125,11 +129,19 @@ def test_another_value_of_a_field_is_found_as_by_trying_all(values: list[str], w
         assert field.has_other(own, since, before) == any(value != own for value in plain)
 
 
+def test_values_of_late_are_read_where_a_question_skipped_them() -> None:
+    shown = ["R-1"] * 5 + ["R-2"] + ["R-1"] * 5
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bylaw.engine.consent.shown.records._LATELY", 5)
+        records = Records([Result(None, f'{{"order_id": "{each}"}}') for each in shown])
+        assert [records.has_other("order_id", "r-1", before) for before in (0, 11, 6)] == [False, False, True]
+
+
 @given(st.lists(st.sampled_from(("R-1", "R-2", "R-3")), min_size=1, max_size=40), st.data())
 def test_values_of_late_are_the_same_whatever_was_asked_before(shown: list[str], data: st.DataObject) -> None:
     events: list[Event] = [Result(None, f'{{"order_id": "{each}"}}') for each in shown]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bylaw.engine.consent.records._LATELY", 5)
+        patch.setattr("bylaw.engine.consent.shown.records._LATELY", 5)
         records = Records(events)
         for before in data.draw(st.lists(st.integers(0, len(shown)), max_size=6)):
             late = shown[max(0, before - 5) : before]

@@ -1,65 +1,12 @@
-"""What was said in a conversation, cut into exchanges: what the agent said, and what the user said to it."""
+"""What was said in a conversation, cut into exchanges."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from bylaw.engine.consent.mentions import Mentions
-from bylaw.engine.consent.once import once
-from bylaw.engine.consent.options import taken
-from bylaw.engine.consent.proposal import Proposal, proposal
-from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.assent import UserAnswer, answer_in
+from bylaw.engine.consent.exchange import Exchange
+from bylaw.engine.consent.said.mentions import Mentions
+from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.trace.event import Event, Message
-
-
-class Exchange:
-    """What the agent said, and what the user said to it; read for what it means once, where anybody asks."""
-
-    def __init__(
-        self,
-        start: int,
-        proposal: tuple[Utterance, ...],
-        answer_in: tuple[Utterance, ...],
-        *,
-        is_taken: bool = False,
-    ) -> None:
-        self.is_taken = is_taken
-        """Whether the answer took one of several options by its number, and the others are left out."""
-        self.start = start
-        """How many utterances came before it."""
-        self.proposal = proposal
-        self.answer = answer_in
-
-    @once
-    def taken(self) -> "Exchange | None":
-        """The same without the numbered options that the answer does not take; None where it takes none by number."""
-        kept = taken(self.proposal, self.answer)
-        return None if kept is None else Exchange(self.start, kept, self.answer, is_taken=True)
-
-    @property
-    def end(self) -> int:
-        """How many utterances there are up to its own last one."""
-        return self.start + len(self.proposal) + len(self.answer)
-
-    @property
-    def proposed_at(self) -> int | None:
-        """Step of the agent's last message in it."""
-        return self.proposal[-1].step if self.proposal else None
-
-    @property
-    def answered_at(self) -> int:
-        """Step of the user's last message in it."""
-        return self.answer[-1].step
-
-    @once
-    def put(self) -> Proposal:
-        """What the agent put to the user."""
-        return proposal("\n".join(each.text for each in self.proposal))
-
-    @once
-    def said(self) -> UserAnswer:
-        """What the user said to it."""
-        return answer_in("\n".join(each.text for each in self.answer))
 
 
 class Talk:

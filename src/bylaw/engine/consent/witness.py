@@ -3,7 +3,8 @@
 from typing import Any
 
 from bylaw.engine.act import Act
-from bylaw.engine.consent.consents import Basis, Consent, Consents
+from bylaw.engine.consent.consent import Basis, Consent
+from bylaw.engine.consent.consents import Consents
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.trace.event import Event, Message

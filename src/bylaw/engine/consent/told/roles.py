@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice, permutations
 
-from bylaw.engine.consent.detail import Detail
-from bylaw.engine.consent.hearing import Hearing
-from bylaw.engine.consent.lack import Lack
+from bylaw.engine.consent.call.detail import Detail
+from bylaw.engine.consent.told.hearing import Hearing
+from bylaw.engine.consent.told.lack import Lack
 from bylaw.facts.folded_text import fold_name
 from bylaw.policy.verb import words_of
 
@@ -35,9 +35,9 @@ _NEAR = 64
 """Letters before a value that may say what it is."""
 
 
-def swapped(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
+def swapped(hearing: Hearing) -> list[Lack]:
     """Arguments whose value was told as another one's, where nothing tells it as their own."""
-    named = [each for each in matters if each.kind in ("id", "name") and each.name == each.top][:_VALUES]
+    named = [each for each in hearing.matters if each.kind in ("id", "name") and each.name == each.top][:_VALUES]
     if len(named) < 2:
         return []
     texts = [each.folded for each in hearing.now]

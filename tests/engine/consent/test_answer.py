@@ -2,7 +2,7 @@
 
 import pytest
 
-from bylaw.facts.assent import answer_in
+from bylaw.engine.consent.answer.user_answer import answer_in
 
 AGREES = """
 Yes

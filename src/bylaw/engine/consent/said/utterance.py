@@ -4,8 +4,8 @@ import re
 from datetime import date
 from functools import lru_cache
 
-from bylaw.engine.consent.days import tells_day
 from bylaw.engine.consent.once import once
+from bylaw.engine.consent.said.day import tells_day
 from bylaw.facts.folded_text import fold, occurs, runs_of
 from bylaw.facts.spelling import spell
 

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 
-from bylaw.engine.consent.deed import PRICED, objects
-from bylaw.engine.consent.detail import Detail
-from bylaw.engine.consent.hearing import Hearing
-from bylaw.engine.consent.lack import Lack
-from bylaw.engine.consent.naming import heads, plain
-from bylaw.engine.consent.utterance import Utterance
+from bylaw.engine.consent.call.deed import PRICED, objects
+from bylaw.engine.consent.call.detail import Detail
+from bylaw.engine.consent.said.utterance import Utterance
+from bylaw.engine.consent.told.count import heads, plain
+from bylaw.engine.consent.told.hearing import Hearing
+from bylaw.engine.consent.told.lack import Lack
 from bylaw.facts.folded_text import fold
 from bylaw.facts.phrases import Phrases
 from bylaw.policy.verb import words_of
@@ -94,6 +94,8 @@ REFUND = Phrases(
     )
 )
 """Says that money comes back."""
+_OF_ANYTHING = ("upgrad", "downgrad")
+_GIVEN = re.compile(r"\b(?:complimentary|on the house|on us|our treat|as a gift|waived?)\b")
 
 
 def sums_in(text: str) -> Iterator[int]:
@@ -115,13 +117,13 @@ def _tells_price(text: str) -> bool:
     return "." in text and _BARE.search(text) is not None
 
 
-def is_summed(hearing: Hearing, amounts: Sequence[Detail], matters: Sequence[Detail]) -> bool:
+def is_summed(hearing: Hearing, amounts: Sequence[Detail]) -> bool:
     """Whether the sum was told, or the sum for each head, or every single amount; or the system demanded it."""
     total = sum(float(detail.value) for detail in amounts)
     if abs(total - round(total, 2)) > _NOISE:
         # No such sum is rounded to one that was told.
         return all(hearing.is_agents(float(detail.value)) for detail in amounts)
-    if any(hearing.is_agents(plain(share)) for share in {total, total / heads(matters)}):
+    if any(hearing.is_agents(plain(share)) for share in {total, total / heads(hearing.matters)}):
         return True
     if hearing.is_forced(plain(total)) or any(_adds_up(each.folded, total) for each in hearing.proposal):
         return True
@@ -137,11 +139,11 @@ def _adds_up(text: str, total: float) -> bool:
     return any(abs(sum(some) - total) < 0.005 for size in (2, 3) for some in combinations(told, size))
 
 
-def is_free(hearing: Hearing, matters: Sequence[Detail]) -> bool:
+def is_free(hearing: Hearing) -> bool:
     """Whether it was told that what the call does costs nothing; `free bags` says so of bags only."""
-    own, others = _topics(matters)
+    own, others = _topics(hearing.matters)
     is_one = len(own.families) < 2
-    unpaid = (detail for detail in matters if detail.kind in ("count", "flag") and detail.is_off)
+    unpaid = (detail for detail in hearing.matters if detail.kind in ("count", "flag") and detail.is_off)
     if is_one and any(_PAID & {*words_of(detail.name)} for detail in unpaid):
         return True
     if any(CURRENCY.found_in(each.folded) for each in hearing.answer):
@@ -160,13 +162,9 @@ def is_free(hearing: Hearing, matters: Sequence[Detail]) -> bool:
     return False
 
 
-_OF_ANYTHING = ("upgrad", "downgrad")
-_GIVEN = re.compile(r"\b(?:complimentary|on the house|on us|our treat|as a gift|waived?)\b")
-
-
-def is_perhaps_free(hearing: Hearing, matters: Sequence[Detail]) -> bool:
+def is_perhaps_free(hearing: Hearing) -> bool:
     """Whether something is given for nothing, perhaps what the call does, where that has no price of its own kind."""
-    return not _topics(matters)[0].families and any(_GIVEN.search(each.folded) for each in hearing.proposal)
+    return not _topics(hearing.matters)[0].families and any(_GIVEN.search(each.folded) for each in hearing.proposal)
 
 
 class _Topic:
@@ -202,14 +200,14 @@ def _topics_of(names: frozenset[str]) -> tuple[_Topic, _Topic]:
     return _Topic(stems, own), _Topic({stem for family in others for stem in family}, others)
 
 
-def _priced_part(hearing: Hearing, matters: Sequence[Detail]) -> str:
+def _priced_part(hearing: Hearing) -> str:
     """What the proposal says of the price: not other things' prices, or how things are before it."""
-    own, others = _topics(matters)
+    own, others = _topics(hearing.matters)
     put = hearing.put
     if not _OLD_PART.may_be_in(put.text) and not others.stands_in(put.text):
         return put.folded
     mine: list[str] = []
-    chosen = [fold(str(each.value)) for each in matters if each.kind == "choice"]
+    chosen = [fold(str(each.value)) for each in hearing.matters if each.kind == "choice"]
     is_old = False
     old = {*_OLD_PART.among(put.parts, put.text)}
     for part in put.parts:
@@ -223,7 +221,7 @@ def _priced_part(hearing: Hearing, matters: Sequence[Detail]) -> str:
     return fold(" ".join(mine))
 
 
-def price_lack(hearing: Hearing, matters: Sequence[Detail]) -> Lack | None:
+def price_lack(hearing: Hearing) -> Lack | None:
     """What is missing where the call charges or refunds a sum that only the system knows.
 
     A charge needs a price, be it a guess. Whether it is enough of a refund that there will be one, readers do not agree
@@ -231,7 +229,7 @@ def price_lack(hearing: Hearing, matters: Sequence[Detail]) -> Lack | None:
     """
     if any(CURRENCY.found_in(each.folded) for each in hearing.answer):
         return None
-    mine = _priced_part(hearing, matters)
+    mine = _priced_part(hearing)
     is_lower = any(_LOWERS.found_in(each.folded) for each in hearing.proposal)
     if _tells_price(mine):
         # Where the sum is to be known only later, no more than a guess at it was told.
@@ -241,17 +239,16 @@ def price_lack(hearing: Hearing, matters: Sequence[Detail]) -> Lack | None:
         return Lack("amount", "unclear", "price_vague")
     if _DECIMALS.search(_SUM.sub(" ", mine)):
         return Lack("amount", "unclear", "price_vague")
-    changed = _changed(hearing, matters)
+    changed = _changed(hearing)
     if changed and hearing.said_before(("price", changed), lambda each: _is_priced(each, changed), "agent"):
         return Lack("amount", "unclear", "price_before")
     return Lack("amount", "missing", "price_untold")
 
 
-def _changed(hearing: Hearing, matters: Sequence[Detail]) -> tuple[str, ...]:
+def _changed(hearing: Hearing) -> tuple[str, ...]:
     """The things that the call puts where others were."""
-    goals = [detail for detail in matters if detail.is_target]
-    news = (each for each in matters if each.kind in ("id", "date") and each not in goals)
-    return tuple(str(each.value) for each in news if not hearing.is_unchanged(each, goals))
+    news = (each for each in hearing.matters if each.kind in ("id", "date") and not each.is_target)
+    return tuple(str(each.value) for each in news if not hearing.is_unchanged(each))
 
 
 def _is_priced(said: Utterance, things: Sequence[str]) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 
-from bylaw.engine.consent.utterance import Utterance
+from bylaw.engine.consent.said.utterance import Utterance
 
 _NUMBER = re.compile(r"(?:(?<=[\s:;,*(])|^)\(?(?:option |choice )?(\d)[.):](?=[\s*])", re.IGNORECASE | re.MULTILINE)
 _TAIL = re.compile(r"\n\s*\n|\n(?=[^\s*•-])")

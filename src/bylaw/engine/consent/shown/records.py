@@ -4,108 +4,22 @@ Nothing is read beforehand: a result is decoded where an id that is asked for st
 results are searched as they are; older ones are found by the texts that stand in them between quotes.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from bylaw.engine.consent.once import once
-from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.folded_text import fold_name, runs_of
+from bylaw.engine.consent.said.utterance import Utterance
+from bylaw.engine.consent.shown.entry import Entry, entries_in, scalars
+from bylaw.engine.consent.shown.field_values import FieldValues
+from bylaw.facts.folded_text import fold_name
 from bylaw.facts.result_field import result_text
-from bylaw.policy.verb import words_of
 from bylaw.trace.event import Call, Event, Result
 
-_NODES = 50_000
 _LONG = 100
 _NEAR = 16
 """So many of the last results, up to twice as many, are searched as they are."""
 _LATELY = 64
 """So many of the last results say which values a field may have."""
-_FEW = 8
-"""So many values of a field are looked for one by one."""
-
-
-class Entry:
-    """One record that bears an id, and the others it was listed with."""
-
-    def __init__(self, step: int, fields: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> None:
-        self.step = step
-        self.fields = fields
-        self.others = others
-
-    def has(self, name: str, value: str) -> bool:
-        """Whether a field of this name, at any depth, has a value, folded."""
-        return value in self._values.get(name, ())
-
-    def is_one_of_several(self, value: str) -> bool:
-        """Whether fields of the same name, at any depth, have other values too."""
-        own = fold_name(value)
-        return all(len(values) > 1 for values in self._values.values() if own in values)
-
-    @once
-    def _values(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
-        for name, value in scalars(self.fields):
-            found.setdefault(name, set()).add(fold_name(str(value)))
-        return found
-
-    @once
-    def parts(self) -> list[str | int | float]:
-        """Its plain values at any depth."""
-        return [value for _, value in scalars(self.fields)]
-
-    @once
-    def id_field(self) -> str | None:
-        """The name of the field that holds its own id, the first that is named so."""
-        ids = (name for name in self.fields if name in ("", "id") or words_of(name)[-1:] == ["id"])
-        return next(ids, None)
-
-
-class FieldValues:
-    """The values, folded, that a field or an argument of one name has had lately."""
-
-    def __init__(self, start: int = 0) -> None:
-        self.start = start
-        """The step before which nothing was read for it."""
-        self.read = start
-        """The step up to which events were."""
-        self._steps: dict[str, list[int]] = {}
-        """The steps at which each value stood."""
-        self._by_run: dict[str, list[str]] = {}
-
-    def add(self, value: Any, step: int) -> None:
-        """Take in a value that stood at a step."""
-        text = fold_name(str(value))
-        steps = self._steps.get(text)
-        if steps is None:
-            runs = runs_of(text)
-            mark = max(runs, key=lambda run: (run.isdigit(), len(run)), default="")
-            self._by_run.setdefault(mark, []).append(text)
-            steps = self._steps[text] = []
-        insort(steps, step)
-
-    def has_other(self, own: str, since: int, before: int) -> bool:
-        """Whether there was any other value between two steps."""
-        return any(text != own and _is_between(steps, since, before) for text, steps in self._steps.items())
-
-    def other_in(self, said: Utterance, own: str, since: int, before: int) -> bool:
-        """Whether an utterance names another value that stood between two steps."""
-        return any(
-            text != own and _is_between(self._steps[text], since, before) and said.names(text)
-            for text in self._perhaps_in(said)
-        )
-
-    def _perhaps_in(self, said: Utterance) -> Iterator[str]:
-        if len(self._steps) <= _FEW:
-            yield from self._steps
-            return
-        for run in ("", *said.runs):
-            yield from self._by_run.get(run, ())
-
-
-def _is_between(steps: list[int], since: int, before: int) -> bool:
-    at = bisect_left(steps, since)
-    return at < len(steps) and steps[at] < before
 
 
 class Records:
@@ -179,11 +93,12 @@ class Records:
         """The values that a field or an argument of this name had, at least of late before a step."""
         since = self._lately(before)
         found = self._fields.get(name)
-        if found is None or since < found.start:
+        if found is None or not found.start <= since <= found.read:
+            # Nothing was read of some of what lies between.
             found = self._fields[name] = FieldValues(since)
         until = min(before, len(self._events))
         if found.read < until:
-            start = max(found.read, since)
+            start = found.read
             quoted = f'"{name}"'
             for place in range(bisect_left(self._steps, start), bisect_left(self._steps, before)):
                 if quoted in self._texts[place]:
@@ -254,55 +169,10 @@ class Records:
         if found is None:
             event = self._events[step]
             assert isinstance(event, Result)
-            found = self._data[step] = _entries(step, event.value())
+            found = self._data[step] = entries_in(step, event.value())
         return found
-
-
-def _entries(step: int, data: Any) -> list[Entry]:
-    """Every record in the data of a result. One that is listed under an id bears it too."""
-    found: list[Entry] = []
-    pending: list[tuple[Any, Sequence[Mapping[str, Any]]]] = [(data, ())]
-    left = _NODES
-    while pending and left:
-        left -= 1
-        value, others = pending.pop()
-        if isinstance(value, list):
-            items = cast("list[Any]", value)
-            records: list[Mapping[str, Any]] = [item for item in items if isinstance(item, dict)]
-            pending += [(item, records) for item in items if isinstance(item, dict | list)]
-        elif isinstance(value, dict):
-            record = cast("dict[str, Any]", value)
-            found.append(Entry(step, record, others))
-            inner: list[dict[str, Any]] = []
-            for name, part in record.items():
-                if isinstance(part, dict):
-                    inner.append({"": name, **cast("dict[str, Any]", part)})
-                elif isinstance(part, list):
-                    pending.append((cast("list[Any]", part), ()))
-            pending += [(part, inner) for part in inner]
-    return found
 
 
 def _plain(value: Any) -> list[Any]:
     items = cast("list[Any]", value) if isinstance(value, list) else [value]
     return [item for item in items if isinstance(item, str | int | float) and len(str(item)) <= _LONG]
-
-
-def scalars(record: Mapping[str, Any]) -> list[tuple[str, str | int | float]]:
-    """The plain values in a record at any depth, each with the name of its field."""
-    found: list[tuple[str, str | int | float]] = []
-    pending: list[tuple[str, Any]] = list(record.items())
-    left = _NODES
-    while pending and left:
-        left -= 1
-        pair = pending.pop()
-        value = pair[1]
-        if isinstance(value, str):
-            found.append(pair)
-        elif isinstance(value, dict):
-            pending += cast("dict[str, Any]", value).items()
-        elif isinstance(value, list):
-            pending += [(pair[0], item) for item in cast("list[Any]", value)]
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            found.append((pair[0], value))
-    return found

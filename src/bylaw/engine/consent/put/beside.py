@@ -8,8 +8,9 @@ deed that was put. Where this is so, a yes leaves it open whether the user agree
 import re
 from collections.abc import Iterator, Sequence
 
-from bylaw.engine.consent.deed import Deed, any_deed
-from bylaw.engine.consent.proposal import ANYTHING, TALKING, Proposal
+from bylaw.engine.consent.call.deed import Deed, any_deed
+from bylaw.engine.consent.put.proposal import Proposal
+from bylaw.engine.consent.put.question import ANYTHING, TALKING
 from bylaw.policy.verb import VERBS
 
 _SPEAKER = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bylaw.facts.plain_yes import is_plain_yes
+from bylaw.engine.consent.answer.plain_yes import is_plain_yes
 
 TOLD = "i would transfer 50.00 from account a1 to account b2 on may 20. shall i go ahead?"
 PLAIN = """

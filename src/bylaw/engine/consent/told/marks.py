@@ -1,14 +1,14 @@
 """By what its record holds a thing is named where its id is not: a trip by its route, an account as the savings one."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from bylaw.engine.consent.detail import Detail
-from bylaw.engine.consent.hearing import Hearing
-from bylaw.engine.consent.naming import mark_forms
-from bylaw.engine.consent.records import scalars
+from bylaw.engine.consent.call.detail import Detail
+from bylaw.engine.consent.shown.entry import scalars
+from bylaw.engine.consent.told.hearing import Hearing
+from bylaw.engine.consent.told.naming import mark_forms
 from bylaw.facts.folded_text import fold_name
 from bylaw.policy.verb import words_of
 
@@ -35,7 +35,7 @@ def marks_told(hearing: Hearing, detail: Detail) -> int:
     return sum(map(hearing.is_told_now, marks(hearing, detail)))
 
 
-def is_told_apart(hearing: Hearing, detail: Detail, matters: Sequence[Detail], *, by: str = "") -> bool:
+def is_told_apart(hearing: Hearing, detail: Detail, *, by: str = "") -> bool:
     """Whether something was told that the thing's record alone holds, of all the things of its kind that were shown.
 
     What the call itself gives does not count: "to business" names no trip that is in business already.
@@ -44,9 +44,8 @@ def is_told_apart(hearing: Hearing, detail: Detail, matters: Sequence[Detail], *
     if record is None:
         return False
     rivals = hearing.records.rivals(record, hearing.before)
-    given = {fold_name(str(each.value)) for each in matters} | {
-        fold_name(word) for each in matters for word in each.words
-    }
+    given = {fold_name(str(each.value)) for each in hearing.matters}
+    given.update(fold_name(word) for each in hearing.matters for word in each.words)
     own = {form for form in _forms(record.fields) if form not in given and (rivals or _FIGURES.search(form))}
     said = [each for each in hearing.now if not by or each.by == by]
     told = {form for form in own if any(each.names(form) for each in said)}

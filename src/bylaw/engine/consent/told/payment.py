@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from bylaw.engine.consent.detail import PAYING, Detail
-from bylaw.engine.consent.hearing import Hearing
-from bylaw.engine.consent.lack import Lack
-from bylaw.engine.consent.means import Called
-from bylaw.engine.consent.price import REFUND, is_free, is_perhaps_free, is_summed, price_lack, sums_in
-from bylaw.engine.consent.utterance import Utterance
+from bylaw.engine.consent.call.detail import PAYING, Detail
+from bylaw.engine.consent.said.utterance import Utterance
+from bylaw.engine.consent.shown.means import Called
+from bylaw.engine.consent.told.hearing import Hearing
+from bylaw.engine.consent.told.lack import Lack
+from bylaw.engine.consent.told.price import REFUND, is_free, is_perhaps_free, is_summed, price_lack, sums_in
 from bylaw.facts.folded_text import fold, occurs
 from bylaw.facts.phrases import Phrases
 from bylaw.policy.verb import words_of
@@ -41,39 +41,38 @@ _ORIGINAL = Phrases(
 )
 
 
-def money_lacks(hearing: Hearing, matters: Sequence[Detail]) -> list[Lack]:
+def money_lacks(hearing: Hearing) -> list[Lack]:
     """What of the money, and of the means of payment, was not surely told."""
-    amounts = [detail for detail in matters if detail.kind == "amount" and not detail.is_off]
-    means = [detail for detail in matters if detail.kind == "means"]
+    amounts = [detail for detail in hearing.matters if detail.kind == "amount" and not detail.is_off]
+    means = [detail for detail in hearing.matters if detail.kind == "means"]
     found: list[Lack | None] = []
-    if amounts and not is_summed(hearing, amounts, matters):
+    if amounts and not is_summed(hearing, amounts):
         found.append(Lack("amount", "missing", "sum_untold"))
     if means and not amounts:
-        if is_free(hearing, matters):
+        if is_free(hearing):
             return []
-        lack = price_lack(hearing, matters)
+        lack = price_lack(hearing)
         if lack is not None and not any(PAYING & {*words_of(detail.name)} for detail in means):
             # A card may be there for other ends than to pay with it.
             lack = Lack(lack.detail, "unclear", lack.why)
         found.append(lack)
     if means:
-        goals = [detail for detail in matters if detail.is_target]
         used = set[str]().union(*(hearing.called(detail).own for detail in means))
-        found += [_lack(hearing, each, used, goals, has_sums=bool(amounts)) for each in means]
-    if means and not amounts and is_perhaps_free(hearing, matters):
+        found += [_lack(hearing, each, used, has_sums=bool(amounts)) for each in means]
+    if means and not amounts and is_perhaps_free(hearing):
         # Then nobody need say what it is paid with.
         return [replace(lack, grade="unclear") for lack in found if lack is not None]
     return [lack for lack in found if lack is not None]
 
 
-def _lack(hearing: Hearing, detail: Detail, used: set[str], goals: Sequence[Detail], *, has_sums: bool) -> Lack | None:
+def _lack(hearing: Hearing, detail: Detail, used: set[str], *, has_sums: bool) -> Lack | None:
     called = hearing.called(detail)
-    is_original = hearing.is_unchanged(detail, goals)
+    is_original = hearing.is_unchanged(detail)
     if any(called.is_own_in(part) or _names(part, called.kind) for part in hearing.aside):
         return Lack(detail.name, "missing", "set_aside")
     spoken = " ".join(each.folded for each in hearing.answer)
     if any(called.is_own_in(each.folded) for each in hearing.now) or _is_own_before(hearing, called):
-        if has_sums or not _is_split(hearing, called, used, goals):
+        if has_sums or not _is_split(hearing, called, used):
             return None
         return Lack(detail.name, "missing", "another_beside")
     now = " ".join(each.folded for each in hearing.now)
@@ -98,7 +97,7 @@ def _lack(hearing: Hearing, detail: Detail, used: set[str], goals: Sequence[Deta
     return Lack(detail.name, "missing", "never_told")
 
 
-def _is_split(hearing: Hearing, called: Called, used: set[str], goals: Sequence[Detail]) -> bool:
+def _is_split(hearing: Hearing, called: Called, used: set[str]) -> bool:
     """Whether others are to pay as well: by the answer, or, where that names none, by what the proposal takes from
     each. What several things are paid with, each with its own, is no split."""
     others = called.others - used
@@ -112,7 +111,7 @@ def _is_split(hearing: Hearing, called: Called, used: set[str], goals: Sequence[
         text = _usable(hearing.put.parts)
         sums = list(sums_in(text))
         is_split = _has_sum(text, sums, called.own) and _has_sum(text, sums, others)
-    return is_split and not any(_names_other_goal(hearing, goal) for goal in goals)
+    return is_split and not any(_names_other_goal(hearing, goal) for goal in hearing.goals)
 
 
 def _usable(parts: Sequence[str]) -> str:

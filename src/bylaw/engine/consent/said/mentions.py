@@ -7,8 +7,8 @@ apart once; and what is asked of every utterance alike is asked of each once.
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-from bylaw.engine.consent.naming import counts
-from bylaw.engine.consent.utterance import Utterance
+from bylaw.engine.consent.said.number import counts
+from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.facts.folded_text import runs_of
 from bylaw.facts.spelling import spell
 

@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 
-from bylaw.engine.consent.deed import deeds, loose_deeds, objects
-from bylaw.engine.consent.detail import Detail, details
+from bylaw.engine.consent.call.deed import deeds, loose_deeds, objects
+from bylaw.engine.consent.call.detail import Detail, details
 from bylaw.engine.consent.once import once
-from bylaw.engine.consent.utterance import Utterance
+from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.facts.call_record import CallRecord
 
 

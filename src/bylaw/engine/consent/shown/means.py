@@ -6,7 +6,8 @@ from functools import lru_cache
 from itertools import islice
 
 from bylaw.engine.consent.once import once
-from bylaw.engine.consent.records import Entry, Records, scalars
+from bylaw.engine.consent.shown.entry import Entry, scalars
+from bylaw.engine.consent.shown.records import Records
 from bylaw.facts.folded_text import fold, fold_name, occurs
 
 _DIGITS = re.compile(r"\d{3,}")
@@ -100,12 +101,12 @@ class Wallet:
     """What the means of payment of one conversation may be called, each found once for the records that bear it."""
 
     def __init__(self, records: Records) -> None:
-        self._records = records
+        self.records = records
         self._called: dict[tuple[str, frozenset[str], tuple[int, ...]], Called] = {}
 
     def called(self, value: str, beside: frozenset[str], before: int) -> Called:
         """What one may be called, by what was shown before a step."""
-        entries = list(islice(self._records.entries(value, before), _ENTRIES))
+        entries = list(islice(self.records.entries(value, before), _ENTRIES))
         asked = (value, beside, tuple(map(id, entries)))
         found = self._called.get(asked)
         if found is None:

@@ -1,19 +1,21 @@
 """What had been said and shown when the user answered, asked for one exchange and one call."""
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable
 from functools import lru_cache
+from typing import Literal
 
-from bylaw.engine.consent.detail import Detail
-from bylaw.engine.consent.means import Called, Wallet
-from bylaw.engine.consent.mentions import Mentions
+from bylaw.engine.consent.call.action import Action
+from bylaw.engine.consent.call.detail import Detail
+from bylaw.engine.consent.exchange import Exchange
 from bylaw.engine.consent.once import once
-from bylaw.engine.consent.proposal import Proposal
-from bylaw.engine.consent.records import Entry, Records
-from bylaw.engine.consent.talk import Exchange
-from bylaw.engine.consent.utterance import Utterance
-from bylaw.facts.assent import sentences
+from bylaw.engine.consent.put.proposal import Proposal
+from bylaw.engine.consent.said.mentions import Mentions
+from bylaw.engine.consent.said.utterance import Utterance
+from bylaw.engine.consent.shown.entry import Entry
+from bylaw.engine.consent.shown.means import Called, Wallet
 from bylaw.facts.folded_text import fold_name
+from bylaw.facts.sentence import sentences
 from bylaw.policy.verb import words_of
 
 _OF_AN_ID = frozenset(("id", "number", "no", "code", "key"))
@@ -21,36 +23,37 @@ _CHANGES = re.compile(r"\b(?:but|actually|instead|rather|make it|change it to|sw
 
 
 class Hearing:
-    """One exchange, all that was said before it, and the records shown before the call's turn."""
+    """One exchange, all that was said before it, and the records shown before the call's turn, asked for one call."""
 
     def __init__(
         self,
+        action: Action,
         exchange: Exchange,
         mentions: Mentions,
-        records: Records,
         wallet: Wallet,
-        before: int,
         *,
         refusals: Callable[[], Iterable[str]] = tuple,
-        means: Collection[str] = (),
-        by: str = "",
-        is_new: bool = False,
+        by: Literal["", "user"] = "",
     ) -> None:
-        """`by` is the one party who is listened to; `is_new` says that the call makes a thing."""
-        self.is_new = is_new
+        """`by` is the one party who is listened to."""
+        self.action = action
+        self.exchange = exchange
+        self.matters = action.matters
+        self.goals = action.goals
+        self.is_new = action.is_new
+        """Whether the call makes a thing."""
+        self.before = action.call.start
+        """The step from which on nothing counts."""
         self.start = exchange.start
         self.end = exchange.end
         self.proposal = exchange.proposal if by != "user" else ()
         self.answer = exchange.answer
-        self.records = records
-        self.wallet = wallet
-        self.before = before
+        self.records = wallet.records
         self.mentions = mentions
-        self._exchange = exchange
+        self._wallet = wallet
         self._refusals = refusals
-        self._means = frozenset(means)
+        self._means = frozenset[str]() if by else action.means
         self._by = by
-        self._records_of_goals: list[Entry] | None = None
         self._recorded: dict[tuple[str, str], Entry | None] = {}
         self._called: dict[str, Called] = {}
         self.now = [*reversed(self.answer), *reversed(self.proposal)]
@@ -59,7 +62,7 @@ class Hearing:
     @property
     def put(self) -> Proposal:
         """What the agent put to the user."""
-        return self._exchange.put
+        return self.exchange.put
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -69,7 +72,7 @@ class Hearing:
     @property
     def aside(self) -> tuple[str, ...]:
         """What the user said is not to be done, or not to be used."""
-        return self._exchange.said.aside
+        return self.exchange.said.aside
 
     @once
     def refused(self) -> list[Utterance]:
@@ -145,21 +148,23 @@ class Hearing:
                 return True
         return False
 
-    def is_unchanged(self, detail: Detail, goals: Sequence[Detail]) -> bool:
+    def is_unchanged(self, detail: Detail) -> bool:
         """Whether a thing the call is about was last seen to have a field just so."""
-        if self._records_of_goals is None:
-            found = (self.record(goal) for goal in goals)
-            self._records_of_goals = [record for record in found if record is not None]
         name, value = detail.key
         has = any(each.has(name, value) for each in self._records_of_goals)
-        return has and all(goal.name != name or goal.key != detail.key for goal in goals)
+        return has and all(goal.name != name or goal.key != detail.key for goal in self.goals)
+
+    @once
+    def _records_of_goals(self) -> list[Entry]:
+        found = (self.record(goal) for goal in self.goals)
+        return [record for record in found if record is not None]
 
     def called(self, detail: Detail) -> Called:
         """What a means of payment may be called."""
         value = str(detail.value)
         found = self._called.get(value)
         if found is None:
-            found = self._called[value] = self.wallet.called(value, self._means, self.before)
+            found = self._called[value] = self._wallet.called(value, self._means, self.before)
         return found
 
     def _is_deaf(self, by: str) -> bool:

@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from bylaw.facts.assent import sentences, stance_of, without_courtesy
+from bylaw.engine.consent.answer.stance import stance_of
+from bylaw.facts.condition import without_courtesy
+from bylaw.facts.sentence import sentences
 
 _TOKEN = re.compile(r"[^\W_]+(?:['._:/#-]+[^\W_]+)*")
 _JOINTS = "'._:/#-"

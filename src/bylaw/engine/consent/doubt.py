@@ -1,0 +1,88 @@
+"""Answers that perhaps agree: a yes to something that was asked in words not known here, or one of several taken.
+
+Each of these leaves it open whether the user agreed, where nothing that matters was told otherwise.
+"""
+
+import re
+
+from bylaw.engine.consent.agreement import PLACE, speaks_of
+from bylaw.engine.consent.call.deed import any_deed
+from bylaw.engine.consent.put.question import asks_otherwise, asks_who, offers_to
+from bylaw.engine.consent.told.hearing import Hearing
+from bylaw.engine.consent.told.marks import is_told_apart
+from bylaw.engine.consent.told.told import chooses
+from bylaw.facts.identifier import is_identifier
+
+_COMPARED = re.compile(
+    r"\b(?:cheaper|pricier|smaller|larger|bigger|shorter|longer|earlier|later|faster|slower|better|newer|older) "
+    r"(?:one|option|choice|plan)\b"
+)
+"""Names one of two by what it is beside the other."""
+_EITHER = re.compile(r"\b(?:either|any of (?:these|those|them))\b")
+
+
+def is_yes_unasked(hearing: Hearing) -> bool:
+    """Whether it is a yes to a message that told of it, though in no words known here was anything asked."""
+    action, exchange, put = hearing.action, hearing.exchange, hearing.put
+    is_told = not put.asks_leave and not put.refuses and action.is_named_in(exchange.proposal)
+    if not is_told or asks_who(put, [str(each.value) for each in action.matters]):
+        return False
+    stance = exchange.said.stance
+    return stance == "yes" or (stance == "weak" and put.parts[-1].endswith("?"))
+
+
+def is_yes_in_other_words(hearing: Hearing) -> bool:
+    """Whether leave was asked for what the call acts on, in words for the deed that are not known here."""
+    action, exchange, put = hearing.action, hearing.exchange, hearing.put
+    is_yes = exchange.said.stance in ("yes", "weak") and put.asks_leave and not put.refuses
+    if not is_yes or not action.targets or asks_otherwise(put, action.deed):
+        return False
+    if any(not any(told.says(target) for told in exchange.proposal) for target in action.targets):
+        return False
+    is_known = len(action.deed.stems) > 1
+    return not (is_known and any_deed().stands_in(put.text))
+
+
+def is_yes_to_its_values(hearing: Hearing) -> bool:
+    """Whether the agent's last message asked about all that the call names and moves, in whatever words, and the
+    answer sounds like a yes: "50.00 from A1 to B2, right?" - "Yes." """
+    exchange, put = hearing.exchange, hearing.put
+    is_yes = exchange.said.stance in ("yes", "weak") and bool(exchange.proposal)
+    if not is_yes or put.refuses or asks_otherwise(put, hearing.action.deed):
+        return False
+    matters = hearing.matters
+    values = [each.value for each in matters if each.is_target or each.kind == "amount" or _is_id(each.value)]
+    return len(values) > 1 and all(exchange.proposal[-1].says(value) for value in values)
+
+
+def is_perhaps_taken(hearing: Hearing) -> bool:
+    """Whether the answer takes one of several things that were offered, in words that do not say which for sure: "The
+    cheaper one, please." """
+    if not _may_be_taken(hearing):
+        return False
+    if hearing.action.has_goals_alone:
+        # "Which one would you like to cancel?" offers nothing; "A spot in either?" does.
+        return _EITHER.search(hearing.put.text) is not None and any(
+            is_told_apart(hearing, goal, by="user") for goal in hearing.goals
+        )
+    offered = [each for each in hearing.matters if not each.is_target and each.kind in ("choice", "id", "date")]
+    is_offered = any(told.says(each.value) for each in offered for told in hearing.exchange.proposal)
+    spoken = hearing.exchange.spoken
+    return is_offered and bool(PLACE.search(spoken) or _COMPARED.search(spoken) or chooses(hearing))
+
+
+def is_offer_asked_for(hearing: Hearing) -> bool:
+    """Whether the agent offered a choice and to do it, and the answer speaks of it."""
+    action = hearing.action
+    if not _may_be_taken(hearing) or action.has_goals_alone:
+        return False
+    return offers_to(hearing.put.text, action.deed) and speaks_of(action, hearing.exchange)
+
+
+def _may_be_taken(hearing: Hearing) -> bool:
+    exchange, put = hearing.exchange, hearing.put
+    return put.offers and not put.refuses and not exchange.said.objects and bool(exchange.proposal)
+
+
+def _is_id(value: str | float) -> bool:
+    return isinstance(value, str) and is_identifier(value)

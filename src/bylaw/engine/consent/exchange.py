@@ -1,0 +1,67 @@
+"""What the agent said, and what the user said to it."""
+
+from bylaw.engine.consent.answer.user_answer import UserAnswer, answer_in
+from bylaw.engine.consent.once import once
+from bylaw.engine.consent.put.options import taken
+from bylaw.engine.consent.put.proposal import Proposal, proposal
+from bylaw.engine.consent.said.utterance import Utterance
+
+
+class Exchange:
+    """One exchange; read for what it means once, where anybody asks."""
+
+    def __init__(
+        self,
+        start: int,
+        proposal: tuple[Utterance, ...],
+        answer: tuple[Utterance, ...],
+        *,
+        is_taken: bool = False,
+    ) -> None:
+        self.start = start
+        """How many utterances came before it."""
+        self.proposal = proposal
+        self.answer = answer
+        self.is_taken = is_taken
+        """Whether the answer took one of several options by its number, and the others are left out."""
+
+    @once
+    def taken(self) -> "Exchange | None":
+        """The same without the numbered options that the answer does not take; None where it takes none by number."""
+        kept = taken(self.proposal, self.answer)
+        return None if kept is None else Exchange(self.start, kept, self.answer, is_taken=True)
+
+    @property
+    def end(self) -> int:
+        """How many utterances there are up to its own last one."""
+        return self.start + len(self.proposal) + len(self.answer)
+
+    @property
+    def proposed_at(self) -> int | None:
+        """Step of the agent's last message in it."""
+        return self.proposal[-1].step if self.proposal else None
+
+    @property
+    def answered_at(self) -> int:
+        """Step of the user's last message in it."""
+        return self.answer[-1].step
+
+    @once
+    def put(self) -> Proposal:
+        """What the agent put to the user."""
+        return proposal("\n".join(each.text for each in self.proposal))
+
+    @once
+    def said(self) -> UserAnswer:
+        """What the user said to it."""
+        return answer_in("\n".join(each.text for each in self.answer))
+
+    @once
+    def spoken(self) -> str:
+        """The user's words in one, folded."""
+        return " ".join(each.folded for each in self.answer)
+
+    @property
+    def is_put(self) -> bool:
+        """Whether the agent put anything to the user at all."""
+        return self.put.asks_leave or self.put.offers

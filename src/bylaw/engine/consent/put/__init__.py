@@ -1,0 +1,1 @@
+"""What the agent put to the user: a deed to agree to, options, or something beside it. Start at `proposal`."""

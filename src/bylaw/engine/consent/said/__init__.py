@@ -1,0 +1,1 @@
+"""What was said: messages, the values, days and numbers they state, and where something was said before."""

@@ -1,0 +1,88 @@
+"""Whether a thing was told by its id, by what it belongs to, or by what its record holds; and no other in its place."""
+
+from bylaw.engine.consent.call.detail import Detail
+from bylaw.engine.consent.said.utterance import Utterance
+from bylaw.engine.consent.told.hearing import Hearing
+from bylaw.engine.consent.told.lack import Lack
+from bylaw.engine.consent.told.marks import is_told_apart, marks, marks_told
+from bylaw.engine.consent.told.naming import alike, names_kind, names_kind_word
+from bylaw.engine.consent.told.roles import told_in_place
+from bylaw.facts.folded_text import fold_name
+from bylaw.policy.verb import words_of
+
+_MARKS = 2
+"""So many fields of a thing must be named where its own id is not."""
+
+
+def id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
+    """What is wrong where an id was not told, or another was."""
+    if hearing.is_told_now(detail.value):
+        return None
+    own = fold_name(str(detail.value))
+    by_user, by_agent = hearing.last_said(detail.value, "user"), hearing.last_said(detail.value, "agent")
+    is_said = by_user is not None or by_agent is not None
+    if detail.is_person and not _names_person(hearing, detail):
+        return None if is_said else _unsaid(hearing, detail)
+    if is_said and any(_names_other(hearing, detail, each) for each in hearing.proposal):
+        return Lack(detail.name, "missing" if detail.is_target else "unclear", "another_told")
+    if is_said and told_in_place(hearing, detail):
+        return Lack(detail.name, "unclear", "another_told")
+    if by_agent is not None and by_user is None:
+        since = hearing.mentions.since(by_agent, hearing.end)
+        if any(_names_other(hearing, detail, each) for each in since):
+            return Lack(detail.name, "unclear", "others_since")
+    is_other = not is_said and detail.is_target and any(_names_other(hearing, detail, each) for each in hearing.now)
+    if not is_other and is_said:
+        return None
+    if not is_other and not hearing.records.has_other(detail.name, own, hearing.before):
+        return _unsaid(hearing, detail)
+    told = marks_told(hearing, detail)
+    if told >= _MARKS or (not is_other and is_told_apart(hearing, detail)):
+        return None
+    if is_other and not told:
+        return Lack(detail.name, "missing", "another_told")
+    return Lack(detail.name, "unclear" if told else "missing", "one_mark" if told else "never_told")
+
+
+def _unsaid(hearing: Hearing, detail: Detail) -> Lack | None:
+    """An id that nobody said, and no other written like it: told by what it belongs to, or by what belongs to it."""
+    if told_in_place(hearing, detail):
+        return Lack(detail.name, "missing", "another_told")
+    if hearing.belongs(str(detail.value), alone=True) or marks_told(hearing, detail):
+        return None
+    if is_told_apart(hearing, detail) or _is_the_only_one(hearing, detail):
+        return None
+    own = fold_name(str(detail.value))
+    if detail.is_caller and (
+        # Callers say who they are once, by their name or the day they were born.
+        any(hearing.last_said(mark, "user") is not None for mark in marks(hearing, detail))
+        or not hearing.records.has_other(detail.name, own, hearing.before)
+    ):
+        return None
+    is_worded = not detail.is_person and any(names_kind(each.loose, own) for each in hearing.now)
+    return None if is_worded else Lack(detail.name, "unclear", "never_told")
+
+
+def _is_the_only_one(hearing: Hearing, detail: Detail) -> bool:
+    """Whether the agent spoke of the order, and records show no other order beside it."""
+    if not detail.is_target or detail.is_person:
+        return False
+    word = next((word for word in words_of(detail.name) if len(word) > 3), "")
+    if not word or not any(names_kind_word(each.loose, word) for each in hearing.proposal):
+        return False
+    holders = list(hearing.records.holders(str(detail.value), hearing.before))
+    return bool(holders) and not any(each.is_one_of_several(str(detail.value)) for each in holders)
+
+
+def _names_other(hearing: Hearing, detail: Detail, said: Utterance) -> bool:
+    """Whether an utterance names another thing of the kind: an id that is written alike, or one that records hold."""
+    own = fold_name(str(detail.value))
+    shape = alike(own)
+    if shape is not None:
+        return any(found[0] != own for found in shape.finditer(said.folded))
+    return hearing.records.other_in(detail.name, own, said, hearing.before)
+
+
+def _names_person(hearing: Hearing, detail: Detail) -> bool:
+    """Whether some person is told by an id. Nobody reads the caller's own out to them."""
+    return any(_names_other(hearing, detail, each) for each in hearing.now)

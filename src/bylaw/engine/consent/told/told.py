@@ -1,0 +1,98 @@
+"""Whether what matters in a call was told before the user agreed to it, whatever words it was told in."""
+
+from typing import Any
+
+from bylaw.engine.consent.call.detail import Detail
+from bylaw.engine.consent.shown.entry import scalars
+from bylaw.engine.consent.told.choice import choice_lack, names_word
+from bylaw.engine.consent.told.count import count_lack
+from bylaw.engine.consent.told.hearing import Hearing
+from bylaw.engine.consent.told.identity import id_lack
+from bylaw.engine.consent.told.lack import Lack
+from bylaw.engine.consent.told.payment import money_lacks
+from bylaw.engine.consent.told.roles import swapped, told_in_place
+from bylaw.facts.folded_text import fold_name
+from bylaw.policy.verb import words_of
+
+
+def lacks(hearing: Hearing) -> list[Lack]:
+    """What of a call was not surely told."""
+    found: list[Lack] = []
+    for detail in hearing.matters:
+        if detail.kind in ("amount", "means") or (lack := _lack(hearing, detail)) is None:
+            continue
+        if not hearing.is_forced(detail.value) and (
+            detail.is_target or hearing.is_new or not hearing.is_unchanged(detail)
+        ):
+            found.append(lack)
+    return found + swapped(hearing) + _left_out(hearing) + money_lacks(hearing)
+
+
+def chooses(hearing: Hearing) -> bool:
+    """Whether the answer names something of the call that the proposal had named, or the means to pay for it."""
+    told = [detail for detail in hearing.matters if detail.kind in ("id", "date", "amount") and not detail.is_target]
+    is_told = any(each.says(detail.value) for detail in told for each in hearing.proposal)
+    for detail in hearing.matters:
+        if detail.kind == "means":
+            called = hearing.called(detail)
+            is_offered = is_told or any(called.is_own_in(each.folded) for each in hearing.proposal)
+            if is_offered and any(called.is_own_in(each.folded) for each in hearing.answer):
+                return True
+        elif detail.kind == "choice":
+            others = tuple(word for word in detail.words if word != detail.value)
+            word = str(detail.value)
+            if any(names_word(each.loose, word, others)[0] for each in hearing.answer) and any(
+                names_word(each.loose, word, others)[0] for each in hearing.proposal
+            ):
+                return True
+        elif detail.kind not in ("count", "flag"):
+            said = any(each.says(detail.value) for each in hearing.answer)
+            if said and any(each.says(detail.value) for each in hearing.proposal):
+                return True
+    return False
+
+
+def _lack(hearing: Hearing, detail: Detail) -> Lack | None:
+    match detail.kind:
+        case "id":
+            return id_lack(hearing, detail)
+        case "name":
+            # What belongs to what was told by name need not be read out: the names of those who travel.
+            if not hearing.is_told_now(detail.value) and told_in_place(hearing, detail):
+                return Lack(detail.name, "unclear", "another_told")
+            told = hearing.is_told(detail.value) or hearing.belongs(str(detail.value))
+        case "choice":
+            return choice_lack(hearing, detail)
+        case "count":
+            return count_lack(hearing, detail)
+        case "flag":
+            told = detail.is_off or any(_is_spoken_of(hearing, word) for word in words_of(detail.name))
+        case _:
+            # A day that a record showed need not be read out: a birth date.
+            told = hearing.is_told(detail.value) or hearing.records.shows(str(detail.value), hearing.before)
+    return None if told else Lack(detail.name, "unclear", "never_told")
+
+
+def _is_spoken_of(hearing: Hearing, word: str) -> bool:
+    """Whether the agent has spoken of something."""
+    if any(word in each.folded for each in hearing.proposal):
+        return True
+    return hearing.said_before(("word", word), lambda each: word in each.folded, "agent")
+
+
+def _left_out(hearing: Hearing) -> list[Lack]:
+    """Members of a list that the call would leave out without putting others in their place."""
+    found: list[Lack] = []
+    if hearing.is_new:
+        return found
+    matters = hearing.matters
+    lists = {(detail.top, detail.name) for detail in matters if detail.kind == "id" and detail.top != detail.name}
+    records = [hearing.record(detail) for detail in hearing.goals] if lists else []
+    for record in records:
+        for top, name in sorted(lists):
+            listed: Any = record.fields.get(top) if record is not None else None
+            had = {fold_name(str(value)) for key, value in scalars({top: listed}) if key == name}
+            has = {fold_name(str(detail.value)) for detail in matters if (detail.top, detail.name) == (top, name)}
+            if has < had:
+                found.append(Lack(name, "missing", "left_out"))
+    return found

@@ -1,0 +1,201 @@
+"""What one exchange says of one call: was it put, did the answer agree, was all that matters told, is it spent."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from bylaw.engine.consent.agreement import agrees, asks_for, is_aside, is_held, is_turned, picks, redirected, speaks_of
+from bylaw.engine.consent.call.action import Action
+from bylaw.engine.consent.call.deed import any_deed
+from bylaw.engine.consent.consent import Consent, Reason
+from bylaw.engine.consent.doubt import (
+    is_offer_asked_for,
+    is_perhaps_taken,
+    is_yes_in_other_words,
+    is_yes_to_its_values,
+    is_yes_unasked,
+)
+from bylaw.engine.consent.exchange import Exchange
+from bylaw.engine.consent.once import once
+from bylaw.engine.consent.put.beside import is_beside
+from bylaw.engine.consent.put.question import asks_for_another, asks_otherwise, asks_which, offers_another
+from bylaw.engine.consent.spending import Writes
+from bylaw.engine.consent.told.hearing import Hearing
+from bylaw.engine.consent.told.lack import Lack
+from bylaw.engine.consent.told.marks import is_told_apart, marks_told
+from bylaw.engine.consent.told.told import lacks
+
+_AGAIN = re.compile(r"\b(?:again|another|once more|one more|(?:the )?same|a second|the other|as well|too)\b")
+_IT = re.compile(r"\b(?:it|that|this|them|those|so)\b")
+_IN_WORDS = re.compile(
+    r"\b(?:(?:six|seven|eight|nine|thir|four|fif)teen|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|"
+    r"ninety|hundred|thousand)\b"
+)
+
+
+class Weighing:
+    """One exchange and one call; each of these is found once, where anybody asks."""
+
+    def __init__(self, hearing: Hearing, exchanges: tuple[Exchange, Exchange | None, Exchange], writes: Writes) -> None:
+        """`exchanges` are this one as it was said, the one before it, and the last of the conversation."""
+        self.hearing = hearing
+        self.action: Action = hearing.action
+        self.exchange: Exchange = hearing.exchange
+        self._whole, self._before, self._last = exchanges
+        self._writes = writes
+
+    def consent(self, *, only_yes: bool = False) -> Consent:
+        """What is found; with `only_yes` no more than whether it holds the call back or agrees to it."""
+        if is_held(self.action, self.exchange):
+            return self._found(False, "held")
+        if not self.names_deed or not agrees(self.hearing):
+            return self._without_agreement(only_yes=only_yes)
+        if only_yes and not self.is_named:
+            return self._found(False, "none")
+        found = (*self._untold(), *self._misplaced())
+        stance = self.exchange.said.stance
+        is_unsure = stance in ("mixed", "asks") or bool(found) or is_aside(self.action, self.exchange)
+        # "Cancel it, don't charge me" may well refuse the fee.
+        is_unsure = is_unsure or (stance == "spares" and speaks_of(self.action, self.exchange))
+        spent = self._spent_by(is_in_doubt=is_unsure)
+        if spent is not None:
+            return self._found(False, "spent", found, spent)
+        if any(lack.grade == "missing" for lack in found):
+            return self._found(False, "differs", found)
+        if is_unsure or is_turned(self.action, self.exchange):
+            return self._found(None, "unclear", found)
+        return self._found(True, "agreed", found)
+
+    def _found(
+        self, value: bool | None, reason: Reason, lacks: tuple[Lack, ...] = (), spent: int | None = None
+    ) -> Consent:
+        return Consent(value, reason, self.exchange.proposed_at, self.exchange.answered_at, lacks, spent)
+
+    def _spent_by(self, *, is_in_doubt: bool) -> int | None:
+        agreement = self.exchange.answered_at
+        spent = self._writes.spent_by(self.action, agreement, is_in_doubt=is_in_doubt)
+        return self._writes.echoed_by(self.action, agreement, self._last.proposal) if spent is None else spent
+
+    @once
+    def told_deed(self) -> bool:
+        """Whether the agent spoke of what the call does, or does it to."""
+        action, put = self.action, self.exchange.put
+        return action.told.stands_in(put.text) or any(thing in put.text for thing in action.things) or put.is_foreign
+
+    @once
+    def names_deed(self) -> bool:
+        """Whether it was said, or need not be said, what would be done."""
+        return self.told_deed or self._is_understood()
+
+    @once
+    def is_named(self) -> bool:
+        """Whether it was said what it would be done to."""
+        action, hearing = self.action, self.hearing
+        return (
+            action.is_named_in(self.exchange.proposal)
+            or any(not goal.is_caller and is_told_apart(hearing, goal) for goal in action.goals)
+            or (self.told_deed and self._names_whom_it_charges())
+        )
+
+    @once
+    def lacks(self) -> tuple[Lack, ...]:
+        """What of the call's arguments was not surely told."""
+        return tuple(lacks(self.hearing))
+
+    @property
+    def _is_nothing_missing(self) -> bool:
+        return all(lack.grade != "missing" for lack in self.lacks)
+
+    def _without_agreement(self, *, only_yes: bool) -> Consent:
+        """What is found where nothing known here says that the answer agrees to this."""
+        if only_yes:
+            return self._found(False, "none")
+        if self.told_deed and is_yes_unasked(self.hearing) and self._is_nothing_missing:
+            return self._found(None, "unclear", self.lacks)
+        if self._perhaps_agrees():
+            return self._found(None, "unclear")
+        if asks_for(self.action, self.exchange):
+            return self._found(False, "requested")
+        return self._found(False, "unanswered" if self.names_deed and self.exchange.put.asks_leave else "none")
+
+    def _perhaps_agrees(self) -> bool:
+        hearing = self.hearing
+        if is_yes_to_its_values(hearing) or (is_yes_in_other_words(hearing) and not self.lacks):
+            return True
+        if is_perhaps_taken(hearing) and (self.action.has_goals_alone or self._is_nothing_missing):
+            return True
+        return is_offer_asked_for(hearing) and not self.lacks
+
+    def _untold(self) -> tuple[Lack, ...]:
+        """What of the call, its arguments and what it acts on, was not surely told."""
+        found = tuple(self._read_in_words(self.lacks))
+        if not self.is_named:
+            before = self._before
+            is_topic = before is not None and self.action.is_named_in((*before.proposal, *before.answer))
+            if not (is_topic and before is not None and self._takes_up(before)):
+                found = (*found, Lack(self.action.tool, "unclear" if is_topic else "missing", "not_named"))
+        # "I'd refund 8.00 again" may well mean another charge.
+        return tuple(self._unsure_of(found)) if _AGAIN.search(self.exchange.put.text) else found
+
+    def _misplaced(self) -> Iterator[Lack]:
+        """What shows that something else was put, or answered to."""
+        action, exchange, put = self.action, self.exchange, self.exchange.put
+        is_other = (
+            offers_another(put.text, action.tool)
+            or asks_for_another(put, exchange.spoken, action.deed, action.things)
+            or (asks_otherwise(put, action.deed) and not action.deed.stands_in(exchange.spoken))
+            or (asks_which(put) and not picks(action, exchange))
+            or (self.told_deed and is_beside(put, action.told, action.things))
+        )
+        if is_other or (not self.told_deed and any_deed().stands_in(put.text)):
+            # The user had asked for it, or the thing was named, and the agent spoke of doing something else.
+            yield Lack(action.tool, "unclear", "not_put")
+        yield from redirected(action, exchange)
+
+    def _is_understood(self) -> bool:
+        """Whether the agent need not say what would be done: it spoke of such a call that had just been refused, or
+        told details of what the user had just asked for."""
+        action, before = self.action, self._before
+        end = self._whole.answer[0].step
+        made = self._writes.made(action.tool, before.answered_at if before else -1, end)
+        if any(not each.counts_at(end) for each in made):
+            return True
+        if before is None:
+            return False
+        is_silent = not any_deed().stands_in(self._whole.put.text)
+        if is_silent and action.deed.stands_in(before.put.text) and not self.lacks:
+            # "$300.00 from A1 to B2, then. OK?"
+            return True
+        return not action.has_goals_alone and speaks_of(action, before)
+
+    def _takes_up(self, before: Exchange) -> bool:
+        """Whether leave is asked for what the agent had put before, and was only asked about: "Yes, a buffet. Shall I
+        add it?" """
+        is_put = self.action.deed.stands_in(before.put.text) and self.action.is_named_in(before.proposal)
+        return is_put and before.said.stance == "asks" and any(map(_IT.search, self.exchange.put.leave()))
+
+    def _names_whom_it_charges(self) -> bool:
+        """Whether a call that takes a sum from a person, and acts on nothing else, was told by their name or card."""
+        action, hearing = self.action, self.hearing
+        if action.targets or not action.means or not any(each.kind == "amount" for each in action.matters):
+            return False
+        means = [detail for detail in action.matters if detail.kind == "means"]
+        return any(marks_told(hearing, goal) for goal in action.goals) or any(
+            hearing.called(each).is_own_in(said.folded) for each in means for said in hearing.proposal
+        )
+
+    def _unsure_of(self, found: Iterable[Lack]) -> Iterator[Lack]:
+        """What was not told; which thing it is may have been understood."""
+        names = {goal.name for goal in self.action.goals} | {self.action.tool}
+        for lack in found:
+            is_perhaps = lack.detail in names and lack.why in ("never_told", "not_named")
+            yield msgspec.structs.replace(lack, grade="unclear") if is_perhaps else lack
+
+    def _read_in_words(self, found: Iterable[Lack]) -> Iterator[Lack]:
+        """What was not told; an amount may have been, where the agent wrote one out: "fifty dollars"."""
+        amounts = {detail.name for detail in self.action.matters if detail.kind == "amount"}
+        is_written_out = _IN_WORDS.search(self.exchange.put.text) is not None
+        for lack in found:
+            is_perhaps = is_written_out and lack.grade == "missing" and lack.detail in amounts
+            yield msgspec.structs.replace(lack, grade="unclear") if is_perhaps else lack

@@ -1,0 +1,76 @@
+"""Whether a phrase states what it says, or is negated, or hangs on a condition: "I will not be in state"."""
+
+import re
+
+from bylaw.facts.phrases import Phrases
+from bylaw.facts.sentence import END, LONGEST, lowered
+
+_NO_CONDITION = Phrases(
+    (
+        "if|whether|once|when",
+        r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
+        r"(?:if|whether|once|when)\b[^,;-]*",
+    ),
+    (
+        "if|whether",
+        r"\b(?:see|check|know|ask|wonder(?:ing)?|sure|clarify|verify|understand|mind|explain|confirm|say)"
+        r"\s+(?:if|whether)\b",
+    ),
+    (
+        "if",
+        r"\bif\s+(?:you|there)(?:'s|'d|\s+is|\s+are|'re)?\s*"
+        r"(?:need|have|want|require|like|could|can|don't mind|wouldn't mind|anything|any)\b[^,;-]*",
+    ),
+    ("if", r"\b(?:even|as)\s+if\b"),
+    ("if", r"\bif\s+(?:possible|that's ok(?:ay)?|at all|any|applicable|needed|necessary|required|available)\b"),
+    (
+        "if",
+        r"\bif (?:that|this|it)(?:'s| is) (?:really |truly |indeed )?"
+        r"(?:the only|the case|the best|all|how|what|so|necessary|needed|required|the way|not possible|impossible|"
+        r"not an option|not allowed)\b",
+    ),
+    ("confirm ", r"\bconfirm (?:once|when|after)\b"),
+    (
+        "since |because |though |as ",
+        r"^(?:since|because|although|though|even though|as) [^,]*,",
+    ),
+)
+"""An `if` on which no yes depends: a courtesy, or what the agent has just said."""
+_CONDITION = Phrases(
+    (
+        "if|unless|assuming|long as|condition|depending",
+        r"\b(?:if|unless|assuming|as long as|so long as|on condition|on the condition|depending on)\b",
+    ),
+    ("provid", r"\b(?:provided|providing) that\b"),
+    ("only ", r"\bonly (?:when|once|after)\b"),
+    (
+        "after |once |when |until ",
+        r"^\W*(?:(?:yes|yeah|yep|ok|okay|sure|go ahead|do it|please do|please)\W+)+(?:but )?"
+        r"(?:after|once|when|until) (?:i|i'm|i've|we|my|our|the|it|it's)\b",
+    ),
+)
+_DENIES = re.compile(r"\b(?:no|not|never|nor|neither|without|hardly|cannot|\w+n't)\b(?! (?:only|just|sure|to mention))")
+_CLAUSE = re.compile(r"[,;:]|\b(?:but|and|so|because|since)\b")
+
+
+def is_meant(text: str, start: int, end: int) -> bool:
+    """Whether a phrase found in a message states what it says: neither negated nor made to depend on something."""
+    plain = lowered(text)
+    # Lower case may be longer in some languages; the place of the phrase would then be lost.
+    plain = plain if len(plain) == len(text) else text
+    begin = max((match.end() for match in END.finditer(plain, max(0, start - LONGEST), start)), default=0)
+    begin = max(begin, start - LONGEST)
+    stop = match.start() if (match := END.search(plain, end, end + LONGEST)) else min(len(plain), end + LONGEST)
+    if _DENIES.search(_CLAUSE.split(plain[begin:start])[-1]):
+        return False
+    return not _CONDITION.found_in(_NO_CONDITION.without(plain[begin:stop]))
+
+
+def without_courtesy(sentence: str) -> str:
+    """A sentence without an `if` or `once` on which nothing depends: "let me know once it is done"."""
+    return _NO_CONDITION.without(sentence)
+
+
+def hangs_on(sentence: str) -> bool:
+    """Whether anything depends on a condition in a sentence, courtesies left out."""
+    return _CONDITION.found_in(sentence)
