@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bylaw.engine.act import Act, says_something
 from bylaw.engine.pack import Pack
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import record_of
 from bylaw.facts.ledger import Ledger
 from bylaw.rule.monitor import Monitor
 from bylaw.trace import Call, Event, Message, Result
@@ -78,7 +78,7 @@ def values_at(pack: Pack, events: Sequence[Event], act: Act) -> dict[str, bool |
                 witness.observe(step, event)
             made = call if isinstance(call, Call) else Call("", {})
             start = turn_of(events, act.step).start
-            values[name] = witness.ask(act, CallRecord(made, act.step, start, pack.schema.tools.get(made.tool)))
+            values[name] = witness.ask(act, record_of(made, act.step, start, pack.schema.tools.get(made.tool)))
     return values
 
 

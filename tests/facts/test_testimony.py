@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import record_of
 from bylaw.facts.condition import is_meant
 from bylaw.facts.entity import UNSEEN, Field, Saying
 from bylaw.facts.ledger import Ledger
@@ -31,7 +31,7 @@ def read(field: Field, *said: str, **arguments: Any) -> Any:
     ledger = Ledger(SCHEMA)
     ledger.observe_all(0, [Message("user", text, number) for number, text in enumerate(said)])
     call = Call("refund", arguments, turn=len(said))
-    return Words(ledger, CallRecord(call, len(said), len(said), SCHEMA.tools["refund"]), {}).read(field)
+    return Words(ledger, record_of(call, len(said), len(said), SCHEMA.tools["refund"]), {}).read(field)
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,16 @@ def test_where_a_tool_declares_no_parameters_or_only_reads_nothing_is_asked_of_t
     assert misfit(Tool("get_order", "read", parameters={"order_id": {"type": "string"}}), {"other": True}) == ""
 
 
+@pytest.mark.parametrize(
+    "declared",
+    [{"type": "string", "enum": ["a"]}, {"type": "string", "anyOf": [{"enum": ["a"]}]}],
+)
+def test_a_text_that_is_none_of_the_declared_words_does_not_fit(declared: dict[str, Any]) -> None:
+    tool = Tool("refund", "write", parameters={"kind": declared, "note": {"type": "string"}})
+    assert misfit(tool, {"kind": "a", "note": "anything"}) == ""
+    assert "kind" in misfit(tool, {"kind": "b", "note": "anything"})
+
+
 PASSENGERS: dict[str, Any] = {
     "type": "array",
     "items": {

@@ -10,7 +10,7 @@ from bylaw.engine.act import Act
 from bylaw.engine.judgement import PolicyEvidence, moment_of
 from bylaw.engine.pack import Pack
 from bylaw.engine.rules import Predicate, Witness
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.source import SeenFacts
 from bylaw.guard import Completion, evaluate, evaluate_condition
@@ -175,7 +175,7 @@ class Asking:
     def _record(self, act: Act) -> CallRecord:
         record = self.record
         # A message sees what had been shown before it, as a call in its place would.
-        return record if record is not None and record.step == act.step else CallRecord(_NONE, act.step, act.step, None)
+        return record if record is not None and record.step == act.step else record_of(_NONE, act.step, act.step, None)
 
 
 _NONE = Call("", {})

@@ -15,7 +15,7 @@ from bylaw.engine.session import Session
 from bylaw.engine.settlement import PolicyVerdict, settle_call
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import BylawError
-from bylaw.facts.call_record import CallRecord, matches
+from bylaw.facts.call_record import matches, record_of
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, Field, Key, NoValue
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.shown import Shown
@@ -179,7 +179,7 @@ class _Case:
             seen.things["context", ()] = body.context
         true = _Told({**seen.things, **self._things(body.world or {}, over=seen.things)}, self._done(), whole=True)
         call = Call(self._tool, self._arguments)
-        made = CallRecord(call, 0, 0, self._pack.schema.tools.get(self._tool))
+        made = record_of(call, 0, 0, self._pack.schema.tools.get(self._tool))
         found = evaluate(self._guard, self._arguments, seen, tool=self._tool, now=self._now, coverage=taken)
         judgement = Judgement(made, seen, self._now, (PolicyEvidence(self._policy, self._guard, found),))
         truth = true if body.world is not None else None

@@ -320,7 +320,7 @@ class Conversation:
 
     def _doubt(self, start: int) -> None:
         """Results of writes from a step on that leave open whether the write was done count as not seen."""
-        if self._doubts is None:
+        if self._doubts is None or self._script.returned.isdisjoint(self.pack.schema.writing):
             return
         events, tools = self._script.events, self.pack.schema.tools
         for step in range(start, len(events)):

@@ -18,7 +18,7 @@ _REFUSAL = re.compile(
 """How frameworks begin the text of a call they did not carry out."""
 _DOUBT = re.compile(r"\berrors?\b", re.IGNORECASE)
 _SUCCESS = re.compile(r"(?<!un)(?<!not )\bsuccess(?:ful|fully)?\b|\bno errors?\b", re.IGNORECASE)
-_SIGNS = re.compile(r'"(?:error|isError|success|ok|status)"')
+_SIGNS = ('"error"', '"isError"', '"success"', '"ok"', '"status"')
 """What a record that says so has in it: looking for these is cheaper than reading every record."""
 
 _FAILED = ("error", "failed", "failure")
@@ -27,7 +27,7 @@ _TURNED_DOWN = {"rejected": "reject", "declined": "decline", "denied": "deny", "
 _ACCOUNT = frozenset(("status", "message", "reason", "reasons", "detail", "details", "code", "description", "errors"))
 """What a record has that tells of the call alone, and shows no thing that it made."""
 
-_PRINTED_SIGNS = re.compile("error|isError|success|ok|status")
+_PRINTED_SIGNS = ("error", "isError", "success", "ok", "status")
 """The same, in what Python printed of a record."""
 
 
@@ -47,13 +47,17 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
     head = content.lstrip()[:64]
     if head[:1] != "{" and (told := _told(head, content)) is not True:
         return told
-    signs = (_SIGNS if head[:1] == "{" else None) if result.is_json() else _PRINTED_SIGNS
-    if signs is not None and signs.search(content):
-        value = result.value() if value is NOTHING else value
-        if isinstance(value, dict):
-            record = cast("dict[str, Any]", value)
-            return False if _is_refusal(record) else _by_status(tool, record)
-    return True
+    signs = (_SIGNS if head[:1] == "{" else ()) if result.is_json() else _PRINTED_SIGNS
+    for sign in signs:
+        if sign in content:
+            break
+    else:
+        return True
+    value = result.value() if value is NOTHING else value
+    if not isinstance(value, dict):
+        return True
+    record = cast("dict[str, Any]", value)
+    return False if _is_refusal(record) else _by_status(tool, record)
 
 
 def _told(head: str, text: str) -> bool | None:

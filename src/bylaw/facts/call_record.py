@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from bylaw.facts.path import NOTHING
 from bylaw.facts.value import is_same
 from bylaw.policy.tool import Tool
@@ -12,23 +14,20 @@ TO_USER = "\0user"
 """Who a result was delivered to where the user made the call."""
 
 
-class CallRecord:
+class CallRecord(Struct, eq=False):
     """One call of the trajectory, its result once that has come, and what it changes."""
 
-    __slots__ = ("accepted", "call", "delivered", "result", "start", "step", "tool", "value", "who")
-
-    def __init__(self, call: Call, step: int, start: int, tool: Tool | None) -> None:
-        self.call = call
-        self.who = TO_USER if call.by == "user" else call.agent
-        """Whom its result is shown to."""
-        self.step = step
-        self.start = start
-        """First step of the call's turn."""
-        self.tool = tool
-        self.result: Result | None = None
-        self.delivered: int | None = None
-        self.accepted: bool | None = None
-        self.value: Any = NOTHING
+    call: Call
+    step: int
+    start: int
+    """First step of the call's turn."""
+    tool: Tool | None
+    who: str
+    """Whom its result is shown to."""
+    result: Result | None = None
+    delivered: int | None = None
+    accepted: bool | None = None
+    value: Any = NOTHING
 
     def counts_at(self, step: int) -> bool:
         """Whether, for all that is known just before `step`, the call may have taken effect."""
@@ -41,6 +40,11 @@ class CallRecord:
     def had(self, match: Mapping[str, Any]) -> bool | None:
         """Whether the call had these arguments; None where a tool may have taken what it had for them."""
         return None if self.call.fault and match else matches(self.call.arguments, match)
+
+
+def record_of(call: Call, step: int, start: int, tool: Tool | None) -> CallRecord:
+    """The record of a call whose turn began at `start`."""
+    return CallRecord(call, step, start, tool, TO_USER if call.by == "user" else call.agent)
 
 
 class Touch(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.answers import Answers
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import TO_USER, CallRecord, record_of
 from bylaw.facts.changes import Changes
 from bylaw.facts.entity import UNSEEN, Entity, Key, NoValue
 from bylaw.facts.observation import sightings, unreadable
@@ -58,9 +58,8 @@ class Ledger:
 
     def record(self, call: Call, step: int) -> CallRecord:
         """The record of a call that is about to be observed."""
-        return CallRecord(
-            call, step, self.turn_start if call.turn == self.turn else step, self.schema.tools.get(call.tool)
-        )
+        start = self.turn_start if call.turn == self.turn else step
+        return record_of(call, step, start, self.schema.tools.get(call.tool))
 
     def observe(self, step: int, event: Event, made: CallRecord | None = None) -> None:
         """Take in the next event; `made` is the record of a call that was judged before it was observed."""
@@ -69,32 +68,35 @@ class Ledger:
     def observe_all(self, step: int, events: Iterable[Event], made: CallRecord | None = None) -> None:
         """Take in the next events, the first of them at `step`; `made` is its record where it was judged before."""
         tools, calls = self.schema.tools, self.calls
+        turn, start = self.turn, self.turn_start
         for event in events:
             if event.time is not None:
                 self._times.append((step, event.time))
             if isinstance(event, Result):
-                self._result(step, event)
-            else:
-                if event.turn != self.turn:
-                    self.turn, self.turn_start = event.turn, step
-                if isinstance(event, Call):
-                    if made is None:
-                        made = CallRecord(event, step, self.turn_start, tools.get(event.tool))
-                    calls[step] = made
-                    if event.refused:
-                        made.accepted, made.delivered = False, step
-                    tool = made.tool
-                    if tool is None or tool.effect == "write":
-                        self.writes.append(made)
-                        self.changes.write(made)
-                    made = None
-                elif event.by == "user":
-                    self.said.append((step, event.text))
+                if event.call is not None and (asked := calls.get(event.call)) is not None:
+                    self._result(step, event, asked)
+                step += 1
+                continue
+            if event.turn != turn:
+                turn, start = self.turn, self.turn_start = event.turn, step
+            if isinstance(event, Call):
+                if made is None:
+                    who = TO_USER if event.by == "user" else event.agent
+                    made = CallRecord(event, step, start, tools.get(event.tool), who)
+                calls[step] = made
+                if event.refused:
+                    made.accepted, made.delivered = False, step
+                tool = made.tool
+                if tool is None or tool.effect == "write":
+                    self.writes.append(made)
+                    self.changes.write(made)
+                made = None
+            elif event.by == "user":
+                self.said.append((step, event.text))
             step += 1
 
-    def _result(self, step: int, result: Result) -> None:
-        made = self.calls.get(result.call) if result.call is not None else None
-        if made is None or made.result is not None or made.call.refused:
+    def _result(self, step: int, result: Result, made: CallRecord) -> None:
+        if made.result is not None or made.call.refused:
             return
         made.result, made.delivered = result, step
         self.answers.add(made)
@@ -103,10 +105,12 @@ class Ledger:
             made.accepted = accepted(tool, result)
             if made.accepted and result.captured:
                 self.changes.answer(made, result)
-        shown = self.schema.shows.get(name)
-        if shown is not None:
-            for entity in shown:
-                self._showing.setdefault(entity, []).append(made)
+        for entity in self.schema.shows.get(name, ()):
+            showing = self._showing.get(entity)
+            if showing is None:
+                self._showing[entity] = [made]
+            else:
+                showing.append(made)
 
     def read_ahead(self, result: Result) -> None:
         """Read a result that has been observed before anybody asks for what it shows."""

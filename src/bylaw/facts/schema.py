@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from bylaw.facts.entity import Entity, Key, ReadTool
 from bylaw.facts.observation import Change, Observation
@@ -40,6 +41,11 @@ class Schema(Struct, frozen=True):
 
     stored: dict[str, tuple[Stored, ...]] = field(default_factory=dict[str, tuple[Stored, ...]])
     """Where things of a kind stand in a database of another shape."""
+    writing: frozenset[str] = frozenset()
+    """The tools that change something."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "writing", frozenset(name for name, tool in self.tools.items() if tool.effect == "write"))
 
     def ways_to(self, entity: Entity, field: str) -> list[ReadTool]:
         """The read calls keyed by the entity's own key that may show the field, its declared `read` first."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from bylaw.policy.reading import Scalar
 
@@ -72,15 +73,23 @@ class Tool(Struct, frozen=True):
     """Pattern of a text result that means the call was not accepted."""
     others: Any = False
     """Arguments beside those declared: none, any (`true`), or those of a schema, as `additionalProperties` says."""
+    texts: frozenset[str] = frozenset()
+    """Arguments of which nothing is declared but that they are texts: any text fits."""
+
+    def __post_init__(self) -> None:
+        plain = [name for name, schema in self.parameters.items() if _is_plain_text(schema)]
+        force_setattr(self, "texts", frozenset(plain))
 
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments, with a `Misfit` for each that is not of its declared words or shape.
 
         What a tool makes of `Gold` where it declares `gold` nobody knows, so no guard may take it for another word.
         """
-        parameters, required = self.parameters, self.required
+        parameters, required, texts = self.parameters, self.required, self.texts
         fitted = arguments
         for name, value in arguments.items():
+            if value.__class__ is str and name in texts:
+                continue
             if name in parameters and (why := _misfit(parameters[name], value, name in required)):
                 fitted = {**fitted, name: Misfit(f"argument `{name}` {why}")}
         return fitted
@@ -92,6 +101,13 @@ _SHAPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
     **dict.fromkeys(("string", "integer", "number"), (str, int, float)),
 }
+
+
+def _is_plain_text(schema: Any) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    declared: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
+    return declared.get("type") == "string" and declared.keys().isdisjoint(("enum", "anyOf", "oneOf"))
 
 
 def _misfit(schema: Any, value: Any, is_required: bool) -> str:

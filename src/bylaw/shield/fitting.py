@@ -17,6 +17,12 @@ def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
     for name in tool.required:
         if arguments.get(name) is None:
             return f"argument `{name}` is missing"
+    texts = tool.texts
+    for name, value in arguments.items():
+        if value.__class__ is not str or name not in texts:
+            break
+    else:
+        return ""
     fitted = tool.fitted(arguments)
     if fitted is not arguments:
         return next((value.why for value in fitted.values() if isinstance(value, Misfit)), "")

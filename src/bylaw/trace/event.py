@@ -17,12 +17,13 @@ NOT_DONE = ("Not allowed, and not done", "Not done yet: look this up first", "No
 HOOK = r"PreToolUse:\S+ hook error: "
 """What Claude's agent puts before the words of a hook that did not let a call run."""
 _HOOK = re.compile(HOOK)
-_REFUSALS = (*NOT_DONE, "PreToolUse:")
+REFUSALS = (*NOT_DONE, "PreToolUse:")
+"""How a result begins that may be what a shield told in its place."""
 
 
 def tells_refusal(text: str) -> bool:
     """Whether a result is what a shield told the agent in its place."""
-    if not text.startswith(_REFUSALS):
+    if not text.startswith(REFUSALS):
         return False
     if hook := _HOOK.match(text):
         text = text[hook.end() :]
@@ -88,11 +89,14 @@ class Result(Struct, frozen=True, tag="result", dict=True):
 
     def is_json(self) -> bool:
         """Whether the content is JSON by its first marks; what Python printed, and prose, can be searched as text."""
-        return isinstance(self.content, Raw) or _JSON.match(self.content) is not None
+        content = self.content
+        return isinstance(content, Raw) or content.startswith(_OPENINGS) or _JSON.match(content) is not None
 
 
 Event = Message | Call | Result
 
+_OPENINGS = ('{"', '[{"', "[]")
+"""How nearly all JSON begins."""
 _JSON = re.compile(r"""[\s\[{]*["\d\]}-]|[\s\[]*(?:true|false|null)\b""")
 _PRINTED = re.compile(r"\s*(?:[{\[(]|[A-Za-z_][\w.]*[(=]|None\s*$|True\s*$|False\s*$)")
 _PART = {"type", "text", "annotations", "meta", "_meta"}

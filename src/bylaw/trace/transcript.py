@@ -16,13 +16,13 @@ NOT_CAPTURED = "arguments were not captured"
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 """Seconds outside of these are no date: milliseconds, nanoseconds, or nonsense."""
-_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Transcript:
     """A conversation as it is being read: say, call and answer in the order things happened."""
 
-    __slots__ = ("_answered", "_open", "events", "instructions", "time", "turn")
+    __slots__ = ("answered", "events", "instructions", "open", "returned", "time", "turn")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -31,8 +31,12 @@ class Transcript:
         """Number of the current turn."""
         self.time: float | None = None
         """When the next events happened, where that is known."""
-        self._open: dict[int, Call] = {}
-        self._answered: set[str] = set()
+        self.open: dict[int, Call] = {}
+        """The calls that still wait for their results, by step."""
+        self.answered: set[str] = set()
+        """Ids of calls that have their results."""
+        self.returned: set[str] = set()
+        """Tools whose results came."""
 
     def begin_turn(self) -> None:
         """What follows is said and called at once, until the next turn begins."""
@@ -52,7 +56,7 @@ class Transcript:
         """A tool call in the current turn, its arguments as they were recorded."""
         given, fault = (cast("dict[str, Any]", arguments), "") if type(arguments) is dict else read_arguments(arguments)
         call = Call(tool, given, id, by, self.turn, agent, fault, self.time)
-        self._open[len(self.events)] = call
+        self.open[len(self.events)] = call
         self.events.append(call)
 
     def answer(
@@ -66,7 +70,7 @@ class Transcript:
         captured: bool = True,
     ) -> None:
         """A tool result, joined to the call that it answers."""
-        waiting, step = self._open, None
+        waiting, step = self.open, None
         if id and len(waiting) == 1:
             ((step, call),) = waiting.items()
             if call.id != id or call.by != by:
@@ -75,9 +79,10 @@ class Transcript:
             step = self._pair(id, tool, by)
         if step is not None:
             call = waiting.pop(step)
+            self.returned.add(call.tool)
             tool, agent = tool or call.tool, agent or call.agent
             if id:
-                self._answered.add(id)
+                self.answered.add(id)
             if type(content) is str and tells_refusal(content) and not call.refused:
                 # Logs keep what the agent was told, not that nothing ran.
                 self.events[step] = replace(call, refused=True)
@@ -89,27 +94,29 @@ class Transcript:
         """The call that came last was refused before it ran."""
         call = self.events[-1]
         if isinstance(call, Call):
-            self.events[-1] = self._open[len(self.events) - 1] = replace(call, refused=True)
+            self.events[-1] = self.open[len(self.events) - 1] = replace(call, refused=True)
 
     def waits_for(self, id: str = "") -> bool:
         """Whether a call, or the call of this id, still waits for its result."""
-        return any(not id or call.id == id for call in self._open.values())
+        return any(not id or call.id == id for call in self.open.values())
 
     def waiting(self) -> dict[int, Call]:
         """The calls that still wait for their results, by step."""
-        return dict(self._open)
+        return dict(self.open)
 
     def resume(self, events: Iterable[Event]) -> None:
         """Go on after these events: calls among them that nothing answers still wait."""
         for event in events:
             if isinstance(event, Result):
-                call = self._open.pop(event.call, None) if event.call is not None else None
-                if call is not None and call.id:
-                    self._answered.add(call.id)
+                call = self.open.pop(event.call, None) if event.call is not None else None
+                if call is not None:
+                    self.returned.add(call.tool)
+                    if call.id:
+                        self.answered.add(call.id)
             else:
                 self.turn = event.turn
                 if isinstance(event, Call):
-                    self._open[len(self.events)] = event
+                    self.open[len(self.events)] = event
             self.events.append(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any]) -> bool:
@@ -117,45 +124,45 @@ class Transcript:
 
         Its turn goes on. False, and nothing taken back, where none of them is such a call.
         """
-        waiting = self._open
+        waiting = self.open
         turn = max([call.turn for call in waiting.values()]) if waiting else 0
         for step in reversed(waiting):
             call = waiting[step]
             if call.turn == turn and call.by == "agent" and call.tool == tool and call.arguments == arguments:
                 del self.events[step:]
-                self._open = {other: each for other, each in waiting.items() if other < step}
+                self.open = {other: each for other, each in waiting.items() if other < step}
                 self.turn = turn
                 return True
         return False
 
     def close(self, step: int) -> None:
         """The call at `step` waits for no result any more."""
-        self._open.pop(step, None)
+        self.open.pop(step, None)
 
     def is_open(self, step: int) -> bool:
         """Whether the call at `step` still waits for its result."""
-        return step in self._open
+        return step in self.open
 
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
         """The earliest unanswered call of the latest turn that fits: by id, else by order and by tool where it is said.
 
         A second result under an id that was answered already answers nothing: the first one stands.
         """
-        waiting = self._open
+        waiting = self.open
         if id:
             same_id = [step for step, call in waiting.items() if call.id == id and call.by == by]
             # A result that says another asked for it still answers the call that it names.
             same_id = same_id or [step for step, call in waiting.items() if call.id == id]
             if same_id:
                 return self._first_of_latest_turn(same_id)
-            if id in self._answered:
+            if id in self.answered:
                 return None
         fitting = [step for step, call in waiting.items() if call.by == by and (not tool or call.tool == tool)]
         return self._first_of_latest_turn(fitting) if fitting else None
 
     def _first_of_latest_turn(self, steps: list[int]) -> int:
-        latest = self._open[steps[-1]].turn
-        return next(step for step in steps if self._open[step].turn == latest)
+        latest = self.open[steps[-1]].turn
+        return next(step for step in steps if self.open[step].turn == latest)
 
 
 def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
@@ -166,7 +173,7 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
         if not isinstance(recorded, (str, Raw)):
             return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
-        given = _decode_object(recorded)
+        given = decode_object(recorded)
         if type(recorded) is str and recorded.count(":") == len(given):
             return given, ""
         twice = repeated_key(recorded, given)

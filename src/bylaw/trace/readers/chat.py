@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from bylaw.trace.document import Malformed
 from bylaw.trace.event import Message, Party
+from bylaw.trace.plain_chat import PlainMessage
 from bylaw.trace.transcript import Transcript, plain_text, read_arguments, seconds
 
 Id = str | int | None
@@ -267,10 +268,9 @@ def text_id(id: Any) -> str:
     return "" if id is None else str(id)
 
 
-class ChatConversation(Struct, gc=False):
-    """A conversation with what may be said about it. Every field but the messages is optional."""
+class _Described(Struct, gc=False, kw_only=True):
+    """What may be said about a conversation."""
 
-    messages: list[ChatMessage]
     id: Id = None
     conversation_id: Id = None
     session_id: Id = None
@@ -289,5 +289,18 @@ class ChatConversation(Struct, gc=False):
     context: Any = None
 
 
+class ChatConversation(_Described, gc=False):
+    """A conversation with what may be said about it."""
+
+    messages: list[ChatMessage]
+
+
+class PlainConversation(_Described, gc=False):
+    """The same, where all messages are plain."""
+
+    messages: list[PlainMessage]
+
+
 MESSAGES = msgspec.json.Decoder(list[ChatMessage])
 CONVERSATION = msgspec.json.Decoder(ChatConversation)
+PLAIN_CONVERSATION = msgspec.json.Decoder(PlainConversation)

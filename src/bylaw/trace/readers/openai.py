@@ -3,11 +3,22 @@
 from collections.abc import Iterator
 from typing import Any, cast
 
+import msgspec
+
 from bylaw.errors import RecordError
 from bylaw.trace.document import Record, decode
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
-from bylaw.trace.readers.chat import CONVERSATION, MESSAGES, ChatConversation, follow, text_id
+from bylaw.trace.plain_chat import follow_plain
+from bylaw.trace.readers.chat import (
+    CONVERSATION,
+    MESSAGES,
+    PLAIN_CONVERSATION,
+    ChatConversation,
+    PlainConversation,
+    follow,
+    text_id,
+)
 from bylaw.trace.readers.record import conversations_in, is_list, read_each, trajectory_of
 from bylaw.trace.source import Source
 from bylaw.trace.tools import tool_definitions
@@ -26,14 +37,14 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
 
 def conversation(source: Source, record: Record) -> Trajectory:
     """The conversation that a record holds: an object with `messages`, or a list of messages."""
-    if is_list(record):
-        talk = ChatConversation(decode(MESSAGES, record.raw))
-    else:
-        talk = decode(CONVERSATION, record.raw)
+    talk = _talk(record)
     transcript = Transcript()
     if talk.instructions:
         transcript.instruct(talk.instructions)
-    follow(talk.messages, transcript)
+    if isinstance(talk, PlainConversation):
+        follow_plain(talk.messages, transcript)
+    else:
+        follow(talk.messages, transcript)
     about = talk.metadata or {}
     return trajectory_of(
         source,
@@ -49,11 +60,20 @@ def conversation(source: Source, record: Record) -> Trajectory:
     )
 
 
+def _talk(record: Record) -> ChatConversation | PlainConversation:
+    if is_list(record):
+        return ChatConversation(decode(MESSAGES, record.raw))
+    try:
+        return PLAIN_CONVERSATION.decode(record.raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return decode(CONVERSATION, record.raw)
+
+
 def _context(given: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
 
 
-def _id(talk: ChatConversation, about: dict[str, Any]) -> str:
+def _id(talk: ChatConversation | PlainConversation, about: dict[str, Any]) -> str:
     """What names the conversation; empty where nothing does."""
     if talk.id is not None and (id := text_id(talk.id)):
         return id
@@ -62,14 +82,14 @@ def _id(talk: ChatConversation, about: dict[str, Any]) -> str:
     return next((id for each in (*named, *noted) if (id := text_id(each))), "")
 
 
-def _model(talk: ChatConversation, about: dict[str, Any]) -> str:
+def _model(talk: ChatConversation | PlainConversation, about: dict[str, Any]) -> str:
     agent = about.get("agent")
     if isinstance(agent, str):
         return agent
     return agent_of_model(talk.model) if talk.model else ""
 
 
-def outcome_of(talk: ChatConversation) -> TaskOutcome | None:
+def outcome_of(talk: ChatConversation | PlainConversation) -> TaskOutcome | None:
     """How the conversation ended, in the first of `outcome`, `success` and `reward` that says so."""
     match talk.outcome:
         case bool(good):
