@@ -130,12 +130,14 @@ def is_turned(action: Action, exchange: Exchange) -> bool:
         return False
     values = [detail.value for detail in action.matters]
     place = ("first", "second", "last") if exchange.is_taken else ()
+    named = (*place, *map(str, values), *(detail.name for detail in action.matters), action.tool)
+    if is_plain_yes(text, exchange.put.text, named):
+        return False
     follows = any(
         any(each.says(value) for each in exchange.answer) and not any(each.says(value) for each in exchange.proposal)
         for value in values
     )
-    named = (*place, *map(str, values), *(detail.name for detail in action.matters), action.tool)
-    return not is_plain_yes(text, exchange.put.text, named, follows=follows)
+    return not (follows and is_plain_yes(text, exchange.put.text, named, follows=True))
 
 
 def is_aside(action: Action, exchange: Exchange) -> bool:

@@ -49,7 +49,7 @@ class Weighing:
         """What is found; with `only_yes` no more than whether it holds the call back or agrees to it."""
         if is_held(self.action, self.exchange):
             return self._found(False, "held")
-        if not self.names_deed or not agrees(self.hearing):
+        if not agrees(self.hearing) or not self.names_deed:
             return self._without_agreement(only_yes=only_yes)
         if only_yes and not self.is_named:
             return self._found(False, "none")
@@ -129,14 +129,14 @@ class Weighing:
 
     def _untold(self) -> tuple[Lack, ...]:
         """What of the call, its arguments and what it acts on, was not surely told."""
-        found = tuple(self._read_in_words(self.lacks))
+        found = tuple(self._read_in_words())
         if not self.is_named:
             before = self._before
             is_topic = before is not None and self.action.is_named_in((*before.proposal, *before.answer))
             if not (is_topic and before is not None and self._takes_up(before)):
                 found = (*found, Lack(self.action.tool, "unclear" if is_topic else "missing", "not_named"))
         # "I'd refund 8.00 again" may well mean another charge.
-        return tuple(self._unsure_of(found)) if _AGAIN.search(self.exchange.put.text) else found
+        return tuple(self._unsure_of(found)) if found and _AGAIN.search(self.exchange.put.text) else found
 
     def _misplaced(self) -> Iterator[Lack]:
         """What shows that something else was put, or answered to."""
@@ -192,10 +192,9 @@ class Weighing:
             is_perhaps = lack.detail in names and lack.why in ("never_told", "not_named")
             yield msgspec.structs.replace(lack, grade="unclear") if is_perhaps else lack
 
-    def _read_in_words(self, found: Iterable[Lack]) -> Iterator[Lack]:
+    def _read_in_words(self) -> Iterator[Lack]:
         """What was not told; an amount may have been, where the agent wrote one out: "fifty dollars"."""
-        amounts = {detail.name for detail in self.action.matters if detail.kind == "amount"}
-        is_written_out = _IN_WORDS.search(self.exchange.put.text) is not None
-        for lack in found:
-            is_perhaps = is_written_out and lack.grade == "missing" and lack.detail in amounts
+        for lack in self.lacks:
+            is_sum = any(detail.kind == "amount" and detail.name == lack.detail for detail in self.action.matters)
+            is_perhaps = is_sum and lack.grade == "missing" and _IN_WORDS.search(self.exchange.put.text)
             yield msgspec.structs.replace(lack, grade="unclear") if is_perhaps else lack

@@ -1,7 +1,7 @@
 """What matters in a call, read off its arguments: ids, means of payment, amounts, dates, counts, words and names."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal, cast
 
@@ -74,17 +74,15 @@ class Detail(Struct, frozen=True):
 def details(tool: Tool | None, arguments: Mapping[str, Any]) -> list[Detail]:
     """What matters in a call, in the order of its arguments; only amounts, which add up, stand twice."""
     parameters = tool.parameters if tool is not None else {}
-    found: list[Detail] = []
-    left = _LEAVES
+    leaves: list[tuple[str, str, Any, Any]] = []
     for top, value in arguments.items():
-        for name, leaf, schema in _leaves(top, value, parameters.get(top)):
-            left -= 1
-            if left < 0:
-                return found
-            detail = _detail(top, name, leaf, schema)
-            if detail is not None and (detail.kind == "amount" or detail not in found):
-                found.append(detail)
-    return _acted_on(tool, found)
+        _add_leaves(leaves, top, top, value, parameters.get(top))
+    found: list[Detail] = []
+    for top, name, leaf, schema in leaves[:_LEAVES]:
+        detail = _detail(top, name, leaf, schema)
+        if detail is not None and (detail.kind == "amount" or detail not in found):
+            found.append(detail)
+    return found if len(leaves) > _LEAVES else _acted_on(tool, found)
 
 
 def _acted_on(tool: Tool | None, found: list[Detail]) -> list[Detail]:
@@ -107,23 +105,24 @@ def _is_thing(name: str, acts: set[str], *, is_alone: bool) -> bool:
     return is_alone and is_named if words & PAYING else is_alone or is_named
 
 
-def _leaves(name: str, value: Any, schema: Any) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
-    declared: Mapping[str, Any] = cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {}
+def _add_leaves(leaves: list[tuple[str, str, Any, Any]], top: str, name: str, value: Any, schema: Any) -> None:
+    """Add the plain values in an argument, each with its name and what its schema says, but not without end."""
+    if len(leaves) > _LEAVES:
+        return
     if isinstance(value, dict):
-        parts: Any = declared.get("properties")
+        parts: Any = cast("Mapping[str, Any]", schema).get("properties") if isinstance(schema, Mapping) else None
         fields: Mapping[str, Any] = cast("Mapping[str, Any]", parts) if isinstance(parts, Mapping) else {}
-        inner = cast("dict[Any, Any]", value)
-        for key, part in inner.items():
-            yield from _leaves(str(key), part, fields.get(str(key)))
+        for key, part in cast("dict[Any, Any]", value).items():
+            _add_leaves(leaves, top, str(key), part, fields.get(str(key)))
     elif isinstance(value, list):
-        items = cast("list[Any]", value)
-        for part in items:
-            yield from _leaves(name, part, declared.get("items"))
+        items: Any = cast("Mapping[str, Any]", schema).get("items") if isinstance(schema, Mapping) else None
+        for part in cast("list[Any]", value):
+            _add_leaves(leaves, top, name, part, items)
     else:
-        yield name, value, declared
+        leaves.append((top, name, value, schema))
 
 
-def _detail(top: str, name: str, value: Any, schema: Mapping[str, Any]) -> Detail | None:
+def _detail(top: str, name: str, value: Any, schema: Any) -> Detail | None:
     """None for what no text would state: nothing at all, and running text."""
     if value is None or value == "":
         return None
@@ -140,7 +139,7 @@ def _detail(top: str, name: str, value: Any, schema: Mapping[str, Any]) -> Detai
         return None
     if value.lower() in _WORDS_OF_FLAGS:
         return Detail("flag", name, top, value)
-    listed: Any = schema.get("enum")
+    listed: Any = cast("Mapping[str, Any]", schema).get("enum") if isinstance(schema, Mapping) else None
     if isinstance(listed, list):
         return Detail("choice", name, top, value, tuple(str(word) for word in cast("list[Any]", listed)))
     return Detail(_kind(value, about), name, top, _number(value) if _is_amount(value, about) else value)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from bylaw.engine.consent.call.deed import Deed, any_deed
 from bylaw.engine.consent.put.proposal import Proposal
 from bylaw.engine.consent.put.question import ANYTHING, TALKING
+from bylaw.facts.phrases import Phrases
 from bylaw.policy.verb import VERBS
 
 _SPEAKER = (
@@ -18,19 +19,32 @@ _SPEAKER = (
 )
 _UNTIL = rf"(?:(?!{_SPEAKER})[^,;:!?])*"
 """The rest of a clause: up to a stop, or to what the agent says of itself."""
-_HANGING = re.compile(
+_HANGING = Phrases(
     # What is found out, and about what somebody is asked.
-    r"(?<!let me )\b(?:check|see|find out|look(?: up| into)?|ask|verify|test|wonder|determine|learn|know|hear|"
-    r"understand)\w*(?: \w+){0,3} (?:if|whether|what|how|why|when|that)\b[^,;:!?]*"
-    r"|(?<!please )\bnotes?(?: \w+){0,2} that\b[^,;:!?]*"
+    (
+        "if|whether|what|how|why|when|that",
+        r"(?<!let me )\b(?:check|see|find out|look(?: up| into)?|ask|verify|test|wonder|determine|learn|know|hear|"
+        r"understand)\w*(?: \w+){0,3} (?:if|whether|what|how|why|when|that)\b[^,;:!?]*",
+    ),
+    ("note", r"(?<!please )\bnotes?(?: \w+){0,2} that\b[^,;:!?]*"),
     # A person or a thing that could do it.
-    r"|\b(?:who|whom|whose|where|(?:that|which)(?= (?:can|could|may|might|lets?|allows?|handles?|deals?|explains?)\b))"
-    r"\b[^,;:!?]*"
-    rf"|\b(?:rather than|instead of|in place of|in lieu of|as an alternative to)\b{_UNTIL}"
-    rf"|\b(?:before|after|until|unless|in case|while) (?:you|they|somebody|someone)\b(?! (?:confirm|agree|say)){_UNTIL}"
+    (
+        "who|where|that |which ",
+        r"\b(?:who|whom|whose|where|(?:that|which)"
+        r"(?= (?:can|could|may|might|lets?|allows?|handles?|deals?|explains?)\b))\b[^,;:!?]*",
+    ),
+    (
+        "rather than|instead of|in place of|in lieu of|as an alternative",
+        rf"\b(?:rather than|instead of|in place of|in lieu of|as an alternative to)\b{_UNTIL}",
+    ),
+    (
+        "before|after|until|unless|in case|while",
+        rf"\b(?:before|after|until|unless|in case|while) (?:you|they|somebody|someone)\b"
+        rf"(?! (?:confirm|agree|say)){_UNTIL}",
+    ),
 )
 """A clause that hangs on another, or says what is not proposed."""
-_BEFORE_THAT = re.compile(rf"\b(?:before|prior to|ahead of)\b{_UNTIL}")
+_BEFORE_THAT = Phrases(("before|prior to|ahead of", rf"\b(?:before|prior to|ahead of)\b{_UNTIL}"))
 _OF_A_THING = re.compile(
     r"\b(?:links?|forms?|pages?|numbers?|steps?|instructions?|options?|information|info|details|terms|rules|polic\w+|"
     r"e-?mails?|guides?|articles?|offers?|quotes?|colleagues?|someone|somebody|persons?|agents?|specialists?|teams?)"
@@ -86,14 +100,13 @@ def is_beside(put: Proposal, deed: Deed, things: Sequence[str]) -> bool:
     last = put.parts[-1]
     if not last.endswith("?") and _LOOKS_FIRST.search(last):
         return True
-    asking = list(put.leave())
-    return bool(asking) and not any(_asks_for(part, deed, things) for part in asking)
+    return put.asks_leave and not any(_asks_for(part, deed, things) for part in put.leave())
 
 
 def _main(part: str, deed: Deed) -> str:
     """A sentence without what hangs on something else in it."""
-    main = _HANGING.sub(" ", part)
-    rest = _BEFORE_THAT.sub(" ", main)
+    main = _HANGING.without(part)
+    rest = _BEFORE_THAT.without(main)
     # "Before I cancel R-1, please confirm" tells it; "before I cancel R-1, I'd send an offer" tells the offer.
     return rest if rest != main and any(_is_another(verb, deed) for verb in _verbs(rest)) else main
 

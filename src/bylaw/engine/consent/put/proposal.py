@@ -192,8 +192,12 @@ class Proposal:
     @once
     def is_foreign(self) -> bool:
         """Whether it is in a language whose words for deeds and requests are not known here."""
+        known = _ENGLISH.__contains__
+        if sum(map(known, self.text.split())) >= (len(self.text) + 1) / 2 * _SHARE:
+            # No text has more words than half its letters.
+            return False
         words = _WORD.findall(self.text)
-        return len(words) >= _ENOUGH and sum(word in _ENGLISH for word in words) < len(words) * _SHARE
+        return len(words) >= _ENOUGH and sum(map(known, words)) < len(words) * _SHARE
 
 
 @lru_cache(maxsize=2048)

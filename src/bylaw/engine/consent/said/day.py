@@ -30,6 +30,9 @@ _STAY = re.compile(rf"{_DAY} (?:of )?{_MONTH}{_YEAR}{_NIGHTS}|\b{_MONTH} {_DAY}{
 
 def tells_day(text: str, day: date) -> bool:
     """Whether a folded text tells a day as the first or the last of several; where it names no year, of any."""
+    if "night" not in text and (_MONTHS[day.month - 1] not in text or str(day.day) not in text):
+        # Only a number of nights ends on a day that is not written out.
+        return False
     return any(
         (month, at) == (day.month, day.day) and year in (0, day.year) for year, month, at in _days(text, day.year)
     )
@@ -38,8 +41,6 @@ def tells_day(text: str, day: date) -> bool:
 @lru_cache(maxsize=1024)
 def _days(text: str, year: int) -> frozenset[tuple[int, int, int]]:
     found: set[tuple[int, int, int]] = set()
-    if not any(month in text for month in _MONTHS):
-        return frozenset()
     for first, last, month, told in _BEFORE.findall(text):
         found |= _both(first, last, month, told)
     for month, first, last, _, told in _AFTER.findall(text):

@@ -54,19 +54,22 @@ def entries_in(step: int, data: Any) -> list[Entry]:
     while pending and left:
         left -= 1
         value, others = pending.pop()
-        if isinstance(value, list):
-            items = cast("list[Any]", value)
-            records: list[Mapping[str, Any]] = [item for item in items if isinstance(item, dict)]
-            pending += [(item, records) for item in items if isinstance(item, dict | list)]
-        elif isinstance(value, dict):
-            record = cast("dict[str, Any]", value)
-            found.append(Entry(step, record, others))
-            inner: list[dict[str, Any]] = []
-            for name, part in record.items():
-                if isinstance(part, dict):
-                    inner.append({"": name, **cast("dict[str, Any]", part)})
-                elif isinstance(part, list):
-                    pending.append((cast("list[Any]", part), ()))
+        if value.__class__ is list:
+            records: list[Mapping[str, Any]] = []
+            for item in value:
+                if item.__class__ is dict:
+                    records.append(item)
+                    pending.append((item, records))
+                elif item.__class__ is list:
+                    pending.append((item, records))
+        elif value.__class__ is dict:
+            found.append(Entry(step, value, others))
+            inner: list[Mapping[str, Any]] = []
+            for name, part in value.items():
+                if part.__class__ is dict:
+                    inner.append({"": name, **part})
+                elif part.__class__ is list:
+                    pending.append((part, ()))
             pending += [(part, inner) for part in inner]
     return found
 
@@ -80,12 +83,13 @@ def scalars(record: Mapping[str, Any]) -> list[tuple[str, str | int | float]]:
         left -= 1
         pair = pending.pop()
         value = pair[1]
-        if isinstance(value, str):
+        if value.__class__ is str:
             found.append(pair)
         elif isinstance(value, dict):
             pending += cast("dict[str, Any]", value).items()
         elif isinstance(value, list):
-            pending += [(pair[0], item) for item in cast("list[Any]", value)]
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            found.append((pair[0], value))
+            name = pair[0]
+            pending += [(name, item) for item in cast("list[Any]", value)]
+        elif isinstance(value, str | int | float) and not isinstance(value, bool):
+            found.append(pair)
     return found

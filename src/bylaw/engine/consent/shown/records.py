@@ -35,8 +35,6 @@ class Records:
         self._quoted: dict[str, list[int]] = {}
         """By a text between quotes, the places of the older results in which it stands."""
         self._data: dict[int, list[Entry]] = {}
-        self._bearing: dict[int, dict[str, list[Entry]]] = {}
-        """By the step of a result, the records in it by each text they hold."""
         self._fields: dict[str, FieldValues] = {}
         self._arguments: dict[int, Sequence[tuple[str, str | int | float]]] = {}
 
@@ -44,7 +42,9 @@ class Records:
         """The records that bear `value` as a field or are listed under it, the newest first."""
         for place in self._holding(value, before):
             if value in self._texts[place]:
-                yield from self._by_text(self._steps[place]).get(value, ())
+                for entry in self._records(self._steps[place]):
+                    if value in entry.fields.values():
+                        yield entry
 
     def holders(self, value: str, before: int) -> Iterator[Entry]:
         """The records that hold `value` at any depth, the newest first."""
@@ -142,18 +142,6 @@ class Records:
                 for part in {*text.split('"')[1:-1], *text.split("'")[1:-1]}:
                     self._quoted.setdefault(part, []).append(place)
             self._indexed = end
-
-    def _by_text(self, step: int) -> dict[str, list[Entry]]:
-        found = self._bearing.get(step)
-        if found is None:
-            found = self._bearing[step] = {}
-            for entry in self._records(step):
-                for text in entry.fields.values():
-                    if isinstance(text, str):
-                        bearing = found.setdefault(text, [])
-                        if not bearing or bearing[-1] is not entry:
-                            bearing.append(entry)
-        return found
 
     def _given(self, step: int) -> Sequence[tuple[str, str | int | float]]:
         """The plain values in the arguments of a call; none where the event is no call, or they were not captured."""

@@ -75,6 +75,11 @@ class Hearing:
         return self.exchange.said.aside
 
     @once
+    def said_now(self) -> str:
+        """The words of the proposal and of the answer in one, folded, the latest first."""
+        return " ".join([each.folded for each in self.now])
+
+    @once
     def refused(self) -> list[Utterance]:
         """What the system demanded when it refused the same call since the user's answer."""
         return [Utterance(-1, "system", text) for text in self._refusals()]

@@ -67,15 +67,14 @@ def money_lacks(hearing: Hearing) -> list[Lack]:
 
 def _lack(hearing: Hearing, detail: Detail, used: set[str], *, has_sums: bool) -> Lack | None:
     called = hearing.called(detail)
-    is_original = hearing.is_unchanged(detail)
     if any(called.is_own_in(part) or _names(part, called.kind) for part in hearing.aside):
         return Lack(detail.name, "missing", "set_aside")
-    spoken = " ".join(each.folded for each in hearing.answer)
     if any(called.is_own_in(each.folded) for each in hearing.now) or _is_own_before(hearing, called):
         if has_sums or not _is_split(hearing, called, used):
             return None
         return Lack(detail.name, "missing", "another_beside")
-    now = " ".join(each.folded for each in hearing.now)
+    spoken, now = hearing.exchange.spoken, hearing.said_now
+    is_original = hearing.is_unchanged(detail)
     if is_original and _ORIGINAL.found_in(now):
         return None
     if _names(called.another.sub(" ", spoken), called.kind):
