@@ -39,10 +39,15 @@ class Utterance:
         told = self._told.get(value)
         if told is None:
             wanted = wording(value)
-            told = wanted.may_stand_in(self.text) and wanted.stands_in(self.text, self.folded)
+            told = wanted.may_stand_in(self.text) and (
+                wanted.stands_in(self.text, self.folded)
+                or (wanted.spoken is not None and wanted.spoken.search(self.loose) is not None)
+            )
             self._told[value] = told
         return told
 
     def names(self, form: str) -> bool:
-        """Whether folded words stand in it as they are."""
-        return form in self.folded and occurs(form, self.folded) >= 0
+        """Whether folded words stand in it as they are, or with blanks for hyphens."""
+        if form in self.folded and occurs(form, self.folded) >= 0:
+            return True
+        return "-" in form and occurs(form.replace("-", " "), self.loose) >= 0

@@ -14,12 +14,20 @@ _GROUPING = re.compile(r"[\s().+-]+")
 _GROUPED = re.compile(r"\+?\(?\d[\d\s().-]{5,24}\d")
 _LONG = 7
 """Figures of a number that people group as they like: a telephone's."""
+_NUMBERED = re.compile(r"(?:[A-Za-z]{1,4}[-_#/]?)?([\d\s().+-]+)")
+"""A long number, perhaps with the letters of its kind before it: `M-07700901801`."""
+_WITHOUT_COUNTRY = 9
+"""So many last figures tell a telephone, with its country's figures before them or with a nought."""
+_ENDING = re.compile(r"\b(?:end(?:s|ing)?(?: in| with)?|last (?:four|4|three|3)(?: digits)?)\W{1,3}(\d{3,6})\b")
+_HYPHENED = re.compile(r"[^\W\d_]\w*(?:[-_]\w+)+")
+_LETTERS = 3
+"""Letters of a word in a name of several that stands for more than a kind of number."""
 
 
 class Wording:
     """What may be looked for in a message, found once for a value."""
 
-    __slots__ = ("_day", "_figures", "_mark", "_said_in", "_time")
+    __slots__ = ("_day", "_figures", "_mark", "_said_in", "_time", "spoken")
 
     def __init__(self, value: str | float) -> None:
         spelling = spell(value)
@@ -28,6 +36,8 @@ class Wording:
         self._day: date | None = None
         self._time: tuple[int, int] | None = None
         self._figures = ""
+        self.spoken = _spoken(value) if isinstance(value, str) else None
+        """Matches a name with hyphens as people say it, where the value is one."""
         if not isinstance(value, str) or not value[-1:].isdigit():
             return
         if _DATE.fullmatch(value):
@@ -35,7 +45,8 @@ class Wording:
         elif found := _TIME.fullmatch(value):
             self._time = int(found[1]), int(found[2])
         else:
-            figures = _GROUPING.sub("", value)
+            found = _NUMBERED.fullmatch(value)
+            figures = _GROUPING.sub("", found[1]) if found else ""
             self._figures = figures if len(figures) >= _LONG and figures.isdigit() else ""
 
     def may_stand_in(self, text: str) -> bool:
@@ -51,12 +62,35 @@ class Wording:
         if self._time is not None:
             return self._time in _times_in(folded)
         if self._figures:
-            return any(_GROUPING.sub("", each[0]) == self._figures for each in _GROUPED.finditer(text))
+            return self._is_told_in_figures(text, folded)
         return False
+
+    def _is_told_in_figures(self, text: str, folded: str) -> bool:
+        """Whether a message tells a long number, grouped in another way or by its last figures: ending 7433."""
+        if any(_is_same_number(_GROUPING.sub("", each), self._figures) for each in _GROUPED.findall(text)):
+            return True
+        is_by_end = "end" in folded or "last" in folded
+        return is_by_end and any(map(self._figures.endswith, _ENDING.findall(folded)))
 
 
 wording = lru_cache(maxsize=16_384)(Wording)
 """How a value may stand in a message."""
+
+
+def _is_same_number(one: str, other: str) -> bool:
+    """Whether the figures of two long numbers tell one: alike, or but for a nought or a country before them."""
+    short, long = sorted((one.lstrip("0"), other.lstrip("0")), key=len)
+    return short == long or (len(short) >= _WITHOUT_COUNTRY and long.endswith(short))
+
+
+def _spoken(value: str) -> re.Pattern[str] | None:
+    """Matches a name of several words as people say it: `weekend-booster`, the weekend data booster."""
+    if not _HYPHENED.fullmatch(value):
+        return None
+    parts = re.split(r"[-_]", value.lower())
+    # Another word may stand between two that say something, and not between a letter and a number.
+    between = r"(?: \w+)? " if sum(len(each) >= _LETTERS and each.isalpha() for each in parts) > 1 else " "
+    return re.compile(rf"\b{between.join(map(re.escape, parts))}(?:s|es)?\b")
 
 
 def _day(value: str) -> date | None:

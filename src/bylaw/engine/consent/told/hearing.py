@@ -1,7 +1,7 @@
 """What had been said and shown when the user answered, asked for one exchange and one call."""
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -125,20 +125,20 @@ class Hearing:
         return any(each.says(value) for each in self.refused)
 
     def record(self, detail: Detail) -> Entry | None:
-        """The newest record of the thing that an argument names: the one whose own id, its first, this is."""
+        """The newest record of the thing that an argument names."""
         if detail.key not in self._recorded:
-            self._recorded[detail.key] = self._newest(detail)
+            self._recorded[detail.key] = next(self.records_of(detail), None)
         return self._recorded[detail.key]
 
-    def _newest(self, detail: Detail) -> Entry | None:
+    def records_of(self, detail: Detail) -> Iterator[Entry]:
+        """The records of the thing that an argument names, whose own id, their first, this is; the newest first."""
         value = fold_name(str(detail.value))
         for entry in self.records.entries(str(detail.value), self.before):
             own = entry.id_field or detail.name
             if (
                 own in ("", "id", detail.name, detail.name.removesuffix("s")) or _is_named_after(detail.name, own)
             ) and fold_name(str(entry.fields.get(own, ""))) == value:
-                return entry
-        return None
+                yield entry
 
     def belongs(self, value: str, *, alone: bool = False, depth: int = 2) -> bool:
         """Whether records show a value as part of a thing that was told, or of one that belongs to such a thing.

@@ -1,15 +1,18 @@
 """Whether a thing was told by its id, by what it belongs to, or by what its record holds; and no other in its place."""
 
+import re
+
 from bylaw.engine.consent.call.detail import Detail
 from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.engine.consent.told.hearing import Hearing
 from bylaw.engine.consent.told.lack import Lack
-from bylaw.engine.consent.told.marks import is_told_apart, marks, marks_told
+from bylaw.engine.consent.told.marks import is_other_told, is_told_apart, marks, marks_told
 from bylaw.engine.consent.told.naming import alike, names_kind, names_kind_word
 from bylaw.engine.consent.told.roles import told_in_place
 from bylaw.facts.folded_text import fold_name
 from bylaw.policy.verb import words_of
 
+_FIGURES = re.compile(r"\d{3}")
 _MARKS = 2
 """So many fields of a thing must be named where its own id is not."""
 
@@ -41,7 +44,17 @@ def id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
         return None
     if is_other and not told:
         return Lack(detail.name, "missing", "another_told")
-    return Lack(detail.name, "unclear" if told else "missing", "one_mark" if told else "never_told")
+    if not told and (is_other_told(hearing, detail) or _is_other_spoken_of(hearing, detail)):
+        return Lack(detail.name, "missing", "never_told")
+    # It may have been told in words that nothing shown ties to it.
+    return Lack(detail.name, "unclear", "one_mark" if told else "never_told")
+
+
+def _is_other_spoken_of(hearing: Hearing, detail: Detail) -> bool:
+    """Whether the talk was of another thing of the kind, and the proposal has no figures that may name this one."""
+    if any(_FIGURES.search(each.folded) for each in hearing.proposal):
+        return False
+    return hearing.said_before(("other", *detail.key), lambda each: _names_other(hearing, detail, each))
 
 
 def _unsaid(hearing: Hearing, detail: Detail) -> Lack | None:

@@ -1,12 +1,14 @@
 """By what its record holds a thing is named where its id is not: a trip by its route, an account as the savings one."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from bylaw.engine.consent.call.detail import Detail
-from bylaw.engine.consent.shown.entry import scalars
+from bylaw.engine.consent.said.utterance import Utterance
+from bylaw.engine.consent.shown.entry import Entry, scalars
 from bylaw.engine.consent.told.hearing import Hearing
 from bylaw.engine.consent.told.naming import mark_forms
 from bylaw.facts.folded_text import fold_name
@@ -19,6 +21,8 @@ _PASSING = frozenset(("status", "state", "stage", "description", "note", "notes"
 _FIGURES = re.compile(r"\d{4}|\d{3}.*\d{3}")
 """In what names a thing even where no other was shown: the last digits of a card, a telephone's number."""
 _SHORTEST, _LONGEST = 3, 40
+_RECORDS = 4
+"""So many records of a thing, the newest, are looked at."""
 _WORD = 4
 """Letters of a word that stands for a name of several."""
 
@@ -36,25 +40,49 @@ def marks_told(hearing: Hearing, detail: Detail) -> int:
 
 
 def is_told_apart(hearing: Hearing, detail: Detail, *, by: str = "") -> bool:
-    """Whether something was told that the thing's record alone holds, of all the things of its kind that were shown.
+    """Whether something was told that a record of the thing alone holds, of all the things of its kind that were shown.
 
     What the call itself gives does not count: "to business" names no trip that is in business already.
     """
+    # An invoice says less of a line than its account does.
+    records = islice(hearing.records_of(detail), _RECORDS)
+    return any(_tells_apart(hearing, record, by) for record in records)
+
+
+def is_other_told(hearing: Hearing, detail: Detail) -> bool:
+    """Whether something was told that the record of another thing of its kind holds, and none of its own."""
     record = hearing.record(detail)
     if record is None:
         return False
+    own = {form for each in islice(hearing.records_of(detail), _RECORDS) for form in _forms(each.fields)}
+    own |= _given(hearing)
     rivals = hearing.records.rivals(record, hearing.before)
-    given = {fold_name(str(each.value)) for each in hearing.matters}
-    given.update(fold_name(word) for each in hearing.matters for word in each.words)
+    return any(_is_told(form, hearing.now) for rival in rivals for form in _forms(rival) if form not in own)
+
+
+def _tells_apart(hearing: Hearing, record: Entry, by: str) -> bool:
+    rivals = hearing.records.rivals(record, hearing.before)
+    given = _given(hearing)
     own = {form for form in _forms(record.fields) if form not in given and (rivals or _FIGURES.search(form))}
     said = [each for each in hearing.now if not by or each.by == by]
-    told = {form for form in own if any(each.names(form) for each in said)}
+    told = {form for form in own if _is_told(form, said)}
     # Mostly nothing of it was told, and then nobody has to look through the others.
     for rival in rivals:
         if not told:
             return False
         told.difference_update(_forms(rival))
     return bool(told)
+
+
+def _given(hearing: Hearing) -> set[str]:
+    """What the call itself gives."""
+    given = {fold_name(str(each.value)) for each in hearing.matters}
+    given.update(fold_name(word) for each in hearing.matters for word in each.words)
+    return given
+
+
+def _is_told(form: str, said: Iterable[Utterance]) -> bool:
+    return any(each.names(form) or (form[-1:].isdigit() and each.says(form)) for each in said)
 
 
 def _forms(fields: Mapping[str, Any]) -> Iterator[str]:
