@@ -1,5 +1,9 @@
 """What keeps guards short: functions that they share, pairs, tables, `done`, an answer in one line."""
 
+from typing import Any
+
+import pytest
+
 from bylaw.facts.entity import Fact
 from bylaw.guard import Vocabulary, parse_guards
 
@@ -72,7 +76,7 @@ def some(x, rows):
         (only,) = faults(twice + "def f(x):\n    return x > limit\n")
         assert only.startswith("guards/shop.py:12: there is no name `limit`")
         assert "`f` can end without an answer" in faults(text + "def f(x):\n    if x:\n        return 1\n")[0]
-        assert "only a guard says `deny`" in faults(text + "def f(x):\n    return deny('no')\n")[0]
+        assert "`f` permits or denies, and gives no value" in faults(text + "def f(x):\n    return deny('no')\n")[0]
         assert "there is no name `facts`" in faults(text + "def f(x):\n    return facts.Order(x).paid\n")[0]
         assert "takes 2 arguments" in faults(text + "def f(x, y):\n    return x\n")[0]
         assert "takes `facts` here" in faults(text + "def f(facts):\n    return facts.Request.sure\n")[0]
@@ -84,6 +88,56 @@ def some(x, rows):
         text = "def g(call, facts):\n    return h(call, facts)\n\ndef h(call, facts):\n    return permit()\n"
         _, wrong = parse_guards(text, file="g.py", vocabulary=VOCABULARY, policies=("g", "h"))
         assert [fault.message for fault in wrong] == ["a return gives permit(...) or deny(...)"]
+
+    @pytest.mark.parametrize(
+        ("known", "outcome", "because"),
+        [
+            (order(gift=True), "permit", ""),
+            (order(gift=False, size=7), "deny", "7 is not paid"),
+            (order(gift=False), "deny", "... is not paid"),
+            ({}, "undetermined", None),
+        ],
+    )
+    def test_guards_may_share_an_answer(self, known: dict[Fact, Any], outcome: str, because: str | None) -> None:
+        shared = """
+def g(call, facts):
+    return paid(facts.Order("A")) if call.amount > 0 else deny("nothing to do")
+
+def paid(order):
+    return permit() if order.gift else unpaid(order)
+
+def unpaid(order):
+    return deny(f"{order.size} is not paid")
+"""
+        alone = """
+def g(call, facts):
+    if call.amount > 0:
+        order = facts.Order("A")
+        return permit() if order.gift else deny(f"{order.size} is not paid")
+    return deny("nothing to do")
+"""
+        one, other = said(shared, known), said(alone, known)
+        assert one.outcome == other.outcome == outcome
+        assert one.because == other.because
+        assert because is None or one.because == because
+
+    def test_an_answer_and_a_value_are_not_mixed(self) -> None:
+        text = "def g(call, facts):\n    return f(call.amount)\n\n"
+        (only,) = faults(text + "def f(x):\n    return x > 1\n")
+        assert only.startswith("guards/shop.py:2: `f` gives a value, and a guard must permit or deny")
+        assert "write return permit() if f(...) else deny(...)" in only
+        mixed = faults(text + "def f(x):\n    if x > 1:\n        return permit()\n    return x\n")
+        assert mixed[0].startswith("guards/shop.py:7: a return gives permit(...) or deny(...)")
+        assert "f` can end without" in faults(text + "def f(x):\n    if x > 1:\n        return permit()\n")[0]
+        round_about = "def f(x):\n    return h(x) if x > 1 else permit()\n\ndef h(x):\n    return f(x)\n"
+        assert "calls itself" in faults(text + round_about)[0]
+
+    def test_the_texts_of_a_shared_answer_are_the_guards_own(self) -> None:
+        text = "def g(call, facts):\n    return f(call.amount)\n\ndef f(x):\n    return deny(f'{x} is too much')\n"
+        guards, wrong = parse_guards(text, file="g.py", vocabulary=VOCABULARY, policies=("g",))
+        assert not wrong
+        assert guards["g"].denials == ["... is too much"]
+        assert [branch.kind for branch in guards["g"].branches] == ["return", "return"]
 
     def test_calls_are_paid_for(self) -> None:
         chain = "".join(f"def f{n}(x):\n    return f{n + 1}(x) + f{n + 1}(x)\n\n" for n in range(20))
@@ -140,3 +194,23 @@ class TestTables:
     def test_a_table_that_lacks_a_word_leaves_it_open(self) -> None:
         assert outcome('{"open": 1}[r.state] == 1') == "undetermined"
         assert outcome('{"o1": 1}[r.owner] == 1') == "undetermined"
+
+
+@pytest.mark.parametrize(
+    ("condition", "said_so"),
+    [
+        ("call.note <= 5", "write `money(call.note)`"),
+        ("5.5 > call.note", "write `money(call.note)`"),
+        ('call.note < money("5.00")', "write `money(call.note)`"),
+        ('call.note >= date("2025-01-01")', "write `date(call.note)`"),
+        ("call.amount <= 5", ""),  # a number in one tool
+        ('call.note <= "b"', ""),
+        ("call.note == 5", ""),
+        ('money(call.note) <= money("5.00")', ""),
+    ],
+)
+def test_an_argument_that_is_text_is_compared_with_no_number(condition: str, said_so: str) -> None:
+    vocabulary = Vocabulary(VOCABULARY.entities, frozenset({"note", "amount"}), texts=frozenset({"note"}))
+    text = f"def g(call, facts):\n    return permit() if {condition} else deny('no')\n"
+    found = [str(fault) for fault in parse_guards(text, file="g.py", vocabulary=vocabulary)[1]]
+    assert found == ([f"g.py:2: the argument `note` is text; {said_so}"] if said_so else [])

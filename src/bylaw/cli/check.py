@@ -62,7 +62,7 @@ def _tell(report: CheckReport, console: Console, sentences: bool, said: Mapping[
     for fault in report.faults:
         _say(console, f"{fault.code} {fault}", indent=2, style="red")
     for case in report.failed:
-        _say(console, f"{case.place}: {case.policy}: {case.note}", indent=2, style="red")
+        _say(console, ": ".join(filter(None, (case.place, case.policy, case.note))), indent=2, style="red")
         _say(console, f"want {case.want}, got {case.got}", indent=4)
     right = len(report.cases) - len(report.failed)
     console.print(f"cases: {right} of {len(report.cases)} as wanted", markup=False)

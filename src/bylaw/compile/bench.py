@@ -57,7 +57,7 @@ class Bench:
         """What guards may speak of."""
         schema = self.base.schema
         arguments = schema.arguments(tuple(schema.tools))
-        return Vocabulary(schema.entities, arguments, frozenset(schema.tools), schema.writes())
+        return Vocabulary(schema.entities, arguments, frozenset(schema.tools), schema.writes(), schema.texts())
 
     def guard(self, policy: Policy, code: str) -> tuple[Guard | None, list[str]]:
         """The guard that the code makes, or what keeps it from loading."""

@@ -166,10 +166,12 @@ class _Case:
 
     def _outcome(self, want: str, got: str, passed: bool, verdict: PolicyVerdict) -> CaseResult:
         if not passed:
-            got += f" ({verdict.because})" if verdict.because else ""
             read = frozenset[str]().union(*self._guard.arguments) & set(self._pack.schema.tools[self._tool].required)
             if lacking := sorted(read - self._arguments.keys()):
-                got = f"{got}; `call` gives no {', '.join(f'`{name}`' for name in lacking)}"
+                names = ", ".join(f"`{name}`" for name in lacking)
+                got = f"{got}; the guard reads {names}: give {'it' if len(lacking) == 1 else 'them'} under `call`"
+            elif verdict.because:
+                got = f"{got} ({verdict.because})"
         return CaseResult(self._place, str(self._body.note), self._policy.id, want, got, passed)
 
     def _by_facts(self, taken: set[int] | None) -> PolicyVerdict:

@@ -219,7 +219,8 @@ def _searches(folder: PackFolder, schema: Schema) -> tuple[Schema, list[BylawErr
 
 
 def _vocabulary(schema: Schema) -> Vocabulary:
-    return Vocabulary(schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools), schema.writes())
+    arguments = schema.arguments(tuple(schema.tools))
+    return Vocabulary(schema.entities, arguments, frozenset(schema.tools), schema.writes(), schema.texts())
 
 
 def _unguarded(

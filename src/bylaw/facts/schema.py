@@ -1,7 +1,7 @@
 """What a pack's entities, observations and changes come to; `schema_reader` makes it of their YAML."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -67,6 +67,14 @@ class Schema(Struct, frozen=True):
     def arguments(self, tools: Sequence[str]) -> frozenset[str]:
         """Declared argument names of the given tools."""
         return frozenset(name for tool in tools if tool in self.tools for name in self.tools[tool].parameters)
+
+    def texts(self) -> frozenset[str]:
+        """Arguments that every tool that takes them declares as text."""
+        declared = [(name, spec) for tool in self.tools.values() for name, spec in tool.parameters.items()]
+        others = {
+            name for name, spec in declared if not isinstance(spec, dict) or cast(Any, spec).get("type") != "string"
+        }
+        return frozenset(name for name, _ in declared) - others
 
     def has_expiring(self) -> bool:
         """Whether anything grows old: then it matters when things happened."""

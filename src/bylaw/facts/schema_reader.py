@@ -128,7 +128,12 @@ class SchemaReader:
         if tool not in self._tools:
             self._fault(f"`{tool}` is not a tool", *at)
         elif unknown := sorted(set(arguments) - set(self._tools[tool].parameters)):
-            self._fault(f"`{tool}` has no argument `{unknown[0]}`", *at)
+            takes = [f"`{name}`" for name in self._tools[tool].parameters]
+            hint = (
+                f"it takes {', '.join(takes) or 'none'}; write `{{tool: {tool}, arguments: {{argument: key field}}}}`,"
+                " and `arguments: {}` where the key does not tell them"
+            )
+            self._fault(f"`{tool}` has no argument `{unknown[0]}`", *at, hint=hint)
         for part in sorted(set(arguments.values()) - set(key)):
             self._fault(f"`{part}` is not a key", *at, hint="arguments are named, then the key field each takes")
         return ReadTool(tool, arguments)

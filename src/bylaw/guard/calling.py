@@ -48,6 +48,10 @@ class Calling:
         if name in LOOPING:
             return self.fault(node, f"`{name}` stands only in `for x in {name}(...)`", "loop over it")
         if self.reading.is_helped(node):
+            if self.reading.is_answering(node):
+                return self.fault(
+                    node, f"`{name}` permits or denies, and gives no value", f"write `return {name}(...)`"
+                )
             kind = self.reading.is_thing(node)
             if kind is not None:
                 return self.fault(node, f"`{name}(...)` is a {kind}, not a value", f"read a field, `{name}(...).field`")

@@ -148,6 +148,8 @@ class Expressions:
         """A field compared with a constant it can never equal is a slip of the pen."""
         for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
             for side, other in ((left, right), (right, left)):
+                if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
+                    self.check_text(side, other)
                 field = self.reading.field_of(side)
                 if field is None or (isinstance(op, (ast.In, ast.NotIn)) and side is right):
                     continue
@@ -155,6 +157,16 @@ class Expressions:
                 for constant in constants:
                     if isinstance(constant, ast.Constant):
                         self.check_word(constant, field)
+
+    def check_text(self, side: ast.expr, other: ast.expr) -> None:
+        """An argument that is text is neither more nor less than a number, an amount or a day."""
+        if not isinstance(side, ast.Attribute) or not self.scope.is_root(side.value, self.scope.call):
+            return
+        made = other.func.id if isinstance(other, ast.Call) and isinstance(other.func, ast.Name) else ""
+        is_number = isinstance(other, ast.Constant) and isinstance(other.value, (int, float))
+        if side.attr in self.scope.vocabulary.texts and (is_number or made in ("money", "date", "time")):
+            hint = f"write `{made or 'money'}(call.{side.attr})`"
+            self.fault(side, f"the argument `{side.attr}` is text", hint)
 
     def check_word(self, node: ast.Constant, field: Field) -> None:
         value = node.value

@@ -1,18 +1,18 @@
-"""Functions that the guards of a file share: the same language, giving a value or a thing in place of an answer.
+"""Functions that the guards of a file share: the same language, giving a value, a thing, or the answer itself.
 
 Each is translated once for each kind of things it is given, so that `order.total` is checked as in a guard.
 """
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from bylaw.guard.language import HELPERS, OF_LOOKUPS, RESERVED
 from bylaw.guard.scope import Scope
-from bylaw.guard.statement import LazyFunction, Statements
+from bylaw.guard.statement import ANSWERS, LazyFunction, Statements
 
 
 class Translated(Statements):
-    """One function, translated for arguments of certain kinds."""
+    """One function that gives something, translated for arguments of certain kinds."""
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope, ())
@@ -26,10 +26,6 @@ class Translated(Statements):
         branch = self.scope.branch(node, "return")
         if node.value is None:
             self.fault(node, "a return gives a value", "write return value")
-            return []
-        func = node.value.func if isinstance(node.value, ast.Call) else None
-        if isinstance(func, ast.Name) and func.id in ("permit", "deny"):
-            self.fault(node, f"only a guard says `{func.id}`", "return a value, and let the guard answer by it")
             return []
         thing = self.reading.thing(node.value)
         kind = thing[0].name if thing else None
@@ -89,9 +85,33 @@ class FileHelpers:
         inside.label = f"{node.name}({shown}): " if any(kinds) else ""
         if node.name in RESERVED | OF_LOOKUPS:
             inside.fault(node, f"`{node.name}` has a meaning already", "choose another name")
-        made = Translated(inside)
+        made = Statements(inside) if self.is_answering(node.name) else Translated(inside)
         function = made.function(node, names)
         for fault in inside.faults:
             if str(fault) not in {str(known) for known in scope.faults}:
                 scope.faults.append(fault)
-        return None if function is None else TranslatedHelper(made.gives, function)
+        gives = made.gives if isinstance(made, Translated) else None
+        return None if function is None else TranslatedHelper(gives, function)
+
+    def is_answering(self, name: str) -> bool:
+        """Whether that function permits or denies, in place of giving a value."""
+        seen: set[str] = set()
+        pending = [name]
+        while pending:
+            found = pending.pop()
+            if found in ANSWERS:
+                return True
+            if found in self.nodes and found not in seen:
+                seen.add(found)
+                pending.extend(_returned(self.nodes[found]))
+        return False
+
+
+def _returned(node: ast.FunctionDef) -> Iterator[str]:
+    """The names of the functions whose answer it returns."""
+    ways: list[ast.expr | None] = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
+    for way in ways:
+        if isinstance(way, ast.IfExp):
+            ways += [way.body, way.orelse]
+        elif isinstance(way, ast.Call) and isinstance(way.func, ast.Name):
+            yield way.func.id

@@ -43,6 +43,8 @@ class Vocabulary(Struct, frozen=True):
     tools: frozenset[str] = frozenset()
     writes: Mapping[str, frozenset[str]] | None = None
     """The arguments of each tool that changes something, where that is known."""
+    texts: frozenset[str] = frozenset()
+    """Arguments that are text in every tool that takes them."""
 
 
 GATHERING = frozenset(("any", "all", "sum", "min", "max", "len", "sorted", "count"))

@@ -60,7 +60,7 @@ class Guard:
     @property
     def denials(self) -> list[str]:
         """The texts it denies with, `...` for each value they would hold."""
-        calls = [node for node in ast.walk(self._node) if isinstance(node, ast.Call) and len(node.args) == 1]
+        calls = [node for node in self._nodes() if isinstance(node, ast.Call) and len(node.args) == 1]
         texts = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "deny"]
         parts = [text.values if isinstance(text, ast.JoinedStr) else [text] for text in texts]
         return ["".join(str(p.value) if isinstance(p, ast.Constant) else "..." for p in text) for text in parts]

@@ -91,6 +91,16 @@ class Reading:
             and node.func.id in self.scope.helpers.nodes
         )
 
+    def is_answering(self, node: ast.expr) -> bool:
+        """Whether `node` calls a function of the file that permits or denies."""
+        helpers = self.scope.helpers
+        return (
+            self.is_helped(node)
+            and isinstance(node.func, ast.Name)
+            and helpers is not None
+            and helpers.is_answering(node.func.id)
+        )
+
     def helper(self, node: ast.Call) -> Helper | None:
         """The function of the file that is called, translated for what it is given; None where something is wrong.
 

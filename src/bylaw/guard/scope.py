@@ -29,6 +29,10 @@ class Helpers(Protocol):
         """The one that `node` calls, translated for arguments of these kinds; None where it has faults."""
         ...
 
+    def is_answering(self, name: str) -> bool:
+        """Whether that function permits or denies, in place of giving a value."""
+        ...
+
 
 class Scope:
     """The names in force, and what has been found so far; faults are collected, not raised."""

@@ -11,6 +11,8 @@ from bylaw.guard.language import BINARY, LOOPS, NODES_PER_TICK
 from bylaw.guard.scope import Scope
 
 PERMIT = ("permit", "")
+ANSWERS = ("permit", "deny")
+"""What a guard says."""
 
 
 class LazyFunction:
@@ -28,7 +30,7 @@ class LazyFunction:
 class Statements:
     """Translates the body of one function; `answers` are the calls that may follow `return`."""
 
-    def __init__(self, scope: Scope, answers: Sequence[str] = ("permit", "deny")) -> None:
+    def __init__(self, scope: Scope, answers: Sequence[str] = ANSWERS) -> None:
         self.scope = scope
         self.fault, self.run, self.meant = self.scope.fault, self.scope.run, self.scope.meant
         self.answers = answers
@@ -156,6 +158,13 @@ class Statements:
             return self.branching(ast.copy_location(ast.If(value.test, [yes], [no]), node))
         branch = self.scope.branch(node, "return")
         name = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
+        if isinstance(value, ast.Call) and self.reading.is_helped(value) and self.answers == ANSWERS:
+            if self.reading.is_answering(value):
+                return [*self.covering(branch), ast.Return(self.reading.helped(value))]
+            hint = f"write return permit() if {name}(...) else deny(...)"
+            self.fault(node, f"`{name}` gives a value, and a guard must permit or deny", hint)
+            self.values.expression(value)
+            return []
         if name not in self.answers or not isinstance(value, ast.Call):
             self.fault(node, f"a return gives {self.answer()}", f"write return {self.answer()}")
             return []
