@@ -40,11 +40,15 @@ def test_a_raw_database_is_read_by_the_mapping_of_the_page(tmp_path: Path) -> No
     shop, raw = files(tmp_path, "shop"), files(tmp_path, "raw")
     entities = shop / "entities.yaml"
     mapping = [line for line in block_with("world:").lines if "Refund" not in line]
-    variant = "  Variant: {key: sku, fields: {price: money, product: string}}\ncontext:"
-    text = entities.read_text(encoding="utf-8").replace("context:", variant)
+    more = "  Variant: {key: sku, fields: {price: money, product: string}}\n"
+    more += "  Member: {key: member_id, fields: {name: string, loans: list}}\ncontext:"
+    text = entities.read_text(encoding="utf-8").replace("context:", more)
     entities.write_text(text + "\n".join(mapping) + "\n", encoding="utf-8")
     world = open_snapshot(raw / "world.json", load_pack(shop).schema)
     order = world.record("Order", ("A1",))
     assert order == order | {"customer_id": "C1", "status": "delivered", "delivered_on": "2025-05-05"}  # type: ignore[operator]
     assert world.record("Customer", ("C1",)) == {"customer_id": "C1", "gold": True}
     assert world.record("Variant", ("L1",)) == {"sku": "L1", "price": "19.90", "product": "Lamp"}
+    loan = {"borrower": "M1", "book": "B7", "returned": False}
+    assert world.record("Member", ("M1",)) == {"member_id": "M1", "name": "Ann", "loans": [loan]}
+    assert world.record("Member", ("M2",)) == {"member_id": "M2", "name": "Ben", "loans": []}

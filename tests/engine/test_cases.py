@@ -168,6 +168,28 @@ def test_a_case_may_be_varied(tmp_path: Path) -> None:
     assert [each.place for each in results] == [f"cases/shop.yaml:{line}" for line in (1, 7, 8, 9)]
 
 
+def test_a_variation_may_say_what_was_done_before_and_what_the_host_says(tmp_path: Path) -> None:
+    guard = """\
+def only_paid(call, facts):
+    if facts.context.channel == "phone":
+        return deny("not by phone")
+    return permit() if done("refund", order_id=call.order_id) == 0 else deny("refunded")
+"""
+    code = {
+        "guards/shop.py": guard + "\n\n" + FILES["guards/shop.py"].partition("\n\n\n")[2],
+        "entities.yaml": FILES["entities.yaml"].replace("observations:", "context: {channel: string}\nobservations:"),
+    }
+    text = (
+        CASE + "  context: {channel: chat}\n  but: [{done: [{refund: {order_id: O1}}]}, {context: {channel: phone}}]\n"
+    )
+    found = run(tmp_path, text, **code)
+    assert [isinstance(each, CaseResult) and (each.got.split(" ")[0], each.passed) for each in found] == [
+        ("permit", True),
+        ("deny", True),
+        ("deny", True),
+    ]
+
+
 def test_a_variation_says_what_it_wants_and_nothing_else_of_a_case(tmp_path: Path) -> None:
     left_out = BOTH.replace("{paid: false}}, want: deny", "{paid: false}}")
     told = run(tmp_path, left_out.replace("want: permit", "want: compliant"))[1]

@@ -11,7 +11,7 @@ from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import PackError, WorldError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.entity import ABSENT, UNSEEN
-from tests.policy.shop import FILES, load, write_pack
+from tests.policy.shop import FILES, faults, load, write_pack
 
 DATA: dict[str, Any] = {
     "orders": {
@@ -75,6 +75,69 @@ def test_things_are_found_where_the_pack_says(tmp_path: Path, kind: str) -> None
     assert world.record("Variant", ("a",)) == {"sku": "a", "price": "3.50", "label": "lamp"}
     assert world.members("Order", {"owner": "C2"}) == [("O2",)]
     assert world.record("Other", ("x",)) is UNSEEN
+
+
+LISTED = ENTITIES.replace(
+    "  Other:\n", "  Customer:\n    key: customer_id\n    fields: {orders: list, name: string}\n  Other:\n"
+)
+CUSTOMERS = {
+    **DATA,
+    "people": {"C1": {"name": "Ann"}, "C2": {"name": "Ben"}, "C3": {"name": "Cleo"}},
+    "sales": [{"no": 1, "by": "C1"}, {"no": 2, "by": "C2"}, {"no": 3, "by": "C1"}, {"no": 4, "by": None}],
+}
+PEOPLE = "{each: $.people.*, key: $key}"
+SALES = '{each: "$.sales[*]", key: $.by, list: orders}'
+
+
+@pytest.mark.parametrize("places", [f"[{PEOPLE}, {SALES}]", f"[{SALES}, {PEOPLE}]"])
+def test_items_that_name_a_thing_are_a_list_of_it(tmp_path: Path, places: str) -> None:
+    made = load(tmp_path / "pack", {"entities.yaml": f"{LISTED}world:\n  Customer: {places}\n"})
+    world = open_snapshot(document(tmp_path, CUSTOMERS), made.schema)
+    orders = [{"no": 1, "by": "C1"}, {"no": 3, "by": "C1"}]
+    assert world.record("Customer", ("C1",)) == {"customer_id": "C1", "name": "Ann", "orders": orders}
+    assert world.record("Customer", ("C3",)) == {"customer_id": "C3", "name": "Cleo", "orders": []}
+    assert world.record("Customer", ("C9",)) is ABSENT
+
+
+def test_rows_that_name_a_thing_are_a_list_of_it(tmp_path: Path) -> None:
+    file = database(tmp_path)
+    base = sqlite3.connect(file)
+    base.execute("CREATE TABLE people (customer_id TEXT, name TEXT)")
+    base.executemany("INSERT INTO people VALUES (?, ?)", [("C1", "Ann"), ("C3", "Cleo")])
+    base.commit()
+    base.close()
+    places = "[{table: people}, {table: purchases, key: $.by, list: orders, when: {path: $.payment.done, is: true}}]"
+    made = load(tmp_path / "pack", {"entities.yaml": f"{LISTED}world:\n  Customer: {places}\n"})
+    world = open_snapshot(file, made.schema)
+    one, other = world.record("Customer", ("C1",)), world.record("Customer", ("C3",))
+    assert isinstance(one, dict)
+    assert [row["id"] for row in one["orders"]] == ["O1"]
+    assert other == {"customer_id": "C3", "name": "Cleo", "orders": []}
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        (SALES, "BY404 entities.yaml:26: nothing says which `Customer` there are"),
+        (
+            f"[{PEOPLE}, {SALES.replace('orders', 'name')}]",
+            "BY404 entities.yaml:26: `name` is not a list of `Customer`",
+        ),
+        (f"[{PEOPLE}, {SALES.replace('orders', 'sales')}]", "BY404 entities.yaml:26: `sales` is not a list of"),
+        (f"[{PEOPLE}, {SALES.replace('list:', 'fields: {name: $.no}, list:')}]", "BY404 entities.yaml:26: items of"),
+    ],
+)
+def test_a_list_that_cannot_be_meant_is_a_fault(tmp_path: Path, places: str, said: str) -> None:
+    found = faults(tmp_path, {"entities.yaml": f"{LISTED}world:\n  Customer: {places}\n"})
+    assert [fault for fault in found if fault.startswith(said)], found
+
+
+def test_two_items_of_one_key_that_differ_are_told(tmp_path: Path) -> None:
+    when = "when: {path: $.no, in: [1, 2, 3]}"
+    place = f'{{each: "$.sales[*]", key: $.by, fields: {{name: $.no}}, {when}}}'
+    made = load(tmp_path / "pack", {"entities.yaml": f"{LISTED}world:\n  Customer: {place}\n"})
+    with pytest.raises(WorldError, match="two items of `Customer` have the key `C1`, and differ; give each a key"):
+        open_snapshot(document(tmp_path, CUSTOMERS), made.schema)
 
 
 def test_faults_of_a_mapping_and_of_a_database_have_their_place(tmp_path: Path) -> None:

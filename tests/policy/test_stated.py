@@ -118,3 +118,30 @@ def test_a_tool_that_is_not_there_is_told_at_the_guard_that_names_it(tmp_path: P
     (fault,) = faults(tmp_path, stated("write | send", policies=policies))
     assert fault.startswith("BY406 guards/shop.py:")
     assert "`send` of policy `only-paid` is not a tool" in fault
+
+
+RULES = (
+    "predicates: {change: {effect: write}}\nrules:\n  - {id: one-rule, policy: say-it, formula: ALWAYS NOT change}\n"
+)
+
+
+@pytest.mark.parametrize("rules", [RULES, RULES.replace("id: one-rule, policy: say-it", "id: say-it")])
+def test_a_policy_that_a_rule_names_is_of_that_kind(rules: str, tmp_path: Path) -> None:
+    short = FILES["policies.yaml"].replace("    kind: conversation\n", "")
+    pack = load(tmp_path, {"policies.yaml": short, "rules.yaml": rules})
+    assert pack.policies["say-it"].kind == "rule"
+    assert [rule.policy for rule in pack.book.rules] == ["say-it"]
+
+
+def test_a_guard_or_the_entry_itself_goes_before_a_rule(tmp_path: Path) -> None:
+    guarded = RULES.replace("say-it", "only-paid")
+    short = FILES["policies.yaml"].replace("    kind: guard\n", "")
+    pack = load(tmp_path / "a", {"policies.yaml": short, "rules.yaml": guarded})
+    assert (pack.policies["only-paid"].kind, list(pack.guards)) == ("guard", ["only-paid", "no-gifts"])
+    assert load(tmp_path / "b", {"rules.yaml": RULES}).policies["say-it"].kind == "conversation"
+
+
+def test_a_policy_that_neither_names_is_a_guard_that_is_missing(tmp_path: Path) -> None:
+    short = FILES["policies.yaml"].replace("    kind: conversation\n", "")
+    found = faults(tmp_path, {"policies.yaml": short})
+    assert found[0].startswith("BY406 policies.yaml:13: policy `say-it` binds no tool")

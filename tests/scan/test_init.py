@@ -286,6 +286,30 @@ def test_types_come_from_writes_too_and_changes_are_proposed() -> None:
     assert "exists" not in tools
 
 
+def loan_log(number: int) -> Trajectory:
+    loans = {"loans": [{"id": f"L{number}", "who": "M1", "due": "2026-03-01", "renewals": 1}]}
+    events = (
+        Call("list_loans", {"member_id": "M1"}, turn=1),
+        Result(0, msgspec.json.encode(loans).decode()),
+        Call("renew_loan", {"loan_id": f"L{number}"}, turn=2),
+        Result(2, '{"ok": true}'),
+    )
+    definition = {"name": "renew_loan", "parameters": {"properties": {"loan_id": {"type": "string"}}}}
+    return Trajectory(str(number), events, tools=(definition,))
+
+
+def test_a_write_changes_what_it_names_by_another_word(tmp_path: Path) -> None:
+    made = skeleton(map(loan_log, range(6)), Document("A loan is renewed twice.", name="policy.md"), name="x")
+    assert "key: id\n" in made.files["entities.yaml"]
+    changes = "changes: [{as: Loan, key: $args.loan_id, fields: [who, due, renewals]}]"
+    assert changes in " ".join(made.files["tools.yaml"].split())
+    for name, text in made.files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (change,) = load_pack(tmp_path).schema.changes["renew_loan"]
+    assert change.fields == {"who", "due", "renewals"}
+
+
 def test_the_example_stands_on_a_sentence_that_lays_something_down() -> None:
     document = Document("You return orders for customers. An order must be open to be returned.", name="policy.md")
     made = skeleton(map(order_log, range(6)), document, name="x")

@@ -47,18 +47,42 @@ class Mapped:
 
     def _things(self, name: str) -> dict[Key, WorldRecord]:
         index: dict[Key, WorldRecord] = {}
-        for stored in self._stored[name]:
+        for stored in sorted(self._stored[name], key=lambda each: bool(each.list)):
+            if stored.list:
+                lists = self._lists(stored)
+                index = {key: {**record, stored.list: lists.get(key, [])} for key, record in index.items()}
+                continue
+            here: dict[Key, WorldRecord] = {}
             for key, record in self._found(stored, stored.observation.entity):
+                self._must_agree(name, key, here.setdefault(key, record), record)
                 index[key] = {**index.get(key, {}), **record}
         return index
 
-    def _found(self, stored: Stored, entity: Entity) -> Iterator[tuple[Key, WorldRecord]]:
+    def _must_agree(self, name: str, key: Key, one: WorldRecord, other: WorldRecord) -> None:
+        if one != other:
+            shown = ", ".join(map(str, key))
+            hint = "give each a key of its own, or gather them with `list: field`"
+            raise WorldError(f"two items of `{name}` have the key `{shown}`, and differ", place=self._place, hint=hint)
+
+    def _lists(self, stored: Stored) -> dict[Key, list[Any]]:
+        """The items of each key; one that names none belongs to nothing."""
+        found: dict[Key, list[Any]] = {}
+        for scope in self._scopes(stored):
+            if (sighting := thing_at(stored.observation, scope)) is not None:
+                found.setdefault(sighting.key, []).append(scope.item)
+        return found
+
+    def _scopes(self, stored: Stored) -> Iterator[PathScope]:
         data = self._read(stored.table)
         for path in (stored.of, "" if stored.of else stored.each):
             held = path.rpartition("[*]")[0] or path.rpartition(".*")[0]
             if held and not compile_each(held)(PathScope(data, data, {})):
-                raise WorldError(f"there is nothing at `{held}`, where `{entity.name}` should be", place=self._place)
-        for scope in stored.scopes(data):
+                name = stored.observation.entity.name
+                raise WorldError(f"there is nothing at `{held}`, where `{name}` should be", place=self._place)
+        return stored.scopes(data)
+
+    def _found(self, stored: Stored, entity: Entity) -> Iterator[tuple[Key, WorldRecord]]:
+        for scope in self._scopes(stored):
             sighting = thing_at(stored.observation, scope)
             if sighting is None:
                 if stored.observation.when is not None and not stored.observation.when(scope):

@@ -98,9 +98,24 @@ class SchemaReader:
                 self._each(part, at)
             shown = WrittenObservation(name, key=body.key, fields=body.fields, only=body.only, when=body.when)
             observation = self._observation(shown, at)
+            if body.list:
+                self._must_list(name, body, _listed(bodies), at)
             if observation is not None:
                 table, each = str(body.table), str(body.each or "")
-                yield Stored(observation, table, str(body.of or ""), each or ("$[*]" if table else ""))
+                each = each or ("$[*]" if table else "")
+                yield Stored(observation, table, str(body.of or ""), each, str(body.list))
+
+    def _must_list(self, name: str, body: WrittenStored, places: Sequence[WrittenStored], at: YamlPath) -> None:
+        entity = self._entities.get(name)
+        field = entity.fields.get(str(body.list)) if entity is not None else None
+        if entity is not None and (field is None or field.type != "list"):
+            hint = f"declare it: `{body.list}: list`"
+            self._fault(f"`{body.list}` is not a list of `{name}`", *at, hint=hint)
+        if all(each.list for each in places):
+            hint = f"give the place of each `{name}` first: one that no item names has an empty list"
+            self._fault(f"nothing says which `{name}` there are", *at, hint=hint)
+        if body.fields:
+            self._fault("items of a list are taken as they are, without `fields`", *at)
 
     def _entity(self, name: str, body: WrittenEntity) -> Entity:
         at = ("entities", name)

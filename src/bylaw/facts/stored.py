@@ -17,6 +17,8 @@ class Stored(Struct, frozen=True):
     of: str = ""
     """The path to what holds the items, where each item needs something of it."""
     each: str = ""
+    list: str = ""
+    """The field that the items of one key are a list in, where they are no things themselves."""
 
     def scopes(self, data: Any) -> Iterator[PathScope]:
         """Every item, `$of` being what holds it."""

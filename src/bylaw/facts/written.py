@@ -89,6 +89,8 @@ class WrittenStored(Struct, frozen=True, forbid_unknown_fields=True):
     fields: dict[str, Any] = {}
     only: bool = False
     when: WrittenWhen | None = None
+    list: Scalar = ""
+    """The field that all items of one key are a list in."""
 
 
 class EntitiesFile(Struct, frozen=True, forbid_unknown_fields=True):

@@ -39,7 +39,10 @@ class Variation(Struct, frozen=True, forbid_unknown_fields=True):
     call: Things = {}
     facts: Things = {}
     world: Things | None = None
+    context: dict[str, Any] = {}
     events: list[WrittenEvent] | None = None
+    """In place of those above."""
+    done: list[Things] | None = None
     """In place of those above."""
     user: Scalar | UnsetType | None = UNSET
     """What the user's last message says instead; None where it was not said."""
@@ -97,7 +100,9 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
             note=str(change.note) or f"{self.note or self.policy or self.rule}, varied",
             now=self.now if change.now is None else change.now,
             call=call,
+            context={**self.context, **change.context},
             events=self._happened(change),
+            done=self.done if change.done is None else change.done,
             facts=_over(self.facts, change.facts),
             world=self.world if change.world is None else _over(self.world or {}, change.world),
             want=_OPPOSITES.get(self.wanted, "") if change.want is None else change.want,
@@ -128,7 +133,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         if self.rule is not None:
             if any(_last(events, "call", tool) is None for tool in change.call):
                 yield "call", f"no event above calls `{next(iter(change.call))}`"
-            told: list[tuple[str, Any]] = [("facts", change.facts), ("world", change.world)]
+            told: list[tuple[str, Any]] = [("facts", change.facts), ("world", change.world), ("done", change.done)]
             yield from ((name, f"a rule is told by events, not by `{name}`") for name, given in told if given)
 
 

@@ -10,7 +10,7 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.policy.catalogue import with_catalogue
 from bylaw.policy.document import LONGEST, Document
 from bylaw.policy.reading import Scalar, read_record
-from bylaw.policy.stated import with_stated
+from bylaw.policy.stated import with_kinds, with_stated
 from bylaw.policy.yaml import Located, YamlError, read_yaml_file
 
 READY = Path(__file__).parent.parent / "packs"
@@ -173,6 +173,7 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
                 folder.cases[_name(path, root)] = case
     policies, wrong = with_stated(folder.parts.get("policies"), folder.guards)
     faults.extend(wrong)
+    policies = with_kinds(policies, folder.parts.get("rules"), folder.guards)
     if policies is not None:
         folder.parts["policies"] = policies
     folder.digest = digest.hexdigest()

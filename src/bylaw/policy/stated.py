@@ -3,7 +3,8 @@
     def cancel_pending(call: cancel_order | change_order, facts):
         \"\"\"An order can be cancelled only while it is pending.\"\"\"
 
-They are laid into what policies.yaml says, so that everything after this knows one kind of policy.
+They are laid into what policies.yaml says, so that everything after this knows one kind of policy. What a rule of
+rules.yaml says of a policy is that it is of kind `rule`, where nothing else does.
 """
 
 import ast
@@ -16,6 +17,7 @@ from bylaw.policy.statement import StatementError
 from bylaw.policy.yaml import Located
 
 _STATES = re.compile(r"^def\s+\w+\s*\(\s*call\s*:", re.MULTILINE)
+_FUNCTION = re.compile(r"^def\s+(\w+)", re.MULTILINE)
 _EFFECTS = ("read", "write", "none")
 
 
@@ -54,6 +56,24 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
         for part in said:
             source = source.with_place(("policies", known[policy], part), place)
     return source.with_data({**source.data, "policies": policies}), faults
+
+
+def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[str, str]) -> Located | None:
+    """What policies.yaml says, and `kind: rule` for policies without a kind that a rule names and no guard does."""
+    listed: Any = source.data.get("policies") if source is not None else None
+    given: Any = rules.data.get("rules") if rules is not None else None
+    if source is None or not isinstance(listed, list) or not isinstance(given, list):
+        return source
+    records = [cast(dict[str, Any], each) for each in cast(list[Any], given) if isinstance(each, dict)]
+    named = {str(rule.get("policy") or rule.get("id")) for rule in records}
+    named -= {name.replace("_", "-") for text in guards.values() for name in _FUNCTION.findall(text)}
+    policies = [
+        {"kind": "rule", **cast(dict[str, Any], each)}
+        if isinstance(each, dict) and str(each.get("id")) in named
+        else each
+        for each in cast(list[Any], listed)
+    ]
+    return source.with_data({**source.data, "policies": policies})
 
 
 def _stating(text: str) -> Iterator[ast.FunctionDef]:

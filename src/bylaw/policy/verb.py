@@ -23,7 +23,7 @@ _WRITE = _words(
     assign unassign enable disable activate deactivate grant revoke open close order return exchange apply
     register subscribe unsubscribe upload save make place confirm void reset toggle start stop restart suspend
     resume terminate merge archive upgrade downgrade waive adjust replace drop publish upsert patch mark upvote
-    accept decline block unblock lock unlock deposit withdraw renew execute run launch deploy record
+    accept decline block unblock lock unlock deposit withdraw renew execute run launch deploy record lend borrow
     """
 )
 _NONE = _words(

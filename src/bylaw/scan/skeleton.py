@@ -12,9 +12,10 @@ from bylaw.policy.tool import Effect
 from bylaw.policy.verb import words_of
 from bylaw.scan.effect import Behaviour, Guess, guess
 from bylaw.scan.example import Example, choose_example, example_files
-from bylaw.scan.shape import Shape, Shapes, parameters_of
+from bylaw.scan.match import arguments_for
+from bylaw.scan.shape import SeenValues, Shape, Shapes, parameters_of
 from bylaw.scan.survey import Scan, Survey
-from bylaw.scan.thing import LoggedThing, ToolSight, things
+from bylaw.scan.thing import LoggedThing, ToolSight, is_name, things
 from bylaw.scan.wording import Wording
 from bylaw.scan.written import dump, flow, remark, word, wrapped
 from bylaw.trace import Trajectory
@@ -159,13 +160,33 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
     return [f"  {word(name)}:", *(wrapped(f"    {part}: ", value) for part, value in body.items())]
 
 
-def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str]:
+def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str | dict[str, Any]]:
     """What a write may change of the things that its arguments name; that there are such things it leaves as it is."""
     if set(words_of(tool)) & _ENDING:
         return []
-    given = parameters_of(shape) or {}
-    named = [thing for thing in found if thing.key and given.keys() >= set(thing.key)]
-    return [f"{thing.name}.*" for thing in named] if all(set(each.fields) - set(each.key) for each in named) else []
+    given = parameters_of(shape)
+    names: Any = given.get("properties", given)
+    arguments = {name: shape.arguments.get(name, SeenValues()) for name in names}
+    changes: list[str | dict[str, Any]] = []
+    for thing in found:
+        fields = [name for name in thing.fields if name not in thing.key]
+        if thing.key and arguments.keys() >= set(thing.key):
+            if not fields:
+                return []
+            changes.append(f"{thing.name}.*")
+        elif thing.key and fields and (named := _named_otherwise(thing, arguments)):
+            changes.append({"as": thing.name, "key": named, "fields": fields})
+    return changes
+
+
+def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
+    """The arguments that name a thing under other words than its key's: `loan_id`, where loans have an `id`."""
+    known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
+    chosen, _ = arguments_for(thing.key, thing.name, arguments, known)
+    paths = {part: f"$args.{name}" for part, name in zip(thing.key, chosen, strict=False) if is_name(name)}
+    if len(paths) < len(thing.key):
+        return {}
+    return next(iter(paths.values())) if len(paths) == 1 else paths
 
 
 def _entities(found: Iterable[LoggedThing]) -> str:
