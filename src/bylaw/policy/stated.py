@@ -67,12 +67,10 @@ def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[st
     records = [cast(dict[str, Any], each) for each in cast(list[Any], given) if isinstance(each, dict)]
     named = {str(rule.get("policy") or rule.get("id")) for rule in records}
     named -= {name.replace("_", "-") for text in guards.values() for name in _FUNCTION.findall(text)}
-    policies = [
-        {"kind": "rule", **cast(dict[str, Any], each)}
-        if isinstance(each, dict) and str(each.get("id")) in named
-        else each
-        for each in cast(list[Any], listed)
-    ]
+    policies: list[Any] = []
+    for each in cast(list[Any], listed):
+        body = cast(dict[str, Any], each) if isinstance(each, dict) else {}
+        policies.append({"kind": "rule", **body} if str(body.get("id")) in named else each)
     return source.with_data({**source.data, "policies": policies})
 
 
