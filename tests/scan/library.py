@@ -65,3 +65,17 @@ def visit(number: int, *, skip: str = "") -> Trajectory:
 
 def visits(count: int) -> list[Trajectory]:
     return [visit(number) for number in range(count)]
+
+
+def order_log(number: int) -> Trajectory:
+    """An order is read, its difference still empty, and returned."""
+    name = f"O{number}"
+    asked, done = {"order_id": name}, {"order_id": name, "status": "returned", "items": ["a"], "difference": 1.5}
+    before = {"order_id": name, "status": "open", "items": None, "difference": None}
+    events = (
+        Call("get_order", asked, turn=1),
+        Result(0, json.dumps(before)),
+        Call("return_order", asked, turn=2),
+        Result(2, json.dumps(done)),
+    )
+    return Trajectory(name, events)

@@ -4,21 +4,19 @@ Two generations of the code and the cases make three readings of a policy. Where
 them says what the sentences say. Code that fails a case is mended, a few times; what still fails is no guard.
 """
 
-import ast
-import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.bench import Bench, Case, read_cases, told
+from bylaw.compile.bench import Bench, Case, told
 from bylaw.compile.check import UNANSWERED, Check, Question
 from bylaw.compile.context import told_for_code, told_others, told_things, told_tools
 from bylaw.compile.desk import FAULTY, Desk
 from bylaw.compile.digest import digest_of
 from bylaw.compile.extract import Draft
+from bylaw.compile.generation import Written, one_function, read_given_cases, read_guards
 from bylaw.compile.identifier import function_name
 from bylaw.compile.inputs import WORLDS, Trial, tried
 from bylaw.compile.mutant import mutation_score
@@ -31,7 +29,6 @@ from bylaw.engine.case import CaseResult
 from bylaw.guard import Guard
 from bylaw.llm.chat import unfenced
 from bylaw.policy.statement import Policy
-from bylaw.policy.yaml import YamlError
 
 TOGETHER = 4
 """Policies in one question."""
@@ -41,16 +38,6 @@ _CASES = 16_384
 REPAIRS = 3
 _DIVIDING = 3
 """Generated inputs that the referee is shown for one policy."""
-_CANNOT = re.compile(r"^#\s*cannot\s+([\w-]+)\s*:\s*(.*)$", re.MULTILINE)
-
-
-class Written(Struct, frozen=True):
-    """The guards of one answer."""
-
-    codes: dict[str, str]
-    """By policy."""
-    cannot: dict[str, str]
-    """Policies that were said not to be checkable, with why."""
 
 
 class Asking(Struct, frozen=True):
@@ -108,7 +95,7 @@ def write_guards(
         codes = [
             desk.converse(
                 render("guards", for_code, attempt=attempt, max_tokens=8192),
-                lambda text, p=policies: _judged_code(text, p, bench),
+                lambda text, p=policies: read_guards(text, p, bench),
                 rounds=_ROUNDS,
             )
             for attempt in (1, 2)
@@ -120,7 +107,7 @@ def write_guards(
         for_cases = {**shown, "now": bench.now, "others": told_others(bench.cards, tools)}
         request = render("cases", for_cases, max_tokens=_CASES)
         cases = desk.converse(
-            request, lambda text, p=policies, u=uncheckable: _judged_cases(text, p, bench, u), rounds=_ROUNDS
+            request, lambda text, p=policies, u=uncheckable: read_given_cases(text, p, bench, u), rounds=_ROUNDS
         )
         if cases is None or len(written) < len(codes):
             missing = True
@@ -280,16 +267,8 @@ def _mend(
         answer = desk.answer(request)
         if answer is None:
             return None
-        code = _mended(unfenced(answer.text), function_name(asking.draft.id))
+        code = one_function(unfenced(answer.text), function_name(asking.draft.id))
     raise AssertionError("the last round returns")
-
-
-def _mended(text: str, name: str) -> str:
-    """The function of that name in an answer; the whole answer where there is none, for its faults to be told."""
-    try:
-        return _functions(text).get(name, text)
-    except SyntaxError:
-        return text
 
 
 def _complaints(bench: Bench, asking: Asking, code: str, cases: Sequence[Case]) -> list[str]:
@@ -347,68 +326,3 @@ def _is_runnable(bench: Bench, asking: Asking, case: Case) -> bool:
 
 def _bound(draft: Draft, tools: Sequence[str]) -> str:
     return f"{told_policy(draft)}\n  Binds: {', '.join(tools)}"
-
-
-def _judged_cases(
-    text: str, policies: Sequence[Policy], bench: Bench, uncheckable: Container[str]
-) -> tuple[dict[str, list[Case]], list[str]]:
-    listed, complaints = _listed_cases(unfenced(text))
-    found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
-    for case in listed:
-        policy = next((each for each in policies if each.id == case.get("policy")), None)
-        if policy is None:
-            complaints.append(f"case `{case.get('note', '')}`: `{case.get('policy')}` is not one of the policies")
-            continue
-        wrong = (
-            bench.misfits(policy, [case])
-            if case.get("want") in ("permit", "deny")
-            else [f"case `{case.get('note', '')}` wants neither permit nor deny"]
-        )
-        complaints += wrong
-        if not wrong:
-            found[policy.id].append(case)
-    for name, cases in found.items():
-        if name not in uncheckable and {"permit", "deny"} - {str(case["want"]) for case in cases}:
-            complaints.append(f"`{name}` needs a case that permits and one that denies")
-    return found, complaints
-
-
-def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
-    """The cases of an answer; of one that breaks off, those before the break."""
-    try:
-        return read_cases(text), []
-    except YamlError as error:
-        complaints = [f"not the YAML asked for: {error}"]
-    whole, cut, _ = text.rpartition("\n- ")
-    with suppress(YamlError):
-        return (read_cases(whole) if cut else []), complaints
-    return [], complaints
-
-
-def _judged_code(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
-    source = unfenced(text)
-    cannot = {match[1].replace("_", "-"): match[2].strip() for match in _CANNOT.finditer(source)}
-    try:
-        functions = _functions(source)
-    except SyntaxError as error:
-        return Written({}, cannot), [f"line {error.lineno}: not Python: {error.msg}"]
-    names = {function_name(policy.id): policy for policy in policies}
-    complaints = [f"`{name}` is the guard of none of the policies" for name in functions if name not in names]
-    codes: dict[str, str] = {}
-    for name, policy in names.items():
-        if name in functions:
-            codes[policy.id] = functions[name]
-            complaints += [f"`{name}`, {fault}" for fault in bench.guard(policy, functions[name])[1]]
-        elif policy.id not in cannot:
-            complaints.append(f"there is no function `{name}`")
-    return Written(codes, cannot), complaints
-
-
-def _functions(source: str) -> dict[str, str]:
-    """The text of each function of an answer."""
-    try:
-        nodes = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise error if isinstance(error, SyntaxError) else SyntaxError(str(error)) from None
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
-    return {node.name: f"{ast.get_source_segment(source, node)}\n" for node in functions}
