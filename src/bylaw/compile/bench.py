@@ -1,7 +1,7 @@
 """Where generated checks are tried: a small pack of their own, run by the machinery that will run them."""
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -24,6 +24,8 @@ Case = dict[str, Any]
 """A case as a pack's file has it."""
 
 _SENTENCE = "This is on trial."
+_KEPT = 64
+"""Guards and rules that are not read again."""
 
 
 class Bench:
@@ -41,6 +43,9 @@ class Bench:
             "entities.yaml": entities_file(things, request),
         }
         self._case_files: dict[str, Read[CasesFile]] = {}
+        # The same code and the same rules are tried again and again, on other cases.
+        self._parsed = lru_cache(maxsize=_KEPT)(self._parse)
+        self._loaded = lru_cache(maxsize=_KEPT)(self._load)
 
     @cached_property
     def base(self) -> Pack:
@@ -61,15 +66,18 @@ class Bench:
 
     def guard(self, policy: Policy, code: str) -> tuple[Guard | None, list[str]]:
         """The guard that the code makes, or what keeps it from loading."""
-        name = function_name(policy.id)
+        guard, wrong = self._parsed(function_name(policy.id), code)
+        return guard, list(wrong)
+
+    def _parse(self, name: str, code: str) -> tuple[Guard | None, list[str]]:
         found, faults = parse_guards(code, file="guards/trial.py", vocabulary=self.vocabulary, policies=[name])
         wrong = [told(fault) for fault in faults]
         if not wrong and name not in found:
             wrong = [f"there is no function `{name}`"]
         return (None, wrong) if wrong else (found[name], [])
 
-    def run(self, policy: Policy, guard: Guard, cases: Sequence[Case]) -> list[CaseResult | BylawError]:
-        """What becomes of each case under a guard."""
+    def run(self, policy: Policy, guard: Guard, cases: Sequence[Case]) -> Iterator[CaseResult | BylawError]:
+        """What becomes of each case under a guard, one after the other."""
         pack = replace(
             self.base,
             policies={policy.id: policy},
@@ -77,7 +85,7 @@ class Bench:
             by_tool=dict.fromkeys(policy.tools, ((policy, guard),)),
             cases={"cases/trial.yaml": self._written(cases)},
         )
-        return list(run_cases(pack))
+        return run_cases(pack)
 
     def _written(self, cases: Sequence[Case]) -> Read[CasesFile]:
         """Cases as a file of a pack has them, written and read once however many guards are tried on them."""
@@ -94,19 +102,28 @@ class Bench:
         try:
             if shapeless := self._written(cases).faults:
                 return [told(fault) for fault in shapeless]
-            found = self.run(policy, guard, cases)
+            found = list(self.run(policy, guard, cases))
         except BylawError as error:
             return [told(error)]
         return [told(each, case) for each, case in zip(found, cases, strict=True) if isinstance(each, BylawError)]
 
     def with_rules(self, policies: Sequence[Policy], rules: Mapping[str, Any], cases: Sequence[Case] = ()) -> Pack:
         """A pack with these rules and their cases; PackError where it does not load."""
-        files = {
-            **self._files,
-            "policies.yaml": dump({"policies": [_policy(each) for each in policies]}),
-            "rules.yaml": dump(rules),
-        }
-        return Pack.from_files({**files, "cases/trial.yaml": dump(list(cases))} if cases else files)
+        pack = self._loaded(dump({"policies": [_policy(each) for each in policies]}), dump(rules))
+        if isinstance(pack, PackError):
+            raise pack
+        if not cases:
+            return pack
+        written = self._written(cases)
+        if written.faults:
+            raise PackError(written.faults)
+        return replace(pack, cases={"cases/trial.yaml": written})
+
+    def _load(self, policies: str, rules: str) -> Pack | PackError:
+        try:
+            return Pack.from_files({**self._files, "policies.yaml": policies, "rules.yaml": rules})
+        except PackError as error:
+            return error
 
     def rule_faults(self, policies: Sequence[Policy], rules: Mapping[str, Any]) -> list[str]:
         """What keeps rules from loading."""

@@ -149,8 +149,10 @@ def _settle(
     if settled is None:
         return None
     cases, questions = settled
-    ranked = sorted(codes, key=lambda code: len(_complaints(bench, asking, code, cases)))
-    mended = _mend(desk, bench, asking, ranked[0], cases)
+    code, complaints = min(
+        ((code, _complaints(bench, asking, code, cases)) for code in codes), key=lambda tried: len(tried[1])
+    )
+    mended = _mend(desk, bench, asking, code, complaints, cases)
     if mended is None:
         return None
     code, complaints, repairs = mended
@@ -246,13 +248,11 @@ def _ruled(case: Case, ruling: Ruling | None, questions: list[Question]) -> list
 
 
 def _mend(
-    desk: Desk, bench: Bench, asking: Asking, code: str, cases: Sequence[Case]
+    desk: Desk, bench: Bench, asking: Asking, code: str, complaints: list[str], cases: Sequence[Case]
 ) -> tuple[str, list[str], int] | None:
     """The code, what is wrong with it after the last repair, and the repairs; None while an answer is missing."""
-    for repairs in range(REPAIRS + 1):
-        complaints = _complaints(bench, asking, code, cases)
-        if not complaints or repairs == REPAIRS:
-            return code, complaints, repairs
+    repairs = 0
+    while complaints and repairs < REPAIRS:
         request = render(
             "repair",
             {
@@ -268,7 +268,9 @@ def _mend(
         if answer is None:
             return None
         code = one_function(unfenced(answer.text), function_name(asking.draft.id))
-    raise AssertionError("the last round returns")
+        complaints = _complaints(bench, asking, code, cases)
+        repairs += 1
+    return code, complaints, repairs
 
 
 def _complaints(bench: Bench, asking: Asking, code: str, cases: Sequence[Case]) -> list[str]:
