@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from bylaw.audit.finding import Charge, Finding, read_findings
+from bylaw.audit.request import told_apart
 from bylaw.audit.sarif import level, write_sarif
 
 from .desk import bylaw, secretive, talk, write_desk, write_logs
@@ -128,3 +129,34 @@ def test_the_official_schema_accepts_it(tmp_path: Path) -> None:
     bylaw(tmp_path, "audit", "logs.jsonl", *WORLD, "--waivers", "waivers.yaml", "--sarif", "s.sarif")
     validator = jsonschema.validators.validator_for(schema)(schema)
     assert list(validator.iter_errors(json.loads((tmp_path / "s.sarif").read_text()))) == []
+
+
+def test_conversations_of_one_id_in_two_files_are_told_apart(tmp_path: Path) -> None:
+    write_desk(tmp_path, [careless("one")])
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "logs.jsonl").write_bytes((tmp_path / "logs.jsonl").read_bytes())
+    said = bylaw(tmp_path, "audit", "a", "b", *WORLD, "--sarif", "s.sarif")
+    assert "1 conversation has an id that another has" in " ".join(said.split())
+    summary = json.loads((tmp_path / "out" / "summary.json").read_bytes())
+    assert (summary["files"], summary["repeated_ids"]) == (["a/logs.jsonl", "b/logs.jsonl"], 1)
+    found = run_of(tmp_path / "s.sarif")["results"]
+    places = {each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in found}
+    assert places == {"a/logs.jsonl", "b/logs.jsonl"}
+    explained = bylaw(tmp_path, "explain", "out", "one~2")
+    assert "this one is b/logs.jsonl#" in " ".join(explained.split())
+    assert "another conversation" not in bylaw(tmp_path, "explain", "out", "one")
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["a/x.json", "b/y.json"], ["x.json", "y.json"]),
+        (["a/x.json", "b/x.json", "y.json"], ["a/x.json", "b/x.json", "y.json"]),
+        (["a/b/x.json", "c/b/x.json", "b/x.json"], ["a/b/x.json", "c/b/x.json", "b/x.json"]),
+        (["x.json", "x.json"], ["x.json", "x.json"]),
+    ],
+)
+def test_files_are_called_by_as_much_of_their_path_as_tells_them_apart(files: list[str], names: list[str]) -> None:
+    called = told_apart([Path(file) for file in files])
+    assert [called[Path(file)] for file in files] == names

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.audit.coverage import LogCoverage
 from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule_line, writable
 from bylaw.audit.redaction import Cover, Redaction
-from bylaw.audit.request import Request
+from bylaw.audit.request import Request, told_apart
 from bylaw.audit.shelf import Shelf, open_tasks
 from bylaw.audit.tally import Tally
 from bylaw.audit.unmapped import UnmappedFields
@@ -56,6 +57,8 @@ class Examiner:
         guards = [(name, guard) for pack in shelf.packs for name, guard in pack.guards.items()]
         self.tally = Tally(factless=frozenset(name for name, guard in guards if not guard.facts))
         self.coverage = LogCoverage(evidence={pack.name: EvidenceCount(pack.schema) for pack in shelf.packs})
+        self._names: dict[Path, str] = {}
+        """What each file is called."""
         self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
         self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
         self._unmapped = {pack.digest: UnmappedFields(pack, self._redactions.get(pack.digest)) for pack in shelf.packs}
@@ -67,12 +70,15 @@ class Examiner:
 
         One that cannot be judged, by a fault of ours or its own, does not cost those after it.
         """
+        self._names = told_apart(request.files)
         for file in request.files if only is None else request.files[only : only + 1]:
             try:
                 for trajectory in read(file, agent=request.agent, share=share):
                     if isinstance(trajectory, RecordError):
                         yield trajectory
                         continue
+                    if trajectory.file == file.name != self._names[file]:
+                        trajectory = replace(trajectory, file=self._names[file])
                     place = f"{file}#{trajectory.position}"
                     try:
                         part = self.examine(trajectory, file)
@@ -131,7 +137,7 @@ class Examiner:
     def _open_session(self, pack: Pack, trajectory: Trajectory, file: Path, *, with_world: bool) -> Session:
         note, world = self.shelf.world_for(pack, file) if with_world else ("", None)
         if note:
-            self.coverage.worlds[file.name] = note
+            self.coverage.worlds[self._names.get(file, file.name)] = note
         if (redaction := self._redactions.get(pack.digest)) is not None:
             world = redaction.watch(world)
         answer = self._answers(pack, lambda: trajectory.events) if self._answers is not None else None

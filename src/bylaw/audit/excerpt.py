@@ -1,6 +1,7 @@
 """What an audit's folder holds of one conversation, found by its id, by a finding's id, or by the start of either."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from bylaw.errors import UsageError
 
+_REPEATED = re.compile(r"~[2-9][0-9]*$|~1[0-9]+$")
 _NAMED = 5
 """How many of several that are meant are named."""
 
@@ -66,6 +68,14 @@ def kept_events(out: Path, trajectory: str) -> list[dict[str, Any]]:
         events: list[dict[str, Any]] = kept["events"]
         return events
     return []
+
+
+def place_of(out: Path, trajectory: str) -> str:
+    """Where a conversation stands in the logs, where its id alone does not tell, as another has it too."""
+    if not _REPEATED.search(trajectory):
+        return ""
+    kept = next(_records(out / "conversations.jsonl", trajectory), None)
+    return f"{kept['file']}#{kept['position']}" if kept is not None else ""
 
 
 def _every_head(out: Path) -> Iterator[LineHead]:

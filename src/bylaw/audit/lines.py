@@ -25,6 +25,8 @@ class LineFiles:
         self.read = Identities()
         """The conversations that were read, as the files name them."""
         self.count = 0
+        self.repeated = 0
+        """Conversations whose id another one had before."""
 
     def __enter__(self) -> Self:
         return self
@@ -35,7 +37,9 @@ class LineFiles:
     def write(self, part: Examined) -> None:
         """Write what there is of one conversation, under a name of its own."""
         self.count += 1
-        name = self.read.unique(writable(part.id))
+        own = writable(part.id)
+        name = self.read.unique(own)
+        self.repeated += name != own
         made: Counter[str] = Counter()
         for _, tool, flagged, line in part.calls:
             made[tool] += 1

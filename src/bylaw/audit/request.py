@@ -1,5 +1,7 @@
 """What an audit is asked to do."""
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -28,3 +30,16 @@ class Request(Struct, frozen=True):
     otherwise."""
     answers: OpenAnswers | None = None
     """Answers for predicates that code cannot settle; only in this process."""
+
+
+def told_apart(files: Sequence[Path]) -> dict[Path, str]:
+    """What each file is called: its bare name, or as much of its path as tells it from others of that name."""
+    named: dict[Path, str] = {}
+    pending, length = list(dict.fromkeys(files)), 1
+    while pending:
+        tails = {file: Path(*file.parts[-length:]).as_posix() for file in pending}
+        counts = Counter(tails.values())
+        named |= tails
+        pending = [file for file in pending if counts[tails[file]] > 1 and length < len(file.parts)]
+        length += 1
+    return named

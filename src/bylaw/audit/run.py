@@ -70,7 +70,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
                     progress(number)
         if skipped and not lines.count:
             spare_earlier(out, skipped)
-        summary, skipped = _summarised(examiner, request, skipped)
+        summary, skipped = _summarised(examiner, request, skipped, lines.repeated)
         _dump(aside / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
         _dump(aside / "summary.json", summary)
         if faults := examiner.coverage.faults:
@@ -80,13 +80,13 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
 
 
 def _summarised(
-    examiner: Examiner, request: Request, skipped: list[RecordError]
+    examiner: Examiner, request: Request, skipped: list[RecordError], repeated: int
 ) -> tuple[dict[str, Any], list[RecordError]]:
     if request.key is None:
-        return summarise(examiner, request, skipped), skipped
+        return summarise(examiner, request, skipped, repeated), skipped
     pseudonyms = Pseudonyms(request.key)
     skipped = [pseudonyms.fault(fault) for fault in skipped]
-    return redact_summary(summarise(examiner, request, skipped), pseudonyms), skipped
+    return redact_summary(summarise(examiner, request, skipped, repeated), pseudonyms), skipped
 
 
 @contextmanager

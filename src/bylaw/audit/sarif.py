@@ -12,6 +12,7 @@ from msgspec import Struct
 from bylaw import __version__
 from bylaw.audit.baseline import Standings
 from bylaw.audit.finding import Charge, Finding, read_findings, read_policies
+from bylaw.audit.request import told_apart
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _BY_LINE = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -138,15 +139,15 @@ def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> di
 
 
 def _paths(files: Sequence[Path]) -> dict[str, str]:
-    """The address of each file by its bare name, which is all that conversations know; of two alike, neither."""
+    """The address of each file by the name that conversations know it under; of two alike, neither."""
     found: dict[str, str] = {}
-    for file in files:
+    for file, name in told_apart(files).items():
         path = file
         if path.is_absolute():
             here = Path.cwd()
             path = path.relative_to(here) if path.is_relative_to(here) else path
         address = path.as_uri() if path.is_absolute() else quote(path.as_posix())
-        found[file.name] = "" if file.name in found else address
+        found[name] = "" if name in found else address
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bylaw.audit.examine import Examiner
 from bylaw.audit.line import whole_sentence, writable
-from bylaw.audit.request import Request
+from bylaw.audit.request import Request, told_apart
 from bylaw.audit.tally import Tally
 from bylaw.engine.asking import TellsUnanswered
 from bylaw.engine.pack import CRITERIA, Pack
@@ -18,8 +18,11 @@ from bylaw.rule.formula import atoms
 SCHEMA = "bylaw.audit/1"
 
 
-def summarise(examiner: Examiner, request: Request, skipped: Sequence[RecordError]) -> dict[str, Any]:
+def summarise(
+    examiner: Examiner, request: Request, skipped: Sequence[RecordError], repeated: int = 0
+) -> dict[str, Any]:
     """The summary record; what it counts but once is counted under the audit's criterion."""
+    names = told_apart(request.files)
     shelf, coverage = examiner.shelf, examiner.coverage
     criterion = request.criterion or shelf.packs[-1].criterion
     packs, tally = shelf.packs, examiner.tally
@@ -35,7 +38,8 @@ def summarise(examiner: Examiner, request: Request, skipped: Sequence[RecordErro
         },
         "criterion": criterion,
         "date": datetime.now(UTC).date().isoformat(),
-        "files": [writable(file.name) for file in request.files],
+        "files": [writable(names[file]) for file in request.files],
+        "repeated_ids": repeated,
         "period": coverage.period(),
         "world": "snapshot" if request.world is not None else request.mode,
         "worlds": dict(sorted(coverage.worlds.items())),

@@ -12,11 +12,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.audit.audited import events_in_logs
-from bylaw.audit.excerpt import explainable_lines, find_conversation, kept_events
+from bylaw.audit.excerpt import explainable_lines, find_conversation, kept_events, place_of
 from bylaw.audit.finding import SEVERITIES, lacked, read_criterion
 from bylaw.cli.console import open_console
 from bylaw.cli.findings import print_about, print_findings
-from bylaw.cli.visible import all_visible
+from bylaw.cli.visible import all_visible, clean
 from bylaw.engine.pack import Criterion
 from bylaw.engine.wording import fact_words, host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
 from bylaw.errors import UsageError
@@ -68,6 +68,8 @@ def explain_command(out: Path, name: str | None, step: int | None) -> None:
     events = kept_events(out, trajectory) or events_in_logs(out, trajectory)
     explain(all_visible(line), all_visible(policies), all_visible(events), console, criterion=criterion)
     console.print()
+    if place := place_of(out, trajectory):
+        console.print(Text(f"another conversation has this id, too: this one is {clean(place, 200)}"))
     print_about(out, console)
 
 

@@ -184,6 +184,9 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
             f"{summary['clockless']:,} calls hang on the time, which the logs do not bear and the pack does not set:"
             " give messages a `timestamp`, or the pack a `now:`."
         )
+    if count := summary.get("repeated_ids", 0):
+        what = "conversation has an id that another has" if count == 1 else "conversations have an id that others have"
+        notes.append(f"{count:,} {what}, and got `~2`, `~3` and so on behind it, in the order of the files.")
     if summary["contradicted"]:
         count = summary["contradicted"]
         notes.append(
