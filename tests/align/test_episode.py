@@ -149,5 +149,5 @@ def tool_part(episode: Episode) -> str:
 def test_unknown_parts_and_packs_are_told() -> None:
     with pytest.raises(UsageError, match="no part `trial`"):
         load_tasks("trial")
-    with pytest.raises(UsageError, match="brings no tasks"):
+    with pytest.raises(UsageError, match="comes with no tasks"):
         load_tasks("test", "tau-airline")

@@ -228,4 +228,4 @@ def test_tokens_are_counted_and_priced(tmp_path: Path) -> None:
         done.stderr
     )
     assert ", about $" in bylaw(tmp_path, *given, "--dry-run").stdout
-    assert "`cheap` is no price" in bylaw(tmp_path, *given[:-1], "cheap").stderr
+    assert "`cheap` is not a price" in bylaw(tmp_path, *given[:-1], "cheap").stderr

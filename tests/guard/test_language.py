@@ -222,7 +222,7 @@ class TestRule5BuiltIns:
 class TestRule6Loops:
     def test_sets_serve_in_only(self) -> None:
         assert outcome("call.order_id in {'A', 'B'} and call.order_id not in {call.other_id}") == "permit"
-        assert "a set stands only on the right of `in`" in faults(wrapped("len({1, 2}) == 2"))[0]
+        assert "a set can only stand on the right of `in`" in faults(wrapped("len({1, 2}) == 2"))[0]
 
     def test_range_takes_constants(self) -> None:
         assert outcome("x == 3", before="x = 0\nfor i in range(1, 3):\n    x = x + i") == "permit"

@@ -57,7 +57,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "changes of no entity": (
         edited("tools.yaml", "[Order.state]", "[Ordr.state]"),
-        "BY404 tools.yaml:11: `Ordr.state` names no entity",
+        "BY404 tools.yaml:11: `Ordr.state` does not name an entity",
     ),
     "changes of no field": (
         edited("tools.yaml", "[Order.state]", "[Order.stat]"),

@@ -61,7 +61,7 @@ def leanings(agent: Agent, asked: Sequence[list[ChatMessage]]) -> list[float]:
         return [yes - no for yes, no in agent.chances(asked, ("Yes", "No"))]
     if isinstance(agent, Model):
         return [1.0 if text.strip().lower().startswith("yes") else -1.0 for text in agent.generate(asked)]
-    raise UsageError("a script answers no questions", hint="name an endpoint or a checkpoint")
+    raise UsageError("a script cannot answer questions", hint="name an endpoint or a checkpoint")
 
 
 def _training(module: str) -> Any:

@@ -38,7 +38,7 @@ def difference(
     Several seeds of one arm stand in the same cluster, one value each.
     """
     if one.keys() != other.keys():
-        raise ValueError("the two have not the same clusters")
+        raise ValueError("the two do not have the same clusters")
     paired = {
         name: [first - second for first, second in zip(values, other[name], strict=True)]
         for name, values in one.items()

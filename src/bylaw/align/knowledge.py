@@ -116,7 +116,7 @@ def read_questions(pack: Pack) -> dict[str, Any]:
     """`tasks/questions.yaml` of a pack, by policy."""
     path = pack.root / "tasks" / "questions.yaml"
     if not Path(path).is_file():
-        raise UsageError(f"pack `{pack.name}` brings no questions", hint="`clinic` does")
+        raise UsageError(f"pack `{pack.name}` comes with no questions", hint="`clinic` does")
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 

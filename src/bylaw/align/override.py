@@ -36,7 +36,7 @@ class Obedience(Struct, frozen=True):
 def load_overrides(pack: str = "clinic") -> list[Overridden]:
     """The tasks that come with a pack, each with the sentence that no longer holds."""
     if pack != "clinic":
-        raise UsageError(f"pack `{pack}` brings no tasks under changed policies", hint="`clinic` does")
+        raise UsageError(f"pack `{pack}` comes with no tasks under changed policies", hint="`clinic` does")
     from bylaw.packs.clinic.tasks.overrides import overrides
 
     policies = pack_named(pack).policies

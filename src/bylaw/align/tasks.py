@@ -14,7 +14,7 @@ def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[T
     from bylaw.packs.clinic.tasks import PARTS, scenarios
 
     if pack != "clinic":
-        raise UsageError(f"pack `{pack}` brings no tasks", hint="`clinic` does")
+        raise UsageError(f"pack `{pack}` comes with no tasks", hint="`clinic` does")
     if part not in PARTS:
         raise UsageError(f"there is no part `{part}`", hint=f"one of {', '.join(PARTS)}")
     return scenarios(part, times if part in ("training", "rl") else 1)

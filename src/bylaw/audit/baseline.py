@@ -80,7 +80,9 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
         raise UsageError("no summary.json here", place=str(folder), hint="give the folder an audit wrote")
     if msgspec.json.decode(path.read_bytes()).get("redacted") != redacted:
         hint = "give both audits --redact with the same --redact-key, or neither"
-        raise UsageError("its findings have other ids: it was redacted with another key", place=str(folder), hint=hint)
+        raise UsageError(
+            "its findings have different ids: it was redacted with another key", place=str(folder), hint=hint
+        )
     return Baseline(folder, {each: {found.id: found for found in read_findings(folder, each)} for each in CRITERIA})
 
 

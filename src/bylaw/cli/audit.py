@@ -148,7 +148,7 @@ def audit_command(
     waived = read_waivers(waivers) if waivers is not None else None
     with open_logs(logs, without=out) as opened, open_answers(llm, memory, operations) as answers:
         if answers is not None and jobs > 1:
-            raise UsageError("with `--llm` one process asks for all", hint="leave --jobs out")
+            raise UsageError("`--llm` works in one process only", hint="leave --jobs out")
         _spare((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
         # What a model found is known here, and in no other process.
         jobs = 1 if search else jobs

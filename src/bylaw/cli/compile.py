@@ -173,7 +173,7 @@ def _price(text: str) -> "Price":
     try:
         return Price(*map(float, text.split(",", 1))) if text else Price()
     except ValueError:
-        raise UsageError(f"`{text}` is no price", hint="--price IN,OUT, such as 2.5,10") from None
+        raise UsageError(f"`{text}` is not a price", hint="--price IN,OUT, such as 2.5,10") from None
 
 
 def _show_progress(done: int, total: int) -> None:

@@ -40,7 +40,7 @@ def log_command() -> None:
 @click.option("--head", default="", metavar="HASH", help="A hash noted earlier, which must still stand in the chain.")
 @_json
 def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> int:
-    """See whether anything in the log was changed, removed or added.
+    """Check whether anything in the log was changed, removed or added.
 
     The exit status is 1 if something was. What Bylaw itself removed counts as intact: an entry says so. To find
     out later whether the end of a log was cut off, note the hash it prints.
@@ -184,7 +184,7 @@ def remove_command(where: str, tenant: str, before: str | None, even_live: bool,
     """Take out of the log, for good, what conversations say.
 
     Their entries are emptied and stay in the chain, which still verifies; an entry says which they were. A
-    conversation that goes on begins anew: a shield no longer knows what was done in it, and may allow it again.
+    conversation that goes on starts over: a shield no longer knows what was done in it, and may allow it again.
     """
     if bool(conversations) == bool(before):
         raise UsageError("say which conversations to remove, or give --before")

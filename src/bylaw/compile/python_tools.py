@@ -20,7 +20,7 @@ def python_cards(said: str) -> list[Card]:
         module = importlib.import_module(module_name)
     except ImportError as error:
         hint = "give a catalogue's file, or `module:function`"
-        raise UsageError(f"no catalogue of tools: {error}", place=said, hint=hint) from None
+        raise UsageError(f"not a catalogue of tools: {error}", place=said, hint=hint) from None
     if name:
         return [callable_card(getattr(module, each)) for each in name.split(",")]
     public = getattr(module, "__all__", None) or [each for each in vars(module) if not each.startswith("_")]

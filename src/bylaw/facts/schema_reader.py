@@ -245,7 +245,7 @@ class SchemaReader:
             body = said if isinstance(said, WrittenChange) else _change(str(said))
             entity = self._entities.get(str(body.as_))
             if entity is None:
-                self._fault(f"`{body.as_ if body is said else said}` names no entity", *at)
+                self._fault(f"`{body.as_ if body is said else said}` does not name an entity", *at)
                 continue
             fields = _names(body.fields)
             for name in sorted(set(fields) - {"*", "exists"} - set(entity.fields)):
@@ -311,7 +311,7 @@ class SchemaReader:
             if name not in self._entities or other not in self._entities[name].fields:
                 self._fault(f"`{record['of']}` is not a field", *at, hint="write it like `Slot.starts_at`")
             elif len(self._entities[name].key) != 1:
-                self._fault(f"`{name}` has not just one key field", *at)
+                self._fault(f"`{name}` does not have exactly one key field", *at)
             return f"of {record['of']}", record.get("key")
         how = next(iter(record), "")
         if len(record) != 1 or how not in ("is", "plus", "minus", "append"):

@@ -32,7 +32,7 @@ def coerce(field: Field, raw: Any) -> Any:
     """
     if raw is None:
         if field.type == "boolean":
-            raise ValueError(f"`{field.name}` is null, which says neither this nor that")
+            raise ValueError(f"`{field.name}` is null, which could mean anything")
         return None
     if field.type == "enum":
         word = raw if isinstance(raw, str) else _text(raw)

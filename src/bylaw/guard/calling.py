@@ -44,9 +44,9 @@ class Calling:
             return self.fault(node, "only built-ins and listed methods can be called", "name a built-in")
         name = node.func.id
         if name in ("permit", "deny", "found", "unseen"):
-            return self.fault(node, f"`{name}()` stands only after `return`", f"write `return {name}(...)`")
+            return self.fault(node, f"`{name}()` can only follow `return`", f"write `return {name}(...)`")
         if name in LOOPING:
-            return self.fault(node, f"`{name}` stands only in `for x in {name}(...)`", "loop over it")
+            return self.fault(node, f"`{name}` can only be used in `for x in {name}(...)`", "loop over it")
         if self.reading.is_helped(node):
             if self.reading.is_answering(node):
                 return self.fault(
@@ -139,7 +139,7 @@ class Calling:
             return self.run("results", self.expression(node.args[0]), self.reading.named(node.keywords))
         if name == "seen" and self.reading.is_thing(func.value) is not None:
             return self.fault(
-                node, "`seen` stands only in `any(... for x in facts.X.seen(...))`", "put it inside any()"
+                node, "`seen` can only be used in `any(... for x in facts.X.seen(...))`", "put it inside any()"
             )
         if self.scope.is_root(func.value, self.scope.facts):
             self.reading.entity(func)
@@ -214,7 +214,7 @@ class Calling:
             return self.paired(node, node.func.id)
         if _is_seen(node):
             return self.fault(
-                node, "`seen` stands only in the first `for` of any()", "write any(... for x in facts.X.seen(...))"
+                node, "`seen` can only be used in the first `for` of any()", "write any(... for x in facts.X.seen(...))"
             )
         return self.expression(node)
 
@@ -234,7 +234,7 @@ class Calling:
             return self.fault(node, "seen() is asked of an entity", "write facts.X.seen(...)")
         if name != "any" or not isinstance(node, ast.GeneratorExp):
             return self.fault(
-                node, "`seen` stands only in the first `for` of any()", "write any(... for x in facts.X.seen(...))"
+                node, "`seen` can only be used in the first `for` of any()", "write any(... for x in facts.X.seen(...))"
             )
         for keyword in call.keywords:
             if keyword.arg not in entity.fields and keyword.arg not in entity.key:

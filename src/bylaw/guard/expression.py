@@ -91,7 +91,7 @@ class Expressions:
             case ast.USub(), operand:
                 return self.run("negative", self.expression(operand))
             case _:
-                return self.fault(node, "only `not` and `-` stand before a value", "remove the operator")
+                return self.fault(node, "only `not` and `-` can stand before a value", "remove the operator")
 
     def binary(self, node: ast.BinOp) -> ast.expr:
         method = BINARY.get(type(node.op))

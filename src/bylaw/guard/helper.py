@@ -30,7 +30,7 @@ class Translated(Statements):
         thing = self.reading.thing(node.value)
         kind = thing[0].name if thing else None
         if self.has_given and kind != self.gives:
-            self.fault(node, "this function gives different kinds of things", "write a function for each")
+            self.fault(node, "this function returns different kinds of things", "write a function for each")
         self.has_given, self.gives = True, kind
         return [*self.covering(branch), ast.Return(thing[1] if thing else self.values.expression(node.value))]
 

@@ -122,7 +122,7 @@ REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
         "loop with `for`",
     ),
     ast.SetComp: ("a set comprehension stands only inside len", "use a list comprehension"),
-    ast.Set: ("a set stands only on the right of `in`", "write a list"),
+    ast.Set: ("a set can only stand on the right of `in`", "write a list"),
     ast.Slice: ("a slice stands only in `x[a:b]`", "index one item"),
 }
 

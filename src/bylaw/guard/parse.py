@@ -174,7 +174,7 @@ def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[G
                 functions.append(node)
         elif not (index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             hint = "put it inside a function"
-            faults.append(_fault("only functions stand at the top of the file", file, node.lineno, hint))
+            faults.append(_fault("only functions can stand at the top of the file", file, node.lineno, hint))
     return functions, faults
 
 

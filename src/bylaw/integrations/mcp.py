@@ -184,7 +184,7 @@ def _said(meta: Mapping[str, Any]) -> list[dict[str, str]] | None:
         text = _talk(message)
         if text is None:
             raise UsageError(
-                f"message {place} of `{MESSAGES}` is not plain talk of `user` or `assistant`",
+                f"message {place} of `{MESSAGES}` is not a plain message from `user` or `assistant`",
                 hint="leave out calls and results: the proxy has seen those itself",
             )
         said.append({"role": message["role"], "content": text})

@@ -142,7 +142,7 @@ class Service:
         except BylawError as error:
             return failure(error)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            return 400, Failure(Complaint("BY703", f"the request does not read: {error}"))
+            return 400, Failure(Complaint("BY703", f"the request cannot be read: {error}"))
 
     def _read(self, body: bytes, type: type[T]) -> T:
         decoder = self._decoders.get(type)

@@ -138,7 +138,7 @@ def _check(conversation: str, events: Sequence[Event], calls: Sequence[AskedCall
     if len(conversation) > NAME or len(request) > NAME:
         raise BadRequest(f"`conversation` and `request` have {NAME} characters at most")
     if "\0" in conversation or "\0" in request:
-        raise BadRequest("`conversation` and `request` are names: the character U+0000 is in none")
+        raise BadRequest("`conversation` and `request` are names, which cannot contain the character U+0000")
     if request and not conversation:
         raise BadRequest("a request that may be sent again must name its `conversation`")
     if len(events) > MANY or len(calls) > MANY:

@@ -185,7 +185,7 @@ class Guarded:
         """What is decided after the inner turn would no longer be of the outer one, and see what it was shown."""
         if self._kept.is_held:
             hint = "end the first, or decide its calls with `decide(...)`"
-            raise UsageError("a turn of the agent has begun and not ended: no other begins inside it", hint=hint)
+            raise UsageError("a turn of the agent is still open: it must end before another begins", hint=hint)
 
     def flush(self) -> None:
         """Write what happened since the last decision; on disk when this returns."""

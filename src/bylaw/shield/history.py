@@ -142,7 +142,7 @@ def read_history(entries: Iterable[Entry], history: History | None = None) -> Hi
             history = _read(entry, body, history)
         except msgspec.MsgspecError as error:
             where = f"entry {entry.number} of conversation `{entry.conversation}`"
-            raise LogError(f"{where} does not read: {error}") from error
+            raise LogError(f"{where} cannot be read: {error}") from error
     return history
 
 

@@ -89,7 +89,7 @@ class Shield:
             hint = f'give `"{id}"`, and the same text each time'
             raise UsageError(f"the id of a conversation is a text, not `{type(id).__name__}`", hint=hint)
         if "\0" in id:
-            raise UsageError("the id of a conversation has the character U+0000 in it, which not every log can keep")
+            raise UsageError("the id of a conversation contains the character U+0000, which not every log can keep")
         given, name = door.context(context), door.text(agent, "the name of an agent")
         return Guarded(self, id, given, name, lacks=lacks)
 

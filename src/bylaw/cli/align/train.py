@@ -37,7 +37,7 @@ from bylaw.errors import UsageError
     metavar="TERMS",
     help="Stage 3: full, or some of tf, pr, hp, lp, vc joined by +.",
 )
-@click.option("--fresh", is_flag=True, help="Begin anew even where the folder holds a checkpoint.")
+@click.option("--fresh", is_flag=True, help="Start over even if the folder holds a checkpoint.")
 def train_command(
     stage: str,
     model: Path,
