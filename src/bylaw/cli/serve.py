@@ -80,7 +80,7 @@ def serve_command(
     board, last = (Board(workers), LastWriter()) if workers > 1 else (None, None)
 
     def serve(worker: int) -> None:
-        log = Log(store, is_shared=workers > 1, last=last, process=worker)
+        log = Log(store, is_shared=workers > 1, last=last, process=worker, in_loop=True)
         with log, open_answers(llm, memory, operations) as answers:
             desk = Desk(loaded, log, earlier=older, answers=answers)
             run(desk, known, sockets[worker], board=board, worker=worker)

@@ -3,6 +3,9 @@
 Whoever appends is answered when the entry is on disk. While a batch is being synced the next one gathers, so a busy
 service pays for one sync many times less often than once a decision, and an idle one waits for nobody. What coroutines
 append in one turn of their loop is handed over together.
+
+Where a loop does nothing but decide, such as the service's, it may write by itself at the end of each turn: whatever
+comes meanwhile would wait for the disk anyway, and two threads that take turns at the interpreter are slower than one.
 """
 
 import asyncio
@@ -35,10 +38,15 @@ class LogError(BylawError):
 class Journal:
     """The way into a log, for many threads and coroutines."""
 
-    def __init__(self, store: Store, *, wrote: Callable[[str, str], None] | None = None) -> None:
-        """`wrote` is told of each conversation that was written to."""
+    def __init__(
+        self, store: Store, *, wrote: Callable[[str, str], None] | None = None, in_loop: bool = False
+    ) -> None:
+        """`wrote` is told of each conversation that was written to; `in_loop`, loops write by themselves."""
         self.store = store
         self._wrote = wrote
+        self._in_loop = in_loop
+        self._alone = threading.Lock()
+        """Held by whoever of this process writes."""
         self.commits = 0
         """Transactions so far; each is one sync."""
         self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
@@ -72,7 +80,16 @@ class Journal:
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         """The turn of a loop is over."""
-        self._put(self._gathered.pop(loop, []))
+        jobs = self._gathered.pop(loop, [])
+        if not self._in_loop or self._closed:
+            self._put(jobs)
+            return
+        try:
+            with self._alone, self.store.turn():
+                outcomes = self._taken(jobs)
+        except Exception as error:
+            outcomes = [self._unwritten(error) for _ in jobs]
+        _settle([(future, outcome) for (_, future), outcome in zip(jobs, outcomes, strict=True)])
 
     def _put(self, jobs: list[_Job]) -> None:
         if not self._closed:
@@ -101,16 +118,21 @@ class Journal:
         while (first := self._jobs.get()) is not None:
             jobs, last = first, False
             try:
-                with self.store.turn():
+                with self._alone, self.store.turn():
                     jobs, last = self._gather(first)
-                    outcomes = self._appended([drafts for drafts, _ in jobs])
-                    if self._wrote is not None:
-                        self._tell_written(jobs, outcomes, self._wrote)
+                    outcomes = self._taken(jobs)
             except Exception as error:
                 outcomes = [self._unwritten(error) for _ in jobs]
             _tell([future for _, future in jobs], outcomes)
             if last:
                 return
+
+    def _taken(self, jobs: Sequence[_Job]) -> Sequence[_Outcome]:
+        """What became of jobs, in their order."""
+        outcomes = self._appended([drafts for drafts, _ in jobs])
+        if self._wrote is not None:
+            self._tell_written(jobs, outcomes, self._wrote)
+        return outcomes
 
     def _appended(self, groups: Sequence[Sequence[Draft]]) -> Sequence[_Outcome]:
         """What became of each; one that cannot be written does not take the others with it."""

@@ -24,15 +24,22 @@ class Log:
     """
 
     def __init__(
-        self, where: str, *, is_shared: bool = False, last: LastWriter | None = None, process: int = 0
+        self,
+        where: str,
+        *,
+        is_shared: bool = False,
+        last: LastWriter | None = None,
+        process: int = 0,
+        in_loop: bool = False,
     ) -> None:
+        """`in_loop` where an event loop has nothing else to do than what waits for the log: see `Journal`."""
         self._is_shared = is_shared
         self._last = last
         self._process = process
         store = open_store(where)
         self.name = store.name
         wrote = partial(last.note, process=process) if last is not None else None
-        self.journal = Journal(store, wrote=wrote)
+        self.journal = Journal(store, wrote=wrote, in_loop=in_loop and store.reads_at_once)
         # What is in memory only is not there for a second connection.
         self._reader: Store = store if where == ":memory:" else open_store(where)
 

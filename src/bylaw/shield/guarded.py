@@ -267,10 +267,10 @@ class Guarded:
         self._queue = self._queue or asyncio.Lock()
         async with self._queue:
             for _ in range(TRIES):
-                if self._log.reads_at_once or not self._kept.must_read:
+                if not self._kept.must_read:
                     self._ready()
                 elif self._may_ask_others or not self._begin():
-                    await asyncio.to_thread(self._ready)
+                    await self._ready_async()
                 named = wanted.named
                 if named is not None and (before := self._taken_before(named, len(wanted.asked))) is not None:
                     return before
@@ -293,6 +293,13 @@ class Guarded:
     def _ready(self) -> None:
         with self._lock:
             self._kept.catch_up()
+
+    async def _ready_async(self) -> None:
+        assert self._log is not None
+        if self._log.reads_at_once:
+            self._ready()
+        else:
+            await asyncio.to_thread(self._ready)
 
     def _taken_before(self, named: Named, calls: int) -> list[Decision] | None:
         with self._lock:
