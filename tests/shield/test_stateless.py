@@ -73,3 +73,34 @@ def owner(call, facts):
     return deny("only the owner may refund")
 """,
 }
+
+
+def test_of_two_calls_alike_in_one_message_the_id_says_which_is_asked_about() -> None:
+    shield = Shield(Pack.from_files(ONCE))
+
+    def asks(id: str) -> dict[str, Any]:
+        return {"id": id, "type": "function", "function": {"name": "refund", "arguments": '{"order_id": "7"}'}}
+
+    said = [
+        {"role": "user", "content": "Refund order 7."},
+        {"role": "assistant", "content": None, "tool_calls": [asks("a"), asks("b")]},
+    ]
+    first = shield.decide(said, "refund", {"order_id": "7"}, id="a")
+    second = shield.decide(said, "refund", {"order_id": "7"}, id="b")
+    either = shield.decide(said, "refund", {"order_id": "7"})
+    assert first.allowed
+    assert not second.allowed
+    assert untimed(either) == untimed(second)
+
+
+ONCE = {
+    "pack.yaml": "{format: 1, name: once, document: policy.md}",
+    "policy.md": "An order is refunded once.",
+    "tools.yaml": "tools: {refund: {effect: write, parameters: {order_id: string}}}",
+    "policies.yaml": "policies: [{id: once, kind: rule, spans: [An order is refunded once.]}]",
+    "rules.yaml": """
+predicates: {refunds: {tool: refund}}
+rules:
+  - {id: one, policy: once, formula: "FOR EACH order_id: ALWAYS (refunds IMPLIES NOT YESTERDAY ONCE refunds)", hard: true}
+""",
+}

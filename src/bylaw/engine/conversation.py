@@ -240,18 +240,25 @@ class Conversation:
         return judged
 
     def asked(
-        self, messages: Iterable[Any], tool: str, arguments: Mapping[str, Any] | str, *, time: float | None = None
+        self,
+        messages: Iterable[Any],
+        tool: str,
+        arguments: Mapping[str, Any] | str,
+        *,
+        id: str = "",
+        time: float | None = None,
     ) -> Judgement:
         """What is said of a call, given all messages so far: one that follows them, or that the last of them asks for.
 
-        In the latter case the call is of that message's turn, and those beside it do not show it their results.
+        In the latter case the call is of that message's turn, and those beside it do not show it their results. Where
+        the message asks for the same call more than once, `id` says which is meant; otherwise it is the last.
         """
         self._take()
         script = self._script
         follow_messages(messages, script)
         self._doubt(self._taken)
         given, fault = as_object(arguments)
-        self._speaker = "agent" if script.withdraw(tool, given) else "tool"
+        self._speaker = "agent" if script.withdraw(tool, given, id) else "tool"
         _check_name(tool)
         return self._judge(tool, given, fault, "", time)
 

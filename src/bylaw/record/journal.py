@@ -47,6 +47,8 @@ class Journal:
         self._in_loop = in_loop
         self._alone = threading.Lock()
         """Held by whoever of this process writes."""
+        self._is_telling = False
+        """A loop has written, and those whose it was have not gone on yet."""
         self.commits = 0
         """Transactions so far; each is one sync."""
         self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
@@ -90,6 +92,17 @@ class Journal:
         except Exception as error:
             outcomes = [self._unwritten(error) for _ in jobs]
         _settle([(future, outcome) for (_, future), outcome in zip(jobs, outcomes, strict=True)])
+        self._is_telling = True
+        loop.call_soon(self._told)
+
+    def _told(self) -> None:
+        self._is_telling = False
+
+    async def let_others_go_on(self) -> None:
+        """To be awaited before anything else is decided: who was written down in this turn of the loop is answered
+        first."""
+        if self._is_telling:
+            await asyncio.sleep(0)
 
     def _put(self, jobs: list[_Job]) -> None:
         if not self._closed:

@@ -1,7 +1,7 @@
-"""A connection of the service: what is written to it in one turn of the loop leaves in one piece.
+"""A connection of the service: the head of an answer leaves with its body, in one piece.
 
-uvicorn writes the head of an answer and its body one after the other. Each would be a packet of its own, for which the
-kernel is called and the client woken.
+uvicorn writes one after the other. Each would be a packet of its own, for which the kernel is called and the client
+woken.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's, over a transport that joins what is written."""
+    """uvicorn's, over a transport that keeps a head until its body is there."""
 
     def connection_made(self, transport: Any) -> None:
         """A client is there."""
@@ -20,23 +20,27 @@ class Connection(HttpToolsProtocol):
 
 
 class _Joining:
-    """A transport that writes at the end of a turn."""
+    """A transport that writes a head with what follows it, or, where nothing does, at the end of the loop's turn."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
         self._loop = loop
-        self._parts: list[bytes] = []
+        self._head = b""
 
     def write(self, data: bytes) -> None:
-        """Soon, with what follows."""
-        if not self._parts:
+        """At once, unless it is a head."""
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head + data)
+        elif data.endswith(b"\r\n\r\n") and data.startswith(b"HTTP/"):
+            self._head = data
             self._loop.call_soon(self._flush)
-        self._parts.append(data)
+        else:
+            self._transport.write(data)
 
     def _flush(self) -> None:
-        if self._parts:
-            parts, self._parts = self._parts, []
-            self._transport.write(b"".join(parts))
+        if self._head:
+            self.write(b"")
 
     def close(self) -> None:
         """Once all is written."""

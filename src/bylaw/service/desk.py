@@ -62,10 +62,12 @@ class Desk:
     async def decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
         """A decision on each call, on disk when this returns."""
         calls = request.asked()
+        await self.log.journal.let_others_go_on()
         happenings: list[Happening] = []
         if request.messages is not None:
             session = self._shield(tenant).session(context=request.context, agent=request.agent)
-            found = [await session.decide_after_async(request.messages, request.tool, request.arguments)]
+            asked = (request.messages, request.tool, request.arguments)
+            found = [await session.decide_after_async(*asked, id=request.id)]
         else:
             session = self._session(tenant, request.conversation, request.context, request.agent)
             now = session.shield.clock()
@@ -81,6 +83,7 @@ class Desk:
     async def take(self, tenant: str, request: EventsRequest) -> EventsAnswer:
         """Events, on disk when this returns."""
         request.check()
+        await self.log.journal.let_others_go_on()
         session = self._session(tenant, request.conversation, request.context, request.agent)
         now = session.shield.clock()
         await session.take_async([event.happening(now) for event in request.events], named=request.named())

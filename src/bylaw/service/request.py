@@ -89,7 +89,8 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     calls: list[AskedCall] = field(default_factory=list[AskedCall])
     events: list[Event] = field(default_factory=list[Event])
     messages: list[dict[str, Any]] | None = None
-    """All messages so far, where the caller keeps the history itself and names no conversation."""
+    """All messages so far, where the caller keeps the history itself and names no conversation. Where the last of them
+    asks for the very same call twice, `id` says which one is meant; without it, it is the second."""
     context: dict[str, Any] | None = None
     agent: str = ""
     """The name that the agent's runs are counted under."""

@@ -155,17 +155,19 @@ class Guarded:
             if len(calls) > 1:
                 self._happen(Conversation.let_go)
 
-    def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Decision:
-        """The same, after these messages, or for a call that the last of them asks for."""
-        return self._settle([self._asking_after(messages, tool, arguments)])[0]
+    def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = "") -> Decision:
+        """The same, after these messages, or for a call that the last of them asks for; `id` says which, of two."""
+        return self._settle([self._asking_after(messages, tool, arguments, id)])[0]
 
-    async def decide_after_async(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Decision:
+    async def decide_after_async(
+        self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = ""
+    ) -> Decision:
         """The same, for a coroutine."""
-        return (await self._settle_async(Wanted([self._asking_after(messages, tool, arguments)])))[0]
+        return (await self._settle_async(Wanted([self._asking_after(messages, tool, arguments, id)])))[0]
 
-    def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments) -> Asking:
-        given, at = door.messages(messages), self._time(None)
-        return lambda conversation: conversation.asked(given, tool, arguments, time=at)
+    def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> Asking:
+        given, at, called = door.messages(messages), self._time(None), door.text(id, "the id of a call")
+        return lambda conversation: conversation.asked(given, tool, arguments, id=called, time=at)
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:

@@ -99,18 +99,21 @@ class Shield:
         tool: str,
         arguments: Mapping[str, Any] | str,
         *,
+        id: str = "",
         context: Mapping[str, Any] | None = None,
     ) -> Decision:
         """A decision for a caller that keeps the history itself: all messages so far, in any shape logs may have.
 
-        The last of them may be the one that asks for this call, alone or beside others.
+        The last of them may be the one that asks for this call, alone or beside others. Where it asks for the very same
+        call twice, `id` says which one is meant; without it, it is the second, which comes after the first.
         """
         if self.log is not None:
-            return self.session(context=context).decide_after(messages, tool, arguments)
+            return self.session(context=context).decide_after(messages, tool, arguments, id=id)
         started = time.perf_counter()
         host, given, decider = door.context(context), door.messages(messages), self.decider()
         conversation = Conversation(self.pack, context=host, doubts=is_lost, answers=self.answers)
-        judgement = conversation.asked(given, tool, arguments, time=self.clock())
+        called = door.text(id, "the id of a call")
+        judgement = conversation.asked(given, tool, arguments, id=called, time=self.clock())
         grounded = Grounded(self, decider, conversation, judgement, context=host)
         return timed(grounded.decision("1", grounded.grounds), conversation.answered, started)
 

@@ -119,21 +119,26 @@ class Transcript:
                     self.open[len(self.events)] = event
             self.events.append(event)
 
-    def withdraw(self, tool: str, arguments: dict[str, Any]) -> bool:
+    def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:
         """Take back the agent's last such call of the latest turn with calls that wait, and all after it.
 
-        Its turn goes on. False, and nothing taken back, where none of them is such a call.
+        Its turn goes on. Of several it is the one of that id, if one has it. False, and nothing taken back, where none
+        of them is such a call.
         """
         waiting = self.open
         turn = max([call.turn for call in waiting.values()]) if waiting else 0
-        for step in reversed(waiting):
-            call = waiting[step]
-            if call.turn == turn and call.by == "agent" and call.tool == tool and call.arguments == arguments:
-                del self.events[step:]
-                self.open = {other: each for other, each in waiting.items() if other < step}
-                self.turn = turn
-                return True
-        return False
+        alike = [
+            step
+            for step, call in waiting.items()
+            if call.turn == turn and call.by == "agent" and call.tool == tool and call.arguments == arguments
+        ]
+        if not alike:
+            return False
+        start = next((step for step in alike if id and waiting[step].id == id), alike[-1])
+        del self.events[start:]
+        self.open = {step: call for step, call in waiting.items() if step < start}
+        self.turn = turn
+        return True
 
     def close(self, step: int) -> None:
         """The call at `step` waits for no result any more."""
