@@ -101,6 +101,9 @@ ONCE = {
     "rules.yaml": """
 predicates: {refunds: {tool: refund}}
 rules:
-  - {id: one, policy: once, formula: "FOR EACH order_id: ALWAYS (refunds IMPLIES NOT YESTERDAY ONCE refunds)", hard: true}
+  - id: one
+    policy: once
+    formula: "FOR EACH order_id: ALWAYS (refunds IMPLIES NOT YESTERDAY ONCE refunds)"
+    hard: true
 """,
 }

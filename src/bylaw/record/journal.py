@@ -38,9 +38,7 @@ class LogError(BylawError):
 class Journal:
     """The way into a log, for many threads and coroutines."""
 
-    def __init__(
-        self, store: Store, *, wrote: Callable[[str, str], None] | None = None, in_loop: bool = False
-    ) -> None:
+    def __init__(self, store: Store, *, wrote: Callable[[str, str], None] | None = None, in_loop: bool = False) -> None:
         """`wrote` is told of each conversation that was written to; `in_loop`, loops write by themselves."""
         self.store = store
         self._wrote = wrote
