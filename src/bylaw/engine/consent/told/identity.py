@@ -6,11 +6,10 @@ from bylaw.engine.consent.call.detail import Detail
 from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.engine.consent.told.hearing import Hearing
 from bylaw.engine.consent.told.lack import Lack
-from bylaw.engine.consent.told.marks import is_other_told, is_told_apart, marks, marks_told
-from bylaw.engine.consent.told.naming import alike, names_kind, names_kind_word
+from bylaw.engine.consent.told.marks import is_other_told, is_spoken_of, is_told_apart, marks, marks_told
+from bylaw.engine.consent.told.naming import alike, names_kind
 from bylaw.engine.consent.told.roles import told_in_place
 from bylaw.facts.folded_text import fold_name
-from bylaw.policy.verb import words_of
 
 _FIGURES = re.compile(r"\d{3}")
 _MARKS = 2
@@ -77,14 +76,13 @@ def _unsaid(hearing: Hearing, detail: Detail) -> Lack | None:
 
 
 def _is_the_only_one(hearing: Hearing, detail: Detail) -> bool:
-    """Whether the agent spoke of the order, and records show no other order beside it."""
-    if not detail.is_target or detail.is_person:
+    """Whether records show the thing and no other of its kind, and it was spoken of, if only by what it holds."""
+    if detail.is_person or hearing.record(detail) is None:
         return False
-    word = next((word for word in words_of(detail.name) if len(word) > 3), "")
-    if not word or not any(names_kind_word(each.loose, word) for each in hearing.proposal):
+    holders = hearing.records.holders(str(detail.value), hearing.before)
+    if any(each.is_one_of_several(str(detail.value)) for each in holders):
         return False
-    holders = list(hearing.records.holders(str(detail.value), hearing.before))
-    return bool(holders) and not any(each.is_one_of_several(str(detail.value)) for each in holders)
+    return detail.is_target or is_spoken_of(hearing, detail)
 
 
 def _names_other(hearing: Hearing, detail: Detail, said: Utterance) -> bool:

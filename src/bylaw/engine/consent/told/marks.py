@@ -20,6 +20,8 @@ _PASSING = frozenset(("status", "state", "stage", "description", "note", "notes"
 """In a field's name: how the thing is now, or what was written of it. Nobody names it by that."""
 _FIGURES = re.compile(r"\d{4}|\d{3}.*\d{3}")
 """In what names a thing even where no other was shown: the last digits of a card, a telephone's number."""
+_PRICED = frozenset(("price", "total", "amount", "cost", "fare", "rate", "sum"))
+"""In a field's name: a sum that one of several offers may be told by."""
 _SHORTEST, _LONGEST = 3, 40
 _RECORDS = 4
 """So many records of a thing, the newest, are looked at."""
@@ -49,6 +51,14 @@ def is_told_apart(hearing: Hearing, detail: Detail, *, by: str = "") -> bool:
     return any(_tells_apart(hearing, record, by) for record in records)
 
 
+def is_spoken_of(hearing: Hearing, detail: Detail) -> bool:
+    """Whether anything was told that the record of the thing holds."""
+    record = hearing.record(detail)
+    given = _given(hearing)
+    forms = () if record is None else (form for form in _forms(record.fields) if form not in given)
+    return any(_is_told(form, hearing.now) for form in forms)
+
+
 def is_other_told(hearing: Hearing, detail: Detail) -> bool:
     """Whether something was told that the record of another thing of its kind holds, and none of its own."""
     record = hearing.record(detail)
@@ -65,13 +75,28 @@ def _tells_apart(hearing: Hearing, record: Entry, by: str) -> bool:
     given = _given(hearing)
     own = {form for form in _forms(record.fields) if form not in given and (rivals or _FIGURES.search(form))}
     said = [each for each in hearing.now if not by or each.by == by]
-    told = {form for form in own if _is_told(form, said)}
+    told: set[str | float] = {form for form in own if _is_told(form, said)}
+    if rivals:
+        told.update(sum for sum in _sums(record.fields) if any(each.says(sum) for each in said))
     # Mostly nothing of it was told, and then nobody has to look through the others.
     for rival in rivals:
         if not told:
             return False
-        told.difference_update(_forms(rival))
+        if not _is_twin(rival, record):
+            told.difference_update(_forms(rival), _sums(rival))
     return bool(told)
+
+
+def _is_twin(rival: Mapping[str, Any], record: Entry) -> bool:
+    """Whether nothing but its id tells another thing from this one: a charge that was made twice."""
+    name = record.id_field
+    return all(rival.get(key) == value for key, value in record.fields.items() if key != name)
+
+
+def _sums(fields: Mapping[str, Any]) -> Iterator[float]:
+    for name, value in fields.items():
+        if isinstance(value, int | float) and not isinstance(value, bool) and not _PRICED.isdisjoint(words_of(name)):
+            yield float(value)
 
 
 def _given(hearing: Hearing) -> set[str]:

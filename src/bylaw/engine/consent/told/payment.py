@@ -10,7 +10,15 @@ from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.engine.consent.shown.means import Called
 from bylaw.engine.consent.told.hearing import Hearing
 from bylaw.engine.consent.told.lack import Lack
-from bylaw.engine.consent.told.price import REFUND, is_free, is_perhaps_free, is_summed, price_lack, sums_in
+from bylaw.engine.consent.told.price import (
+    REFUND,
+    is_free,
+    is_offered_otherwise,
+    is_perhaps_free,
+    is_summed,
+    price_lack,
+    sums_in,
+)
 from bylaw.facts.folded_text import fold, occurs
 from bylaw.facts.phrases import Phrases
 from bylaw.policy.verb import words_of
@@ -48,6 +56,8 @@ def money_lacks(hearing: Hearing) -> list[Lack]:
     found: list[Lack | None] = []
     if amounts and not is_summed(hearing, amounts):
         found.append(Lack("amount", "missing", "sum_untold"))
+    elif amounts and is_offered_otherwise(hearing, amounts):
+        found.append(Lack("amount", "unclear", "another_told"))
     if means and not amounts:
         if is_free(hearing):
             return []

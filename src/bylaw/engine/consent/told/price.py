@@ -48,6 +48,11 @@ _NO_COST = Phrases(
 )
 _PAID = frozenset(("nonfree", "paid", "chargeable", "billable", "charged"))
 """In the name of a number of things: those that cost something. Where there are none, no money moves."""
+_OFFERS = re.compile(
+    r"\b(?:i|we)(?:'ll|'d| will| would| can| could)(?! be able)\b|\b(?:shall|should|may) (?:i|we)\b"
+    r"|\b(?:like|want) me to\b"
+)
+"""The agent says what it would do, or asks for leave."""
 _TOLD_SUM = re.compile(
     r"((?:~|about |approximately |around |roughly |est\.? |estimated )\s?)?[$€£]\s?(\d[\d,]*(?:\.\d+)?)"
 )
@@ -128,6 +133,22 @@ def is_summed(hearing: Hearing, amounts: Sequence[Detail]) -> bool:
     if hearing.is_forced(plain(total)) or any(_adds_up(each.folded, total) for each in hearing.proposal):
         return True
     return all(hearing.is_agents(plain(float(detail.value))) for detail in amounts)
+
+
+def is_offered_otherwise(hearing: Hearing, amounts: Sequence[Detail]) -> bool:
+    """Whether what the agent offered to do was told with other sums than the call's, which stands elsewhere: "You owe
+    88.40 in all. I can take 44.20 today." """
+    total = sum(float(detail.value) for detail in amounts)
+    offered = [part for part in hearing.put.parts if _OFFERS.search(part) and _TOLD_SUM.search(part)]
+    if not offered or any(_adds_up(part, total) or _says(part, total, hearing) for part in offered):
+        return False
+    return not hearing.is_forced(plain(total)) and not any(each.says(plain(total)) for each in hearing.answer)
+
+
+def _says(part: str, total: float, hearing: Hearing) -> bool:
+    """Whether a sentence tells a sum, in all or for each head."""
+    told = {float(found[2].replace(",", "").rstrip(".")) for found in _TOLD_SUM.finditer(part)}
+    return any(abs(each - share) < 0.005 for each in told for share in (total, total / heads(hearing.matters)))
 
 
 def _adds_up(text: str, total: float) -> bool:
