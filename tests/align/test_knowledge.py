@@ -88,7 +88,7 @@ def test_agents_are_asked_by_log_probability_or_by_word() -> None:
 
     assert leanings(Weigher(), asked) == [2.0] * 4
     assert leanings(Model(lambda conversations: ["yes.", "No", "Yes, it is", "maybe"]), asked) == [1, -1, 1, -1]
-    with pytest.raises(UsageError, match="script answers no questions"):
+    with pytest.raises(UsageError, match="script cannot answer questions"):
         leanings(Scripted("careful"), asked)
 
 

@@ -62,9 +62,9 @@ def test_a_session_is_opened_with_what_it_takes(given: dict[str, Any]) -> None:
 def test_no_turn_begins_inside_a_turn() -> None:
     session = Shield(shop()).session()
     with session.turn("Let me see."):
-        with pytest.raises(UsageError, match="no other begins inside it"):
+        with pytest.raises(UsageError, match="it must end before another begins"):
             session.decide_turn("And this.", [("get_order", ORDER)])
-        with pytest.raises(UsageError, match="no other begins inside it"):
+        with pytest.raises(UsageError, match="it must end before another begins"):
             asyncio.run(session.decide_turn_async("And this.", [("get_order", ORDER)]))
         assert session.decide("get_order", ORDER).allowed
         session.result(SHOWN)
