@@ -249,6 +249,9 @@ class Witnessed:
     def observe(self, step: int, event: Event) -> None:
         self.heard.append(step)
 
+    def prepare(self) -> None:
+        return None
+
     def ask(self, act: Act, record: CallRecord) -> bool | None:
         Witnessed.asked += 1
         assert self.heard == list(range(act.step))

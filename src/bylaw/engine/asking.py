@@ -75,9 +75,10 @@ class Asking:
         self._ledger = ledger
         self._context = context
         predicates = pack.book.predicates
-        self._witnesses: dict[str, Witness] = {
-            name: each.witness(ledger) for name, each in predicates.items() if each.witness is not None
-        }
+        self._witnesses: dict[str, Witness] = {}
+        for name, each in predicates.items():
+            if each.witness is not None:
+                self._witnesses[name] = each.witness(ledger)
         self.record: CallRecord | None = None
         """The call that is being looked at, and what its guards said where they were asked."""
         self.evidence: tuple[PolicyEvidence, ...] = ()
@@ -112,6 +113,11 @@ class Asking:
                 for place, event in enumerate(events, step):
                     witness.observe(place, event)
             self._taken, self._made = until, None
+
+    def prepare(self) -> None:
+        """Let the witnesses read what the user has just said."""
+        for witness in self._witnesses.values():
+            witness.prepare()
 
     def _come_to(self, place: int) -> None:
         """All before a coming event is taken in, and a call there is the one looked at."""

@@ -117,6 +117,10 @@ class Witness(Protocol):
         """Take in the next event, after the rules were asked about it."""
         ...
 
+    def prepare(self) -> None:
+        """The user has spoken and nobody waits: what the next call will ask for may be read now."""
+        ...
+
     def ask(self, act: Act, record: CallRecord) -> bool | None:
         """The value at an act about to be observed; None where it cannot be told. It must not move the witness."""
         ...

@@ -82,13 +82,17 @@ class Session:
     def observe(self, event: Event) -> None:
         """Take in the next event of the conversation.
 
-        Events that come one by one are a live agent's: what a result shows is read at once, while nobody waits.
+        Events that come one by one are a live agent's: what a result shows, and what the user says, is read at once,
+        while nobody waits.
         """
         self.observe_all((event,))
+        # What goes wrong in it goes wrong again, and is told, where a guard or a rule asks for it.
         if isinstance(event, Result):
-            # What goes wrong in it goes wrong again, and is told, where a guard asks for it.
             with suppress(Exception):
                 self.ledger.read_ahead(event)
+        elif event.by == "user":
+            with suppress(Exception):
+                self._asking.prepare()
 
     def observe_all(self, events: Sequence[Event]) -> None:
         """Take in the next events; of them only the first can have been judged."""

@@ -44,6 +44,9 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
         return compile_pattern(tool.refused, ignore_case=False).search(content) is None
     if result.error is False:
         return True
+    if value.__class__ is dict and content[:1] == "{" and "\\" not in content:
+        # As nearly every result is: no text inside of it is data of its own, so all is told by its own fields.
+        return _told_by(tool, value)
     head = content.lstrip()[:64]
     if head[:1] != "{" and (told := _told(head, content)) is not True:
         return told
@@ -54,9 +57,10 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
     else:
         return True
     value = result.value() if value is NOTHING else value
-    if not isinstance(value, dict):
-        return True
-    record = cast("dict[str, Any]", value)
+    return _told_by(tool, cast("dict[str, Any]", value)) if isinstance(value, dict) else True
+
+
+def _told_by(tool: Tool | None, record: dict[str, Any]) -> bool | None:
     return False if _is_refusal(record) else _by_status(tool, record)
 
 

@@ -23,13 +23,19 @@ class Answers:
 
     def by_tool(self) -> "Mapping[str, AnsweredCalls]":
         """The calls whose results came, by tool."""
+        by_tool = self._by_tool
         for made in self._unsorted:
-            answered = self._by_tool.get(made.call.tool)
+            answered = by_tool.get(made.call.tool)
             if answered is None:
-                answered = self._by_tool[made.call.tool] = AnsweredCalls()
-            answered.add(made)
+                answered = by_tool[made.call.tool] = AnsweredCalls()
+            records = answered.records
+            # Results may come in another order than the calls were made.
+            if not records or records[-1].step < made.step:
+                records.append(made)
+            else:
+                insort(records, made, key=_step)
         self._unsorted.clear()
-        return self._by_tool
+        return by_tool
 
     def of(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
         """The calls of `tool` whose results the judged call's agent had been shown; those that may be taken for a call
@@ -78,13 +84,6 @@ class AnsweredCalls:
     def __init__(self) -> None:
         self.records: list[CallRecord] = []
         self._indexes: dict[tuple[str, ...], _Index] = {}
-
-    def add(self, record: CallRecord) -> None:
-        """One more; results may come in another order than the calls were made."""
-        if not self.records or self.records[-1].step < record.step:
-            self.records.append(record)
-        else:
-            insort(self.records, record, key=_step)
 
     def about(self, arguments: Mapping[str, Any]) -> Sequence[CallRecord]:
         """Those that may be taken for a call with these arguments, whatever others they have; and perhaps more."""

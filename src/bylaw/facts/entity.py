@@ -92,10 +92,11 @@ class Fact(NamedTuple):
     field: str
 
     def __str__(self) -> str:
-        if self.key == ():
-            return f"{self.entity}.{self.field}"
-        key = "?" if self.key is None else ", ".join(map(str, self.key))
-        return f"{self.entity}[{key}].{self.field}"
+        entity, key, field = self
+        if key == ():
+            return f"{entity}.{field}"
+        named = "?" if key is None else str(key[0]) if len(key) == 1 else ", ".join(map(str, key))
+        return f"{entity}[{named}].{field}"
 
 
 class NoValue(Enum):

@@ -91,6 +91,12 @@ def thing_at(observation: Observation, scope: PathScope) -> Sighting | None:
 
 
 def _key(observation: Observation, scope: PathScope) -> Key | None:
+    if len(observation.key) == 1:
+        for place in observation.key[0]:
+            part = place(scope)
+            if part is not NOTHING and part is not None:
+                return (part,) if part.__class__ is str else key_of((part,))
+        return None
     parts: list[Any] = []
     for places in observation.key:
         for place in places:

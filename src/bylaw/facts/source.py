@@ -89,11 +89,12 @@ class SeenFacts:
         return found
 
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
-        if field.origin in SPOKEN:
+        if field.origin != "system" and field.origin in SPOKEN:
             return Testimony(self._ledger, self._at, self._context).read(field)
         if not entity.key and entity.is_always_there:
             return True
-        key = key_of(key)
+        if len(key) != 1 or key[0].__class__ is not str:
+            key = key_of(key)
         thing = self._ledger.thing(entity.name, key)
         if thing is None:
             return self._look_further(None, entity, key, field)

@@ -23,6 +23,7 @@ from bylaw.shield.fitting import misfit
 from bylaw.shield.look_ups import look_ups
 
 _PERMIT = {"permit"}
+_DENY = {"deny"}
 
 
 class Decider:
@@ -139,24 +140,23 @@ class Decider:
         if outcomes == _PERMIT:
             return self._permits.get((tool, policy.id)) or self._permit(tool, policy)
         posture = self._postures.of(tool, policy.id)
-        denials = [each.because for each in evidence.completions if each.outcome == "deny"]
-        if outcomes == {"deny"}:
+        if outcomes == _DENY:
+            if len(said) == 1 and said[0].paths == 1:
+                return Ground(policy.id, "guard", "deny", posture, said[0].because, policy.citations)
             # Where several ways it may be all end in a denial, the words of one of them would be a guess.
-            is_sure = len(evidence.completions) == 1 and evidence.completions[0].paths == 1
-            because = denials[0] if is_sure else ""
             open_facts = {fact: str(fact) for fact in self._open_facts(judgement, evidence)}
             wanted, _, _ = look_ups(self.pack.schema, ledger, open_facts, judgement.made)
             # An answer of the user may tell which denial it is, such as the amount that would be right.
-            asked = _unique(fact for each in evidence.completions for fact in each.asked) if not is_sure else []
+            asked = _unique(fact for each in said for fact in each.asked)
             questions = [self._question(fact, "user") for fact in asked if fact.entity != "context"]
-            told = (because, policy.citations, (), tuple(wanted), tuple(questions))
+            told = ("", policy.citations, (), tuple(wanted), tuple(questions))
             return Ground(policy.id, "guard", "deny", posture, *told)
         if "failed" in outcomes:
-            why = next(each.because for each in evidence.completions if each.outcome == "failed")
+            why = next(each.because for each in said if each.outcome == "failed")
             answer: Answer = self.on_error(tool)
             return Ground(policy.id, "guard", answer, posture, why, policy.citations, failed=True)
-        lacking = {fact: str(fact) for each in evidence.completions for fact in each.lacking}
-        asked = _unique(fact for each in evidence.completions for fact in each.asked)
+        lacking = {fact: str(fact) for each in said for fact in each.lacking}
+        asked = _unique([fact for each in said for fact in each.asked])
         wanted, blind, retries = look_ups(self.pack.schema, ledger, lacking, judgement.made)
         questions = [self._question(fact, "person" if fact.entity == "context" else "user") for fact in asked]
         questions += [self._question(fact, "person") for fact in blind]
@@ -164,7 +164,8 @@ class Decider:
         if answer == "allow":
             # A guard that is of two minds is no error: only what could not be judged may be let through.
             answer = self._postures.on_error
-        because = denials[0] if denials else next((each.because for each in evidence.completions if each.because), "")
+        denials = [each.because for each in said if each.outcome == "deny"]
+        because = denials[0] if denials else next((each.because for each in said if each.because), "")
         told = (because, policy.citations, tuple(lacking.values()), tuple(wanted), tuple(questions), tuple(retries))
         return Ground(policy.id, "guard", answer, posture, *told)
 

@@ -10,6 +10,9 @@ from bylaw.facts.schema import Schema
 from bylaw.facts.value import key_of
 from bylaw.shield.decision import LookUp
 
+_Name = tuple[Any, ...]
+"""A call, told by its tool and its arguments, which are parts of keys."""
+
 
 def look_ups(
     schema: Schema, ledger: Ledger, lacking: Mapping[Fact, str], at: CallRecord
@@ -18,18 +21,18 @@ def look_ups(
 
     `lacking` are facts, each with its text.
     """
-    found: dict[str, tuple[str, dict[str, Any], list[str]]] = {}
-    failed: dict[str, LookUp] = {}
+    found: dict[_Name, tuple[str, dict[str, Any], list[str]]] = {}
+    failed: dict[_Name, LookUp] = {}
     blind: list[Fact] = []
-    answers: dict[str, list[CallRecord]] = {}
-    calls: dict[tuple[Key, int], tuple[str, dict[str, Any]]] = {}
+    answers: dict[_Name, list[CallRecord]] = {}
+    calls: dict[tuple[Key, int], tuple[_Name, dict[str, Any]]] = {}
     """By key and way, which mostly show several of the facts: the arguments, and a name for the call."""
     for fact, text in lacking.items():
         if fact.key is None:
             continue
         entity = schema.entities[fact.entity]
         key = key_of(fact.key)
-        ways: list[tuple[str, str, dict[str, Any]]] = []
+        ways: list[tuple[_Name, str, dict[str, Any]]] = []
         for way in schema.ways_to(entity, fact.field):
             call = calls.get((key, id(way)))
             if call is None:
@@ -54,6 +57,6 @@ def look_ups(
     return wanted, blind, list(failed.values())
 
 
-def _call(way: ReadTool, named: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _call(way: ReadTool, named: Mapping[str, Any]) -> tuple[_Name, dict[str, Any]]:
     arguments = {argument: named.get(part) for argument, part in way.arguments.items()}
-    return f"{way.tool} {arguments}", arguments
+    return (way.tool, *arguments.items()), arguments

@@ -82,7 +82,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
 
         Everybody who asks is given the same, so nobody may change it.
         """
-        kept = cast("dict[str, Any]", self.__dict__)
+        kept: dict[str, Any] = self.__dict__
         if "data" not in kept:
             kept["data"] = _data(self.content)
         return kept["data"]
@@ -103,13 +103,14 @@ _PART = {"type", "text", "annotations", "meta", "_meta"}
 
 
 _NOTE = "\n\n[bylaw] "
+_decode = msgspec.json.Decoder().decode
 
 
 def _data(content: str | Raw) -> Any:
     if isinstance(content, str):
         return decode_text(content)
     try:
-        return _unwrapped(msgspec.json.decode(content))
+        return _unwrapped(_decode(content))
     except (UnicodeDecodeError, RecursionError):
         return bytes(content).decode("utf-8", "replace")
 
@@ -121,9 +122,10 @@ def with_note(text: str, note: str) -> str:
 
 def decode_text(text: str) -> Any:
     """`text` as data where it is JSON or what Python printed, else, or where it is nested without end, as it is."""
-    text = text.partition(_NOTE)[0]
+    if _NOTE in text:
+        text = text.partition(_NOTE)[0]
     try:
-        return _unwrapped(msgspec.json.decode(text))
+        return _unwrapped(_decode(text))
     except (msgspec.DecodeError, RecursionError):
         pass
     if not _PRINTED.match(text):

@@ -39,27 +39,27 @@ class PlainMessage(Struct, forbid_unknown_fields=True, gc=False):
 def follow_plain(messages: Iterable[PlainMessage], transcript: Transcript) -> None:
     """What `readers.chat.follow` does with such messages: most of them are read here and now, without a call."""
     waiting, answered, returned, time = transcript.open, transcript.answered, transcript.returned, transcript.time
-    events = transcript.events
+    events, turn = transcript.events, transcript.turn
     add = events.append
     for message in messages:
         role, content = message.role, message.content
         if role == "tool":
             id = message.tool_call_id
             if id and content and len(waiting) == 1:
-                ((step, call),) = waiting.items()
+                step, call = waiting.popitem()
                 if call.id == id and call.by == "agent" and not content.startswith(REFUSALS):
-                    waiting.clear()
                     answered.add(id)
                     returned.add(call.tool)
                     add(Result(step, content, None, True, message.name or call.tool, call.agent, time))
                     continue
+                waiting[step] = call
             is_told = content is not None
             transcript.answer(content, id or "", message.name or "", "agent", "", None, is_told)
             continue
         if role == "system" or role == "developer":
             transcript.instruct(content or "")
             continue
-        transcript.turn = turn = transcript.turn + 1
+        transcript.turn = turn = turn + 1
         by: Party = "user" if role == "user" else "agent"
         if content:
             add(Message(by, content, turn, "", time))
@@ -78,6 +78,5 @@ def follow_plain(messages: Iterable[PlainMessage], transcript: Transcript) -> No
                 # Every key stands before a colon: with as many of them as keys, none is repeated.
                 if arguments.count(":") != len(given):
                     given, fault = read_arguments(arguments)
-            made = Call(name, given, call.id, by, turn, "", fault, time)
-            waiting[len(events)] = made
+            waiting[len(events)] = made = Call(name, given, call.id, by, turn, "", fault, time)
             add(made)

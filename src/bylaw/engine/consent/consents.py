@@ -43,6 +43,12 @@ class Consents:
         self._records.take_in(before)
         self._writes.take_in()
 
+    def prepare(self, before: int) -> None:
+        """Read what the last exchange before a step means, whatever the call that comes next."""
+        self.follow(before)
+        for exchange in self._talk.exchanges[-1:]:
+            exchange.read()
+
     def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
         """Whether the user agreed to a call."""
         self._talk.read(call.start)

@@ -61,6 +61,13 @@ class Exchange:
         """The user's words in one, folded."""
         return " ".join(each.folded for each in self.answer)
 
+    def read(self) -> None:
+        """Read it for what it means before anybody asks."""
+        meant = self.taken or self
+        _ = meant.said, meant.spoken, meant.is_put, meant.put.folded
+        for each in (*self.proposal, *self.answer):
+            _ = each.folded, each.runs
+
     @property
     def is_put(self) -> bool:
         """Whether the agent put anything to the user at all."""

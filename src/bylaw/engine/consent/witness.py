@@ -35,6 +35,10 @@ class ConsentWitness:
             self._consents.follow(step)
             self._followed = step
 
+    def prepare(self) -> None:
+        """Read what has been said, which a write that comes next will ask about."""
+        self._consents.prepare(len(self._events))
+
     def ask(self, act: Act, record: CallRecord) -> bool | None:
         """Whether the user agreed to the call about to be observed; of acts that change nothing, no."""
         return act.effect in _CHANGES and self._find(record).value

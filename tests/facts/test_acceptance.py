@@ -1,0 +1,50 @@
+"""Whether a call was accepted is the same whether its result has been read already or is searched as text."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from bylaw.facts.acceptance import accepted
+from bylaw.policy.tool import Tool
+from bylaw.trace.event import Result
+from tests.examples import examples
+
+NAMES = ("error", "isError", "success", "ok", "status", "text", "content", "type", "id", 'a "status"')
+WORDS = ("", "error", "rejected", "booked", "false", 'said "error"', '{"error": "no such order"}', "text")
+scalars = some.sampled_from(WORDS) | some.booleans() | some.none() | some.integers(0, 2)
+records = some.dictionaries(
+    some.sampled_from(NAMES),
+    scalars | some.dictionaries(some.sampled_from(NAMES), scalars, max_size=2) | some.lists(scalars, max_size=2),
+    max_size=3,
+)
+TOOLS = (None, Tool("get_order", "read"), Tool("book", "write"), Tool("set_status", "write", parameters={"status": {}}))
+
+
+@given(records, some.sampled_from(TOOLS), some.sampled_from((None, True, False)), some.booleans())
+@examples(300)
+def test_reading_a_result_beforehand_changes_nothing(
+    record: dict[str, Any], tool: Tool | None, error: bool | None, is_printed: bool
+) -> None:
+    result = Result(0, str(record) if is_printed else json.dumps(record), error)
+    assert accepted(tool, result, result.value()) is accepted(tool, Result(0, result.content, error))
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ('{"error": "no such order"}', False),
+        ('{"order": {"error": "none"}}', True),
+        ('{"status": "failed"}', False),
+        ('{"status": "rejected", "reason": "late"}', False),
+        ('{"status": "rejected", "booking": 7}', None),
+        ('{"success": false}', False),
+        ('{"ok": true}', True),
+    ],
+)
+def test_a_record_tells_by_its_own_fields_whether_a_write_was_done(content: str, wanted: bool | None) -> None:
+    result = Result(0, content)
+    assert accepted(Tool("book", "write"), result, result.value()) is wanted
+    assert accepted(Tool("book", "write"), result) is wanted
