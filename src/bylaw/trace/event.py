@@ -82,7 +82,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
 
         Everybody who asks is given the same, so nobody may change it.
         """
-        kept: dict[str, Any] = self.__dict__
+        kept: Any = self.__dict__
         if "data" not in kept:
             kept["data"] = _data(self.content)
         return kept["data"]
