@@ -45,7 +45,8 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
         described = str(record.description)
         is_schema = isinstance(record.parameters.get("properties"), dict)
         others = record.parameters.get("additionalProperties", False) if is_schema else False
-        told = (parameters, required, changes, tuple(record.effects), refused, others)
+        called = tuple(map(str, record.also_called))
+        told = (parameters, required, changes, tuple(record.effects), refused, called, others)
         tools[name] = Tool(name, effect, described, *told)
     return tools, faults
 

@@ -45,6 +45,7 @@ class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
     refused: Scalar = ""
     returns: Scalar = ""
     alters: Scalar = ""
+    also_called: list[Scalar] = []
     parameters: dict[str, Any] = {}
     changes: list[Scalar | WrittenChange] | None = None
     effects: list[WrittenEffect] = []
@@ -71,6 +72,8 @@ class Tool(Struct, frozen=True):
     effects: tuple[WrittenEffect, ...] = ()
     refused: str = ""
     """Pattern of a text result that means the call was not accepted."""
+    also_called: tuple[str, ...] = ()
+    """Words that people use for what it does, beside those in its name."""
     others: Any = False
     """Arguments beside those declared: none, any (`true`), or those of a schema, as `additionalProperties` says."""
     texts: frozenset[str] = frozenset()

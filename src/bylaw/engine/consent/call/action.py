@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from bylaw.engine.consent.call.deed import deeds, loose_deeds, objects
+from bylaw.engine.consent.call.deed import deeds, loose_deeds, objects, other_words
 from bylaw.engine.consent.call.detail import Detail, details
 from bylaw.engine.consent.once import once
 from bylaw.engine.consent.said.utterance import Utterance
@@ -15,9 +15,10 @@ class Action:
     def __init__(self, call: CallRecord) -> None:
         self.call = call
         self.tool = call.call.tool
-        self.deed = deeds(self.tool)
+        others = other_words(call.tool.also_called, call.tool.description) if call.tool is not None else ()
+        self.deed = deeds(self.tool, others)
         """Words for what its tool does."""
-        self.told = loose_deeds(self.tool)
+        self.told = loose_deeds(self.tool, others)
         """The same and others, in which an agent may tell of it."""
         self.matters = details(call.tool, call.call.arguments)
         """What matters in its arguments."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from bylaw.facts.folded_text import fold
 from bylaw.policy.verb import VERBS, words_of
 
 _FAMILIES: tuple[tuple[str, ...], ...] = (
@@ -57,6 +58,8 @@ _NOUNS = frozenset(("order", "charge", "deposit", "exchange", "post", "record", 
 """Verbs of tools that are names of things as well."""
 PRICED: tuple[tuple[str, ...], ...] = (_THINGS[0], (*_THINGS[2], *_THINGS[3]), _THINGS[5])
 """Of these, what mostly has a price of its own beside others."""
+_NO_VERBS = frozenset(("the", "this", "use", "tool", "call", "for", "when", "only", "allows", "lets", "used"))
+"""May begin a tool's description, and do not say what it does."""
 _SHORT = 4
 """Longer stems stand for every word that begins with them; `add` does not stand for `additional`."""
 _ENDING = re.compile(r"(?:e|s|d|es|ed|ing|ings)?\b")
@@ -104,9 +107,9 @@ def _verbs(tool: str) -> list[str]:
 
 
 @lru_cache(maxsize=512)
-def deeds(tool: str) -> Deed:
-    """Words for what a tool does."""
-    stems: set[str] = set()
+def deeds(tool: str, others: tuple[str, ...] = ()) -> Deed:
+    """Words for what a tool does, by its name and others that are known."""
+    stems = {word.rstrip("e") if len(word) > 4 else word for word in others}
     for word in _verbs(tool):
         stem = word.rstrip("e") if len(word) > 4 else word
         stems.add(stem)
@@ -117,10 +120,18 @@ def deeds(tool: str) -> Deed:
 
 
 @lru_cache(maxsize=512)
-def loose_deeds(tool: str) -> Deed:
+def loose_deeds(tool: str, others: tuple[str, ...] = ()) -> Deed:
     """Words for what a tool does, and those that an agent may use for it: "Should I save it?" """
-    stems = set(deeds(tool).stems)
+    stems = set(deeds(tool, others).stems)
     return Deed(stems.union(*(words for stem, words in _LOOSELY.items() if stem in stems)))
+
+
+@lru_cache(maxsize=512)
+def other_words(called: tuple[str, ...], description: str) -> tuple[str, ...]:
+    """Words for what a tool does, beside its name: those that the pack gives, and the verb its description begins
+    with: "End a line on a date." """
+    first = words_of(description[:40])[:1]
+    return (*map(fold, called), *(word for word in first if len(word) > 2 and word not in _NO_VERBS))
 
 
 @lru_cache(maxsize=1)
