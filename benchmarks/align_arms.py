@@ -1,7 +1,5 @@
 """The arms of the alignment experiment, in the order that leaves the most if it ends early."""
 
-from typing import Any
-
 import msgspec
 
 
@@ -17,22 +15,16 @@ class Arm(msgspec.Struct, frozen=True):
     seed: int = 1
     reward: str = "full"
     steps: int | None = None
-    keep: tuple[int, ...] = ()
-    """Steps after which the model is played on the development tasks; one of them is picked."""
-    stop: int | None = None
-    """End stage 3 after this step, with the learning rate as if there were more."""
-    is_tuned: bool = False
-    """Play it on the development tasks."""
     of: str = ""
-    """The arm whose model is played, where it is not this one's."""
-    step: int | None = None
-    """Play it as it was after this step."""
+    """The arm whose model is played, where nothing is trained."""
     policies: tuple[str, ...] = ()
     """On the test tasks: with the policy in the prompt, without it, or both."""
+    is_tuned: bool = False
+    """Play it on the development tasks."""
     asks: bool = False
     """Put the questions of the knowledge test, and with seed 1 play the override tasks."""
     needs: tuple[str, ...] = ()
-    """What must be in the work folder before this can begin."""
+    """The arms that must be trained before this can begin."""
 
     @property
     def model(self) -> str:
@@ -41,81 +33,65 @@ class Arm(msgspec.Struct, frozen=True):
     @property
     def label(self) -> str:
         """What its results are called."""
-        return self.name.removeprefix("test-")
+        return self.name.removeprefix("test-").removeprefix("dev-")
 
     @property
     def kind(self) -> str:
-        is_other = self.stage == 3 and not self.keep
-        return "table" if is_other else self.name.split("-")[0].split("_")[0]
+        """Arms of one kind take about the same time."""
+        return self.name.split("-")[0].split("_")[0]
 
 
-PICK = "pick"
-"""Not a model: how many steps stage 3 takes, by what its seeds do on the development tasks."""
-PICKED = "picked.json"
 SEEDS = (1, 2, 3)
+REWARDS = {"tf": "tf", "tf_pr": "tf+pr", "tf_pr_hp": "tf+pr+hp"}
+"""The arms of the paper's table 5 beside stage 3 itself."""
+COMPLIANCE = "tf+pr+hp+lp+vc"
 
 
-def arms(passes: int, steps: int, keep: tuple[int, ...], seed: int = 1) -> list[Arm]:
-    """Every arm, in order. `answers` takes as many steps as stages 1 and 2 together.
+def arms(passes: int, steps: int) -> list[Arm]:
+    """Every arm: those that are trained, in order, then the plays of their models, in order.
 
-    The arms with other rewards take as many steps of stage 3 as the first of `keep`; beside them stands stage 3 as it
-    was then (`stage3_short`). They and what lies beyond begin from `seed`'s models first.
+    `answers` takes as many steps as stages 1 and 2 together (its seed 1 stands in run 1). Every stage 3 takes the same
+    number of steps.
     """
-    few = keep[0]
+    trained: list[Arm] = []
 
-    def reinforced(name: str, seed: int, reward: str = "full", start: str = "stage2", **others: Any) -> Arm:
-        needs = (f"{start}-{seed}/run.json",)
-        return Arm(f"{name}-{seed}", 3, f"{start}-{seed}", "rl", 1, seed, reward, steps, needs=needs, **others)
+    def supervised(name: str, stage: int, data: str, seed: int, start: str = "base", times: int = 1) -> None:
+        needs = () if start == "base" else (start,)
+        trained.append(Arm(f"{name}-{seed}", stage, start, data, times * passes, seed, needs=needs))
 
-    def test(of: str, policy: str = "none", *needs: str, asks: bool = False) -> Arm:
-        needs = (f"{of}/run.json", *needs)
-        return Arm(f"test-{of}", of=of, policies=(policy,), asks=asks, needs=needs)
+    def reinforced(name: str, seed: int, reward: str = "full", start: str = "stage2") -> None:
+        start = f"{start}-{seed}"
+        trained.append(Arm(f"{name}-{seed}", 3, start, "rl", 1, seed, reward, steps, needs=(start,)))
 
-    found = [Arm(f"stage1-{k}", 1, data="stage1", epochs=passes, seed=k) for k in SEEDS]
     for k in SEEDS:
-        needs = (f"stage1-{k}/run.json",)
-        found.append(Arm(f"stage2-{k}", 2, f"stage1-{k}", "stage2", passes, k, needs=needs))
-    found += [reinforced("stage3", k, keep=keep, is_tuned=True) for k in SEEDS]
-    found.append(Arm(PICK, needs=tuple(f"stage3-{k}/development.json" for k in SEEDS)))
-    found += [test(f"stage3-{k}", "none", PICKED, asks=True) for k in SEEDS]
-    found += [test(f"stage2-{k}", asks=k == seed) for k in SEEDS]
-    found += [Arm(f"answers-{k}", 1, data="answers", epochs=2 * passes, seed=k, policies=("none",)) for k in (2, 3)]
-    found += [test(f"stage1-{k}", "context", asks=k == seed) for k in SEEDS]
-    short: dict[str, Any] = {"policies": ("none",), "stop": few}
-    rewards = {"tf": "tf", "tf_pr": "tf+pr", "tf_pr_hp": "tf+pr+hp"}
-    for k in (seed, *(k for k in SEEDS if k != seed)):
-        of = f"stage3-{k}"
-        found += [
-            reinforced("stage3-compliance", k, "tf+pr+hp+lp+vc", **short),
-            Arm(f"test-stage3_short-{k}", of=of, step=few, policies=("none",), needs=(f"{of}/run.json",)),
-        ]
-        if k == seed:
-            found += [reinforced(f"stage3-{name}", k, said, **short) for name, said in rewards.items()]
-    test_too: dict[str, Any] = {"epochs": passes, "seed": seed, "policies": ("none",)}
-    needs = (f"stage1-{seed}/run.json",)
-    found += [
-        Arm(f"stage2_unfiltered-{seed}", 2, f"stage1-{seed}", "unfiltered", **test_too, needs=needs),
-        reinforced("stage3_unfiltered", seed, start="stage2_unfiltered", **short),
-        Arm(f"stage2_alone-{seed}", 2, "base", "stage2", **test_too),
-        Arm("base", policies=("context", "none"), asks=True),
-    ]
-    return found
+        supervised("stage1", 1, "stage1", k)
+    for k in SEEDS:
+        supervised("stage2", 2, "stage2", k, f"stage1-{k}")
+    for k in SEEDS:
+        reinforced("stage3", k)
+    for k in SEEDS[1:]:
+        supervised("answers", 1, "answers", k, times=2)
+    reinforced("stage3-compliance", 1, COMPLIANCE)
+    supervised("stage2_unfiltered", 2, "unfiltered", 1, "stage1-1")
+    for name, reward in REWARDS.items():
+        reinforced(f"stage3-{name}", 1, reward)
+    reinforced("stage3-compliance", 2, COMPLIANCE)
+    reinforced("stage3_unfiltered", 1, start="stage2_unfiltered")
+    reinforced("stage3-compliance", 3, COMPLIANCE)
+    supervised("stage2_alone", 2, "stage2", 1)
+    return [*trained, *plays(trained)]
 
 
-def chain(passes: int, steps: int, seed: int = 1) -> list[Arm]:
-    """One stage 1 and one stage 2, and from it stage 3 by every seed: what half an hour less has room for."""
-    stage1, stage2 = f"stage1-{seed}", f"stage2-{seed}"
-    found = [
-        Arm(stage1, 1, data="stage1", epochs=passes, seed=seed),
-        Arm(stage2, 2, stage1, "stage2", passes, seed, needs=(f"{stage1}/run.json",)),
-    ]
-    needs = (f"{stage2}/run.json",)
-    tested: dict[str, Any] = {"policies": ("none",), "needs": needs}
-    found += [Arm(f"stage3-{k}", 3, stage2, "rl", 1, k, "full", steps, asks=k == seed, **tested) for k in SEEDS]
-    found.append(Arm(f"test-{stage1}", of=stage1, policies=("context",), asks=True, needs=(f"{stage1}/run.json",)))
-    found.append(Arm(f"test-{stage2}", of=stage2, asks=True, **tested))
-    return found
+def plays(trained: list[Arm]) -> list[Arm]:
+    """The test of every model, in the order they are trained in; then the development tasks, which choose nothing."""
+    found: list[Arm] = []
+    for arm in trained:
+        policy = "context" if arm.name.startswith("stage1") else "none"
+        asks = arm.name in {f"{stage}-{k}" for stage in ("stage1", "stage3") for k in SEEDS} | {"stage2-1"}
+        found.append(Arm(f"test-{arm.name}", of=arm.name, policies=(policy,), asks=asks, needs=(arm.name,)))
+    chains = [f"{stage}-{k}" for k in SEEDS for stage in ("stage2", "stage3")]
+    return [*found, *(Arm(f"dev-{name}", of=name, is_tuned=True, needs=(name,)) for name in chains)]
 
 
-GUESS = {"stage1": 300.0, "stage2": 200.0, "stage3": 200.0, "test": 40.0, "answers": 200.0, "table": 100.0, "pick": 5.0}
+GUESS = {"stage1": 300.0, "stage2": 400.0, "stage3": 130.0, "test": 60.0, "answers": 370.0, "dev": 30.0}
 """Seconds an arm takes, until one of its kind has been run."""

@@ -3,15 +3,16 @@
     python benchmarks/align_experiment.py --data DATA --base MODEL --work WORK --logs LOGS --seconds 1200
 
 Several of these may run side by side on one GPU, as lanes: each takes the first arm that can begin and that no other
-has taken. An arm that has a result in LOGS is not run again, and none is begun that could not end in time. LOGS gets,
-for each arm, the metrics of its training, a line per test task, and a summary; `benchmarks/align_page.py` makes the
-page of results from them.
+has taken. None is begun that could not end in time, one that fails does not stop the others, and a lane that was
+killed takes its arm up again when it is begun anew. LOGS gets, for each arm, the metrics of its training, a line per
+test task, and a summary; `benchmarks/align_page.py` makes the page of results from them.
 """
 
 import argparse
 import gc
 import json
 import multiprocessing
+import os
 import shutil
 import time
 import traceback
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from align_arms import GUESS, PICK, PICKED, Arm, arms, chain
+from align_arms import GUESS, Arm, arms
 from align_examiner import Examiner, matcher, override_tasks
 from align_readiness import kernels, warm
 
@@ -30,9 +31,8 @@ from bylaw.align.tasks import load_tasks
 from bylaw.align.training.data import training_rows
 from bylaw.align.training.scoring import scorer
 
-BEGAN = time.monotonic()
-SLOTS = 256
-"""Conversations that are played side by side."""
+LEAST_SLOTS = 16
+"""With fewer conversations side by side than this it is not worth going on."""
 
 
 class Experiment:
@@ -41,7 +41,7 @@ class Experiment:
     def __init__(self, options: argparse.Namespace, pool: Executor) -> None:
         self.data, self.base = Path(options.data), Path(options.base)
         self.work, self.logs = Path(options.work), Path(options.logs)
-        self.seconds = options.seconds
+        self.began, self.seconds = options.began or time.time(), options.seconds
         self.preset = options.preset
         self.rows: dict[str, list[dict[str, Any]]] = {}
         self.longest = options.longest
@@ -54,17 +54,16 @@ class Experiment:
         self.player: Any = None
         self.examiner = Examiner(self)
         self.writes_tokens = options.tokens
-        self.lane, self.share = options.lane, options.share
+        self.lane, self.share, self.slots = options.lane, options.share, options.slots
         self.reinforced: dict[str, Any] = json.loads(options.reinforced)
         self.logs.mkdir(parents=True, exist_ok=True)
 
     def left(self) -> float:
-        """Seconds that are left. A file `seconds` in the work folder, once there, says how many there are in all."""
-        said = self.work / "seconds"
-        return (float(said.read_text()) if said.exists() else self.seconds) - (time.monotonic() - BEGAN)
+        """Seconds that are left."""
+        return self.began + self.seconds - time.time()
 
     def log(self, **values: Any) -> None:
-        line = {"at": round(time.monotonic() - BEGAN, 1), "lane": self.lane, **values}
+        line = {"at": round(time.time() - self.began, 1), "lane": self.lane, **values}
         print(json.dumps(line), flush=True)
         with (self.logs / f"log-{self.lane}.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
@@ -78,8 +77,24 @@ class Experiment:
             traceback.print_exc()
         else:
             return True
+        self.player = None
         self.clean()
+        if self.is_broken():
+            # Nothing works in this process any more. Whoever began the lane begins it again.
+            self.log(arm=name, broken=True)
+            os._exit(3)
         return False
+
+    def is_broken(self) -> bool:
+        """Whether the GPU no longer answers this process, as after a fault in a kernel."""
+        import torch
+
+        if not torch.cuda.is_available():
+            return False
+        try:
+            return bool(torch.zeros(1, device="cuda").sum().item())
+        except Exception:
+            return True
 
     def make_ready(self) -> None:
         """Check the GPU, and compile for it. A file `eager` in the work folder says not to.
@@ -92,32 +107,38 @@ class Experiment:
             self.clean()
 
     def run(self, arm: Arm) -> None:
-        """Train, tune or play one arm."""
+        """Train or play one arm."""
         began = time.monotonic()
-        if arm.name == PICK:
-            self.pick(arm)
-            return
-        folder = self.work / arm.model if arm.stage or arm.of else self.base
+        folder = self.work / arm.model
         if arm.stage and not (folder / "run.json").exists():
             done = self.train(arm, folder)
             self.log(arm=arm.name, trained=done["seconds"], loss=done["loss"], steps=done["steps"])
         if arm.is_tuned:
-            self.tune(arm, folder)
+            self.fitting(arm, self.tune, folder)
         if arm.policies:
-            self.test(arm, folder)
+            self.fitting(arm, self.test, folder)
         self.log(arm=arm.name, seconds=round(time.monotonic() - began, 1))
+
+    def fitting(self, arm: Arm, play_it: Callable[[Arm, Path], None], folder: Path) -> None:
+        """Play a model; with half as many conversations at once where the GPU's memory is too small."""
+        import torch
+
+        while True:
+            try:
+                return play_it(arm, folder)
+            except torch.OutOfMemoryError:
+                if self.slots <= LEAST_SLOTS:
+                    raise
+                self.slots //= 2
+                self.log(arm=arm.name, slots=self.slots)
+            self.player = None
+            self.clean()
 
     def test(self, arm: Arm, folder: Path) -> None:
         """The test tasks, and the knowledge test."""
         done = folder / "run.json"
         training = json.loads(done.read_text()) if done.exists() else None
         summary: dict[str, Any] = {"arm": msgspec.to_builtins(arm), "training": training}
-        step = self.picked() if PICKED in arm.needs else arm.step
-        if step is not None:
-            from bylaw.align.training.record import step_folder
-
-            summary["picked"] = step
-            folder = step_folder(folder, step)
         self.load(folder)
         for policy in arm.policies:
             summary[policy] = self.examiner.evaluate(arm, policy)
@@ -132,39 +153,19 @@ class Experiment:
         (self.logs / f"{arm.label}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
     def tune(self, arm: Arm, folder: Path) -> None:
-        """The development tasks: of stage 3 after each of some steps."""
-        from bylaw.align.training.record import step_folder
-
-        found: dict[str, Any] = {}
-        for step in arm.keep or (0,):
-            self.load(step_folder(folder, step) if arm.keep else folder)
-            began = time.monotonic()
-            outcomes = play(self.development, self.player, policy="none", side_by_side=len(self.development))
-            passed = [outcome.success for outcome in outcomes]
-            found[str(step)] = {
-                "passed": sum(passed) / len(passed),
-                "seconds": round(time.monotonic() - began, 1),
-                "each": {task.id: int(one) for task, one in zip(self.development, passed, strict=True)},
-            }
-            self.log(arm=arm.name, step=step, development=found[str(step)]["passed"])
-        text = json.dumps(found) + "\n"
-        (self.logs / f"{arm.name}.development.json").write_text(text, encoding="utf-8")
-        (folder / "development.part").write_text(text, encoding="utf-8")
-        (folder / "development.part").rename(folder / "development.json")
-
-    def pick(self, arm: Arm) -> None:
-        """The number of steps that does best on the development tasks, over all seeds; of equals the smaller."""
-        tuned = [json.loads((self.work / name).read_text(encoding="utf-8")) for name in arm.needs]
-        means = {int(step): sum(one[step]["passed"] for one in tuned) / len(tuned) for step in tuned[0]}
-        best = max(means, key=lambda step: (means[step], -step))
-        self.log(arm=arm.name, means=means, picked=best)
-        (self.logs / "pick.json").write_text(json.dumps({"means": means, "picked": best}) + "\n", encoding="utf-8")
-        (self.work / "picked.part").write_text(json.dumps(best), encoding="utf-8")
-        (self.work / "picked.part").rename(self.work / PICKED)
-
-    def picked(self) -> int:
-        """How many steps stage 3 takes."""
-        return json.loads((self.work / PICKED).read_text(encoding="utf-8"))
+        """The development tasks."""
+        self.load(folder)
+        began = time.monotonic()
+        self.player.generator.forget()
+        outcomes = play(self.development, self.player, policy="none", side_by_side=len(self.development))
+        passed = [outcome.success for outcome in outcomes]
+        found = {
+            "passed": sum(passed) / len(passed),
+            "seconds": round(time.monotonic() - began, 1),
+            "each": {task.id: int(one) for task, one in zip(self.development, passed, strict=True)},
+        }
+        self.log(arm=arm.name, development=found["passed"])
+        (self.logs / f"{arm.label}.development.json").write_text(json.dumps(found) + "\n", encoding="utf-8")
 
     def prepare(self) -> None:
         """Have every supervised set as tokens once, for all arms that learn from it.
@@ -233,7 +234,7 @@ class Experiment:
             self.player = None
             self.clean()
         changes = {"epochs": arm.epochs, "at_once": at_once}
-        run = self.settings(folder, start, arm.stage, changes, arm.seed, arm.steps, arm.keep, arm.stop)
+        run = self.settings(folder, start, arm.stage, changes, arm.seed, arm.steps)
         reward = scorer(arm.reward, pool=self.pool) if arm.stage == 3 else None
         (folder / "metrics.jsonl").unlink(missing_ok=True)
         done = train(run, self.rows[arm.data], reward, self.player.generator if arm.stage == 3 else None)
@@ -249,8 +250,6 @@ class Experiment:
         changes: dict[str, Any],
         seed: int = 1,
         steps: int | None = None,
-        keep: tuple[int, ...] = (),
-        stop: int | None = None,
     ) -> Any:
         from bylaw.align.training.run import Run
 
@@ -264,8 +263,6 @@ class Experiment:
             seed=seed,
             changes=changes,
             steps=steps,
-            keep=keep,
-            stop=stop,
             save_every=None,
             tensorboard=False,
             resume=False,
@@ -278,7 +275,7 @@ class Experiment:
         from bylaw.align.training.checkpoint import open_checkpoint
 
         if self.player is None:
-            self.player = open_checkpoint(folder, slots=SLOTS, room=3072)
+            self.player = open_checkpoint(folder, slots=self.slots, room=3072)
             self.player.longest = self.longest
         else:
             weights = load_file(folder / "model.safetensors", device=str(self.player.generator.device))
@@ -298,14 +295,15 @@ def main() -> None:
     for name in ("data", "base", "work", "logs"):
         options.add_argument(f"--{name}", required=True)
     options.add_argument("--seconds", type=float, default=1e9)
+    options.add_argument("--began", type=float, help="when the seconds began, by the clock; now without it")
     options.add_argument("--preset", default="small")
     options.add_argument("--passes", type=int, default=2, help="over the conversations, in each of stages 1 and 2")
-    options.add_argument("--steps", type=int, default=20, help="of stage 3")
-    options.add_argument("--keep", default="12,24", help="steps of stage 3 that are tried on the development tasks")
-    options.add_argument("--chain", action="store_true", help="one stage 2 alone, and from it stage 3 by every seed")
+    options.add_argument("--steps", type=int, default=8, help="of stage 3")
     options.add_argument("--reinforced", default="{}", help="settings of stage 3 to change, as JSON")
     options.add_argument("--share", type=float, default=1.0, help="of the GPU's memory that this lane may take")
     options.add_argument("--lane", default="a", help="the name of this one of several that run side by side")
+    options.add_argument("--slots", type=int, default=256, help="conversations that are played side by side")
+    options.add_argument("--plays", action="store_true", help="this lane trains nothing")
     options.add_argument("--rows", type=int)
     options.add_argument("--tasks", type=int)
     options.add_argument("--longest", type=int, default=200)
@@ -330,42 +328,52 @@ def main() -> None:
         experiment.guarded("readiness", experiment.make_ready)
         while given.wait and not Path(given.wait).exists():
             time.sleep(0.1)
-        keep = tuple(map(int, given.keep.split(",")))
-        planned = chain(given.passes, given.steps) if given.chain else arms(given.passes, given.steps, keep)
+        planned = [arm for arm in arms(given.passes, given.steps) if not (given.plays and arm.stage)]
         only = given.only.split(",") if given.only else [arm.name for arm in planned]
         for arm in queue(experiment, [arm for arm in planned if arm.name in only]):
-            left = experiment.left()
-            if left < took.get(arm.kind, 60):
+            left, needed = experiment.left(), took[arm.kind]
+            if arm.stage and not arm.name.startswith(("stage1", "stage2-")):
+                needed += took["test"]  # A model that is not played is worth nothing.
+            if left < needed:
                 experiment.log(arm=arm.name, skipped=f"{left:.0f} s left")
+                (experiment.work / "failed" / arm.name).touch()
                 continue
             began = time.monotonic()
             if experiment.guarded(arm.name, experiment.run, arm):
                 took[arm.kind] = time.monotonic() - began
+                (experiment.work / "done" / arm.name).touch()
             else:
-                (experiment.work / f"{arm.name}.failed").touch()
+                (experiment.work / "failed" / arm.name).touch()
         experiment.log(ended=True)
 
 
 def queue(experiment: Experiment, wanted: Sequence[Arm]) -> Iterator[Arm]:
     """Arms that no lane has taken, the first that can begin each time; waits where all wait for others."""
-    claims = experiment.work / "claims"
-    claims.mkdir(parents=True, exist_ok=True)
+    claims, done, failed = (experiment.work / name for name in ("claims", "done", "failed"))
+    for folder in (claims, done, failed):
+        folder.mkdir(parents=True, exist_ok=True)
+    for claim in claims.iterdir():
+        # What this lane was at when it was killed, but for what killed it twice.
+        if claim.read_text() == experiment.lane and not any((one / claim.name).exists() for one in (done, failed)):
+            claim.write_text(f"{experiment.lane} again")
+            yield next(arm for arm in wanted if arm.name == claim.name)
     open_arms = list(wanted)
     while open_arms:
         open_arms = [arm for arm in open_arms if not (claims / arm.name).exists()]
         for arm in open_arms:
-            needed = [experiment.work / name for name in arm.needs]
-            if all(path.exists() for path in needed):
+            if all((done / name).exists() for name in arm.needs):
                 try:
-                    (claims / arm.name).touch(exist_ok=False)
+                    with (claims / arm.name).open("x") as claim:
+                        claim.write(experiment.lane)
                 except FileExistsError:
                     break
                 yield arm
                 break
         else:
-            failed = {path.stem for path in experiment.work.glob("*.failed")}
-            hopeless = [arm for arm in open_arms if failed & {name.split("/")[0] for name in arm.needs}]
-            open_arms = [arm for arm in open_arms if arm not in hopeless]
+            lost = {path.name for path in failed.iterdir()}
+            for arm in [arm for arm in open_arms if lost & set(arm.needs)]:
+                (failed / arm.name).touch()
+                open_arms.remove(arm)
             if experiment.left() < 0:
                 return
             time.sleep(0.3)
