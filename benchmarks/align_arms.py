@@ -44,7 +44,8 @@ class Arm(msgspec.Struct, frozen=True):
 SEEDS = (1, 2, 3)
 REWARDS = {"tf": "tf", "tf_pr": "tf+pr", "tf_pr_hp": "tf+pr+hp"}
 """The arms of the paper's table 5 beside stage 3 itself."""
-COMPLIANCE = "tf+pr+hp+lp+vc"
+COMPLIANCE = "tf+pr+hp+lp+vc=3"
+"""A write that the guards do not permit on what was seen costs as much as a turn can be worth."""
 
 
 def arms(passes: int, steps: int) -> list[Arm]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cache
+from math import inf
 from typing import Any
 
 from bylaw.align.grader import Grader, Term, gold_of
@@ -17,17 +18,35 @@ PARTS: dict[str, tuple[Term, ...]] = {
     "lp": ("length",),
     "vc": ("compliance",),
 }
-"""The paper's names in its table 5, and `vc`, the verified-compliance term."""
+"""The paper's names in its table 5, and `vc`, the verified-compliance term; `vc=3` is the same with weight 3."""
 FULL = "tf+pr+hp+lp"
 _PENALTIES = frozenset(("hallucination", "length", "compliance"))
 
 
 def terms_of(said: str) -> tuple[Term, ...]:
     """The terms that `tf+pr` and the like name; `full` is the paper's whole reward."""
-    parts = (FULL if said == "full" else said).split("+")
+    parts = [part.partition("=")[0] if part.startswith("vc=") else part for part in _parts(said)]
     if unknown := [part for part in parts if part not in PARTS]:
         raise UsageError(f"there is no reward `{unknown[0]}`", hint=f"full, or some of {', '.join(PARTS)} joined by +")
     return tuple(term for part in parts for term in PARTS[part])
+
+
+def weight_of(said: str) -> float:
+    """The weight of verified compliance; 0 where it is not among the terms."""
+    weights = [part.removeprefix("vc").removeprefix("=") for part in _parts(said) if part.startswith("vc=")]
+    if not weights:
+        return 1.0 if "vc" in _parts(said) else 0.0
+    try:
+        found = float(weights[0])
+    except ValueError:
+        found = 0.0
+    if not 0 < found < inf:
+        raise UsageError(f"`{weights[0]}` is no weight", hint="a number above 0, as in vc=3")
+    return found
+
+
+def _parts(said: str) -> list[str]:
+    return [each for part in said.split("+") for each in (FULL if part == "full" else part).split("+")]
 
 
 def grades(
@@ -35,7 +54,7 @@ def grades(
 ) -> list[dict[str, float]]:
     """Each output's terms, and as `total` the sum of those that count."""
     terms = terms_of(said)
-    grader = _grader(pack, "compliance" in terms)
+    grader = _grader(pack, weight_of(said))
     found: list[dict[str, float]] = []
     for output, row in zip(outputs, rows, strict=True):
         reward = grader.grade(output, gold_of(row))
@@ -50,6 +69,7 @@ def scorer(
 ) -> Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
     """`grades` for one choice of terms, on several cores where there is a pool."""
     terms_of(said)
+    weight_of(said)
 
     def score(outputs: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
         if pool is None:
@@ -65,6 +85,6 @@ def scorer(
 
 
 @cache
-def _grader(pack: str, is_compliance: bool) -> Grader:
+def _grader(pack: str, compliance: float) -> Grader:
     # The wrong kind of turn gets the lowest worth: 0, as the paper prints it, would teach to talk where acting is due.
-    return Grader(pack_named(pack), switches=Switches(mismatch="floor", compliance=1.0 if is_compliance else 0.0))
+    return Grader(pack_named(pack), switches=Switches(mismatch="floor", compliance=compliance))

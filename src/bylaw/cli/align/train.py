@@ -35,7 +35,7 @@ from bylaw.errors import UsageError
     "terms",
     default="full",
     metavar="TERMS",
-    help="Stage 3: full, or some of tf, pr, hp, lp, vc joined by +.",
+    help="Stage 3: full, or some of tf, pr, hp, lp, vc joined by +; vc=3 gives compliance weight 3.",
 )
 @click.option("--fresh", is_flag=True, help="Start over even if the folder holds a checkpoint.")
 def train_command(
