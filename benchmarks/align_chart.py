@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from align_logs import FOURTH, LOGS, SEEDS, THIRD, lines_of, named, training
+from align_logs import FIFTH, FOURTH, LOGS, SEEDS, THIRD, lines_of, named, training
 
 COLOURS = ("#2f6fb0", "#c2571a", "#2b8a57", "#8a4fb0", "#777777", "#111111")
 
@@ -26,7 +26,7 @@ def chart(path: Path, title: str, lines: dict[str, list[tuple[float, float]]], l
         x, y = at(0, value).split(",")
         end = at(last, value).split(",")[0]
         parts.append(f'<line x1="{x}" y1="{y}" x2="{end}" y2="{y}" stroke="#dddddd"/>')
-        parts.append(f'<text x="{left - 6}" y="{float(y) + 4}" text-anchor="end" fill="#555555">{value:.2f}</text>')
+        parts.append(f'<text x="{left - 6}" y="{float(y) + 4}" text-anchor="end" fill="#555555">{value:.4g}</text>')
     parts.append(f'<text x="{left}" y="{tall - 8}" fill="#555555">step 1</text>')
     parts.append(
         f'<text x="{at(last, low).split(",")[0]}" y="{tall - 8}" text-anchor="end" fill="#555555">{last:.0f}</text>'
@@ -48,11 +48,14 @@ def curves() -> None:
     reinforced = {"run 1, seed 2": training("stage3", (1, 2)), "run 2, seed 3": training("stage3", (2, 3))}
     reinforced |= {f"run 3, seed {seed}": lines_of(THIRD / f"stage3-{seed}.train.jsonl") for seed in SEEDS}
     reinforced["run 4"] = lines_of(FOURTH / "stage3_alone-1.train.jsonl")
-    for name, field, title, low, high in (
-        ("reward", "reward", "Stage 3: mean reward of the answers tried, by step", 3.0, 5.0),
-        ("drift", "kl", "Stage 3: how far it went from stage 2 (KL a token), by step", 0.0, 0.04),
-    ):
-        lines = {
-            said: [(line["step"], line[field]) for line in found if field in line] for said, found in reinforced.items()
-        }
-        chart(LOGS / f"{name}.svg", title, lines, low, high)
+    fifth = {f"seed {seed}": training("stage3", (5, seed)) for seed in SEEDS}
+    reward, drift = "mean reward of the answers tried, by step", "how far it went from stage 2 (KL a token), by step"
+    for folder, arms, rewards, most in ((LOGS, reinforced, (3.0, 5.0), 0.04), (FIFTH, fifth, (4.5, 4.9), 0.002)):
+        for name, field, title, low, high in (
+            ("reward", "reward", reward, *rewards),
+            ("drift", "kl", drift, 0.0, most),
+        ):
+            lines = {
+                said: [(line["step"], line[field]) for line in found if field in line] for said, found in arms.items()
+            }
+            chart(folder / f"{name}.svg", f"Stage 3: {title}", lines, low, high)

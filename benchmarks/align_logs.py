@@ -17,8 +17,9 @@ RESULTS = Path(__file__).parent.parent / "docs" / "results"
 LOGS = RESULTS / "align"
 FOURTH = LOGS / "run4"
 FIFTH = LOGS / "run5"
-RUNS = {1: LOGS / "before", 2: LOGS, 4: FOURTH, 5: FIFTH}
-"""Where the logs lie of four of the five times that a GPU was there, by run."""
+SIXTH = LOGS / "run6"
+RUNS = {1: LOGS / "before", 2: LOGS, 4: FOURTH, 5: FIFTH, 6: SIXTH}
+"""Where the logs lie of five of the six times that a GPU was there, by run."""
 THIRD = LOGS / "run3"
 """Run 3: stage 3 for three seeds by one recipe, played on the development tasks alone."""
 SEEDS = (1, 2, 3)

@@ -9,287 +9,311 @@ from pathlib import Path
 from typing import Any
 
 from align_chart import chart
-from align_claims import near, points
+from align_claims import points
 from align_logs import (
-    FIFTH,
+    COMPLIANCE,
     PLACES,
     RESULTS,
     SEEDS,
+    SIXTH,
     Place,
     middle,
     percent,
-    rights,
     share,
     summary,
     table,
     tasks,
     training,
 )
+from align_tables import Model, changed, made_up, mean, policy_of, rollouts, sides
 
-from bylaw.align.bootstrap import Interval, difference, interval
+from bylaw.align.bootstrap import Interval, difference, interval, rate_difference
 from bylaw.align.evaluation import Score, clusters
 
-RUN = 5
+RUN = 6
 OURS = tuple((RUN, seed) for seed in SEEDS)
-BESIDE: dict[str, Place] = {"base": (1, 1), "stage1": (RUN, 1), "answers": (1, 1), "stage2": (RUN, 1)}
-"""What stage 3 of run 5 is compared with: the models it was trained from, and run 1 for what was not run again."""
+EARLIER = (*PLACES, (5, 1))
+"""Where stages 1 and 2 were trained by the same settings before."""
 ARMS = (
-    ("base, policy in the prompt (a)", "base", "context", PLACES[:1], "Qwen-2.5-32B: 43.00"),
-    ("base, without", "base", "none", PLACES[:1], ""),
-    ("stage 1, policy in the prompt (b)", "stage1", "context", (*PLACES, *OURS), ""),
-    ("answers only, without (c)", "answers", "none", PLACES, ""),
-    ("stage 2, without (d)", "stage2", "none", (*PLACES, *OURS), "PA2: 50.01"),
-    ("**stage 3, without** (run 5)", "stage3", "none", OURS, "PA3: 53.75"),
-    ("stage 3 by the recipes of runs 1 and 2, without", "stage3", "none", PLACES, ""),
+    ("base, policy in the prompt (a)", "base", "context", "Qwen-2.5-32B: 43.00"),
+    ("base, without", "base", "none", ""),
+    ("stage 1, policy in the prompt (b)", "stage1", "context", ""),
+    ("answers only, without (c)", "answers", "none", ""),
+    ("stage 2, without (d)", "stage2", "none", "PA2: 50.01"),
+    ("**stage 3, without**", "stage3", "none", "PA3: 53.75"),
+    ("stage 3 with verified compliance, without", COMPLIANCE, "none", ""),
 )
 AIMS = (
-    ("ahead of (a), the base model with the policy in its prompt", "base", "context", 0.0),
-    ("within 5 points of (b), stage 1 with the policy in its prompt, or ahead", "stage1", "context", -5.0),
-    ("ahead of (c), answers only", "answers", "none", 0.0),
-    ("ahead of (d), stage 2", "stage2", "none", 0.0),
+    ("ahead of (a), the base model with the policy in its prompt", "base", 0.0),
+    ("within 5 points of (b), stage 1 with the policy in its prompt, or ahead", "stage1", -5.0),
+    ("ahead of (c), answers only", "answers", 0.0),
+    ("ahead of (d), stage 2", "stage2", 0.0),
 )
 FORMS = {"plain": "by itself", "desk": "at the desk", "shown": "after four others with their answers"}
 WORDS = ("words", "words_without_tools", "output_words")
-SIDES = ("refuse", "do", "do, with another sum")
-TITLES = {"stage1-1": "stage 1", "stage2-1": "stage 2"} | {f"stage3-{k}": f"stage 3, seed {k}" for k in SEEDS}
-"""The models of run 5."""
+LATER = (
+    ("stage 2", "stage2", "50.01"),
+    ("stage 2 + TF", "stage3-tf", "48.46"),
+    ("stage 2 + TF + PR", "stage3-tf_pr", "49.26"),
+    ("stage 2 + TF + PR + HP", "stage3-tf_pr_hp", "52.97"),
+    ("stage 2 + TF + PR + HP + LP (stage 3)", "stage3", "53.75"),
+    ("stage 3 with verified compliance", COMPLIANCE, ""),
+    ("stage 2, unfiltered thoughts", "stage2_unfiltered", "49.04"),
+    ("stage 3, unfiltered thoughts", "stage3_unfiltered", "48.80"),
+)
+"""The paper's tables 5 and 4, from the models of seed 1."""
+
+
+def places_of(kind: str) -> tuple[Place, ...]:
+    """Where the trainings of an arm lie, by seed: what run 1 has was not run again."""
+    if kind == "base":
+        return ((1, 1),)
+    return ((1, 1), *OURS[1:]) if kind == "answers" else OURS
+
+
+def found(kind: str) -> list[list[Score]]:
+    """What became of the test tasks, by seed; the base model stands beside every seed."""
+    scores = [tasks(kind, _policy(kind), place) for place in places_of(kind)]
+    return scores * len(SEEDS) if kind == "base" else scores
+
+
+def _policy(kind: str) -> str:
+    return "context" if kind == "base" else policy_of(kind)
 
 
 def results() -> str:
     """The paper's tables 1 and 2, with ours beside them."""
     rows: list[list[Any]] = []
-    for title, kind, policy, places, paper in ARMS:
-        found = {place: scores for place in places if (scores := tasks(kind, policy, place))}
-        shown = [summary(kind, place)[policy] for place in found]
-        whole = interval(clusters(*found.values()))
-        cells = [", ".join(percent(share(scores)) for scores in found.values())]
+    for title, kind, policy, paper in ARMS:
+        places = places_of(kind)
+        scores, shown = [tasks(kind, policy, one) for one in places], [summary(kind, one)[policy] for one in places]
+        whole = interval(clusters(*scores))
+        cells = [", ".join(percent(share(one)) for one in scores)]
         cells.append(f"{percent(whole.mean)} ({percent(whole.low)} to {percent(whole.high)})")
         cells += [f"{middle(shown, name):,.0f}" for name in WORDS]
         cells += [percent(middle(shown, name)) for name in ("seen", "novel")]
+        before = [tasks(kind, policy, place) for place in EARLIER] if kind in ("stage1", "stage2") else []
+        cells.append(", ".join(percent(share(one)) for one in before if one))
         rows.append([title, *cells, paper])
-    head = ["arm", "each training", "mean (95 %)", "words a task", "without the lines that tell the tools"]
-    return table([*head, "output words", "seen", "novel", "the paper, pass@1"], rows)
+    head = ["arm", "seeds 1, 2, 3", "mean (95 %)", "words a task", "without the lines that tell the tools"]
+    return table([*head, "output words", "seen", "novel", "in earlier runs", "the paper, pass@1"], rows)
 
 
-def gaps(kind: str, policy: str, place: Place | None = None) -> dict[str, Interval]:
-    """Stage 3 of run 5 less another arm, for all its seeds together and by seed."""
-    other = tasks(kind, policy, place or BESIDE[kind])
-    mine = {seed: tasks("stage3", "none", (RUN, seed)) for seed in SEEDS}
-    together = difference(clusters(*mine.values()), clusters(*[other] * len(mine)))
-    each = {f"seed {seed}": difference(clusters(scores), clusters(other)) for seed, scores in mine.items()}
-    return {"all": together, **each}
+def gaps(one: str, other: str) -> dict[str, Interval]:
+    """One arm less another, for all seeds together and seed by seed."""
+    mine, theirs = found(one), found(other)
+    together = difference(clusters(*mine), clusters(*theirs))
+    pairs = zip(SEEDS, mine, theirs, strict=True)
+    return {"all": together} | {f"seed {k}": difference(clusters(a), clusters(b)) for k, a, b in pairs}
 
 
 def claims() -> str:
     """What we set out to show, and whether it came out."""
-    rows = [[f"stage 3 {title}", *held(kind, policy, least)] for title, kind, policy, least in AIMS]
-    mine, theirs = words("stage3", "none", OURS), words("stage1", "context", (BESIDE["stage1"],))
-    less = [100 * (1 - one / other) for one, other in zip(mine, theirs, strict=True)]
+    rows = [[f"stage 3 {title}", *held("stage3", other, least)] for title, other, least in AIMS]
+    less = [100 * (1 - words("stage3", name) / words("stage1", name)) for name in WORDS[:2]]
     told = f"{less[0]:.1f} % fewer, {less[1]:.1f} % without the lines that tell the tools"
     rows.append(["at least 40 % fewer words than (b)", "**yes**" if less[0] >= 40 else "**no**", told])
     rows.append(["knowledge test 20 points over chance, and ahead of stage 1", *knows()])
     rows.append(["fewer near-misses a write with the verified-compliance term", *near()])
-    rows.append(["three training seeds of each", *seeds()])
     return table(["claim", "came out", "points in pass@1 (95 %), or what was measured"], rows)
 
 
-def held(kind: str, policy: str, least: float) -> list[str]:
-    found = gaps(kind, policy)
-    every = [100 * one.low > least for one in found.values()]
-    word = "**yes**" if all(every) else "**no**" if 100 * found["all"].high < least else "**not shown**"
+def held(kind: str, other: str, least: float) -> list[str]:
+    gap = gaps(kind, other)
+    every = [100 * one.low > least for one in gap.values()]
+    word = "**yes**" if all(every) else "**no**" if 100 * gap["all"].high < least else "**not shown**"
     if every[0] and not all(every):
         word = "**yes**, over all seeds"
-    shown = "; ".join(f"{name}: {points(one)}" for name, one in found.items())
-    if kind == "stage1":
-        best = max(
-            (place for place in PLACES if tasks(kind, policy, place)),
-            key=lambda place: share(tasks(kind, policy, place)),
-        )
-        beside = points(gaps(kind, policy, best)["all"])
-        shown += f". Beside the best training of (b), run {best[0]}, seed {best[1]}: {beside}"
-    return [word, shown]
+    return [word, "; ".join(f"{name}: {points(one)}" for name, one in gap.items())]
 
 
-def words(kind: str, policy: str, places: Sequence[Place]) -> list[float]:
-    return [middle([summary(kind, place)[policy] for place in places], name) for name in WORDS[:2]]
+def words(kind: str, name: str) -> float:
+    return middle([summary(kind, place)[_policy(kind)] for place in places_of(kind)], name)
+
+
+def best_form(kind: str) -> list[float]:
+    """By seed the accuracy, at the median, in the form that does best."""
+    return [max(one["balanced"] for one in summary(kind, place)["knowledge"].values()) for place in OURS]
 
 
 def knows() -> list[str]:
-    best = [
-        max(one["balanced"] for one in summary(kind, (RUN, 1))["knowledge"].values()) for kind in ("stage3", "stage1")
-    ]
-    told = f"the best of six forms, at the median: stage 3 {percent(best[0])} %, stage 1 {percent(best[1])} %"
-    return ["**yes**" if best[0] >= 0.7 and best[0] > best[1] else "**no**", told]
+    mine, theirs = best_form("stage3"), best_form("stage1")
+    ahead = all(one >= 0.7 and one > other for one, other in zip(mine, theirs, strict=True))
+    shown = [", ".join(map(percent, each)) for each in (mine, theirs)]
+    told = f"the best of six forms, at the median, by seed: stage 3 {shown[0]} %; stage 1 {shown[1]} %"
+    return ["**yes**" if ahead else "**no**", told]
 
 
-def seeds() -> list[str]:
-    counts = {
-        title: len({place[1] for place in places if tasks(kind, policy, place)})
-        for title, kind, policy, places, _ in ARMS[2:6]
+def misses(kind: str, places: Sequence[Place] = OURS) -> dict[str, tuple[float, float]]:
+    """By cluster of tasks, near-misses and writes."""
+    total: dict[str, tuple[float, float]] = {}
+    for one in (one for place in places for one in tasks(kind, "none", place)):
+        near, writes = total.get(one.cluster, (0.0, 0.0))
+        total[one.cluster] = near + one.near_misses, writes + one.writes
+    return total
+
+
+def invented(kind: str) -> dict[str, tuple[float, float]]:
+    """By cluster of tasks, policies that thoughts of seed 1 make up, of all that they state."""
+    total: dict[str, tuple[float, float]] = {}
+    for one in tasks(kind, "none", (RUN, 1)):
+        wrong, stated = total.get(one.cluster, (0.0, 0.0))
+        total[one.cluster] = wrong + one.made_up, stated + one.made_up + one.recalled
+    return total
+
+
+def near() -> list[str]:
+    arms = (("with it", COMPLIANCE), ("without", "stage3"), ("before stage 3", "stage2"))
+    gap = rate_difference(misses(COMPLIANCE), misses("stage3"))
+    word = "**yes**" if gap.high < 0 else "**no**" if gap.mean >= 0 else "**not shown**"
+    shown = "; ".join(f"{name} {rate(kind)}" for name, kind in arms)
+    return [word, f"{shown}. The difference: {points(gap)}"]
+
+
+def rate(kind: str) -> str:
+    each = [summary(kind, place)["none"]["near_miss_rate"] for place in OURS]
+    near, writes = (sum(column) for column in zip(*misses(kind).values(), strict=True))
+    return f"{percent(near / writes)} % of {writes:,.0f} writes (by seed {', '.join(map(percent, each))})"
+
+
+def models() -> dict[str, Model]:
+    """The models of the three chains."""
+    return {
+        f"{kind[:-1]} {kind[-1]}, seed {k}": (kind, (RUN, k)) for kind in ("stage1", "stage2", "stage3") for k in SEEDS
     }
-    told = "; ".join(f"{title.replace('*', '')}: {count}" for title, count in counts.items())
-    word = "**yes**" if min(counts.values()) >= len(SEEDS) else "**no**"
-    return [word, f"{told}. The three of stage 3 begin from one stage 2"]
 
 
-def sides() -> str:
-    """pass@1 where it is right to refuse and where it is right to do it, and what it has to do with writes."""
-    known, rows = rights("test"), list[list[Any]]()
-    for name, title in TITLES.items():
-        kind, seed = name.split("-")
-        policy = "context" if kind == "stage1" else "none"
-        scores, found = tasks(kind, policy, (RUN, int(seed))), summary(kind, (RUN, int(seed)))[policy]
-        cells = [percent(mean([float(one.success) for one in scores if known[one.task] == side])) for side in SIDES]
-        cells += [percent(found["database"]), percent(found["told"]), str(found["writes"])]
-        cells += [percent(found["near_miss_rate"]), percent(found["violation_rate"])]
-        made_up = found["hallucination"]
-        stated = made_up["policies_stated"] + made_up["made_up"]
-        rows.append(
-            [
-                title,
-                percent(share(scores)),
-                *cells,
-                f"{made_up['made_up']} of {stated:,}" if made_up["thoughts"] else "",
-            ]
-        )
-    head = [
-        "model",
-        "pass@1",
-        "right to refuse",
-        "right to do",
-        "right to do, with another sum than the twin",
-        "records right",
-    ]
-    head += [
-        "user told",
-        "writes",
-        "near-misses a write (%)",
-        "violations a write (%)",
-        "made-up policies of those stated",
-    ]
+def chains() -> str:
+    return sides(models())
+
+
+def won() -> str:
+    return changed({f"seed {k}": (("stage2", (RUN, k)), ("stage3", (RUN, k))) for k in SEEDS})
+
+
+def tries() -> str:
+    return rollouts(OURS)
+
+
+def later() -> str:
+    """The paper's tables 5 and 4, and verified compliance: from the models of seed 1, at equal steps."""
+    first, rows = (RUN, 1), list[list[str]]()
+    before = clusters(tasks("stage2", "none", first))
+    for title, kind, paper in LATER:
+        scores, seen = tasks(kind, "none", first), summary(kind, first)["none"]
+        gap = "" if kind == "stage2" else points(difference(clusters(scores), before))
+        cells = [percent(share(scores)), gap, made_up(kind, first), f"{seen['thought_words']:.0f}"]
+        cells += [percent(seen["near_miss_rate"]), percent(seen["violation_rate"])]
+        rows.append([title, *cells, paper])
+    head = ["arm (seed 1)", "pass@1", "less stage 2, points (95 %)", "made-up policies of those stated"]
+    head += ["words of thoughts a task", "near-misses a write (%)", "violations a write (%)", "the paper, pass@1"]
     return table(head, rows)
 
 
-def changed() -> str:
-    """By seed of stage 3, tasks that it passes and stage 2 does not, and the reverse, by what is right."""
-    known, rows = rights("test"), list[list[Any]]()
-    before = {one.task: one.success for one in tasks("stage2", "none", (RUN, 1))}
-    for seed in SEEDS:
-        after = {one.task: one.success for one in tasks("stage3", "none", (RUN, seed))}
-        cells: list[str] = []
-        for side in SIDES:
-            mine = [task for task, said in known.items() if said == side]
-            won = sum(after[task] and not before[task] for task in mine)
-            lost = sum(before[task] and not after[task] for task in mine)
-            cells.append(f"+{won}, -{lost} of {len(mine)}")
-        rows.append([f"seed {seed}", *cells])
-    return table(
-        ["stage 3 beside stage 2: tasks won and lost", "right to refuse", "right to do", "right to do, another sum"],
-        rows,
-    )
-
-
-def mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def rollouts() -> str:
-    """Stage 3, rollout by rollout: rewards of turns that were not learned from before."""
-    found = [[line for line in training("stage3", place) if "reward" in line] for place in OURS]
-    rows: list[list[str]] = []
-    for lines in zip(*found, strict=True):
-        cells = [", ".join(f"{line['reward']:.3f}" for line in lines)]
-        cells += [
-            f"{mean([line[name] for line in lines]):.3f}" for name in ("reward", "reward/turn", "reward/policy_recall")
-        ]
-        cells += [percent(mean([line["learned_from"] for line in lines]))]
-        rows.append([f"before step {lines[0]['step']}", *cells])
-    return table(["rollout", "reward, by seed", "mean", "turn", "policy recall", "prompts learned from (%)"], rows)
-
-
 def knowledge() -> str:
-    papers = {"stage1-1": "51.02", "stage2-1": "69.39", "stage3-1": "71.43"}
+    papers = {"stage1": "51.02", "stage2": "69.39", "stage3": "71.43"}
     rows: list[list[str]] = []
-    for name, paper in papers.items():
-        kind, seed = name.split("-")
-        found = summary(kind, (RUN, int(seed)))["knowledge"]
-        cells = [percent(found[f"{form}{after}"]["balanced"]) for form in FORMS for after in ("", ", recalled")]
-        states = percent(found["plain, recalled"]["states_the_policy"])
-        rows.append([TITLES[name], *cells, f"{found['plain']['mass']:.0e}", states, paper])
+    for title, (kind, place) in models().items():
+        known = summary(kind, place).get("knowledge")
+        if not known:
+            continue
+        cells = [percent(known[f"{form}{after}"]["balanced"]) for form in FORMS for after in ("", ", recalled")]
+        states = percent(known["plain, recalled"]["states_the_policy"])
+        rows.append([title, *cells, f"{known['plain']['mass']:.0e}", states, papers[kind]])
     head = [f"{form}{after}" for form in FORMS.values() for after in ("", ", after a thought")]
     return table(["model", *head, "probability of Yes or No", "thoughts that state the policy (%)", "the paper"], rows)
 
 
 def overrides() -> str:
-    found = {name: summary(*_at(name))["override"] for name in TITLES if "override" in summary(*_at(name))}
-    return "; ".join(f"{TITLES[name]} {percent(one['passed'])} %" for name, one in found.items())
-
-
-def _at(name: str) -> tuple[str, Place]:
-    kind, seed = name.split("-")
-    return kind, (RUN, int(seed))
+    said = {title: summary(*model).get("override") for title, model in models().items()}
+    return "; ".join(f"{title} {percent(one['passed'])} %" for title, one in said.items() if one)
 
 
 def seconds() -> str:
+    """Every arm that was trained."""
+    kinds = ["stage1", "stage2", "stage3", "answers", COMPLIANCE, *(kind for _, kind, _ in LATER)]
     rows: list[list[Any]] = []
-    for name, title in TITLES.items():
-        lines, found = training(*_at(name)), summary(*_at(name))
-        played = sum(found[policy]["seconds"] for policy in ("context", "none") if policy in found)
-        skipped = sum(line["grad_norm"] != line["grad_norm"] for line in lines)
-        rows.append([title, lines[-1]["step"], skipped, f"{found['training']['seconds']:.0f}", f"{played:.0f}"])
-    return table(["model", "steps", "steps not taken", "training, s", "playing the test tasks, s"], rows)
+    for kind in dict.fromkeys(kinds):
+        for place in (one for one in OURS if training(kind, one)):
+            lines, said = training(kind, place), summary(kind, place)
+            skipped = sum(line["grad_norm"] != line["grad_norm"] for line in lines)
+            took = [f"{said['training']['seconds']:.0f}", f"{said[policy_of(kind)]['seconds']:.0f}"]
+            rows.append([f"{kind}-{place[1]}", lines[-1]["step"], skipped, *took])
+    return table(["arm", "steps", "steps not taken", "training, s", "playing the test tasks, s"], rows)
 
 
 def curves() -> None:
     losses = {
-        TITLES[name]: [(line["step"], line["loss"]) for line in training(*_at(name))]
-        for name in ("stage1-1", "stage2-1")
+        title: [(line["step"], line["loss"]) for line in training(*model)]
+        for title, model in models().items()
+        if model[0] != "stage3"
     }
-    chart(FIFTH / "loss.svg", "Loss of stages 1 and 2, by step", losses, 0.0, 0.4)
-    for name, field, title, low, high in (
-        ("reward", "reward", "Stage 3: mean reward of the answers tried, by step", 4.5, 4.9),
-        ("drift", "kl", "Stage 3: how far it went from stage 2 (KL a token), by step", 0.0, 0.002),
-    ):
-        lines = {
-            f"seed {seed}": [(line["step"], line[field]) for line in training("stage3", (RUN, seed)) if field in line]
-            for seed in SEEDS
-        }
-        chart(FIFTH / f"{name}.svg", title, lines, low, high)
+    chart(SIXTH / "loss.svg", "Loss of stages 1 and 2, by step", losses, 0.0, 0.4)
+    drifts = {
+        title: [(line["step"], line["kl"]) for line in training(*model)]
+        for title, model in models().items()
+        if model[0] == "stage3"
+    }
+    drifts["unfiltered"] = [(line["step"], line["kl"]) for line in training("stage3_unfiltered", (RUN, 1))]
+    chart(SIXTH / "drift.svg", "Stage 3: how far it went from stage 2 (KL a token), by step", drifts, 0.0, 0.0006)
 
 
 def numbers() -> dict[str, str]:
     """The numbers that sentences tell."""
-    third = [tasks("stage3", "none", place) for place in OURS]
-    rewards = [[line["reward"] for line in training("stage3", place) if "reward" in line] for place in OURS]
-    violated = [
-        summary(kind, place)["none"]["violation_rate"]
-        for kind, place in (("stage2", (RUN, 1)), *(("stage3", one) for one in OURS))
+    said: dict[str, str] = {}
+    for kind in ("stage1", "stage2", "stage3", "answers"):
+        shares = [share(scores) for scores in found(kind)]
+        said[f"{kind}_each"] = ", ".join(map(percent, shares))
+        said[f"{kind}_mean"] = percent(mean(shares))
+    rewards = [[line for line in training("stage3", place) if "reward" in line] for place in OURS]
+    for name, step in (("first", 0), ("last", -1)):
+        said[f"{name}_reward"] = f"{mean([one[step]['reward'] for one in rewards]):.3f}"
+    said["unsure"] = f"{mean([one[0]['reward_std'] for one in rewards]) / (3 * 1024) ** 0.5:.2f}"
+    drift = [line["kl"] for place in OURS for line in training("stage3", place)]
+    said["most_kl"] = f"{max(drift) + 5e-5:.4f}"
+    said["over_reading"], said["over_answers"] = (ahead(gaps("stage2", kind)["all"]) for kind in ("stage1", "answers"))
+    readers, recallers = (
+        [share(scores) for place in (*EARLIER, *OURS) if (scores := tasks(kind, policy_of(kind), place))]
+        for kind in ("stage1", "stage2")
+    )
+    said |= {"readers": str(len(readers)), "best_reader": percent(max(readers))}
+    said |= {"recallers": str(len(recallers)), "worst_recaller": percent(min(recallers))}
+    said["behind"] = points(gaps("stage3", "stage2")["all"])
+    said["with_compliance"] = points(gaps(COMPLIANCE, "stage3")["all"])
+    said["fewer"] = f"{100 * (1 - words('stage3', 'words') / words('stage1', 'words')):.0f}"
+    faults = [
+        line["reward/compliance"] / 3 for place in OURS for line in training(COMPLIANCE, place) if "reward" in line
     ]
-    played: dict[str, list[Score]] = {
-        "stage1": tasks("stage1", "context", (RUN, 1)),
-        "stage2": tasks("stage2", "none", (RUN, 1)),
-    }
-    played["answers"] = tasks("answers", "none", (1, 1))
-    return {
-        "third_each": ", ".join(percent(share(one)) for one in third),
-        "third_mean": percent(mean([share(one) for one in third])),
-        "behind": points(gaps("stage2", "none")["all"]),
-        "first_reward": f"{mean([one[0] for one in rewards]):.3f}",
-        "last_reward": f"{mean([one[-1] for one in rewards]):.3f}",
-        "most_kl": f"{max(line['kl'] for place in OURS for line in training('stage3', place) if 'kl' in line):.4f}",
-        "broke_before": percent(violated[0]),
-        "broke_after": ", ".join(map(percent, violated[1:])),
-        **{name: percent(share(scores)) for name, scores in played.items()},
-    }
+    said["faulty"] = f"{100 * mean(faults):.2f}"
+    for kind in ("stage2_unfiltered", "stage3_unfiltered"):
+        said[kind] = percent(share(tasks(kind, "none", (RUN, 1))))
+        said[f"{kind}_made_up"] = made_up(kind, (RUN, 1))
+    said["unfiltered_gap"] = points(_pair("stage2_unfiltered", "stage2"))
+    said["unfiltered_third_gap"] = points(_pair("stage3_unfiltered", "stage2_unfiltered"))
+    said["stage2_made_up"] = made_up("stage2", (RUN, 1))
+    near = rate_difference(misses("stage2_unfiltered", OURS[:1]), misses("stage2", OURS[:1]))
+    said["unfiltered_near"] = points(near)
+    said["cleaned"] = points(rate_difference(invented("stage3_unfiltered"), invented("stage2_unfiltered")))
+    learned = [line["learned_from"] for line in training("stage3_unfiltered", (RUN, 1)) if "learned_from" in line]
+    said["unfiltered_learned"] = f"{100 * mean(learned):.0f}"
+    return said
+
+
+def ahead(gap: Interval) -> str:
+    return f"{100 * gap.mean:.1f} points ({100 * gap.low:.1f} to {100 * gap.high:.1f})"
+
+
+def _pair(one: str, other: str) -> Interval:
+    mine, theirs = (clusters(tasks(kind, "none", (RUN, 1))) for kind in (one, other))
+    return difference(mine, theirs)
 
 
 def main() -> None:
     curves()
     text = (Path(__file__).parent / "align_page.md").read_text(encoding="utf-8")
-    tables = (results, claims, sides, changed, rollouts, knowledge, overrides, seconds)
-    lease = json.loads((FIFTH / "lease.json").read_text())
-    decoding = json.loads((FIFTH / "decoding.json").read_text())
-    filled = text.format(**{one.__name__: one() for one in tables}, **numbers(), **lease, decoding=decoding)
+    tables = (results, claims, chains, won, tries, later, knowledge, overrides, seconds)
+    lease = json.loads((SIXTH / "lease.json").read_text())
+    filled = text.format(**{one.__name__: one() for one in tables}, **numbers(), **lease)
     (RESULTS / "align.md").write_text(filled, encoding="utf-8")
 
 

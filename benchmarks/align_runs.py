@@ -1,4 +1,4 @@
-"""Makes `docs/results/align-runs.md`, on runs 1 to 4, and its plots from the logs in `docs/results/align` alone.
+"""Makes `docs/results/align-runs.md`, on runs 1 to 5, and its plots from the logs in `docs/results/align` alone.
 
 python benchmarks/align_runs.py
 """
@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from align_chart import curves
-from align_claims import FORMS, claims, differences
+from align_claims import FORMS, claims, differences, points
 from align_logs import (
     ALONE,
     COMPLIANCE,
+    FIFTH,
     FOURTH,
     LAST,
     LOGS,
@@ -35,9 +36,11 @@ from align_logs import (
     training,
     trainings,
 )
+from align_tables import Model, changed, rollouts
+from align_tables import sides as sides_of
 
 from bylaw import load_pack
-from bylaw.align.bootstrap import interval
+from bylaw.align.bootstrap import difference, interval
 from bylaw.align.check import check
 from bylaw.align.evaluation import clusters
 from bylaw.align.matcher import Matcher
@@ -338,6 +341,23 @@ def stated() -> dict[str, str]:
     }
 
 
+def fifth() -> dict[str, Any]:
+    """Run 5: stage 3 of three seeds, all from one stage 2."""
+    before: Model = ("stage2", (5, 1))
+    after: dict[str, Model] = {f"stage 3, seed {seed}": ("stage3", (5, seed)) for seed in SEEDS}
+    played = [tasks(kind, "none", place) for kind, place in after.values()]
+    gap = difference(clusters(*played), clusters(*[tasks("stage2", "none", (5, 1))] * len(SEEDS)))
+    lease = json.loads((FIFTH / "lease.json").read_text())
+    return {
+        "rollouts_5": rollouts([(5, seed) for seed in SEEDS]),
+        "sides_5": sides_of({"stage 1": ("stage1", (5, 1)), "stage 2": before, **after}),
+        "changed_5": changed({f"seed {seed}": (before, ("stage3", (5, seed))) for seed in SEEDS}),
+        "behind_5": points(gap),
+        "decoding": json.loads((FIFTH / "decoding.json").read_text()),
+        **{f"{name}_5": value for name, value in lease.items()},
+    }
+
+
 def main() -> None:
     curves()
     text = (Path(__file__).parent / "align_runs.md").read_text(encoding="utf-8")
@@ -361,6 +381,7 @@ def main() -> None:
         **numbers(),
         **faults(),
         **chosen(),
+        **fifth(),
         **lease,
     )
     (RESULTS / "align-runs.md").write_text(filled, encoding="utf-8")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.align.bootstrap import difference, interval
+from bylaw.align.bootstrap import difference, interval, rate_difference
 
 values = st.dictionaries(
     st.text(max_size=3), st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=2), min_size=1, max_size=20
@@ -43,3 +43,15 @@ def test_clusters_count_as_one() -> None:
 def test_what_has_other_clusters_is_not_compared() -> None:
     with pytest.raises(ValueError, match="same clusters"):
         difference({"a": [1.0]}, {"b": [1.0]})
+
+
+def test_a_rate_counts_every_time_alike_and_is_paired() -> None:
+    one = {"a": (1.0, 1.0), "b": (0.0, 9.0)}
+    found = rate_difference(one, {"a": (0.0, 4.0), "b": (4.0, 4.0)})
+    assert found.mean == pytest.approx(0.1 - 0.5)  # not the mean of 1 and 0 less that of 0 and 1
+    assert found.low <= found.mean <= found.high
+    assert found.low == -1.0  # only b was drawn
+    same = rate_difference(one, one)
+    assert (same.mean, same.low, same.high) == (0.0, 0.0, 0.0)
+    with pytest.raises(ValueError, match="same clusters"):
+        rate_difference(one, {"a": (0.0, 1.0)})

@@ -191,6 +191,7 @@ def test_the_reward_of_what_is_learned_rises_steadily(base, tmp_path):
     thirds = [sum(rewards[start : start + 2]) / 2 for start in (0, 2, 4)]
     assert thirds[0] * 1.1 < thirds[1]
     assert thirds[1] * 1.1 < thirds[2]
+    assert thirds[2] > 1.25 * thirds[0]
 
 
 def test_a_prompt_without_room_does_not_end_the_run(base, tmp_path, monkeypatch):

@@ -4,7 +4,6 @@
 import json
 import shutil
 import time
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -49,24 +48,6 @@ class Clock(TrainerCallback):
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.saved = time.monotonic()
-
-
-class Kept(TrainerCallback):
-    """Leaves the model as it is after some steps in folders of their own, and ends a run after `stop` steps."""
-
-    def __init__(self, out: Path, steps: Collection[int], stop: int | None) -> None:
-        self.out, self.steps, self.stop = out, steps, stop
-
-    def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
-        if state.global_step in self.steps and state.is_world_process_zero:
-            model.save_pretrained(step_folder(self.out, state.global_step))
-        if state.global_step == self.stop:
-            control.should_training_stop = True
-
-
-def step_folder(out: Path, step: int) -> Path:
-    """Where `Kept` leaves the model as it is after a step."""
-    return out / f"step-{step}"
 
 
 def last_checkpoint(out: Path) -> Path | None:

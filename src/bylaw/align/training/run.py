@@ -17,7 +17,7 @@ from bylaw.align.training.dialect import Dialect
 from bylaw.align.training.generator import Generator
 from bylaw.align.training.optimizer import RoundedAdamW
 from bylaw.align.training.preset import PresetName, Reinforced, Supervised, settings_of
-from bylaw.align.training.record import SAVE_EVERY, Clock, Kept, Lines, last_checkpoint
+from bylaw.align.training.record import SAVE_EVERY, Clock, Lines, last_checkpoint
 from bylaw.align.training.shared_prefix import share_prefix
 
 Stage = Literal[1, 2, 3]
@@ -36,10 +36,6 @@ class Run(Struct, frozen=True, kw_only=True):
     """Rank of the adapters; all weights are trained without it."""
     steps: int | None = None
     """Steps to take, where it is not the preset's epochs that say it."""
-    keep: tuple[int, ...] = ()
-    """Steps after which the model is left in a folder of its own in `out`, beside the one after the last step."""
-    stop: int | None = None
-    """End after this step, with the learning rate as if there were more."""
     changes: Mapping[str, Any] = {}
     """Settings of the preset to change."""
     save_every: float | None = SAVE_EVERY
@@ -79,8 +75,6 @@ def train(
         "peft_config": adapters,
         "callbacks": [Lines(run.out / "metrics.jsonl"), Clock(run.save_every, run.until)],
     }
-    if run.keep or run.stop:
-        others["callbacks"].append(Kept(run.out, run.keep, run.stop))
     if adapters is None:
         others["optimizers"] = (RoundedAdamW(model.parameters(), lr=settings.learning_rate), None)
     shared = arguments(run, settings)
