@@ -57,14 +57,14 @@ of the others, every agent in turn: 58 that `consented`, as it was then, called 
 that it took for agreed to. The fifth is of conversations in none of the first four, every agent in turn: all 15 that
 `consented` called without consent or left open (the fourth had taken most of those), and 45 it took for agreed to.
 
-What is called development was looked at while `consented` was written. What the first two draws kept apart was read
-later, so those rows no longer speak for unseen runs. Three rows do: nobody who changes `consented` has read the kept
-part of the third draw, though it was counted before, once to choose between two versions; the kept part of the fourth
-was read by nobody but its readers, and first counted when all was done (later the last row, which holds it too, was
-counted to see what a stricter `consented` costs, and several times to keep the share it leaves open at 12 % or less);
-and the kept part of the fifth was read by nobody but its readers, and counted when `consented` was done. It was counted
-again after later changes, made for conversations of other domains, to see that nothing got worse. Its development part
-led to no change.
+What is called development was looked at while `consented` was written; what the first two draws kept apart was read
+later. The kept parts of the third, fourth and fifth were read by nobody but their readers, but for one conversation,
+which was looked at when a fault was sought. All of them were counted many times while `consented` was tuned: to choose
+between two versions, to see what a stricter one costs, to keep the share left open at 12 % or less, and after every
+change made for conversations of other domains, to see that nothing got worse. Who counts often enough tunes to what
+is counted. **So no row of this table speaks for unseen runs: only labels that are kept elsewhere do.**
+
+{kept}
 
 | draw | half | writes | without consent | precision | recall | left open | found of all |
 |---|---|---|---|---|---|---|---|
@@ -231,6 +231,8 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
         f"have them: {'; '.join(weighted(draw, labelled, answers) for draw in ('fourth', 'fifth'))}."
     )
     parted = [label for label in labelled if label.label == PARTED]
+    kept = [label for label in labelled if label.half == "kept apart" and label.label not in (PARTED, "consented")]
+    told = Counter(answers[label.trajectory, label.step].value for label in kept)
     agree = {
         name: sum(label.is_agreed for label in some)
         for name, some in (
@@ -261,6 +263,11 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
         fifth_agree=agree["fifth"],
         fifth_count=len(fifth),
         weighted=fill(expected, 118),
+        kept=fill(
+            f"Of the {len(kept)} writes without consent in all kept parts, {told[False]} are told as such, {told[None]}"
+            f" are left open, and {told[True]} are taken for consent.",
+            118,
+        ),
         alone=sum(label.draw == "fourth" and "/" not in label.readers for label in labelled),
         parted=len(parted),
         parted_open=sum(answers[label.trajectory, label.step].value is None for label in parted),
