@@ -9,6 +9,8 @@ from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
 from bylaw.errors import PackError
 from bylaw.facts.database import open_snapshot
+from bylaw.facts.entity import UNSEEN
+from bylaw.facts.world import Snapshot
 from bylaw.trace.event import Call, Event, Result
 
 FILES = {
@@ -89,3 +91,81 @@ def test_what_a_system_knows_cannot_be_complete(folder: Path) -> None:
     (folder / "entities.yaml").write_text(FILES["entities.yaml"].replace("origin: conversation, ", ""))
     with pytest.raises(PackError, match=r"entities\.yaml:3: `Identity` cannot be complete"):
         load_pack(folder)
+
+
+QUOTES = {
+    "pack.yaml": "format: 1\nname: q\ndocument: policy.md\n",
+    "policy.md": "A quote is used once.\n",
+    "tools.yaml": """tools:
+  quote: {effect: none, parameters: {item: string}}
+  use: {effect: write, parameters: {quote_id: string}, effects: [{as: Quote, key: $args.quote_id, set: {used: true}}]}
+  spend:
+    effect: write
+    parameters: {quote_id: string, amount: money}
+    effects: [{as: Quote, key: $args.quote_id, set: {left: {minus: $result.spent}}}]
+  touch: {effect: write, parameters: {quote_id: string}}
+""",
+    "entities.yaml": """entities:
+  Quote:
+    key: quote_id
+    origin: conversation
+    complete: true
+    fields: {left: money, used: {type: boolean, default: false}}
+observations:
+  quote: {as: Quote}
+""",
+}
+ONCE = """def once(call: use, facts):
+    \"\"\"A quote is used once.\"\"\"
+    quote = facts.Quote(call.quote_id)
+    return deny("used before") if quote.used or quote.left < money("5.00") else permit()
+"""
+GIVEN: list[Event] = [Call("quote", {"item": "x"}, turn=1), Result(0, '{"quote_id": "Q", "left": "9.00"}')]
+
+AGAIN: list[Event] = [Call("quote", {"item": "x"}, turn=3), Result(4, '{"quote_id": "Q", "left": "9.00"}')]
+
+
+def made(tool: str, result: str | None, *, turn: int = 2, error: bool = False, **arguments: str) -> list[Event]:
+    call = Call(tool, {"quote_id": "Q", **arguments}, turn=turn)
+    return [call, *([] if result is None else [Result(len(GIVEN), result, error=error)])]
+
+
+@pytest.mark.parametrize(
+    ("events", "want"),
+    [
+        (GIVEN, ("permit", "compliant")),
+        ([], ("deny", "violation")),
+        (GIVEN + made("use", '{"ok": true}'), ("deny", "violation")),
+        (GIVEN + made("use", "no", error=True), ("permit", "compliant")),
+        (GIVEN + made("use", None), ("undetermined", "uninformed")),
+        (GIVEN + made("use", None, turn=9), ("undetermined", "uninformed")),  # the turn of the judged call
+        (GIVEN + made("spend", '{"spent": "3.00"}', amount="3"), ("permit", "compliant")),
+        (GIVEN + made("spend", '{"spent": "6.00"}', amount="3"), ("deny", "violation")),
+        (GIVEN + made("spend", "{}", amount="3"), ("undetermined", "uninformed")),  # nobody knows how much
+        (GIVEN + made("touch", "{}"), ("undetermined", "uninformed")),  # no effect says what it did
+        (
+            [
+                *GIVEN,
+                *made("use", "{}"),
+                Call("quote", {"item": "x"}, turn=3),
+                Result(4, '{"quote_id": "Q", "left": "9"}'),
+            ],
+            ("permit", "compliant"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("has_world", [False, True])
+def test_what_a_conversation_does_with_what_it_made_is_true(
+    events: list[Event], want: tuple[str, str], has_world: bool, tmp_path: Path
+) -> None:
+    for name, text in {**QUOTES, "guards/g.py": ONCE, "world.json": '{"Other": []}'}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    pack = load_pack(tmp_path)
+    world = Snapshot(pack.schema, lambda *_: UNSEEN, lambda *_: None) if has_world else None
+    session = Session(pack, world=world)
+    session.observe_all(events)
+    call = Call("use", {"quote_id": "Q"}, turn=9)
+    judged = session.judge(call)
+    session.observe(call)
+    assert (judged.evidence[0].outcome, session.settle()[-1].determined) == want

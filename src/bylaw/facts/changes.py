@@ -63,15 +63,15 @@ class Changes:
         """Whether, for all that is known at the judged call, nothing has changed the field since a step."""
         return self.last(entity, key, field, since, at.step, known_at=at.step) is None
 
-    def of_turn(self, entity: str, key: Key, field: str, at: CallRecord) -> list[CallRecord]:
-        """The earlier writes of the judged call's own turn that may change the field, in order."""
-        if self._strangers and self._by_stranger(key, at.start - 1, at.step, at.step) is not None:
-            return [record for record, _ in self._strangers if at.start <= record.step < at.step]
+    def since(self, entity: str, key: Key, field: str, after: int, at: CallRecord) -> list[CallRecord]:
+        """The writes after a step and before the judged call that may have changed the field, in order."""
+        if self._strangers and self._by_stranger(key, after, at.step, at.step) is not None:
+            return [record for record, _ in self._strangers if after < record.step < at.step]
         found = [
             touch.record
             for index in ((entity, loose_key(key)), (entity, None))
             for touch in self._touches.get(index, _NONE)
-            if at.start <= touch.record.step < at.step
+            if after < touch.record.step < at.step
             and (touch.fields is None or field in touch.fields)
             and touch.counts(at.step)
         ]

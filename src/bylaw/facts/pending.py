@@ -1,4 +1,8 @@
-"""Writes of the same turn: their results are not in yet, so a field has its old value or what they make of it."""
+"""What writes leave of a field that nobody has looked up again.
+
+Of the same turn: their results are not in yet, so a field has its old value or what they make of it. Of a thing that
+only the conversation makes: there is nowhere to look it up, and what it did with the thing is what is true of it.
+"""
 
 from typing import Any
 
@@ -26,7 +30,9 @@ def pending_value(
     Called where the field is not known for the judged call, but may have been known when its turn began. Where all is
     `settled`, a write that was refused in the end has changed nothing.
     """
-    writes = ledger.changes.of_turn(entity.name, key, field.name, at)
+    if entity.origin == "conversation":
+        return _made_value(ledger, entity, key, field, at)
+    writes = ledger.changes.since(entity.name, key, field.name, at.start - 1, at)
     if is_settled:
         writes = [write for write in writes if write.counts()]
     shown = ledger.latest_of(thing, entity, key, field.name, at, before=at.start) if writes else None
@@ -45,3 +51,45 @@ def pending_value(
         return possible[0] if len(possible) == 1 else OneOf(tuple(possible))
     except ValueError:
         return UNSEEN
+
+
+def _made_value(ledger: Ledger, entity: Entity, key: Key, field: Field, at: CallRecord) -> Any:
+    """The value of a field of a thing that the conversation made, after what its own writes did to it since."""
+    shown = ledger.ever_visible(entity, key, field.name, at)
+    there = shown or ledger.ever_visible(entity, key, "exists", at)
+    if there is None or (shown is None and there.value is False) or entity.fresh_for is not None:
+        return UNSEEN
+    writes = ledger.changes.since(entity.name, key, field.name, there.as_of, at)
+    try:
+        possible: list[Any] = [coerce(field, shown.value) if shown is not None else NOTHING]
+        for write in writes:
+            after = [_after(ledger, write, entity, key, field, value, at) for value in possible]
+            possible = after if _is_over(write, at) else [*possible, *after]
+            if NOTHING in possible:
+                return UNSEEN
+        found = [value for place, value in enumerate(possible) if value not in possible[:place]]
+    except ValueError:
+        return UNSEEN
+    if not writes:
+        return UNSEEN
+    return found[0] if len(found) == 1 else OneOf(tuple(found))
+
+
+def _after(
+    ledger: Ledger, write: CallRecord, entity: Entity, key: Key, field: Field, before: Any, at: CallRecord
+) -> Any:
+    """What a write makes of a value, by its effects: of the kinds that they name, they tell all."""
+    effects = () if write.call.fault else ledger.schema.effects.get(write.call.tool, ())
+    named = [effect for effect in effects if effect.entity == entity.name]
+    if named and not any(effect.delete or field.name in effect.fields() for effect in named):
+        return before
+    result = write.result if _is_over(write, at) else None
+    value = result.value() if result is not None and result.captured else NOTHING
+    made = effect_on(effects, write.call.arguments, entity, key, field, before, value)
+    return NOTHING if made is NOTHING else coerce(field, made)
+
+
+def _is_over(write: CallRecord, at: CallRecord) -> bool:
+    """Whether the judged call's agent had been told that the write was accepted."""
+    was_told = write.delivered is not None and write.delivered < at.start and write.who == at.who
+    return was_told and write.accepted is True

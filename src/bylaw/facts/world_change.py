@@ -92,13 +92,21 @@ def moved(field: Field, before: Any, how: str, value: Any) -> Any:
         return NOTHING
 
 
-def effect_on(effects: Sequence[WorldChange], args: Any, entity: Entity, key: Key, field: Field, before: Any) -> Any:
-    """What a write with these arguments makes of a field, before its result is there; NOTHING where nobody can say."""
+def effect_on(
+    effects: Sequence[WorldChange],
+    args: Any,
+    entity: Entity,
+    key: Key,
+    field: Field,
+    before: Any,
+    result: Any = NOTHING,
+) -> Any:
+    """What a write makes of a field, by its arguments and, once it is there, its result; NOTHING if nobody can say."""
     after: Any = NOTHING
     for effect in effects:
         if effect.entity != entity.name:
             continue
-        for scope in effect.scopes(args, NOTHING):
+        for scope in effect.scopes(args, result):
             named = effect.key_in(scope)
             if named is None or NOTHING in named:
                 return NOTHING
