@@ -220,10 +220,12 @@ def test_without_effects_what_is_declared_changed_is_no_longer_known(world: Snap
     assert read(world, "exists", "A1") is True
 
 
-def test_a_write_that_may_have_touched_all_leaves_nothing_of_the_kind_known(world: Snapshot) -> None:
+def test_a_write_that_may_have_touched_all_leaves_the_field_of_none_known(world: Snapshot) -> None:
     write(world, "audit", {})
-    assert read(world, "status", "A1") is UNSEEN
-    assert world.members("Account", {}) is None
+    assert (read(world, "status", "A1"), read(world, "status", "A2")) == (UNSEEN, UNSEEN)
+    assert read(world, "balance", "A1") == Decimal("50.00")
+    assert world.members("Account", {}) == [("A1",), ("A2",)]
+    assert world.members("Account", {"status": "open"}) is None
     assert read(world, "age", "Ann", "Lee", kind="Person") == 40
 
 

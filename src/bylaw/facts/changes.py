@@ -2,6 +2,7 @@
 
 from bylaw.facts.call_record import CallRecord, Touch
 from bylaw.facts.entity import Key
+from bylaw.facts.path import Finder
 from bylaw.facts.schema import Schema
 from bylaw.facts.undeclared import UndeclaredCall
 from bylaw.facts.value import loose_key
@@ -19,25 +20,26 @@ class Changes:
         self._strangers: list[tuple[CallRecord, UndeclaredCall]] = []
         """Calls of tools that nobody declared."""
 
-    def write(self, made: CallRecord) -> None:
-        """Note a call that may change something."""
+    def write(self, made: CallRecord, find: Finder) -> None:
+        """Note a call that may change something; `find` knows the fields that name other things."""
         if made.tool is None:
             if not sounds_harmless(made.call.tool):
                 self._strangers.append((made, UndeclaredCall(made.call)))
             return
         for change in self._schema.changes[made.call.tool]:
             if change.by_result:
-                self._touch(change.entity, None, Touch(made, change.fields, by_result=True))
+                if made.call.fault or change.may_happen(made.call.arguments):
+                    self._touch(change.entity, None, Touch(made, change.fields, by_result=True))
                 continue
             # Arguments that were not captured may have named any of the kind.
-            for key in (None,) if made.call.fault else change.touched(made.call.arguments):
+            for key in (None,) if made.call.fault else change.touched(made.call.arguments, find=find):
                 self._touch(change.entity, key, Touch(made, change.fields))
 
-    def answer(self, made: CallRecord, result: Result) -> None:
+    def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
         """Note what the result of an accepted write tells of the things it changed."""
         for change in self._schema.changes.get(made.call.tool, ()):
             if change.by_result:
-                for key in change.touched(made.call.arguments, result.value()):
+                for key in change.touched(made.call.arguments, result.value(), find):
                     self._touch(change.entity, key, Touch(made, change.fields))
 
     def last(

@@ -15,7 +15,7 @@ from bylaw.facts.call_record import TO_USER, CallRecord, record_of
 from bylaw.facts.changes import Changes
 from bylaw.facts.entity import UNSEEN, Entity, Key, NoValue
 from bylaw.facts.observation import sightings, unreadable
-from bylaw.facts.path import NOTHING
+from bylaw.facts.path import NOTHING, Finder
 from bylaw.facts.result_field import result_text
 from bylaw.facts.schema import Schema
 from bylaw.facts.shown import SeenThing, Shown
@@ -89,7 +89,7 @@ class Ledger:
                 tool = made.tool
                 if tool is None or tool.effect == "write":
                     self.writes.append(made)
-                    self.changes.write(made)
+                    self.changes.write(made, self.finder(made))
                 made = None
             elif event.by == "user":
                 self.said.append((step, event.text))
@@ -104,13 +104,22 @@ class Ledger:
         if tool is None or tool.effect == "write":
             made.accepted = accepted(tool, result)
             if made.accepted and result.captured:
-                self.changes.answer(made, result)
+                self.changes.answer(made, result, self.finder(made))
         for entity in self.schema.shows.get(name, ()):
             showing = self._showing.get(entity)
             if showing is None:
                 self._showing[entity] = [made]
             else:
                 showing.append(made)
+
+    def finder(self, made: CallRecord) -> Finder:
+        """What the agent had been shown of other things when it made a call."""
+
+        def find(entity: str, key: Key, field: str) -> Any:
+            shown = self.latest(self.schema.entities[entity], key, field, made)
+            return NOTHING if shown is None else shown.value
+
+        return find
 
     def read_ahead(self, result: Result) -> None:
         """Read a result that has been observed before anybody asks for what it shows."""

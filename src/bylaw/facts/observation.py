@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from bylaw.facts.entity import UNDECLARED, Entity, Key
-from bylaw.facts.path import NOTHING, Getter, PathScope
+from bylaw.facts.path import NOTHING, Finder, Getter, PathScope
 from bylaw.facts.value import key_of, names_several
 from bylaw.policy.pattern import Pattern
 
@@ -147,8 +147,19 @@ class Change(Struct, frozen=True):
     """Whether `each` meets something else than what it runs over: then the arguments do not say which either."""
     by_result: bool = False
     """The result says which things: until it is there, any of the kind."""
+    when: Callable[[Mapping[str, Any]], Any] | None = None
+    """Whether they are changed at all, by the arguments and the result."""
 
-    def touched(self, args: Mapping[str, Any], result: Any = NOTHING) -> Iterator[Key | None]:
+    def may_happen(self, args: Mapping[str, Any], item: Any = NOTHING, result: Any = NOTHING) -> bool:
+        """Whether, for all that is known, it changes anything."""
+        if self.when is None:
+            return True
+        known = {"args": args, "result": result, "item": args if item is NOTHING else item, "old": {}}
+        return self.when(known) is not False
+
+    def touched(
+        self, args: Mapping[str, Any], result: Any = NOTHING, find: Finder | None = None
+    ) -> Iterator[Key | None]:
         """Keys of the things changed; None for all of the kind."""
         whole = PathScope(args, result, args)
         if self.key is None or (self.misfit is not None and self.misfit(whole)):
@@ -156,10 +167,11 @@ class Change(Struct, frozen=True):
             return
         items = [(args, NOTHING)] if self.each is None else self.each(whole)
         for item, name in items:
-            scope = PathScope(item, result, args, name)
+            scope = PathScope(item, result, args, name, find)
             parts = [
                 next((part for place in places if (part := place(scope)) is not NOTHING and part is not None), NOTHING)
                 for places in self.key
             ]
             is_known = all(part is not NOTHING and not names_several(part) for part in parts)
-            yield key_of(parts) if is_known else None
+            if self.may_happen(args, item, result):
+                yield key_of(parts) if is_known else None

@@ -44,8 +44,12 @@ class PathScope(Struct, frozen=True, gc=False):
     result: Any
     args: Mapping[str, Any]
     key: Any = NOTHING
+    find: "Finder | None" = None
+    """A field of another thing, where one can be asked for: of writes, not of what results show."""
 
 
+Finder = Callable[[str, Any, str], Any]
+"""Entity, key and field -> the value as it is known then; NOTHING where it is not."""
 Getter = Callable[[PathScope], Any]
 
 _START: dict[str, Getter] = {

@@ -43,7 +43,7 @@ def pending_value(
         for write in writes:
             effects = () if write.call.fault else ledger.schema.effects.get(write.call.tool, ())
             for value in tuple(possible):
-                made = effect_on(effects, write.call.arguments, entity, key, field, value)
+                made = effect_on(effects, write.call.arguments, entity, key, field, value, find=ledger.finder(write))
                 if made is NOTHING:
                     return UNSEEN
                 if (new := coerce(field, made)) not in possible:
@@ -85,7 +85,7 @@ def _after(
         return before
     result = write.result if _is_over(write, at) else None
     value = result.value() if result is not None and result.captured else NOTHING
-    made = effect_on(effects, write.call.arguments, entity, key, field, before, value)
+    made = effect_on(effects, write.call.arguments, entity, key, field, before, value, ledger.finder(write))
     return NOTHING if made is NOTHING else coerce(field, made)
 
 

@@ -8,9 +8,10 @@ from msgspec import UNSET
 from bylaw.errors import BylawError, GuardError
 from bylaw.facts.entity import Entity, Field, FieldType, Origin, ReadTool, Saying
 from bylaw.facts.observation import Change, Observation
-from bylaw.facts.path import Getter, PathError, PathScope, compile_each, compile_misfit, compile_path
+from bylaw.facts.path import NOTHING, Getter, PathError, PathScope, compile_each, compile_misfit, compile_path
 from bylaw.facts.schema import Schema
 from bylaw.facts.stored import Stored
+from bylaw.facts.value import key_of, names_several
 from bylaw.facts.world_change import Expression, WorldChange
 from bylaw.facts.written import (
     EntitiesFile,
@@ -222,6 +223,8 @@ class SchemaReader:
         return None
 
     def _key(self, entity: Entity, body: WrittenKey | None, at: YamlPath) -> tuple[tuple[Getter, ...], ...]:
+        if is_through(entity, body):
+            return ((self._through(cast(dict[str, Scalar], body), at),),)
         if isinstance(body, dict):
             given = body
         else:
@@ -235,9 +238,40 @@ class SchemaReader:
             for part in entity.key
         )
 
+    def _through(self, body: Mapping[str, Scalar], at: YamlPath) -> Getter:
+        """The key of a thing that a field of another one names: `{of: Line.account_id, key: $args.line_id}`."""
+        name, _, field = str(body["of"]).partition(".")
+        other = self._entities.get(name)
+        if other is None or field not in other.fields:
+            self._fault(f"`{body['of']}` is not a field", *at, hint="write it like `Line.account_id`")
+            return lambda scope: NOTHING
+        for each in body.keys() - {"of", "key"}:
+            self._fault(f"`{each}` is not known beside `of`", *at, hint="known: key")
+        if at[:1] != ("tools",):
+            self._fault("a result shows things by its own values, not through others", *at)
+        if len(other.key) != 1:
+            self._fault(f"`{name}` has not just one key field", *at)
+            return lambda scope: NOTHING
+        given = body.get("key", f"$args['{other.key[0]}']")
+        inner, read = self._value(given, at), other.fields[field]
+
+        def found(scope: PathScope) -> Any:
+            part = inner(scope)
+            if scope.find is None or part is NOTHING or part is None or names_several(part):
+                return NOTHING
+            value = scope.find(name, key_of([part]), read.name)
+            return NOTHING if value is None else value
+
+        return found
+
     def _changes(self, tool: Tool) -> list[Change]:
         at = ("tools", tool.name, "changes")
         if tool.changes is None:
+            if tool.effects:
+                faults = len(self.faults)
+                told = list(self._told_by_effects(tool))
+                del self.faults[faults:]  # told where effects are read
+                return told
             keyed = [e for e in self._entities.values() if e.key and set(e.key) <= set(tool.parameters)]
             return [Change(e.name, None, self._argument_key(e), None) for e in keyed]
         found: list[Change] = []
@@ -260,8 +294,22 @@ class SchemaReader:
             if body is not said and fields == ("*",) and "." in str(said):
                 changed = frozenset(entity.fields)
             by_result = "$result" in f"{body.each} {body.key}"
-            found.append(Change(entity.name, each, key, changed, misfit, by_result))
+            when = self._expression(body.when, at) if body.when is not None else None
+            found.append(Change(entity.name, each, key, changed, misfit, by_result, when))
         return found
+
+    def _told_by_effects(self, tool: Tool) -> Iterator[Change]:
+        """What a write makes stale that says only what it does."""
+        at = ("tools", tool.name, "effects")
+        for body in tool.effects:
+            entity = self._entities.get(str(body.as_))
+            if entity is not None:
+                fields = None if body.delete else frozenset(body.set)
+                each = self._each(body.each, at)
+                misfit = compile_misfit(str(body.each)) if each is not None else None
+                by_result = "$result" in f"{body.each} {body.key}"
+                when = self._expression(body.when, at) if body.when is not None else None
+                yield Change(entity.name, each, self._key(entity, body.key, at), fields, misfit, by_result, when)
 
     def _argument_key(self, entity: Entity) -> tuple[tuple[Getter, ...], ...]:
         return tuple((compile_path(f"$args['{part}']"),) for part in entity.key)
@@ -287,8 +335,13 @@ class SchemaReader:
                 changes[name] = (how, self._value(value, at))
             key = self._key(entity, body.key, at)
             each = self._each(body.each, at)
+            lacking = [part for part in entity.key if part not in tool.parameters]
+            if body.key is None and each is None and lacking and not tool.others:
+                hint = f"give its `key`: `$args....`, `$result.{lacking[0]}`, or `{{of: Other.{lacking[0]}}}`"
+                self._fault(f"nothing says which `{entity.name}` moves", *at, hint=hint)
             when = self._expression(body.when, at) if body.when is not None else None
-            found.append(WorldChange(entity.name, each, key, changes, body.delete, when, computed))
+            passes = is_through(entity, body.key)
+            found.append(WorldChange(entity.name, each, key, changes, body.delete, when, computed, passes))
         return found
 
     def _expression(self, text: Any, at: YamlPath) -> Expression | None:
@@ -313,9 +366,11 @@ class SchemaReader:
             elif len(self._entities[name].key) != 1:
                 self._fault(f"`{name}` does not have exactly one key field", *at)
             return f"of {record['of']}", record.get("key")
+        if record.keys() == {"remove", "by"}:
+            return f"remove by {record['by']}", record["remove"]
         how = next(iter(record), "")
-        if len(record) != 1 or how not in ("is", "plus", "minus", "append"):
-            hint = "give one of is, to, plus, minus, append, or of and key"
+        if len(record) != 1 or how not in ("is", "plus", "minus", "append", "extend", "remove"):
+            hint = "give one of is, to, plus, minus, append, extend, remove, or of and key"
             self._fault(f"nothing says how `{field}` moves", *at, hint=hint)
         return how, record.get(how)
 
@@ -367,6 +422,11 @@ def _listed(bodies: _Body | list[_Body] | None) -> list[_Body]:
 
 def _names(value: Scalar | list[Scalar]) -> tuple[str, ...]:
     return tuple(map(str, _listed(value)))
+
+
+def is_through(entity: Entity, body: Any) -> bool:
+    """Whether a key is what a field of another thing says."""
+    return isinstance(body, dict) and "of" in body and "of" not in entity.key
 
 
 def _change(text: str) -> WrittenChange:

@@ -24,7 +24,7 @@ from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value
 from bylaw.facts.shown import SeenThing, Shown
 from bylaw.facts.value import coerce, key_of
-from bylaw.facts.world import World
+from bylaw.facts.world import Snapshot, World
 from bylaw.policy.pattern import Match, Pattern, compile_pattern
 
 FOREVER = 1 << 60
@@ -292,7 +292,8 @@ class WorldFacts:
         value = record.get(field.name, NOTHING)
         if value is not NOTHING:
             return coerce(field, value)
-        if field.default is not UNDECLARED:
+        is_moved = isinstance(self._world, Snapshot) and self._world.is_moved(*asked, field.name)
+        if field.default is not UNDECLARED and not is_moved:
             return coerce(field, field.default)
         return self._hindsight.read(entity, key, field)
 

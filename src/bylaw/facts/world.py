@@ -1,6 +1,6 @@
 """What is really true: a snapshot that moves with the accepted writes, whatever it is read from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Key, NoValue
@@ -14,6 +14,7 @@ from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Result
 
 WorldRecord = Mapping[str, Any]
+_NONE: frozenset[str] = frozenset()
 
 
 class World(Protocol):
@@ -52,9 +53,12 @@ class Snapshot:
         self._reader = reader
         self._lister = lister
         self._overlay: dict[tuple[str, Key], WorldRecord | NoValue] = {}
-        self._forgotten: set[str] = set()
+        self._forgotten: dict[str, frozenset[str] | None] = {}
+        """By kind, the fields that a write may have moved of any thing; None for all of them."""
         self._blurred: set[tuple[str, Key]] = set()
         """Written under a key that nothing has: some thing of almost that key may have moved."""
+        self._dropped: dict[tuple[str, Key], frozenset[str]] = {}
+        """Fields of what is laid over that a write moved to where nobody knows."""
         self._strangers: list[UndeclaredCall] = []
 
     def fork(self) -> "Snapshot":
@@ -66,20 +70,31 @@ class Snapshot:
         laid = self._overlay.get((entity, key))
         if laid is not None:
             return laid
-        is_shaken = self._forgotten or self._blurred or self._strangers
-        return UNSEEN if is_shaken and self._is_lost(entity, key) else self._reader(entity, key)
+        if not (self._forgotten or self._blurred or self._strangers):
+            return self._reader(entity, key)
+        if self._is_lost(entity, key):
+            return UNSEEN
+        found, lost = self._reader(entity, key), self._forgotten.get(entity)
+        return found if not lost or isinstance(found, NoValue) else _without(found, lost)
+
+    def is_moved(self, entity: str, key: Key, field: str) -> bool:
+        """Whether a write may have given the field a value that nobody knows, so that its default says nothing."""
+        if (entity, key) in self._overlay:
+            return field in self._dropped.get((entity, key), _NONE)
+        return field in (self._forgotten.get(entity) or _NONE)
 
     def _is_lost(self, entity: str, key: Key) -> bool:
         """Whether something may have moved the thing and nothing tells where to."""
         return (
-            entity in self._forgotten
+            self._forgotten.get(entity, _NONE) is None
             or (bool(self._blurred) and (entity, loose_key(key)) in self._blurred)
             or any(stranger.may_touch(key) for stranger in self._strangers)
         )
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
         """All things that match, those made or changed by the trajectory's writes included."""
-        if self._lister is None or entity in self._forgotten:
+        lost = self._forgotten.get(entity, _NONE)
+        if self._lister is None or lost is None or lost & match.keys():
             return None
         listed = self._lister(entity, match)
         if listed is None or self._strangers:
@@ -116,7 +131,7 @@ class Snapshot:
         for change in self._schema.changes.get(call.tool, ()):
             if change.entity in told:
                 continue
-            for key in change.touched(call.arguments, value):
+            for key in change.touched(call.arguments, value, self._find):
                 if key is not None:
                     self._blur(change.entity, key)
                 self._forget(change.entity, key, change.fields)
@@ -145,10 +160,10 @@ class Snapshot:
                 self._overlay[kind, laid] = UNSEEN
 
     def _affect(self, effect: WorldChange, call: Call, value: Any) -> None:
-        for scope in effect.scopes(call.arguments, value):
+        for scope in effect.scopes(call.arguments, value, self._find):
             key = effect.key_in(scope)
-            if key is None:
-                self._forget(effect.entity, None, None)
+            if key is None or (NOTHING in key and effect.is_through):
+                self._forget(effect.entity, None, None if key is None or effect.delete else effect.fields())
                 continue
             if NOTHING in key:
                 continue
@@ -178,17 +193,33 @@ class Snapshot:
     def _elsewhere(self, where: str, key: Any) -> Any:
         """The value of a field of another thing, e.g. the start of the slot an appointment moves to."""
         entity, _, field = where.partition(".")
-        record = self.record(entity, key_of([key]))
+        return self._find(entity, key_of([key]), field)
+
+    def _find(self, entity: str, key: Key, field: str) -> Any:
+        record = self.record(entity, key)
         return NOTHING if isinstance(record, NoValue) else record.get(field, NOTHING)
 
     def _lay(self, entity: str, key: Key, fields: WorldRecord) -> None:
         before = self.record(entity, key)
         laid = {**({} if isinstance(before, NoValue) else before), **fields}
+        unknown = frozenset(name for name, value in fields.items() if value is NOTHING)
+        self._drop(entity, key, unknown, kept=fields.keys() - unknown)
         self._overlay[(entity, key)] = {name: value for name, value in laid.items() if value is not NOTHING}
+
+    def _drop(self, entity: str, key: Key, fields: frozenset[str], kept: Set[str] = _NONE) -> None:
+        before = self._dropped.get((entity, key), _NONE)
+        if (entity, key) not in self._overlay:
+            before |= self._forgotten.get(entity) or _NONE
+        if dropped := (before | fields) - kept:
+            self._dropped[entity, key] = dropped
+        else:
+            self._dropped.pop((entity, key), None)
 
     def _forget(self, entity: str, key: Key | None, fields: frozenset[str] | None) -> None:
         if key is None:
-            self._forgotten.add(entity)
+            known = self._forgotten.get(entity, _NONE)
+            is_all = fields is None or known is None or "exists" in fields
+            self._forgotten[entity] = None if is_all else known | fields
             for kind, laid in list(self._overlay):
                 if kind == entity:
                     self._forget(entity, laid, fields)
@@ -197,7 +228,12 @@ class Snapshot:
         if isinstance(before, NoValue) or fields is None:
             self._overlay[(entity, key)] = UNSEEN
         else:
-            self._overlay[(entity, key)] = {name: value for name, value in before.items() if name not in fields}
+            self._drop(entity, key, fields)
+            self._overlay[(entity, key)] = _without(before, fields)
+
+
+def _without(record: WorldRecord, fields: frozenset[str]) -> WorldRecord:
+    return {name: value for name, value in record.items() if name not in fields}
 
 
 def agrees(entity: Entity, record: WorldRecord, match: Mapping[str, Any]) -> bool:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct, field
 
 from bylaw.facts.entity import UNDECLARED, Entity, Field, Key
-from bylaw.facts.path import NOTHING, Getter, PathScope
+from bylaw.facts.path import NOTHING, Finder, Getter, PathScope
 from bylaw.facts.value import coerce, key_of, names_several
 
 Expression = Callable[[Mapping[str, Any]], Any]
@@ -27,6 +27,8 @@ class WorldChange(Struct, frozen=True):
     """Whether the thing moves at all."""
     to: dict[str, Expression] = field(default_factory=dict[str, Expression])
     """Field -> what it becomes."""
+    is_through: bool = False
+    """Another thing names the one that moves: where that is not known, it may be any."""
 
     def fields(self) -> frozenset[str]:
         """All that it may set."""
@@ -39,11 +41,11 @@ class WorldChange(Struct, frozen=True):
         found = self.when(names_in(scope, old))
         return found if isinstance(found, bool) else None
 
-    def scopes(self, args: Any, result: Any) -> list[PathScope]:
+    def scopes(self, args: Any, result: Any, find: Finder | None = None) -> list[PathScope]:
         """Where its paths start, for each thing that it moves."""
         whole = PathScope(args, result, args)
         items = [(args, NOTHING)] if self.each is None else self.each(whole)
-        return [PathScope(item, result, args, name) for item, name in items]
+        return [PathScope(item, result, args, name, find) for item, name in items]
 
     def key_in(self, scope: PathScope) -> Key | None:
         """Which thing moves: NOTHING among the parts where nothing says so, None where any of the kind may."""
@@ -86,10 +88,23 @@ def moved(field: Field, before: Any, how: str, value: Any) -> Any:
                 return coerce(field, before or 0) - coerce(field, value)
             case "append":
                 return [*coerce(field, before or []), value]
+            case "extend":
+                return [*coerce(field, before or []), *_listed(value)]
+            case "remove":
+                gone = _listed(value)
+                return [item for item in coerce(field, before or []) if item not in gone]
+            case _ if how.startswith("remove by "):
+                gone, part = _listed(value), how.removeprefix("remove by ")
+                items: list[Any] = coerce(field, before or [])
+                return [item for item in items if not (isinstance(item, dict) and cast(Any, item).get(part) in gone)]
             case _:
                 return NOTHING
     except (ValueError, TypeError, ArithmeticError):
         return NOTHING
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
 
 
 def effect_on(
@@ -100,13 +115,14 @@ def effect_on(
     field: Field,
     before: Any,
     result: Any = NOTHING,
+    find: Finder | None = None,
 ) -> Any:
     """What a write makes of a field, by its arguments and, once it is there, its result; NOTHING if nobody can say."""
     after: Any = NOTHING
     for effect in effects:
         if effect.entity != entity.name:
             continue
-        for scope in effect.scopes(args, result):
+        for scope in effect.scopes(args, result, find):
             named = effect.key_in(scope)
             if named is None or NOTHING in named:
                 return NOTHING

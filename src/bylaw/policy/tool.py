@@ -24,6 +24,7 @@ class WrittenChange(Struct, frozen=True, forbid_unknown_fields=True):
     fields: Scalar | list[Scalar] = "*"
     key: Scalar | dict[str, Scalar] | None = None
     each: Scalar | None = None
+    when: Scalar | None = None
 
 
 class WrittenEffect(Struct, frozen=True, forbid_unknown_fields=True):
