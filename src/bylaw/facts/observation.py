@@ -154,7 +154,7 @@ class Change(Struct, frozen=True):
         """Whether, for all that is known, it changes anything."""
         if self.when is None:
             return True
-        known = {"args": args, "result": result, "item": args if item is NOTHING else item, "old": {}}
+        known: dict[str, Any] = {"args": args, "result": result, "item": args if item is NOTHING else item, "old": {}}
         return self.when(known) is not False
 
     def touched(

@@ -218,8 +218,10 @@ class Snapshot:
     def _forget(self, entity: str, key: Key | None, fields: frozenset[str] | None) -> None:
         if key is None:
             known = self._forgotten.get(entity, _NONE)
-            is_all = fields is None or known is None or "exists" in fields
-            self._forgotten[entity] = None if is_all else known | fields
+            if fields is None or known is None or "exists" in fields:
+                self._forgotten[entity] = None
+            else:
+                self._forgotten[entity] = known | fields
             for kind, laid in list(self._overlay):
                 if kind == entity:
                     self._forget(entity, laid, fields)
