@@ -17,7 +17,8 @@ OTHERS = {
     "logs, facts, consent and packs": """
         audit/coverage.py audit/unmapped.py cli/visible.py engine/consent/ facts/condition.py facts/evidence.py
         facts/mapped.py facts/passage.py facts/pending.py facts/phrases.py facts/sentence.py facts/stored.py
-        facts/world_change.py facts/implied.py engine/case_subject.py policy/stated.py facts/assent.py facts/plain_yes.py
+        facts/world_change.py facts/implied.py engine/case_subject.py policy/stated.py facts/assent.py
+        facts/plain_yes.py
         guard/computed.py guard/helper.py policy/catalogue.py trace/python_text.py trace/readers/frameworks.py
         trace/readers/recorded.py trace/readers/transcripts.py trace/shape.py""",
     "shield": """

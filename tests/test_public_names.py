@@ -1,7 +1,10 @@
 """The names the package promises, and what importing it costs."""
 
+import ast
 import subprocess
 import sys
+from collections import Counter
+from pathlib import Path
 
 import bylaw
 import bylaw.audit
@@ -18,6 +21,14 @@ def test_the_public_names_are_those_promised() -> None:
         assert getattr(bylaw, name).__name__ == name
     assert set(bylaw.audit.__all__) == {"Report", "Request", "audit", "read_calls"}
     assert all(callable(getattr(bylaw.audit, name)) for name in bylaw.audit.__all__)
+
+
+def test_what_is_promised_has_its_name_to_itself() -> None:
+    root = Path(bylaw.__file__).parent
+    sources = [path for path in root.rglob("*.py") if not path.is_relative_to(root / "packs")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sources]
+    classes = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    assert [name for name in PROMISED if classes[name] > 1] == []
 
 
 def test_importing_the_package_is_cheap() -> None:

@@ -16,7 +16,7 @@ from bylaw.align.dataset import SHAPES, conversation_row, parting_rows, read_row
 from bylaw.align.episode import Episode
 from bylaw.align.filters import hallucinated, unfit
 from bylaw.align.gold import gold
-from bylaw.align.lesson import Conversation
+from bylaw.align.lesson import LessonSeries
 from bylaw.align.matcher import Matcher
 from bylaw.align.output import read_output
 from bylaw.align.planted import Faults, distort, plant
@@ -32,11 +32,11 @@ DEMO = Path(PACK.root) / "demo" / "logs.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
-def talks() -> list[Conversation]:
+def talks() -> list[LessonSeries]:
     return [gold(task) for task in scenarios("development")[:24]]
 
 
-def test_playing_a_row_s_answers_passes_the_task(talks: list[Conversation]) -> None:
+def test_playing_a_row_s_answers_passes_the_task(talks: list[LessonSeries]) -> None:
     """What is learned is what passes: each set's answers, played as a model would write them."""
     tasks = {task.id: task for task in scenarios("development")}
     for talk in talks:
@@ -52,14 +52,14 @@ def test_playing_a_row_s_answers_passes_the_task(talks: list[Conversation]) -> N
             assert episode.outcome().success
 
 
-def test_the_policy_stands_in_stage_1_alone(talks: list[Conversation]) -> None:
+def test_the_policy_stands_in_stage_1_alone(talks: list[LessonSeries]) -> None:
     rows = {name: conversation_row("clinic", talks[0], shape) for name, shape in SHAPES.items()}
     sentence = "Only an invoice whose status is paid is refunded."
     assert [name for name, row in rows.items() if sentence in row["messages"][0]["content"]] == ["stage1"]
     assert {tool["function"]["name"] for tool in json.loads(rows["stage2"]["tools"])} == set(PACK.schema.tools)
 
 
-def test_turns_to_be_tried_hold_what_their_rewards_need(talks: list[Conversation]) -> None:
+def test_turns_to_be_tried_hold_what_their_rewards_need(talks: list[LessonSeries]) -> None:
     rows = turn_rows("clinic", talks, 60)
     assert len(rows) == 60
     assert len({(row["task"], row["turn"]) for row in rows}) == 60
@@ -79,7 +79,7 @@ def test_turns_to_be_tried_hold_what_their_rewards_need(talks: list[Conversation
     assert any(row["purpose"] == "refuse" and len(row["required"]) == 1 for row in rows)
 
 
-def test_twins_part_where_what_is_right_differs(talks: list[Conversation]) -> None:
+def test_twins_part_where_what_is_right_differs(talks: list[LessonSeries]) -> None:
     rows = parting_rows("clinic", talks)
     assert len(rows) == len(talks)
     by_id = {talk.id: talk for talk in talks}
@@ -93,7 +93,7 @@ def test_twins_part_where_what_is_right_differs(talks: list[Conversation]) -> No
     assert parting_rows("clinic", talks[:1]) == []
 
 
-def test_sets_are_the_same_each_time_and_the_card_counts_them(talks: list[Conversation], tmp_path: Path) -> None:
+def test_sets_are_the_same_each_time_and_the_card_counts_them(talks: list[LessonSeries], tmp_path: Path) -> None:
     for name in ("one", "two"):
         source = Source("Gold conversations.", "a command", {"failed": 3})
         write_sets("clinic", tmp_path / name, talks[4:], talks[:4], turns=12, seed=5, source=source)
@@ -167,7 +167,7 @@ def test_logs_with_nothing_to_learn_from_are_an_error(tmp_path: Path) -> None:
         build_from_logs("clinic", tmp_path, [talk()])
 
 
-def test_planted_faults_are_found_by_the_matcher(talks: list[Conversation]) -> None:
+def test_planted_faults_are_found_by_the_matcher(talks: list[LessonSeries]) -> None:
     matcher = Matcher(PACK)
     assert plant(PACK, talks[0], Faults()) == talks[0]
     omitted = added = wrong = turns = 0
@@ -193,7 +193,7 @@ def test_a_distorted_policy_says_something_else() -> None:
         assert distort(policy, random.Random(1)).definition != policy.definition
 
 
-def test_parquet_holds_the_same_rows(talks: list[Conversation], tmp_path: Path) -> None:
+def test_parquet_holds_the_same_rows(talks: list[LessonSeries], tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     from bylaw.align.parquet import write_parquet
 

@@ -160,7 +160,7 @@ def test_the_same_compile_is_the_same_in_another_process() -> None:
 def _requests(folder: Path) -> list[Request]:
     import msgspec
 
-    from bylaw.llm import Message
+    from bylaw.llm import ModelMessage
 
     newest = sorted((folder / "requests").glob("*.jsonl"))[-1]
     made: list[Request] = []
@@ -168,7 +168,7 @@ def _requests(folder: Path) -> list[Request]:
         record = msgspec.json.decode(line)
         body = record["body"]
         form = body.get("response_format", {}).get("json_schema", {})
-        messages = tuple(Message(each["role"], each["content"]) for each in body["messages"])
+        messages = tuple(ModelMessage(each["role"], each["content"]) for each in body["messages"])
         attempt = int(record["custom_id"].rpartition("-")[2])
         name = form.get("name") or _named(messages[0].content)
         made.append(Request(messages, form.get("schema"), name, attempt))

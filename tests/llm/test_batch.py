@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from bylaw.llm import Answer, Message, Pending, Request
+from bylaw.llm import Answer, ModelMessage, Pending, Request
 from bylaw.llm.batch import Batch
 from bylaw.llm.chat import ChatError, bare_json, checked, schema_of, unfenced
 from bylaw.llm.exchange import read_answers
@@ -20,7 +20,7 @@ SCHEMA = {"type": "object", "properties": {"open": {"type": "boolean"}}}
 
 
 def _question(text: str, **more: Any) -> Request:
-    return Request((Message("user", text),), **more)
+    return Request((ModelMessage("user", text),), **more)
 
 
 def _output(request: Request, text: str, finish: str = "stop") -> str:
@@ -80,7 +80,7 @@ def test_a_question_is_known_by_what_is_asked_and_by_nothing_else() -> None:
     assert one.key != _question("One").key
     assert one.key != _question("one", schema=SCHEMA).key
     assert one.key != _question("one", attempt=2).key
-    assert one.key != Request((Message("system", "one"),)).key
+    assert one.key != Request((ModelMessage("system", "one"),)).key
     assert one.key.endswith("-1")
 
 

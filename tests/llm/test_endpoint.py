@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.llm import Message, Request, Usage
+from bylaw.llm import ModelMessage, Request, Usage
 from bylaw.llm.chat import ChatError, Unreachable
 from bylaw.llm.recorded import Recorded, Recordings
 from tests.llm.scripted import chunks, completion, serving
@@ -20,7 +20,7 @@ SCHEMA = {"type": "object", "properties": {"open": {"type": "boolean"}}, "requir
 
 
 def _question(text: str = "Open on Sundays?", **more: Any) -> Request:
-    return Request((Message("user", text),), **more)
+    return Request((ModelMessage("user", text),), **more)
 
 
 def _endpoint(url: str, **more: Any) -> Endpoint:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from bylaw.llm import Message, Request
+from bylaw.llm import ModelMessage, Request
 from bylaw.llm.chat import schema_of
 from bylaw.llm.endpoint import Endpoint, Settings
 from bylaw.llm.recorded import Recorded, Recordings
@@ -60,7 +60,7 @@ def _endpoint(address: str, **more: object) -> Endpoint:
 
 
 def _ask(text: str, **more: object) -> Request:
-    return Request((Message("user", text),), **more)  # type: ignore[arg-type]
+    return Request((ModelMessage("user", text),), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -233,7 +233,7 @@ def test_what_goes_wrong_on_the_way_is_tried_again_and_the_model_answers_in_the_
             status, headers = faults[number]
             return status, headers, {"error": {"message": "not now"}}
         inner = Endpoint(Settings("small", base_url=address), key="none")
-        (answer,) = inner.ask([Request((Message("user", body["messages"][0]["content"]),), max_tokens=8)])
+        (answer,) = inner.ask([Request((ModelMessage("user", body["messages"][0]["content"]),), max_tokens=8)])
         return 200, {}, completion(answer.text, "length" if answer.fault == "truncated" else "stop")
 
     with serving(script) as server:

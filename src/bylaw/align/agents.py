@@ -9,7 +9,7 @@ from bylaw.align.episode import ChatMessage
 from bylaw.align.rollout import Agent, Generate, Model
 from bylaw.align.scripted import Script, Scripted
 from bylaw.errors import UsageError
-from bylaw.llm import Message, Request
+from bylaw.llm import ModelMessage, Request
 from bylaw.llm.endpoint import Endpoint, Settings
 
 
@@ -42,7 +42,7 @@ def endpoint(address: str, model: str) -> Generate:
     chat = Endpoint(Settings(model, base_url=address, temperature=0.0, concurrency=16))
 
     def generate(conversations: Sequence[list[ChatMessage]]) -> list[str]:
-        requests = [Request(tuple(Message(*told(one)) for one in messages)) for messages in conversations]
+        requests = [Request(tuple(ModelMessage(*told(one)) for one in messages)) for messages in conversations]
         return [answer.text for answer in chat.ask(requests)]
 
     return generate

@@ -9,7 +9,7 @@ from bylaw.align.card import Source, write_card
 from bylaw.align.dataset import SHAPES, conversation_row, parting_rows, turn_rows, write_rows
 from bylaw.align.filters import unfit
 from bylaw.align.gold import CannotPassError, gold
-from bylaw.align.lesson import Conversation
+from bylaw.align.lesson import LessonSeries
 from bylaw.align.logged import lessons_of
 from bylaw.align.planted import Faults, plant
 from bylaw.align.prompt import pack_named
@@ -42,7 +42,7 @@ def build_from_tasks(
     `parting` the turns to try are those where twins part, `turns` of them at most. With `faults` there is a fifth set,
     `unfiltered`: stage 2 with faults planted in its thoughts.
     """
-    talks: dict[str, list[Conversation]] = {}
+    talks: dict[str, list[LessonSeries]] = {}
     dropped: Counter[str] = Counter()
     for part in ("training", "rl"):
         tasks = load_tasks(part, pack, times=times if part == "training" else rl_times)
@@ -78,7 +78,7 @@ def build_from_logs(
     """Sets from recorded conversations that are fit to learn from; returns the data card's path."""
     held = pack_named(pack)
     dropped: Counter[str] = Counter()
-    kept: list[Conversation] = []
+    kept: list[LessonSeries] = []
     for each in logs:
         if isinstance(each, BylawError):
             dropped["unreadable"] += 1
@@ -103,8 +103,8 @@ def build_from_logs(
 def write_sets(
     pack: str,
     out: Path,
-    training: Sequence[Conversation],
-    apart: Sequence[Conversation],
+    training: Sequence[LessonSeries],
+    apart: Sequence[LessonSeries],
     *,
     turns: int,
     seed: int,

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bylaw.align.lesson import Conversation, Lesson, messages_of
+from bylaw.align.lesson import Lesson, LessonSeries, messages_of
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_schemas
 
 SetName = Literal["stage1", "stage2", "answers"]
@@ -40,14 +40,14 @@ def tools_text(pack: str) -> str:
     return msgspec.json.encode(tool_schemas(pack)).decode()
 
 
-def conversation_row(pack: str, talk: Conversation, shape: Shape, *, document: str = "") -> Row:
+def conversation_row(pack: str, talk: LessonSeries, shape: Shape, *, document: str = "") -> Row:
     """A whole conversation, of which the assistant's messages are learned."""
     system = system_message(pack, shape.policy, document=document)
     messages = messages_of(system, talk.lessons, thoughts=shape.thoughts)
     return {"messages": messages, "tools": tools_text(pack), "id": talk.id}
 
 
-def turn_row(pack: str, talk: Conversation, lesson: Lesson) -> Row:
+def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
     """One turn to be tried: what stands before it, and all that its rewards need."""
     prompt = messages_of(system_message(pack, "none"), talk.lessons, thoughts=True, upto=lesson.turn)
     policies = pack_named(pack).policies
@@ -69,20 +69,20 @@ def turn_row(pack: str, talk: Conversation, lesson: Lesson) -> Row:
     }
 
 
-def turn_rows(pack: str, talks: Sequence[Conversation], count: int, *, seed: int = 0) -> list[Row]:
+def turn_rows(pack: str, talks: Sequence[LessonSeries], count: int, *, seed: int = 0) -> list[Row]:
     """`count` turns drawn from some conversations, in the order they stand."""
     turns = [(talk, lesson) for talk in talks for lesson in talk.lessons]
     drawn = sorted(random.Random(seed).sample(range(len(turns)), min(count, len(turns))))
     return [turn_row(pack, *turns[place]) for place in drawn]
 
 
-def parting_rows(pack: str, talks: Iterable[Conversation]) -> list[Row]:
+def parting_rows(pack: str, talks: Iterable[LessonSeries]) -> list[Row]:
     """The turns where twins part: what was right for both so far is right for one of them no longer.
 
     One of the two is mostly a refusal, so whoever learns from both learns neither to refuse nor to go on, but to see
     the fact that tells them apart. A twin that stands alone gives nothing.
     """
-    pairs: dict[str, list[Conversation]] = {}
+    pairs: dict[str, list[LessonSeries]] = {}
     for talk in talks:
         pairs.setdefault(talk.id.rpartition("-")[0], []).append(talk)
     rows: list[Row] = []

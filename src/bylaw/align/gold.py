@@ -5,7 +5,7 @@ from msgspec import Struct
 
 from bylaw.align.bearing import Purpose, Serving, Span
 from bylaw.align.episode import Episode, Outcome
-from bylaw.align.lesson import Conversation, Lesson
+from bylaw.align.lesson import Lesson, LessonSeries
 from bylaw.align.output import write_call
 from bylaw.align.prompt import pack_named
 from bylaw.align.scene import Task
@@ -56,7 +56,7 @@ def play_careful(task: Scenario) -> tuple[list[Played], Outcome]:
     return played, episode.outcome()
 
 
-def gold(task: Task, *, seed: int = 0) -> Conversation:
+def gold(task: Task, *, seed: int = 0) -> LessonSeries:
     """The gold conversation of a task, with a verified thought for every turn."""
     if not isinstance(task, Scenario):
         raise UsageError(f"task `{task.id}` has no careful agent to play it", hint="the clinic's tasks have one")
@@ -87,4 +87,4 @@ def gold(task: Task, *, seed: int = 0) -> Conversation:
                 found.bearing,
             )
         )
-    return Conversation(task.id, tuple(lessons))
+    return LessonSeries(task.id, tuple(lessons))

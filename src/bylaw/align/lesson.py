@@ -30,7 +30,7 @@ class Lesson(Struct, frozen=True):
     """What the thought rests on."""
 
 
-class Conversation(Struct, frozen=True):
+class LessonSeries(Struct, frozen=True):
     """A whole conversation to learn from."""
 
     id: str

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bylaw.align.bearing import Span, next_write
-from bylaw.align.lesson import Conversation, Lesson
+from bylaw.align.lesson import Lesson, LessonSeries
 from bylaw.align.output import write_call
 from bylaw.align.thought import think
 from bylaw.engine.pack import Pack
@@ -11,7 +11,7 @@ from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.trajectory import Trajectory
 
 
-def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0) -> Conversation:
+def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0) -> LessonSeries:
     """A recorded conversation, with a verified thought for every turn.
 
     Calls made at once are told one after the other, each with its result; what an agent says beside a call is left out.
@@ -35,7 +35,7 @@ def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0) -> Conversa
                 heard = [("tool", _text(result) if result is not None else "")]
             case _:
                 pass
-    return Conversation(trajectory.id, tuple(lessons))
+    return LessonSeries(trajectory.id, tuple(lessons))
 
 
 def _lesson(

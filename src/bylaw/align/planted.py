@@ -11,7 +11,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from bylaw.align.lesson import Conversation, Lesson
+from bylaw.align.lesson import Lesson, LessonSeries
 from bylaw.align.thought import compose
 from bylaw.engine.pack import Pack
 from bylaw.policy.statement import Policy
@@ -38,13 +38,13 @@ class Faults(Struct, frozen=True, forbid_unknown_fields=True):
     irrelevancy: Share = 0.0
 
 
-def plant(pack: Pack, talk: Conversation, faults: Faults, *, seed: int = 0) -> Conversation:
+def plant(pack: Pack, talk: LessonSeries, faults: Faults, *, seed: int = 0) -> LessonSeries:
     """A conversation with faults in its thoughts; what it does stays right."""
     rng = random.Random(f"{seed}/{talk.id}")
     return replace(talk, lessons=tuple(_planted(pack, talk, lesson, faults, rng) for lesson in talk.lessons))
 
 
-def _planted(pack: Pack, talk: Conversation, lesson: Lesson, faults: Faults, rng: random.Random) -> Lesson:
+def _planted(pack: Pack, talk: LessonSeries, lesson: Lesson, faults: Faults, rng: random.Random) -> Lesson:
     policies = list(lesson.bearing.policies)
     if not policies:
         return lesson

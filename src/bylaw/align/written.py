@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from msgspec import Meta, Struct, field
 
 from bylaw.align.check import Checked
-from bylaw.llm import Answer, Chat, Message, Request
+from bylaw.llm import Answer, Chat, ModelMessage, Request
 from bylaw.llm.chat import schema_of
 
 Rubric = Literal["faithfulness", "completeness", "atomicity", "style"]
@@ -191,7 +191,7 @@ def request(prompt: str, shape: type, fields: Mapping[str, str]) -> Request:
     text = (_PROMPTS / f"{prompt}.md").read_text(encoding="utf-8")
     # Not str.format: policies and conversations hold braces of their own.
     filled = re.sub(r"\{(\w+)\}", lambda match: fields[match[1]], text)
-    return Request((Message("user", filled.strip()),), schema_of(shape), prompt)
+    return Request((ModelMessage("user", filled.strip()),), schema_of(shape), prompt)
 
 
 def _fields(work: _Work) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.llm import Answer, Chat, Message, Request, Usage
+from bylaw.llm import Answer, Chat, ModelMessage, Request, Usage
 from bylaw.llm.chat import ChatError
 
 Made = TypeVar("Made")
@@ -103,5 +103,5 @@ def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Reque
     listed = "\n".join(f"- {each}" for each in complaints)
     ask = "Answer again, in full, in the same form. Keep what was right."
     text = f"Your answer cannot be used as it is:\n\n{listed}\n\n{ask}"
-    talk = (*request.messages, Message("assistant", answer), Message("user", text))
+    talk = (*request.messages, ModelMessage("assistant", answer), ModelMessage("user", text))
     return replace(request, messages=talk)

@@ -54,7 +54,7 @@ class Unreachable(ChatError):
     """Nothing ever came back from where the model should be: asking on would only take time."""
 
 
-class Message(Struct, frozen=True):
+class ModelMessage(Struct, frozen=True):
     """One message of a request."""
 
     role: Role
@@ -64,7 +64,7 @@ class Message(Struct, frozen=True):
 class Request(Struct, frozen=True):
     """One question, with all that its answer may depend on."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[ModelMessage, ...]
     schema: dict[str, Any] | None = None
     """JSON schema that the answer must have; None for plain text."""
     name: str = "answer"

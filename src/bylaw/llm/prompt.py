@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bylaw.llm.chat import Message, Request
+from bylaw.llm.chat import ModelMessage, Request
 
 _NAME = re.compile(r"\{\{(\w+)\}\}")
 
@@ -39,5 +39,5 @@ def render(
     """The request that a prompt of a folder makes with these values."""
     instructions, question = _parts(folder, name)
     filled = _NAME.sub(lambda match: given[match[1]], question)
-    messages = (Message("system", instructions), Message("user", filled))
+    messages = (ModelMessage("system", instructions), ModelMessage("user", filled))
     return Request(messages, schema=schema, name=name, attempt=attempt, max_tokens=max_tokens)

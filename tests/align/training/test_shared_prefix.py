@@ -10,7 +10,7 @@ trl = pytest.importorskip("trl")
 
 from trl.trainer.utils import add_fused_lm_head  # noqa: E402
 
-from bylaw.align.training.shared_prefix import Pack, share_prefix  # noqa: E402
+from bylaw.align.training.shared_prefix import PackedBatch, share_prefix  # noqa: E402
 
 pytestmark = pytest.mark.train
 
@@ -72,7 +72,7 @@ def test_conversations_with_one_opening(pair, side):
     opening = words(100)
     rows = [(torch.cat([opening, words(size)]), words(size)) for size in (20, 50, 3, 37)]
     batch = padded(rows, side)
-    assert Pack(batch[0], batch[1].bool(), "cpu").opening >= 100
+    assert PackedBatch(batch[0], batch[1].bool(), "cpu").opening >= 100
     agree(pair, *batch)
 
 
@@ -83,7 +83,7 @@ def test_answers_to_one_prompt_side_by_side(pair, sizes):
     prompts = [torch.cat([opening, words(size)]) for size in sizes]
     rows = [(prompt, words(int(torch.randint(1, 20, ())))) for prompt in prompts for _ in range(4)]
     batch = padded(rows, "left")
-    pack = Pack(batch[0], batch[1].bool(), "cpu")
+    pack = PackedBatch(batch[0], batch[1].bool(), "cpu")
     assert [last - first for first, last, _ in pack.groups] == [4, 4, 4]
     assert all(size >= len(prompt) for (_, _, size), prompt in zip(pack.groups, prompts, strict=True))
     assert pack.ids.shape[1] < 100 + sum(sizes) + 4 * 3 * 20

@@ -44,7 +44,7 @@ def share_prefix(model: PreTrainedModel) -> None:
                 **others,
             )
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        pack = Pack(input_ids.cpu(), mask.bool().cpu(), input_ids.device)
+        pack = PackedBatch(input_ids.cpu(), mask.bool().cpu(), input_ids.device)
         if all(layers.is_plain(layer) for layer in backbone.layers):
             return BaseModelOutputWithPast(last_hidden_state=_states(backbone, pack)[pack.back])
         usual = backbone.config._attn_implementation
@@ -58,7 +58,7 @@ def share_prefix(model: PreTrainedModel) -> None:
     backbone.forward = forward
 
 
-def _states(backbone: Any, pack: "Pack") -> torch.Tensor:
+def _states(backbone: Any, pack: "PackedBatch") -> torch.Tensor:
     """The last states of a pack's tokens, with the layers' own work in fused kernels."""
     hidden = backbone.embed_tokens(pack.ids)
     cos, sin = (each[0] for each in backbone.rotary_emb(hidden, pack.places))
@@ -78,7 +78,7 @@ def _attention(
     return attend(query, key, value, plan, others["scaling"])[None], None
 
 
-class Pack:
+class PackedBatch:
     """A padded batch as one row: the opening, what groups of rows share, the rows' own ends."""
 
     def __init__(self, input_ids: torch.Tensor, mask: torch.Tensor, device: Any) -> None:

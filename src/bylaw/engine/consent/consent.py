@@ -9,14 +9,16 @@ from bylaw.engine.consent.told.lack import Lack
 
 Basis = Literal["told", "requested"]
 """What a policy asks for: that the user agreed to what the agent told, or no more than that the user asked for it."""
-Reason = Literal["agreed", "requested", "none", "unanswered", "spent", "held", "differs", "unclear", "unrecorded"]
+ConsentReason = Literal[
+    "agreed", "requested", "none", "unanswered", "spent", "held", "differs", "unclear", "unrecorded"
+]
 
 
 class Consent(Struct, frozen=True):
     """Whether the user agreed to a call, and why this is thought so; None where code cannot tell."""
 
     value: bool | None
-    reason: Reason
+    reason: ConsentReason
     proposal: int | None = None
     """Step of the message that told the action."""
     agreement: int | None = None

@@ -8,7 +8,7 @@ import msgspec
 from bylaw.engine.consent.agreement import agrees, asks_for, is_aside, is_held, is_turned, picks, redirected, speaks_of
 from bylaw.engine.consent.call.action import Action
 from bylaw.engine.consent.call.deed import any_deed
-from bylaw.engine.consent.consent import Consent, Reason
+from bylaw.engine.consent.consent import Consent, ConsentReason
 from bylaw.engine.consent.doubt import (
     is_offer_asked_for,
     is_perhaps_taken,
@@ -68,7 +68,7 @@ class Weighing:
         return self._found(True, "agreed", found)
 
     def _found(
-        self, value: bool | None, reason: Reason, lacks: tuple[Lack, ...] = (), spent: int | None = None
+        self, value: bool | None, reason: ConsentReason, lacks: tuple[Lack, ...] = (), spent: int | None = None
     ) -> Consent:
         return Consent(value, reason, self.exchange.proposed_at, self.exchange.answered_at, lacks, spent)
 
