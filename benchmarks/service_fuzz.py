@@ -16,13 +16,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1]))
-from postgres_server import server
+from service_stores import KINDS, new_log
 from service_traffic import Connection, Service, http
 
 from bylaw.record import open_store
@@ -159,12 +158,10 @@ def main() -> int:
     parser.add_argument("how", choices=("own", "schemathesis"))
     parser.add_argument("--count", type=int, default=25_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--store", choices=KINDS, default="sqlite")
     given = parser.parse_args()
-    with TemporaryDirectory(prefix="bylaw-fuzz-") as folder:
-        file = str(Path(folder) / "decisions.db")
-        with server() if given.store == "postgres" else nullcontext(file) as store:
-            return measure(given.how, given.count, given.seed, Path(folder), store)
+    with TemporaryDirectory(prefix="bylaw-fuzz-") as folder, new_log(given.store) as store:
+        return measure(given.how, given.count, given.seed, Path(folder), store)
 
 
 if __name__ == "__main__":

@@ -25,17 +25,13 @@ import subprocess
 import sys
 import time
 from collections import deque
-from contextlib import nullcontext
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from postgres_server import server, settings
+from service_stores import KINDS, described, new_log
 from service_traffic import Connection, Request, Service, Work, told
 
 from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.record import Store, open_store
-from bylaw.record.sqlite import SETTINGS
 from bylaw.record.verify import verify
 from bylaw.shield.history import read_history
 from bylaw.trace import Trajectory
@@ -142,9 +138,7 @@ class Run:
 
 
 async def measure(store: str, workers: int, kills: int, seed: int) -> int:
-    is_server = "://" in store
-    durable = settings(store) if is_server else ", ".join(f"{name}={value}" for name, value in SETTINGS.items())
-    print(f"log: {'PostgreSQL' if is_server else 'SQLite'} ({durable})", flush=True)
+    print(described(store), flush=True)
     recorded: list[Trajectory] = [trajectory for trajectory, _ in simulate(7, 60)]
     rng, faults, heard, tried, touched = random.Random(seed), list[str](), 0, 0, 0
     started = time.perf_counter()
@@ -178,15 +172,13 @@ async def measure(store: str, workers: int, kills: int, seed: int) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--store", choices=KINDS, default="sqlite")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=11)
     given = parser.parse_args()
-    with TemporaryDirectory(prefix="bylaw-kills-") as folder:
-        file = str(Path(folder) / "decisions.db")
-        with server() if given.store == "postgres" else nullcontext(file) as store:
-            return asyncio.run(measure(store, given.workers, given.kills, given.seed))
+    with new_log(given.store) as store:
+        return asyncio.run(measure(store, given.workers, given.kills, given.seed))
 
 
 if __name__ == "__main__":

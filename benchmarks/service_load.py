@@ -15,18 +15,16 @@ import asyncio
 import os
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import uvloop
-from postgres_server import server, settings, syncs
+from postgres_server import syncs
 from service_hosts import Host, Talks
+from service_stores import KINDS, described, is_server, new_log
 from service_traffic import Service
 
 from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.record import open_store
-from bylaw.record.sqlite import SETTINGS
 from bylaw.record.verify import verify
 from bylaw.shield import Shield
 from bylaw.trace import Call, Message, Trajectory
@@ -128,9 +126,8 @@ def percentile(times: list[float], share: float) -> float:
 
 async def measure(store: str, workers: int, seconds: float, rate: float, roam: bool) -> None:
     """One log's numbers."""
-    is_server = "://" in store
-    durable = settings(store) if is_server else ", ".join(f"{name}={value}" for name, value in SETTINGS.items())
-    print(f"log: {'PostgreSQL' if is_server else 'SQLite'} ({durable})")
+    in_server = is_server(store)
+    print(described(store))
     cores, load = os.cpu_count(), os.getloadavg()[0]
     print(f"a conversation {'moves between hosts' if roam else 'stays with its host'}")
     print(f"workers: {workers}; {cores} cores, shared with the generator; load average before: {load:.1f}")
@@ -147,19 +144,19 @@ async def measure(store: str, workers: int, seconds: float, rate: float, roam: b
         await closed_loop(hosts, 2)
         slow = speed()
         cpu, commits, own, started = service.cpu(), await service.commits(), time.process_time(), time.perf_counter()
-        synced, (all_used, taken) = syncs(store) if is_server else 0, busy()
+        synced, (all_used, taken) = syncs(store) if in_server else 0, busy()
         count = await closed_loop(hosts, seconds)
         spent = time.perf_counter() - started
         used, mine, (all_after, taken_after) = service.cpu() - cpu, time.process_time() - own, busy()
         wrote = await service.commits() - commits
-        said = f", {syncs(store) - synced:,} syncs by the server's own count" if is_server else ", each one sync"
+        said = f", {syncs(store) - synced:,} syncs by the server's own count" if in_server else ", each one sync"
         rest = max(0.0, all_after - all_used - used - mine)
         print(f"closed loop, {HOSTS} hosts, {spent:.1f} s: {count / spent:,.0f} durable decisions a second")
         print(f"  {wrote:,} commits{said} ({count / max(1, wrote):.1f} decisions a commit)")
         print(f"  CPU a decision: service {used / count * 1e6:,.0f} us, generator {mine / count * 1e6:,.0f} us")
         print(f"  deciding alone, in process and without a log: {deciding(recorded) * 1e6:,.0f} us of CPU")
         print(f"  of {cores} cores: service {used / spent:.0%}, generator {mine / spent:.0%}, all else on the machine"
-              f"{' (PostgreSQL included)' if is_server else ''} {rest / spent:.0%}, lent to other machines "
+              f"{' (PostgreSQL included)' if in_server else ''} {rest / spent:.0%}, lent to other machines "
               f"{(taken_after - taken) / spent:.0%}; a million turns of a loop took {slow:.3f} s")  # fmt: skip
         took, late = await open_loop(hosts, rate, seconds)
         print(f"open loop, {rate:,.0f} a second, {seconds:.0f} s: p50 {percentile(took, 0.5):.1f} ms, "
@@ -177,16 +174,14 @@ async def measure(store: str, workers: int, seconds: float, rate: float, roam: b
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--store", choices=KINDS, default="sqlite")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--rate", type=float, default=750)
     parser.add_argument("--roam", action="store_true")
     given = parser.parse_args()
-    with TemporaryDirectory(prefix="bylaw-load-") as folder:
-        file = str(Path(folder) / "decisions.db")
-        with server() if given.store == "postgres" else nullcontext(file) as store:
-            uvloop.run(measure(store, given.workers, given.seconds, given.rate, given.roam))
+    with new_log(given.store) as store:
+        uvloop.run(measure(store, given.workers, given.seconds, given.rate, given.roam))
 
 
 if __name__ == "__main__":

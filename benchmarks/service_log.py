@@ -8,15 +8,11 @@ conversations, which take turns. CPU is that of this process and, for PostgreSQL
 
 import argparse
 import json
-import os
 import time
-from contextlib import nullcontext
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import psycopg
-from postgres_server import server
 from service_load import percentile, speed
+from service_stores import KINDS, cpu_of, is_server, new_log
 
 from bylaw.record import Draft, Store, open_store
 from bylaw.record.verify import verify
@@ -43,12 +39,6 @@ def batch(turn: int, decisions: int) -> list[list[Draft]]:
     return found
 
 
-def of_process(pid: int) -> float:
-    """Seconds of CPU that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def server_process(where: str) -> int:
     """The server's process for the one connection that there is."""
     with psycopg.connect(where) as connection:
@@ -63,8 +53,8 @@ def measure(store: Store, where: str, decisions: int, commits: int) -> None:
     batches = [batch(turn, decisions) for turn in range(WARM + commits)]
     for groups in batches[:WARM]:
         store.append_groups(groups)
-    pid = server_process(where) if "://" in where else None
-    of_server, own, took = of_process(pid) if pid else 0.0, time.process_time(), list[float]()
+    pid = server_process(where) if is_server(where) else None
+    of_server, own, took = cpu_of(pid) if pid else 0.0, time.process_time(), list[float]()
     for groups in batches[WARM:]:
         started = time.perf_counter()
         with store.turn():
@@ -72,7 +62,7 @@ def measure(store: Store, where: str, decisions: int, commits: int) -> None:
         took.append(time.perf_counter() - started)
         time.sleep(PAUSE)
     used = (time.process_time() - own) / commits
-    served = (of_process(pid) - of_server) / commits if pid else 0.0
+    served = (cpu_of(pid) - of_server) / commits if pid else 0.0
     print(
         f"{commits} commits of {decisions} decisions of {ENTRIES} entries; a million turns of a loop: {speed():.3f} s"
     )
@@ -84,18 +74,16 @@ def measure(store: Store, where: str, decisions: int, commits: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--store", choices=KINDS, default="sqlite")
     parser.add_argument("--decisions", type=int, default=16)
     parser.add_argument("--commits", type=int, default=300)
     given = parser.parse_args()
-    with TemporaryDirectory(prefix="bylaw-log-") as folder:
-        file = str(Path(folder) / "decisions.db")
-        with server() if given.store == "postgres" else nullcontext(file) as where:
-            store = open_store(where)
-            measure(store, where, given.decisions, given.commits)
-            found = verify(store, "default")
-            store.close()
-            print(f"  the log: {found.entries:,} entries, {len(found.faults)} faults")
+    with new_log(given.store) as where:
+        store = open_store(where)
+        measure(store, where, given.decisions, given.commits)
+        found = verify(store, "default")
+        store.close()
+        print(f"  the log: {found.entries:,} entries, {len(found.faults)} faults")
 
 
 if __name__ == "__main__":

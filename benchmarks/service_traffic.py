@@ -15,6 +15,8 @@ from collections import deque
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from service_stores import cpu_of
+
 from bylaw.trace import Call, Message, Result, Trajectory
 
 OPEN = 400
@@ -167,11 +169,7 @@ class Service:
 
     def cpu(self) -> float:
         """Seconds of CPU that all its processes have used."""
-        used = 0
-        for pid in (self.process.pid, *self.workers()):
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            used += int(fields[11]) + int(fields[12])
-        return used / os.sysconf("SC_CLK_TCK")
+        return sum(map(cpu_of, (self.process.pid, *self.workers())))
 
     def stop(self, how: int = signal.SIGTERM) -> None:
         """End it; by a kill all its processes fall at once."""

@@ -1,5 +1,6 @@
 """The log keeps what it was given, says when it was altered, and lets what it says be removed."""
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -108,6 +109,58 @@ def test_a_draft_that_cannot_be_written_does_not_take_its_neighbours_with_it(whe
             jobs[2][1].result()
     assert written == [True, True, False, True, True]
     assert verify(store, "t").entries == 4
+    store.close()
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_what_a_turn_of_a_loop_appends_is_one_commit_and_each_is_told_its_own(where: str, in_loop: bool) -> None:
+    store = open_store(where)
+
+    async def append(journal: Journal) -> list[Any]:
+        drafts = [[event(name, "1", position=place)] for name, place in (("a", 0), ("\ud800", 0), ("b", 0), ("a", 7))]
+        return await asyncio.gather(*map(journal.append_async, drafts), return_exceptions=True)
+
+    with Journal(store, in_loop=in_loop) as journal:
+        first, unwritable, second, misplaced = asyncio.run(append(journal))
+        assert isinstance(unwritable, LogError)
+        assert isinstance(misplaced[0], Conflict)
+        assert [entry.body for entry in (*store.conversation("t", "a"), *store.conversation("t", "b"))] == [b"1", b"1"]
+        assert [first[0].number, second[0].number] == [1, 2]
+        before = journal.commits
+        asyncio.run(_many(journal))
+        assert journal.commits == before + 1
+    with pytest.raises(LogError, match="closed"):
+        asyncio.run(_many(journal))
+    assert verify(store, "t").faults == ()
+    store.close()
+
+
+async def _many(journal: Journal) -> None:
+    await asyncio.gather(*(journal.append_async([event("many", str(number))]) for number in range(20)))
+
+
+def test_a_loop_answers_what_it_has_written_before_it_goes_on_to_decide(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    async def write(journal: Journal) -> None:
+        await journal.append_async([event("c", "1")])
+        done.append("answered")
+
+    async def decide(journal: Journal) -> None:
+        await journal.let_others_go_on()
+        done.append("decided")
+
+    async def run(journal: Journal) -> None:
+        loop = asyncio.get_running_loop()
+        first = loop.create_task(write(journal))
+        await asyncio.sleep(0)
+        # It stands in the queue behind the commit and before those who wait for it.
+        await asyncio.gather(first, decide(journal))
+
+    store = open_store(str(tmp_path / "log.db"))
+    with Journal(store, in_loop=True) as journal:
+        asyncio.run(run(journal))
+    assert done == ["answered", "decided"]
     store.close()
 
 

@@ -5,7 +5,7 @@ service pays for one sync many times less often than once a decision, and an idl
 append in one turn of their loop is handed over together.
 
 Where a loop does nothing but decide, such as the service's, it may write by itself at the end of each turn: whatever
-comes meanwhile would wait for the disk anyway, and two threads that take turns at the interpreter are slower than one.
+comes meanwhile would wait for the log anyway, and two threads that take turns at the interpreter are slower than one.
 """
 
 import asyncio

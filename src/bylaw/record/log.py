@@ -39,7 +39,7 @@ class Log:
         store = open_store(where)
         self.name = store.name
         wrote = partial(last.note, process=process) if last is not None else None
-        self.journal = Journal(store, wrote=wrote, in_loop=in_loop and store.reads_at_once)
+        self.journal = Journal(store, wrote=wrote, in_loop=in_loop)
         # What is in memory only is not there for a second connection.
         self._reader: Store = store if where == ":memory:" else open_store(where)
 

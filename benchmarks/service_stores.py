@@ -1,0 +1,42 @@
+"""A new log for one measurement of the service, in SQLite or in PostgreSQL, and what makes its commits durable."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from postgres_server import server, settings
+
+from bylaw.record.sqlite import SETTINGS
+
+KINDS = ("sqlite", "postgres")
+
+
+@contextmanager
+def new_log(kind: str) -> Generator[str]:
+    """The address of a log that is there until the end of the `with`."""
+    if kind == "postgres":
+        with server() as address:
+            yield address
+    else:
+        with TemporaryDirectory(prefix="bylaw-log-") as folder:
+            yield str(Path(folder) / "decisions.db")
+
+
+def is_server(store: str) -> bool:
+    """Whether a log is in PostgreSQL."""
+    return "://" in store
+
+
+def described(store: str) -> str:
+    """Which log it is, with its settings."""
+    if is_server(store):
+        return f"log: PostgreSQL ({settings(store)})"
+    return f"log: SQLite ({', '.join(f'{name}={value}' for name, value in SETTINGS.items())})"
+
+
+def cpu_of(pid: int) -> float:
+    """Seconds of CPU that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
