@@ -353,9 +353,14 @@ def queue(experiment: Experiment, wanted: Sequence[Arm]) -> Iterator[Arm]:
     for folder in (claims, done, failed):
         folder.mkdir(parents=True, exist_ok=True)
     for claim in claims.iterdir():
-        # What this lane was at when it was killed, but for what killed it twice.
-        if claim.read_text() == experiment.lane and not any((one / claim.name).exists() for one in (done, failed)):
-            claim.write_text(f"{experiment.lane} again")
+        # What this lane was at when it was killed. What killed it twice is given up.
+        lane, *again = claim.read_text().split()
+        if lane != experiment.lane or any((one / claim.name).exists() for one in (done, failed)):
+            continue
+        if again:
+            (failed / claim.name).touch()
+        else:
+            claim.write_text(f"{lane} again")
             yield next(arm for arm in wanted if arm.name == claim.name)
     open_arms = list(wanted)
     while open_arms:

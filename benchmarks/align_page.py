@@ -284,6 +284,8 @@ def numbers() -> dict[str, str]:
     faults = [
         line["reward/compliance"] / 3 for place in OURS for line in training(COMPLIANCE, place) if "reward" in line
     ]
+    broken = [summary("stage3", place)["none"]["violation_rate"] for place in OURS]
+    said["broke"] = f"{percent(min(broken))} to {percent(max(broken))}"
     said["faulty"] = f"{100 * mean(faults):.2f}"
     for kind in ("stage2_unfiltered", "stage3_unfiltered"):
         said[kind] = percent(share(tasks(kind, "none", (RUN, 1))))

@@ -1,0 +1,93 @@
+"""The alignment experiment's arms, and how lanes side by side share them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import align_arms
+    import align_experiment
+
+    return SimpleNamespace(arms=align_arms, experiment=align_experiment)
+
+
+@pytest.fixture
+def lane(modules: SimpleNamespace, tmp_path: Path) -> Any:
+    """A lane of the experiment that takes arms and trains nothing."""
+
+    def begin(name: str, wanted: list[Any], left: float = 100.0) -> Iterator[Any]:
+        return modules.experiment.queue(SimpleNamespace(work=tmp_path, lane=name, left=lambda: left), wanted)
+
+    return begin
+
+
+def test_every_model_is_trained_after_what_it_begins_from_and_is_played(modules: SimpleNamespace) -> None:
+    planned = modules.arms.arms(passes=2, steps=8)
+    names = [arm.name for arm in planned]
+    assert len(set(names)) == len(names)
+    for place, arm in enumerate(planned):
+        assert set(arm.needs) <= set(names[:place])
+        assert bool(arm.stage) != bool(arm.of)
+        if arm.stage:
+            assert f"test-{arm.name}" in names[place:]
+            assert arm.needs == (() if arm.start == "base" else (arm.start,))
+    third = [arm for arm in planned if arm.stage == 3]
+    assert {arm.steps for arm in third} == {8}
+    assert all(arm.start.endswith(f"-{arm.seed}") for arm in third)
+    by_name = {arm.name: arm for arm in planned}
+    answers, first, second = (by_name[name].epochs for name in ("answers-2", "stage1-2", "stage2-2"))
+    assert answers == first + second
+
+
+def test_lanes_take_each_arm_once_and_wait_for_what_it_needs(
+    modules: SimpleNamespace, lane: Any, tmp_path: Path
+) -> None:
+    arm = modules.arms.Arm
+    wanted = [arm("one", 1), arm("two", 2, "one", needs=("one",)), arm("three", 1)]
+    a, b = lane("a", wanted), lane("b", wanted)
+    assert [next(a).name, next(b).name] == ["one", "three"]  # `two` waits
+    (tmp_path / "done" / "one").touch()
+    assert next(b).name == "two"
+    assert list(a) == []
+
+
+def test_what_needs_an_arm_that_failed_is_given_up_whole(modules: SimpleNamespace, lane: Any, tmp_path: Path) -> None:
+    arm = modules.arms.Arm
+    chain = [
+        arm("one", 1),
+        arm("two", 2, "one", needs=("one",)),
+        arm("three", 3, "two", needs=("two",)),
+        arm("four", 1),
+    ]
+    a = lane("a", chain)
+    assert next(a).name == "one"
+    (tmp_path / "failed" / "one").touch()
+    assert [one.name for one in a] == ["four"]
+    assert sorted(path.name for path in (tmp_path / "failed").iterdir()) == ["one", "three", "two"]
+
+
+def test_a_lane_that_was_killed_takes_its_arm_up_once_more(modules: SimpleNamespace, lane: Any, tmp_path: Path) -> None:
+    wanted = [modules.arms.Arm("one", 1), modules.arms.Arm("two", 1)]
+    assert next(lane("a", wanted)).name == "one"
+    assert next(lane("b", wanted)).name == "two"
+    (tmp_path / "done" / "two").touch()
+    assert [one.name for one in lane("b", wanted)] == []  # it had ended
+    assert [one.name for one in lane("a", wanted)] == ["one"]
+    assert [one.name for one in lane("a", wanted)] == []
+    assert (tmp_path / "failed" / "one").exists()  # killed twice: nobody is to wait for it
+
+
+def test_the_page_says_what_the_logs_say(modules: SimpleNamespace) -> None:
+    import align_page
+
+    page = (ROOT / "docs" / "results" / "align.md").read_text(encoding="utf-8")
+    for made in (align_page.claims, align_page.results, align_page.knowledge, align_page.seconds):
+        assert made() in page
