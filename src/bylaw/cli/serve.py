@@ -77,7 +77,7 @@ def serve_command(
     at = f"[{host}]" if ":" in host else host
     shown = f"{loaded.name} {loaded.version} at http://{at}:{sockets[0].getsockname()[1]}, log {name}"
     print(shown + (f", {workers} workers" if workers > 1 else ""), flush=True)
-    board, last = (Board(workers), LastWriter()) if workers > 1 else (None, None)
+    board, last = Board(workers) if workers > 1 else None, LastWriter()
 
     def serve(worker: int) -> None:
         log = Log(store, is_shared=workers > 1, last=last, process=worker, in_loop=True)

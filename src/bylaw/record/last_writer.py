@@ -2,6 +2,9 @@
 
 It is a hint: someone who has no part in it may write to the log too. A session then finds out when it writes, or where
 something does not fit what it knows, and goes on from what the log says.
+
+A conversation that none of them has written to is taken for new, also where there is but one process: one that is no
+longer in its memory is known here.
 """
 
 import mmap
