@@ -120,7 +120,7 @@ def run(seeds: int, count: int, folder: Path) -> Score:
 
 def lines(score: Score, seeds: int, count: int, show: int) -> Iterator[str]:
     """The tables, line by line."""
-    yield f"{seeds * count:,} trajectories, {seeds} seeds; per policy and call"
+    yield f"{seeds * count:,} conversations, {seeds} seeds; per policy and call"
     yield ""
     heads = f"{'truth':>7} {'found':>7} {'right':>7} {'precision':>9} {'recall':>7}"
     yield f"{'world':10} {'criterion':11} {'class':13} {heads}"

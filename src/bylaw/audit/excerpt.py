@@ -47,7 +47,7 @@ def find_conversation(out: Path, wanted: str) -> tuple[str, int | None]:
         hint = f"`bylaw explain {out}` lists the findings"
         raise UsageError(f"no judged conversation and no finding begins with `{wanted}`", place=str(out), hint=hint)
     more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
-    raise UsageError(f"`{wanted}` begins several ids", place=str(out), hint=f"{', '.join(found[:_NAMED])}{more}")
+    raise UsageError(f"several ids begin with `{wanted}`", place=str(out), hint=f"{', '.join(found[:_NAMED])}{more}")
 
 
 def explainable_lines(out: Path, trajectory: str) -> dict[int, dict[str, Any]]:
