@@ -39,6 +39,8 @@ class Ledger:
         self.writes: list[CallRecord] = []
         """Calls that may change something: of tools that do, and of tools that nobody declared."""
         self.said: list[tuple[int, str]] = []
+        self._unheard = 1 << 60
+        """The first step at which the user said something that was not recorded."""
         self.turn = -1
         """The number of the last turn, and the step at which it began."""
         self.turn_start = 0
@@ -93,6 +95,8 @@ class Ledger:
                 made = None
             elif event.by == "user":
                 self.said.append((step, event.text))
+                if not event.captured:
+                    self._unheard = min(self._unheard, step)
             step += 1
 
     def _result(self, step: int, result: Result, made: CallRecord) -> None:
@@ -204,6 +208,10 @@ class Ledger:
             since = self._times[first - 1][1]
         latest = max((time for _, time in self._times[first:until]), default=since)
         return now - since > seconds or now < max(latest, since) - SKEW
+
+    def has_heard_all(self, step: int) -> bool:
+        """Whether all that the user said before a step is there; where nothing is, the log may not keep such words."""
+        return step <= self._unheard and bool(self.said) and self.said[0][0] < step
 
     def stating(self, patterns: Iterable[Pattern]) -> list[int]:
         """The places among what the user said of the messages that have one of the patterns, in order."""

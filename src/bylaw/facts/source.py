@@ -23,6 +23,7 @@ from bylaw.facts.passage import passages_about
 from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value
 from bylaw.facts.shown import SeenThing, Shown
+from bylaw.facts.spoken_day import spoken_day
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import Snapshot, World
 from bylaw.policy.pattern import Match, Pattern, compile_pattern
@@ -55,8 +56,10 @@ class Testimony:
                 continue
             for saying, pattern in sayings:
                 if (match := self._statement(saying, pattern, text)) is not None:
-                    return coerce(field, saying.value if saying.value is not None else match[match.lastindex or 0])
-        return UNSEEN
+                    return coerce(field, saying.value) if saying.value is not None else _told(field, match)
+        # What nobody said is so where the pack says what that means, and where all that was said is there.
+        is_unsaid = bool(sayings) and field.default is not UNDECLARED and self._ledger.has_heard_all(self._at.step)
+        return coerce(field, field.default) if is_unsaid else UNSEEN
 
     def _statement(self, saying: Saying, pattern: Pattern, text: str) -> Match | None:
         """What in a message states it: neither negated, nor hanging on a condition, nor said of another thing."""
@@ -68,6 +71,14 @@ class Testimony:
             if any(begin <= start < stop for begin, stop in spans) and is_meant(text, start, end):
                 return match
         return None
+
+
+def _told(field: Field, match: Match) -> Any:
+    """The value that words have; a day may be said as people say it, and one that may be two is not known."""
+    said = match[match.lastindex or 0]
+    if field.type != "date" or not isinstance(said, str):
+        return coerce(field, said)
+    return spoken_day(said) or UNSEEN
 
 
 class SeenFacts:
