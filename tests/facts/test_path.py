@@ -12,6 +12,7 @@ ITEM = {
     "with space": 2,
     "it-em": 3,
     "null": None,
+    "none": [],
     "rows": [{"n": 1}, {"n": 2}, 5],
 }
 RESULT = {"whole": True}
@@ -39,8 +40,9 @@ SCOPE = PathScope(ITEM, RESULT, ARGS, "K1")
         ("$.b.*", [[10, 20, {"d": 30}]]),
         ("$.b.c[*]", [10, 20, {"d": 30}]),
         ("$.rows[*]", [{"n": 1}, {"n": 2}, 5]),
-        ("$.nothing[*]", []),
-        ("$.a[*]", []),
+        ("$.nothing[*]", NOTHING),
+        ("$.a[*]", NOTHING),
+        ("$.none[*]", []),
         ("$.nothing", NOTHING),
         ("$.a.b", NOTHING),
         ("$.b.c[9]", NOTHING),

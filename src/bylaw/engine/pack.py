@@ -18,7 +18,7 @@ from bylaw.engine.statements import PolicyReader, read_tools
 from bylaw.errors import BylawError, PackError, UsageError
 from bylaw.facts.schema import FieldSearch, Schema
 from bylaw.facts.schema_reader import SchemaReader
-from bylaw.guard import Guard, Vocabulary, compile_expression, parse_guards, parse_lookups, run_lookup
+from bylaw.guard import Guard, Vocabulary, compile_expression, parse_guards, parse_lookups, run_lookup, seen_from
 from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.document import Document
 from bylaw.policy.folder import (
@@ -179,13 +179,16 @@ def _guards(
     faults: list[BylawError] = []
     vocabulary = _vocabulary(schema)
     by_function = {policy.id.replace("-", "_"): policy for policy in policies.values()}
+    others = seen_from(folder.guards, by_function)
     for file, text in folder.guards.items():
-        found, wrong = parse_guards(text, file=file, vocabulary=vocabulary, policies=by_function)
+        found, wrong = parse_guards(
+            text, file=file, vocabulary=vocabulary, policies=by_function, elsewhere=others[file]
+        )
         faults.extend(wrong)
         for function, guard in found.items():
             policy = by_function.get(function)
             if policy is None:
-                hint = "name the function after a policy id, `-` as `_`, or call it from a guard of this file"
+                hint = "name the function after a policy id, `-` as `_`, or call it from a guard"
                 faults.append(ManifestError(f"guard `{function}` enforces no policy", place=guard.place, hint=hint))
             elif policy.kind != "guard":
                 faults.append(

@@ -146,23 +146,28 @@ def _standing(signature: Signature | None, sides: Sides, unsigned: Standing) -> 
 
 
 def _guard(folder: PackFolder, function: str) -> list[str]:
-    """The code of a guard and of what its file shares with it, whatever its layout and comments."""
-    for text in folder.guards.values():
-        try:
-            nodes = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-        except (SyntaxError, ValueError, RecursionError):
+    """The code of a guard and of the functions that it shares with others, whatever its layout and comments."""
+    files = [_functions(text) for text in folder.guards.values()]
+    own = next((nodes for nodes in files if function in nodes), dict[str, ast.FunctionDef]())
+    others = {name: node for nodes in files if nodes is not own for name, node in nodes.items()}
+    wanted, found = [function], dict[str, str]()
+    while wanted:
+        name = wanted.pop()
+        node = own.get(name) or others.get(name)
+        if node is None or not own or name in found:
             continue
-        by_name = {node.name: node for node in nodes}
-        if function not in by_name:
-            continue
-        wanted, found = [function], dict[str, str]()
-        while wanted:
-            name = wanted.pop()
-            if name in by_name and name not in found:
-                found[name] = ast.dump(by_name[name])
-                wanted += [node.id for node in ast.walk(by_name[name]) if isinstance(node, ast.Name)]
-        return [found[name] for name in sorted(found)]
-    return []
+        found[name] = ast.dump(node)
+        calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+        wanted += [called.id for called in calls if isinstance(called, ast.Name)]
+        wanted += [part.id for part in ast.walk(node) if isinstance(part, ast.Name) and part.id in own]
+    return [found[name] for name in sorted(found)]
+
+
+def _functions(text: str) -> dict[str, ast.FunctionDef]:
+    try:
+        return {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
 
 
 def _learned(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:

@@ -11,6 +11,7 @@ $of          in a database: what holds the item
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final, cast
 
@@ -79,8 +80,18 @@ def compile_path(text: str) -> Getter:
 
         return one
     if "*" in steps or None in steps:
-        return lambda scope: [value for value, _ in _walk([(start(scope), scope.key)], steps)]
+        return partial(_gathered, start, steps)
     return lambda scope: next((value for value, _ in _walk([(start(scope), scope.key)], steps)), NOTHING)
+
+
+def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
+    """The values at a path with `*`; NOTHING where what it runs over is not there, which is not the same as empty."""
+    first = next(place for place, step in enumerate(steps) if step in (None, "*"))
+    wanted = list if steps[first] is None else dict
+    held = _walk([(start(scope), scope.key)], steps[:first])
+    if not any(isinstance(value, wanted) for value, _ in held):
+        return NOTHING
+    return [value for value, _ in _walk(held, steps[first:])]
 
 
 def compile_each(text: str) -> Callable[[PathScope], Sequence[tuple[Any, Any]]]:

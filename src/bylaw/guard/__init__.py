@@ -7,7 +7,7 @@ from bylaw.guard.evaluate import Completion, GuardOutcome, Inquiry, evaluate
 from bylaw.guard.interruption import no_such
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.lookup import LookupFunction, ShownResults, parse_lookups, run_lookup
-from bylaw.guard.parse import Branch, Guard, parse_guards
+from bylaw.guard.parse import Branch, Guard, parse_guards, seen_from
 
 __all__ = [
     "NO_ASSUMPTIONS",
@@ -30,4 +30,5 @@ __all__ = [
     "parse_guards",
     "parse_lookups",
     "run_lookup",
+    "seen_from",
 ]

@@ -48,8 +48,10 @@ class TranslatedHelper:
 class FileHelpers:
     """The functions that one guard may call, translated when they are called."""
 
-    def __init__(self, nodes: Mapping[str, ast.FunctionDef]) -> None:
+    def __init__(self, nodes: Mapping[str, ast.FunctionDef], files: Mapping[str, str] | None = None) -> None:
         self.nodes = nodes
+        self.files = files or {}
+        """Where those stand that are of another file than the guard."""
         self.used: set[str] = set()
         self.reads_keys = False
         """Whether the guard, or one of them, reads a part of a thing's key as a value."""
@@ -78,7 +80,8 @@ class FileHelpers:
         names = [argument.arg for argument in node.args.args]
         own = [name for name in names if name not in ("call", "facts")]
         call, facts = (root if root in names else "" for root in ("call", "facts"))
-        inside = Scope(scope.file, scope.vocabulary, cover=scope.cover, call=call, facts=facts, parameters=own)
+        file = self.files.get(node.name, scope.file)
+        inside = Scope(file, scope.vocabulary, cover=scope.cover, call=call, facts=facts, parameters=own)
         inside.helpers, inside.branches = self, scope.branches
         inside.kinds.update(zip(own, kinds, strict=True))
         shown = ", ".join(kind or "" for kind in kinds)

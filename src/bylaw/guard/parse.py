@@ -3,7 +3,7 @@
 import ast
 import io
 import tokenize
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -108,7 +108,7 @@ class Guard:
     def covering(self) -> Callable[..., Any]:
         """The same function, noting the branches it takes."""
         scope = Scope(self.file, self._vocabulary, cover=True)
-        scope.helpers = FileHelpers(self._helpers.nodes) if self._helpers else None
+        scope.helpers = FileHelpers(self._helpers.nodes, self._helpers.files) if self._helpers else None
         function = Statements(scope).function(self._node, ("call", "facts"))
         assert function is not None
         return function.made
@@ -117,21 +117,70 @@ class Guard:
         return f"<guard {self.name} at {self.place}>"
 
 
+class Elsewhere(Struct, frozen=True):
+    """What the other guard files of a pack have for one of them."""
+
+    nodes: Mapping[str, ast.FunctionDef] = {}
+    """Functions that its guards may call: of one name in all files, and calling none that has several."""
+    files: Mapping[str, str] = {}
+    """Where each of these stands."""
+    called: frozenset[str] = frozenset()
+    """Names of functions that the others call."""
+
+
+NOWHERE = Elsewhere()
+
+
+def seen_from(files: Mapping[str, str], policies: Collection[str] = ()) -> dict[str, Elsewhere]:
+    """By file, what the others have for it."""
+    if len(files) < 2:
+        return dict.fromkeys(files, NOWHERE)
+    functions = {file: functions_of(text, file=file)[0] for file, text in files.items()}
+    places: dict[str, list[str]] = {}
+    nodes: dict[str, ast.FunctionDef] = {}
+    for file, found in functions.items():
+        for node in found:
+            places.setdefault(node.name, []).append(file)
+            nodes[node.name] = node
+    calls = {name: _called_by(node) for name, node in nodes.items()}
+    plain = {name for name, where in places.items() if len(where) == 1 and name not in policies}
+    while unclear := {name for name in plain if (calls[name] & places.keys()) - plain}:
+        plain -= unclear
+    seen: dict[str, Elsewhere] = {}
+    for file in files:
+        reached = set[str]().union(*map(_called_by, functions[file])) & plain
+        while more := (set[str]().union(*(calls[name] for name in reached)) & plain) - reached:
+            reached |= more
+        others = {name: nodes[name] for name in reached if places[name] != [file]}
+        called = (_called_by(node) for other, found in functions.items() if other != file for node in found)
+        where = {name: places[name][0] for name in others}
+        seen[file] = Elsewhere(others, where, frozenset(plain).intersection(set[str]().union(*called)))
+    return seen
+
+
 def parse_guards(
-    text: str, *, file: str, vocabulary: Vocabulary, policies: Collection[str] = ()
+    text: str,
+    *,
+    file: str,
+    vocabulary: Vocabulary,
+    policies: Collection[str] = (),
+    elsewhere: Elsewhere = NOWHERE,
 ) -> tuple[dict[str, Guard], list[GuardError]]:
     """The guards of one file by name, and all its faults; a guard with a fault is not among them.
 
-    Functions that others of the file call are shared by its guards, unless `policies` names them as guards.
+    Functions that others call are shared by guards, unless `policies` names them as guards.
     """
     functions, faults = functions_of(text, file=file)
-    shared = _shared(functions, policies)
-    used: set[str] = set()
+    shared = _shared(functions, policies, elsewhere.called)
+    callable_ = {**elsewhere.nodes, **shared}
+    used = set(elsewhere.called)
+    while more := set[str]().union(*(_called_by(shared[name]) for name in used & shared.keys())) - used:
+        used |= more
     guards: dict[str, Guard] = {}
     for node in functions:
         if node.name in shared:
             continue
-        helpers = FileHelpers(shared)
+        helpers = FileHelpers(callable_, {name: where for name, where in elsewhere.files.items() if name not in shared})
         scope = Scope(file, vocabulary)
         scope.helpers = helpers
         function = Statements(scope).function(node, ("call", "facts"))
@@ -140,20 +189,23 @@ def parse_guards(
         if function is not None:
             guards[node.name] = Guard(node, scope, function, helpers)
     for name in sorted(shared.keys() - used):
-        hint = "call it from a guard of this file, or remove it"
+        hint = "call it from a guard, or remove it"
         faults.append(_fault(f"no guard calls `{name}`", file, shared[name].lineno, hint))
     return guards, sorted(faults, key=_line)
 
 
-def _shared(functions: Sequence[ast.FunctionDef], policies: Collection[str]) -> dict[str, ast.FunctionDef]:
-    """The functions that others of the file call: no guards, but called by guards."""
-    called = {
-        part.func.id
-        for node in functions
-        for part in ast.walk(node)
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id != node.name
-    }
+def _shared(
+    functions: Sequence[ast.FunctionDef], policies: Collection[str], elsewhere: Collection[str]
+) -> dict[str, ast.FunctionDef]:
+    """The functions that others call: no guards, but called by guards."""
+    called = set(elsewhere).union(*map(_called_by, functions))
     return {node.name: node for node in functions if node.name in called and node.name not in policies}
+
+
+def _called_by(node: ast.FunctionDef) -> set[str]:
+    """The names of other functions that it calls."""
+    calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+    return {called.id for called in calls if isinstance(called, ast.Name)} - {node.name}
 
 
 def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[GuardError]]:

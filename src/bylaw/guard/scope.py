@@ -124,6 +124,6 @@ class Scope:
         if name in self.reserved or name in (self.call, self.facts, self.history):
             self.fault(node, f"`{name}` has a meaning already", "choose another name")
         elif self.helpers is not None and name in self.helpers.nodes:
-            self.fault(node, f"`{name}` is a function of this file", "choose another name")
+            self.fault(node, f"`{name}` is a function that guards share", "choose another name")
         elif name.startswith("_"):
             self.fault(node, f"`{name}` begins with an underscore", "choose another name")
