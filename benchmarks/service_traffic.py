@@ -71,6 +71,12 @@ def requests_of(trajectory: Trajectory, name: str, *, apart: bool = False) -> li
     return found
 
 
+def name_of(request: bytes) -> str:
+    """The name of a request, with that of its conversation."""
+    found = re.search(rb'"conversation": "([^"]+)", "request": "([^"]+)"', request)
+    return b"/".join(found.groups()).decode() if found else ""
+
+
 def http(method: str, path: str, body: bytes = b"") -> bytes:
     """A request as it goes over the wire."""
     head = (
@@ -133,11 +139,16 @@ class Work:
 class Service:
     """A service of our own."""
 
-    def __init__(self, store: str, pack: str = "clinic", *, workers: int = 1, stderr: int | None = None) -> None:
+    def __init__(
+        self, store: str, pack: str = "clinic", *, workers: int = 1, stderr: int | None = None, first: str = "pass"
+    ) -> None:
+        """`first` is a statement that it runs before it begins, in this folder."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        command = [sys.executable, "-c", "from bylaw.cli import main; main()", "serve", "--pack", pack]
+        here = str(Path(__file__).parent)
+        begin = f"import sys; sys.path.append({here!r}); {first}; from bylaw.cli import main; main()"
+        command = [sys.executable, "-c", begin, "serve", "--pack", pack]
         self.process = subprocess.Popen(
             [*command, "--store", store, "--port", str(self.port), "--workers", str(workers)],
             stdout=subprocess.DEVNULL,

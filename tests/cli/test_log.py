@@ -22,7 +22,7 @@ def test_a_log_verifies_until_it_is_altered(tmp_path: Path) -> None:
     write(tmp_path)
     ran = bylaw(tmp_path, "log", "verify", "--log", "decisions.db")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.startswith("default: 13 entries\n")
+    assert ran.stdout.startswith("default: 13 entries, nothing altered\n  last hash: ")
     head = ran.stdout.split()[-1]
     assert bylaw(tmp_path, "log", "verify", "--log", "decisions.db", "--head", head).returncode == 0
     with sqlite3.connect(tmp_path / "decisions.db") as connection:
@@ -68,7 +68,8 @@ def test_conversations_are_removed_by_name_or_by_age_and_the_chain_still_holds(t
     assert json.loads(bylaw(tmp_path, "log", "export", "--log", "decisions.db").stdout)["id"] == "chat-2"
     assert bylaw(tmp_path, *remove, "--even-live", "--before", "2101-01-01T10:00").stdout.startswith("1 conv")
     ran = bylaw(tmp_path, "log", "verify", "--log", "decisions.db")
-    assert (ran.returncode, ran.stdout.splitlines()[0]) == (0, "default: 15 entries, of which 13 were removed")
+    said = "default: 15 entries, of which 13 were removed, nothing altered"
+    assert (ran.returncode, ran.stdout.splitlines()[0]) == (0, said)
 
 
 def test_an_export_is_audited(tmp_path: Path) -> None:

@@ -57,8 +57,9 @@ def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> 
     console = open_console()
     for each in found if not as_json else ():
         removed = f", of which {each.removed:,} were removed" if each.removed else ""
-        console.print(Text(f"{each.tenant}: {each.entries:,} entries{removed}"))
-        console.print(Text(f"  {each.head}"), soft_wrap=True)
+        fine = "" if each.faults else ", nothing altered"
+        console.print(Text(f"{each.tenant}: {each.entries:,} entries{removed}{fine}"))
+        console.print(Text(f"  last hash: {each.head}"), soft_wrap=True)
         for fault in each.faults:
             console.print(Text(f"  {fault}", style="red"))
     if not found and not as_json:
