@@ -15,6 +15,10 @@ def places(groups: Sequence[Sequence[Draft]]) -> tuple[set[Place], set[Place]]:
     return conversations, {(draft.tenant, draft.id) for draft in drafts if draft.id}
 
 
+_NOTHING = (0, ROOT)
+"""The head of a chain that has no entry."""
+
+
 class Batch:
     """Turns drafts into entries; heads and lengths are read once and written once."""
 
@@ -31,13 +35,9 @@ class Batch:
         """The entries that drafts become, or, where one of them cannot, that reason for each."""
         if len(drafts) == 1:
             return [self.take(drafts[0])]
-        heads = {draft.tenant: self._head(draft.tenant) for draft in drafts}
-        lengths = {
-            place: self._lengths.get(place, 0) for place in {(draft.tenant, draft.conversation) for draft in drafts}
-        }
-        new = [name for draft in drafts if draft.id and (name := (draft.tenant, draft.id)) not in self._ids]
+        before = self._heads.copy(), self._lengths.copy(), self._ids.copy()
         size = len(self._rows)
-        moves = any(draft.kind == "approval" for draft in drafts)
+        moves = "approval" in [draft.kind for draft in drafts]
         if moves:
             self._cursor.execute("SAVEPOINT together")
         answers: list[Entry | Conflict] = []
@@ -45,10 +45,7 @@ class Batch:
             answer = self.take(draft)
             answers.append(answer)
             if isinstance(answer, Conflict):
-                self._heads |= heads
-                self._lengths |= lengths
-                for name in new:
-                    self._ids.pop(name, None)
+                self._heads, self._lengths, self._ids = before
                 del self._rows[size:]
                 if moves:
                     self._cursor.execute("ROLLBACK TO SAVEPOINT together")
@@ -59,24 +56,29 @@ class Batch:
 
     def take(self, draft: Draft) -> Entry | Conflict:
         """The entry a draft becomes, that it became when it was first sent, or why it cannot."""
-        tenant, conversation = draft.tenant, draft.conversation
-        if draft.id and (known := self._ids.get((tenant, draft.id))) is not None:
-            same = known.body == draft.body and known.conversation == conversation and known.kind == draft.kind
-            return known if same else Conflict(f"`{draft.id}` already names another entry")
+        tenant, conversation, kind, body, name = (
+            draft.tenant,
+            draft.conversation,
+            draft.kind,
+            draft.body,
+            draft.id or None,
+        )
+        if name is not None and (known := self._ids.get((tenant, name))) is not None:
+            same = known.body == body and known.conversation == conversation and known.kind == kind
+            return known if same else Conflict(f"`{name}` already names another entry")
         place = (tenant, conversation)
         length = self._lengths.get(place, 0)
         if draft.position is not None and draft.position != length:
             return Conflict(f"conversation `{conversation}` has gone on to {length}, from {draft.position}")
-        if draft.kind == "approval" and (wrong := project(self._cursor, draft, self._time)):
+        if kind == "approval" and (wrong := project(self._cursor, draft, self._time)):
             return Conflict(wrong)
-        number, before = self._head(tenant)
+        number, before = self._heads.get(tenant, _NOTHING)
         number += 1
         salt = self._salts[self._salted : self._salted + SALT]
         self._salted += SALT
         digest = digest_of(draft, length, salt)
-        link = link_of(before, tenant, number, self._time, draft.kind, digest)
-        name = draft.id or None
-        row = (tenant, number, self._time, draft.kind, conversation, length, name, draft.body, salt, digest, link)
+        link = link_of(before, tenant, number, self._time, kind, digest)
+        row = (tenant, number, self._time, kind, conversation, length, name, body, salt, digest, link)
         entry = Entry(*row)
         self._rows.append(row)
         self._heads[tenant] = (number, link)
@@ -84,9 +86,6 @@ class Batch:
         if name is not None:
             self._ids[tenant, name] = entry
         return entry
-
-    def _head(self, tenant: str) -> tuple[int, bytes]:
-        return self._heads.get(tenant, (0, ROOT))
 
     def news(self) -> News:
         """What the drafts have come to."""

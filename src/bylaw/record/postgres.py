@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
 
+import msgspec
+
 from bylaw.errors import UsageError
 from bylaw.record.database import COLUMNS, SCHEMA, Cursor, Known, News, Place, entry_of
 
@@ -18,18 +20,17 @@ LOCK = 0x62796C6177
 """The advisory lock that lets one writer at a time extend the chains."""
 
 # Each name is looked for by itself: of a list of names, a server that has not counted a table's rows yet would go
-# through all that a tenant has.
-_LENGTHS = """SELECT wanted.tenant, wanted.name, found.length
-    FROM unnest(%s::text[], %s::text[]) AS wanted (tenant, name), LATERAL (
-        SELECT length FROM conversations WHERE tenant = wanted.tenant AND name = wanted.name LIMIT 1) AS found"""
-_NAMED = f"""SELECT found.* FROM unnest(%s::text[], %s::text[]) AS wanted (tenant, id), LATERAL (
-    SELECT {COLUMNS} FROM entries WHERE tenant = wanted.tenant AND id = wanted.id LIMIT 1) AS found"""
+# through all that a tenant has. Lists go over as JSON, which is made of them in a fraction of the time.
+_LENGTHS = """SELECT wanted->>0, wanted->>1, found.length FROM json_array_elements(%s::json) AS wanted, LATERAL (
+    SELECT length FROM conversations WHERE tenant = wanted->>0 AND name = wanted->>1 LIMIT 1) AS found"""
+_NAMED = f"""SELECT found.* FROM json_array_elements(%s::json) AS wanted, LATERAL (
+    SELECT {COLUMNS} FROM entries WHERE tenant = wanted->>0 AND id = wanted->>1 LIMIT 1) AS found"""
 _ROWS = f"COPY entries ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
 _TYPES = ("text", "int8", "float8", "text", "text", "int8", "text", "bytea", "bytea", "bytea", "bytea")
-_HEADS = """INSERT INTO heads (tenant, number, link) SELECT * FROM unnest(%s::text[], %s::bigint[], %s::bytea[])
+_HEAD = """INSERT INTO heads (tenant, number, link) VALUES (%s, %s, %s)
     ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, link = excluded.link"""
 _NEW_LENGTHS = """INSERT INTO conversations (tenant, name, length)
-    SELECT * FROM unnest(%s::text[], %s::text[], %s::bigint[])
+    SELECT new->>0, new->>1, (new->>2)::bigint FROM json_array_elements(%s::json) AS new
     ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length"""
 
 
@@ -105,8 +106,8 @@ class PostgresConnection:
             execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             tenants = sorted({tenant for tenant, _ in conversations})
             heads = execute("SELECT tenant, number, link FROM heads WHERE tenant = ANY(%s)", (tenants,))
-            lengths = execute(_LENGTHS, _columns(conversations))
-            named = execute(_NAMED, _columns(ids)) if ids else None
+            lengths = execute(_LENGTHS, (_json(conversations),))
+            named = execute(_NAMED, (_json(ids),)) if ids else None
         entries = map(entry_of, named.fetchall()) if named is not None else ()
         known = Known(
             {tenant: (number, bytes(link)) for tenant, number, link in heads.fetchall()},
@@ -126,8 +127,9 @@ class PostgresConnection:
             for row in news.rows:
                 rows.write_row(row)
         with connection.pipeline():
-            connection.execute(_HEADS, _columns(news.heads))
-            connection.execute(_NEW_LENGTHS, _columns(news.lengths))
+            for head in news.heads:
+                connection.execute(_HEAD, head)
+            connection.execute(_NEW_LENGTHS, (_json(news.lengths),))
             connection.execute("COMMIT")
 
     def rollback(self) -> None:
@@ -172,8 +174,8 @@ class _Cursor:
         return self._cursor.fetchall()
 
 
-def _columns(rows: Collection[tuple[Any, ...]]) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)]
+def _json(rows: Collection[tuple[Any, ...]]) -> str:
+    return msgspec.json.encode(list(rows)).decode()
 
 
 def connect(address: str) -> PostgresConnection:
