@@ -72,20 +72,21 @@ class Examiner:
         """
         self._names = told_apart(request.files)
         for file in request.files if only is None else request.files[only : only + 1]:
+            name, told = file.name, self._names[file]
             try:
                 for trajectory in read(file, agent=request.agent, share=share):
                     if isinstance(trajectory, RecordError):
                         yield trajectory
                         continue
-                    if trajectory.file == file.name != self._names[file]:
-                        trajectory = replace(trajectory, file=self._names[file])
-                    place = f"{file}#{trajectory.position}"
+                    if name != told and trajectory.file == name:
+                        trajectory = replace(trajectory, file=told)
                     try:
                         part = self.examine(trajectory, file)
                     except BylawError as error:
-                        part = RecordError(error.message, place=error.place or place, hint=error.hint)
+                        place = error.place or f"{file}#{trajectory.position}"
+                        part = RecordError(error.message, place=place, hint=error.hint)
                     except Exception as error:
-                        part = self._fault_of_ours(error, trajectory, place)
+                        part = self._fault_of_ours(error, trajectory, f"{file}#{trajectory.position}")
                     yield part
             except BylawError as error:
                 if share[0] == 0:

@@ -119,9 +119,11 @@ class Tally:
         counts["tool", tool, "strict", verdict.strict] += 1
         counts["tool", tool, "determined", verdict.determined] += 1
         lookups: dict[str, set[str]] = {"strict": set(), "determined": set()}
-        if any(_asks_the_time(policy) for policy in verdict.policies):
+        # A policy that has nothing to say asks for nothing, and world and evidence agree.
+        speaking = [policy for policy in verdict.policies if not policy.is_plain]
+        if any(_asks_the_time(policy) for policy in speaking):
             counts[("clockless",)] += 1
-        if any(_is_contradicted(policy) for policy in verdict.policies):
+        if any(_is_contradicted(policy) for policy in speaking):
             counts[("contradicted",)] += 1
         for policy in verdict.policies:
             # The four figures of a policy in one count, taken apart when they are asked for.

@@ -1,7 +1,7 @@
 """Fields of results that no observation maps: what a pack's author may have overlooked."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 from bylaw.audit.redaction import Redaction
 from bylaw.engine.pack import Pack
@@ -22,11 +22,16 @@ class UnmappedFields:
 
     def of(self, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
         """Each unmapped field of a conversation's results, with its tool."""
+        tools = self._pack.schema.tools
         for result in events:
-            call = events[result.call] if isinstance(result, Result) and result.call is not None else None
-            if not isinstance(result, Result) or not isinstance(call, Call) or call.tool not in self._pack.schema.tools:
+            if not isinstance(result, Result) or result.call is None or not result.captured:
                 continue
-            names = tuple(_names_in(result.value())) if result.captured else ()
+            call = events[result.call]
+            if not isinstance(call, Call) or call.tool not in tools:
+                continue
+            names = tuple(_names_in(result.value()))
+            if not names:
+                continue
             unmapped = self._known.get((call.tool, names))
             if unmapped is None:
                 mapped = self._mapped_by(call.tool)
@@ -50,5 +55,7 @@ class UnmappedFields:
 
 def _names_in(value: Any) -> Iterable[str]:
     """The field names of a record, or of the first of several."""
-    rows = cast("list[Any]", value) if isinstance(value, list) else [value]
-    return cast("dict[str, Any]", rows[0]) if rows and isinstance(rows[0], dict) else ()
+    row: Any = value
+    if isinstance(value, list):
+        row = value[0] if value else None  # pyright: ignore[reportUnknownVariableType]
+    return row if isinstance(row, dict) else ()  # pyright: ignore[reportUnknownVariableType]

@@ -231,8 +231,9 @@ class _CallCase:
         agreed = self._agreed.get(fact)
         if agreed is None:
             assert self._truth is not None
-            entity, field = self._named(fact)
-            key = fact.key or ()
+            name, key, of = fact
+            entity = self._entities[name]
+            field, key = EXISTS if of == "exists" else entity.fields[of], key or ()
             try:
                 agreed = is_equal(self._seen.read(entity, key, field), self._truth.read(entity, key, field))
             except ValueError:
@@ -359,9 +360,12 @@ def is_equal(one: Any, other: Any) -> bool:
     return one == other
 
 
+_NO_REASON = Reason()
+
+
 def _plain(policy: Policy, world: Half, could_deny: bool) -> PolicyVerdict:
     return PolicyVerdict(
-        policy, "compliant", "compliant", "permit", world, (), (), (), False, Reason(), could_deny, is_plain=True
+        policy, "compliant", "compliant", "permit", world, (), (), (), False, _NO_REASON, could_deny, is_plain=True
     )
 
 

@@ -16,10 +16,8 @@ class Answers:
         self._by_tool: dict[str, AnsweredCalls] = {}
         """Those that came since anybody asked are not yet among them."""
         self._unsorted: list[CallRecord] = []
-
-    def add(self, made: CallRecord) -> None:
+        self.add = self._unsorted.append
         """One more."""
-        self._unsorted.append(made)
 
     def by_tool(self) -> "Mapping[str, AnsweredCalls]":
         """The calls whose results came, by tool."""

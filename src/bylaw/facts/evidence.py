@@ -83,12 +83,16 @@ class EvidenceCount:
 
     def add(self, events: Sequence[Event]) -> None:
         """Count the results of one conversation's look-ups; without a pack, of all its tools."""
+        lookups, graded = self._lookups, self._graded
         for result in events:
             if not isinstance(result, Result) or result.call is None:
                 continue
             call = events[result.call]
-            if isinstance(call, Call) and call.by == "agent" and (self._schema is None or call.tool in self._lookups):
-                self._graded.setdefault(call.tool, Counter())[self.grade(call, result)] += 1
+            if isinstance(call, Call) and call.by == "agent" and (self._schema is None or call.tool in lookups):
+                counts = graded.get(call.tool)
+                if counts is None:
+                    counts = graded[call.tool] = Counter()
+                counts[self.grade(call, result)] += 1
 
     def grade(self, call: Call, result: Result) -> EvidenceGrade:
         """What could be made of one result."""
@@ -122,8 +126,9 @@ def grade(
     is_accepted = accepted(tool, result, value)
     text = searched_text(result, value, is_accepted)
     for observation in observations or ():
-        if any(map(_tells, sightings(observation, call.arguments, value, text, is_accepted))):
-            return "shown"
+        for sighting in sightings(observation, call.arguments, value, text, is_accepted):
+            if _tells(sighting):
+                return "shown"
     if is_accepted is False:
         return "refused"
     if value is None or value == "" or value == [] or value == {}:

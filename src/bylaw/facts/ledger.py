@@ -69,14 +69,21 @@ class Ledger:
 
     def observe_all(self, step: int, events: Iterable[Event], made: CallRecord | None = None) -> None:
         """Take in the next events, the first of them at `step`; `made` is its record where it was judged before."""
-        tools, calls = self.schema.tools, self.calls
+        tools, calls, shows, answered = self.schema.tools, self.calls, self.schema.shows, self.answers.add
         turn, start = self.turn, self.turn_start
         for event in events:
             if event.time is not None:
                 self._times.append((step, event.time))
             if isinstance(event, Result):
-                if event.call is not None and (asked := calls.get(event.call)) is not None:
-                    self._result(step, event, asked)
+                asked = calls.get(event.call) if event.call is not None else None
+                if asked is not None and asked.result is None and not asked.call.refused:
+                    asked.result, asked.delivered = event, step
+                    answered(asked)
+                    tool = asked.tool
+                    if tool is None or tool.effect == "write":
+                        self._write_answered(asked, event)
+                    for entity in shows.get(asked.call.tool, ()):
+                        self._shown_by(asked, entity)
                 step += 1
                 continue
             if event.turn != turn:
@@ -99,22 +106,17 @@ class Ledger:
                     self._unheard = min(self._unheard, step)
             step += 1
 
-    def _result(self, step: int, result: Result, made: CallRecord) -> None:
-        if made.result is not None or made.call.refused:
-            return
-        made.result, made.delivered = result, step
-        self.answers.add(made)
-        tool, name = made.tool, made.call.tool
-        if tool is None or tool.effect == "write":
-            made.accepted = accepted(tool, result)
-            if made.accepted and result.captured:
-                self.changes.answer(made, result, self.finder(made))
-        for entity in self.schema.shows.get(name, ()):
-            showing = self._showing.get(entity)
-            if showing is None:
-                self._showing[entity] = [made]
-            else:
-                showing.append(made)
+    def _write_answered(self, made: CallRecord, result: Result) -> None:
+        made.accepted = accepted(made.tool, result)
+        if made.accepted and result.captured:
+            self.changes.answer(made, result, self.finder(made))
+
+    def _shown_by(self, made: CallRecord, entity: str) -> None:
+        showing = self._showing.get(entity)
+        if showing is None:
+            self._showing[entity] = [made]
+        else:
+            showing.append(made)
 
     def finder(self, made: CallRecord) -> Finder:
         """What the agent had been shown of other things when it made a call."""

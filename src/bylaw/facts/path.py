@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -159,14 +159,17 @@ def _walk(found: list[tuple[Any, Any]], steps: Sequence[_Step]) -> list[tuple[An
         for value, key in found:
             if step is None:
                 if isinstance(value, list):
-                    following.extend((item, key) for item in cast("list[Any]", value))
+                    listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+                    following += [(item, key) for item in listed]
             elif isinstance(step, int):
-                if isinstance(value, list) and step < len(cast("list[Any]", value)):
-                    following.append((cast("list[Any]", value)[step], key))
+                if isinstance(value, list):
+                    listed = value  # pyright: ignore[reportUnknownVariableType]
+                    if step < len(listed):
+                        following.append((listed[step], key))
             elif isinstance(value, dict):
-                record = cast("dict[str, Any]", value)
+                record: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
                 if step == "*":
-                    following.extend((item, name) for name, item in record.items())
+                    following += [(item, name) for name, item in record.items()]
                 elif step in record:
                     following.append((record[step], key))
         found = following

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any, cast
 
 import msgspec
@@ -17,6 +18,7 @@ EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 """Seconds outside of these are no date: milliseconds, nanoseconds, or nonsense."""
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+_turn_of = attrgetter("turn")
 
 
 class Transcript:
