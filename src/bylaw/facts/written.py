@@ -1,6 +1,6 @@
 """entities.yaml as a pack's author writes it; `schema` compiles it."""
 
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from msgspec import UNSET, Struct, field
 
@@ -100,3 +100,18 @@ class EntitiesFile(Struct, frozen=True, forbid_unknown_fields=True):
     context: dict[str, FieldBody] = {}
     observations: dict[str, WrittenObservation | list[WrittenObservation] | None] = {}
     world: dict[str, WrittenStored | list[WrittenStored] | None] = {}
+
+
+_Body = TypeVar("_Body")
+
+
+def listed(bodies: _Body | list[_Body] | None) -> list[_Body]:
+    """One or several, as a list."""
+    if isinstance(bodies, list):
+        return cast(list[_Body], bodies)
+    return [] if bodies is None else [bodies]
+
+
+def listed_names(value: Scalar | list[Scalar]) -> tuple[str, ...]:
+    """One name or several."""
+    return tuple(map(str, listed(value)))
