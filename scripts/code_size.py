@@ -38,7 +38,8 @@ COMMITS = {
         c6f31f4 aebafb7 5604200 7df5768 8026dc6 1204579 57d7990 b00cb5d 1d9ca3f 4f98578 579b4e8 0c5f7eb e88c794 5fd9e42
         aeaffad c8d89fc 8f67ad7 7904912 845a6aa 0d0a280 8d00ddd 0e1ce77 0e3d346 f7530c9 9dca4d6 9819824 c67a7fd 15991d9
         babbc28 09c4e7d 025a75c 81b7c11 138bbe6 f5fddf0 aa4f2fb 042310b 8957763 6bf7558 190ce2c 7afc680 2c7f82f
-        f90bba4 de7e5de fee18df 06802d3 acc2dc3 a88d49c 5a42986 ee1f418 4c558c6 f57479c""",
+        f90bba4 de7e5de fee18df 06802d3 acc2dc3 a88d49c 5a42986 ee1f418 4c558c6 f57479c
+        6fd740e 002cd0c 7715fb0 bdba9ac cb21e2c""",
     "shield": """
         f12afcd e15e7e5 a2b37f3 bdcb2db 50fecc3 28a218e 48273e0 a2f7bd2 e8bf727 04cfbe8 f77c0aa 3379ca4
         9d8f62e 60b4617 6ce5277 b3cf783 acc7f7d a2ac859 c65528c ad940a8 bf99947 a01bb49 2f536fb e85c2ea 8b4b926
