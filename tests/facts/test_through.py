@@ -38,11 +38,18 @@ tools:
     effect: write
     parameters: {line_id: string, extras: array}
     effects: [{as: Line, set: {names: {extend: $args.extras}}}]
+  charge:
+    effect: write
+    parameters: {line_id: string, extras: array, plan: string}
+    effects:
+      - {as: Account, key: {of: Line.account_id}, each: "$.extras[*]", set: {due: {plus: {of: Extra.price, key: $}}}}
+      - {as: Line, set: {kind: {of: Extra.kind, key: $args.plan}}}
   add: {effect: write, parameters: {line_id: string}, changes: []}
 """,
     "entities.yaml": """\
 entities:
   Line: {key: line_id, read: get_line, fields: {account_id: string, extras: list, names: list, kind: string}}
+  Extra: {key: extra_id, fields: {price: money, kind: string}}
   Account: {key: account_id, read: get_account, fields: {due: money, tier: string, noted: {type: integer, default: 0}}}
 """,
     "guards/g.py": """\
@@ -157,6 +164,22 @@ def test_lists_lose_and_gain_items(
     assert record[field] == value
 
 
+def test_a_thing_moves_by_what_another_says(pack: Pack, tmp_path: Path) -> None:
+    extras = [{"extra_id": "x", "price": 3, "kind": "k"}, {"extra_id": "y", "price": 4, "kind": None}]
+    (tmp_path / "db.json").write_text(json.dumps({**DATA, "Extra": extras}))
+    world = open_snapshot(tmp_path / "db.json", pack.schema)
+    world.apply(Call("charge", {"line_id": "L", "extras": ["x", "y"], "plan": "x"}), Result(0, "{}"))
+    account, line = world.record("Account", ("A",)), world.record("Line", ("L",))
+    assert isinstance(account, dict)
+    assert isinstance(line, dict)
+    assert (account["due"], line["kind"]) == (Decimal(67), "k")
+    world.apply(Call("charge", {"line_id": "L", "extras": ["z"], "plan": "y"}), Result(0, "{}"))
+    assert world.is_moved("Account", ("A",), "due")
+    after = world.record("Line", ("L",))
+    assert isinstance(after, dict)
+    assert after["kind"] is None
+
+
 def test_effects_say_what_a_write_changes(pack: Pack, tmp_path: Path) -> None:
     """Of a line whose extras changed, all else that was seen is still known; and both lists pass or neither does."""
     (change,) = pack.schema.changes["take_off"]
@@ -186,6 +209,11 @@ def test_a_default_says_nothing_of_a_field_that_moved(tmp_path: Path) -> None:
         ("key: {of: Line.account_id}, set: {due", "set: {due", "nothing says which `Account` moves; give its `key`"),
         ("{of: Line.account_id}, set", "{of: Line.acount_id}, set", "`Line.acount_id` is not a field"),
         ("{of: Line.account_id}, set", "{of: Line.account_id, at: 3}, set", "`at` is not known beside `of`"),
+        (
+            "{of: Extra.price, key: $}",
+            "{off: Extra.price}",
+            "is not a value; give a path, a value, or",
+        ),
         ("{extend: $args.extras}", "{extends: $args.extras}", "nothing says how `names` moves"),
     ],
 )

@@ -86,7 +86,7 @@ class ChangeReader:
                         computed[name] = expression
                     continue
                 how, value = self._how(name, value, at)
-                changes[name] = (how, self._paths.value(value, at))
+                changes[name] = (how, self._given(value, at))
             key = self._paths.key(entity, body.key, at)
             each = self._paths.each(body.each, at)
             lacking = [part for part in entity.key if part not in tool.parameters]
@@ -104,12 +104,7 @@ class ChangeReader:
             return "is", value
         record = cast(dict[str, Any], value)
         if "of" in record:
-            name, _, other = str(record["of"]).partition(".")
-            if name not in self._paths.entities or other not in self._paths.entities[name].fields:
-                self._paths.fault(f"`{record['of']}` is not a field", *at, hint="write it like `Slot.starts_at`")
-            elif len(self._paths.entities[name].key) != 1:
-                self._paths.fault(f"`{name}` does not have exactly one key field", *at)
-            return f"of {record['of']}", record.get("key")
+            return "is", record
         if record.keys() == {"remove", "by"}:
             return f"remove by {record['by']}", record["remove"]
         how = next(iter(record), "")
@@ -117,6 +112,15 @@ class ChangeReader:
             hint = "give one of is, to, plus, minus, append, extend, remove, or of and key"
             self._paths.fault(f"nothing says how `{field}` moves", *at, hint=hint)
         return how, record.get(how)
+
+    def _given(self, value: Any, at: YamlPath) -> Getter:
+        """A value, at a path or as a field of another thing has it."""
+        if isinstance(value, dict):
+            if "of" in value:
+                return self._paths.through(cast(dict[str, Any], value), at)
+            hint = "give a path, a value, or `{of: Plan.price, key: $args.plan_id}`"
+            self._paths.fault(f"`{value}` is not a value", *at, hint=hint)
+        return self._paths.value(value, at)
 
 
 def _argument_key(entity: Entity) -> tuple[tuple[Getter, ...], ...]:

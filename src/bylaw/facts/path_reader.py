@@ -64,7 +64,8 @@ class PathReader:
     def key(self, entity: Entity, body: WrittenKey | None, at: YamlPath) -> tuple[tuple[Getter, ...], ...]:
         """The ways to the parts of a thing's key."""
         if is_through(entity, body):
-            return ((self.through(cast(dict[str, Scalar], body), at),),)
+            named = self.through(cast(dict[str, Scalar], body), at)
+            return ((lambda scope: NOTHING if (part := named(scope)) is None else part,),)
         if isinstance(body, dict):
             given = body
         else:
@@ -79,7 +80,7 @@ class PathReader:
         )
 
     def through(self, body: Mapping[str, Scalar], at: YamlPath) -> Getter:
-        """The key of a thing that a field of another one names: `{of: Line.account_id, key: $args.line_id}`."""
+        """What a field of another thing says: `{of: Line.account_id, key: $args.line_id}`."""
         name, _, field = str(body["of"]).partition(".")
         other = self.entities.get(name)
         if other is None or field not in other.fields:
@@ -99,8 +100,7 @@ class PathReader:
             part = inner(scope)
             if scope.find is None or part is NOTHING or part is None or names_several(part):
                 return NOTHING
-            value = scope.find(name, key_of([part]), read.name)
-            return NOTHING if value is None else value
+            return scope.find(name, key_of([part]), read.name)
 
         return found
 

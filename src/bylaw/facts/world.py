@@ -182,20 +182,14 @@ class Snapshot:
                 self._overlay[(effect.entity, key)] = ABSENT
                 continue
             after = {
-                name: self._elsewhere(how[3:], get(scope))
-                if how.startswith("of ")
-                else moved(entity.fields[name], known.get(name, NOTHING), how, get(scope))
+                name: moved(entity.fields[name], known.get(name, NOTHING), how, get(scope))
                 for name, (how, get) in effect.set.items()
             }
             after.update({name: compute(names_in(scope, old)) for name, compute in effect.to.items()})
             self._lay(effect.entity, key, {**dict(zip(entity.key, key, strict=True)), **after})
 
-    def _elsewhere(self, where: str, key: Any) -> Any:
-        """The value of a field of another thing, e.g. the start of the slot an appointment moves to."""
-        entity, _, field = where.partition(".")
-        return self._find(entity, key_of([key]), field)
-
     def _find(self, entity: str, key: Key, field: str) -> Any:
+        """The value of a field of another thing, e.g. the start of the slot an appointment moves to."""
         record = self.record(entity, key)
         return NOTHING if isinstance(record, NoValue) else record.get(field, NOTHING)
 

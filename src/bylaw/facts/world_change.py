@@ -21,7 +21,7 @@ class WorldChange(Struct, frozen=True):
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...]
     set: dict[str, tuple[str, Getter]]
-    """Field -> (`is`, `plus`, `minus`, `append` or `of Entity.field`, value or key)."""
+    """Field -> (`is`, `plus`, `minus`, `append`, `extend`, `remove` or `remove by field`, value)."""
     delete: bool = False
     when: Expression | None = None
     """Whether the thing moves at all."""
