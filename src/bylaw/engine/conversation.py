@@ -7,9 +7,8 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
-import msgspec
 from msgspec.structs import replace
 
 from bylaw.engine.asking import Answered, AnswerPredicate
@@ -17,6 +16,7 @@ from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack, load_pack
+from bylaw.engine.plain_data import as_content, as_object, check_name
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import UsageError
@@ -27,9 +27,7 @@ from bylaw.rule.circuit import Assessment
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.trajectory import Trajectory
-from bylaw.trace.transcript import Transcript, read_arguments
-
-_encode = msgspec.json.Encoder(decimal_format="string").encode
+from bylaw.trace.transcript import Transcript
 
 OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
 """Begins to answer for one conversation: given its pack, and a way to all that has happened so far."""
@@ -116,7 +114,7 @@ class Conversation:
         Calls that follow each other were made side by side. Where the first one's result is in hand before the second
         is judged, put both under `turn()`: a call does not see the results of its own turn. Arguments may be JSON text.
         """
-        _check_name(tool)
+        check_name(tool)
         return self._judge(tool, *as_object(arguments), id, time)
 
     def _judge(self, tool: str, given: dict[str, Any], fault: str, id: str, time: float | None) -> Judgement:
@@ -259,7 +257,7 @@ class Conversation:
         self._doubt(self._taken)
         given, fault = as_object(arguments)
         self._speaker = "agent" if script.withdraw(tool, given, id) else "tool"
-        _check_name(tool)
+        check_name(tool)
         return self._judge(tool, given, fault, "", time)
 
     def resume(self, events: Sequence[Event]) -> None:
@@ -372,36 +370,3 @@ class Conversation:
         elif new:
             self._session.observe_all(events[self._taken :])
         self._taken, self._judged = len(events), None
-
-
-def _check_name(tool: object) -> None:
-    if not isinstance(tool, str):
-        raise UsageError(f"a tool's name is a text, not `{type(tool).__name__}`")
-    if not tool:
-        raise UsageError("a tool's name is empty", hint="give the name that the catalogue has for it")
-
-
-def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
-    """Arguments as plain data, and what is wrong with them if they are none: then no guard is asked."""
-    fault = ""
-    try:
-        if isinstance(arguments, str):
-            plain, fault = read_arguments(arguments)
-        elif isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            plain = cast("dict[str, Any]", msgspec.to_builtins(dict(arguments), str_keys=True))
-        else:
-            return {}, f"arguments are not an object but `{type(arguments).__name__}`"
-        _encode(plain)
-        return plain, fault
-    except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        return {}, f"arguments are not plain data: {error}"
-
-
-def as_content(content: Any) -> Any:
-    """A result as a text or as data that JSON can hold."""
-    if content is None or isinstance(content, str):
-        return content
-    try:
-        return msgspec.Raw(_encode(content))
-    except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise UsageError(f"the result is not plain data: {error}", hint="give text, or what JSON can hold") from error
