@@ -214,9 +214,31 @@ def test_the_commands_work_from_a_folder_of_logs(tmp_path: Path) -> None:
         (logs / "demo.jsonl").write_bytes(b"".join(islice(file, 60)))
     made = CliRunner().invoke(app, ["align", "data", str(logs), "--out", str(tmp_path / "data"), "--turns", "10"])
     assert made.exit_code == 0, made.output
-    assert (tmp_path / "data" / "README.md").exists()
+    assert f"bylaw align data {logs} --pack clinic --turns 10 " in (tmp_path / "data" / "README.md").read_text()
     played = ["align", "eval", "--agent", "careful", "--limit", "6", "--out", str(tmp_path), "--name", "careful"]
     done = CliRunner().invoke(app, played)
     assert done.exit_code == 0, done.output
     assert json.loads((tmp_path / "careful.json").read_bytes())["passed"]["mean"] == 1
     assert len((tmp_path / "careful.jsonl").read_text().splitlines()) == 6
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (["LOGS", "--parting"], "no twins"),
+        (["LOGS", "--times", "2"], "cannot be multiplied"),
+        (["LOGS", "--rl-times", "2"], "cannot be multiplied"),
+        (["LOGS", "--plant", "omission=0.5"], "gold conversations"),
+        (["--keep-all"], "are for logs"),
+        (["--document", "LOGS"], "are for logs"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_told(said: list[str], why: str, tmp_path: Path) -> None:
+    logs = tmp_path / "demo.jsonl"
+    with gzip.open(DEMO) as file:
+        logs.write_bytes(b"".join(islice(file, 2)))
+    given = [str(logs) if word == "LOGS" else word for word in said]
+    done = CliRunner().invoke(app, ["align", "data", *given, "--out", str(tmp_path / "data")])
+    assert isinstance(done.exception, UsageError)
+    assert why in str(done.exception)
+    assert not (tmp_path / "data").exists()

@@ -75,4 +75,9 @@ def _policies(rows: Sequence[dict[str, Any]]) -> str:
     kinds = Counter(row["purpose"] for row in rows)
     listed = "\n".join(f"| {policy} | {count} |" for policy, count in counts.most_common())
     told = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-    return f"What the turns of `rl` are for: {told}.\n\n| policy | turns of `rl` that need it |\n|---|---|\n{listed}"
+    said = f"What the turns of `rl` are for: {told}."
+    return (
+        f"{said}\n\n| policy | turns of `rl` that need it |\n|---|---|\n{listed}"
+        if listed
+        else f"{said} None needs a policy."
+    )

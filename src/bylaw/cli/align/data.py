@@ -69,11 +69,14 @@ def data_command(
     said += [f"--times {times}"] if times > 1 else []
     said += [f"--rl-times {rl_times}"] if rl_times > 1 else []
     said += ["--parting"] if parting else []
+    said += [f"--document {document}"] if document is not None else []
     command = " ".join([*said, *(["--keep-all"] if keep_all else []), *([f"--plant {plant}"] if plant else [])])
     faults = _faults(plant) if plant else None
     if logs:
         if parting:
             raise UsageError("logs have no twins", hint="leave out --parting, or the logs")
+        if times > 1 or rl_times > 1:
+            raise UsageError("logs cannot be multiplied", hint="leave out --times and --rl-times, or the logs")
         if faults is not None:
             raise UsageError("faults are planted in gold conversations", hint="leave out the logs")
         with open_logs(list(logs), without=out) as opened:
@@ -88,6 +91,8 @@ def data_command(
                 document=document.read_text(encoding="utf-8") if document is not None else "",
             )
     else:
+        if document is not None or keep_all:
+            raise UsageError("--document and --keep-all are for logs", hint="name the logs, or leave these out")
         card = build_from_tasks(
             pack,
             out,
