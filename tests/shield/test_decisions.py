@@ -409,3 +409,13 @@ def test_a_person_is_asked_for_what_the_host_did_not_say_in_words() -> None:
     assert [each.text for each in decision.questions] == [
         "what is the work shift? The host did not say: it belongs in the `context` of the session."
     ]
+
+
+def test_who_is_refused_for_want_of_a_history_is_not_sent_to_look_up_and_try_again() -> None:
+    shield = Shield(shop())
+    known = shield.session().decide("refund", {"order_id": "7"})
+    unknown = shield.session(lacks="nobody said which conversation it is").decide("refund", {"order_id": "7"})
+    assert "Look up: get_order(order_id=7). Then make the call again" in known.feedback
+    assert "Look up" not in unknown.feedback
+    assert unknown.look_ups == known.look_ups
+    assert "nobody said which conversation it is" in unknown.feedback

@@ -38,6 +38,9 @@ def feedback(
             else:
                 needs_person = True
         needs_person = needs_person or (ground.answer == "ask" and not ground.questions)
+    if any(ground.kind == "call" for ground in objecting):
+        # Whatever they would show, this call could not be checked: to look up and try again would go on for ever.
+        look_ups, retries = {}, {}
     if look_ups:
         then = "" if runs else " Then make the call again if what you see allows it."
         lines.append(f"Look up: {'; '.join(look_ups)}.{then}")
