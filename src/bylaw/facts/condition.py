@@ -29,6 +29,12 @@ _NO_CONDITION = Phrases(
         r"(?:the only|the case|the best|all|how|what|so|necessary|needed|required|the way|not possible|impossible|"
         r"not an option|not allowed)\b",
     ),
+    (
+        "if",
+        r"\bif (?:(?:it|that|this|they) (?:has|have|had|needs?|must)(?: really)?(?: to)? be(?: so| done)?"
+        r"|(?:i|we|you) (?:must|have to|say so|think so|insist|really must)|need be|(?:there's|there is) no (?:other|"
+        r"better|way)\b[^,;-]*|(?:that|this|it)(?:'s| is) (?:what it takes|how it (?:works|is|goes)|unavoidable))\b",
+    ),
     ("confirm ", r"\bconfirm (?:once|when|after)\b"),
     (
         "since |because |though |as ",

@@ -16,7 +16,7 @@ from tests.written import load
 
 CASES: list[dict[str, Any]] = [
     case
-    for name in ("cases.yaml", "families.yaml", "parties.yaml", "trades.yaml")
+    for name in ("cases.yaml", "families.yaml", "parties.yaml", "standing.yaml", "trades.yaml")
     for case in load(Path(__file__).parent / name)
 ]
 WORDS = {True: "yes", False: "no", None: "open"}

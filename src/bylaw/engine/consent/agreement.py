@@ -40,6 +40,18 @@ def is_held(action: Action, exchange: Exchange) -> bool:
     return stance in ("held", "if", "no")
 
 
+def is_left(action: Action, exchange: Exchange) -> bool:
+    """Whether the answer took some of what was put, and what the call gives stands in the rest alone."""
+    left = exchange.left
+    if left is None:
+        return False
+    given = [each for each in action.matters if each.kind in ("id", "name", "date", "amount") and not each.is_person]
+    return any(
+        left.says(each.value) and not any(said.says(each.value) for said in (*exchange.proposal, *exchange.answer))
+        for each in given
+    )
+
+
 def _asks_beside(action: Action, exchange: Exchange) -> bool:
     """Whether the answer speaks of what the call does beside what it says is not to be done."""
     rest = " ".join(part for each in exchange.answer for part in sentences(each.text))
@@ -58,11 +70,12 @@ def speaks_of(action: Action, exchange: Exchange) -> bool:
     return any(action.deed.stands_in(without_quotes(each.folded)) for each in exchange.answer)
 
 
-def agrees(hearing: Hearing) -> bool:
-    """Whether the answer agrees to what was put, chooses among it, or asks for it."""
+def agrees(hearing: Hearing, *, is_told: bool = False) -> bool:
+    """Whether the answer agrees to what was put, chooses among it, or asks for it; `is_told` says that it was this for
+    which leave was asked, if any was."""
     action, exchange = hearing.action, hearing.exchange
     said, put = exchange.said, exchange.put
-    leave = asks_leave(put, action.deed, action.things)
+    leave = (is_told and put.asks_leave) or asks_leave(put, action.deed, action.things)
     if not leave:
         # "Which one would you like to cancel?" names things, not what will be done to them.
         if not put.offers or action.has_goals_alone:
@@ -100,7 +113,7 @@ def about(action: Action, exchange: Exchange) -> Exchange:
         parts = sentences(each.text)
         mine = [part for part in parts if not _is_of_another(part, action, shapes)]
         kept.append(each if len(mine) == len(parts) else Utterance(each.step, each.by, "\n".join(mine)))
-    return Exchange(exchange.start, exchange.proposal, tuple(kept), is_taken=exchange.is_taken)
+    return Exchange(exchange.start, exchange.proposal, tuple(kept), end=exchange.end, left=exchange.left)
 
 
 def _is_of_another(part: str, action: Action, shapes: Sequence[re.Pattern[str]]) -> bool:
@@ -129,7 +142,7 @@ def is_turned(action: Action, exchange: Exchange) -> bool:
     if is_bare_yes(text):
         return False
     values = [detail.value for detail in action.matters]
-    place = ("first", "second", "last") if exchange.is_taken else ()
+    place = ("first", "second", "last") if exchange.left else ()
     named = (*place, *map(str, values), *(detail.name for detail in action.matters), action.tool)
     if is_plain_yes(text, exchange.put.text, named):
         return False

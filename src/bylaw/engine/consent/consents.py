@@ -8,6 +8,8 @@ tell is None. Everything rests on events before the call's turn, so that no late
 from collections.abc import Sequence
 from typing import Literal
 
+import msgspec
+
 from bylaw.engine.consent.agreement import about, is_held, speaks_of
 from bylaw.engine.consent.call.action import Action
 from bylaw.engine.consent.consent import Basis, Consent
@@ -15,6 +17,7 @@ from bylaw.engine.consent.exchange import Exchange
 from bylaw.engine.consent.shown.means import Wallet
 from bylaw.engine.consent.shown.records import Records
 from bylaw.engine.consent.spending import Writes
+from bylaw.engine.consent.standing import Standing
 from bylaw.engine.consent.talk import Talk
 from bylaw.engine.consent.told.hearing import Hearing
 from bylaw.engine.consent.told.told import lacks
@@ -96,9 +99,8 @@ class Consents:
 
     def _weigh_earlier(self, action: Action, place: int) -> Consent | None:
         """What an exchange before the last says, where it holds the call back or agrees to it."""
-        exchange = self._talk.exchanges[place]
-        stance = exchange.said.stance
-        if stance in ("mixed", "asks") or not (stance in ("held", "if", "no", "spares") or exchange.is_put):
+        stance = self._talk.exchanges[place].said.stance
+        if stance in ("mixed", "asks"):
             return None
         found = self._weigh(action, place, only_yes=True)
         return found if found.value is True or found.reason == "held" else None
@@ -106,9 +108,27 @@ class Consents:
     def _weigh(self, action: Action, place: int, *, only_yes: bool = False) -> Consent:
         """What one exchange says of the call; with `only_yes` no more than whether it holds it back or agrees to it."""
         exchanges = self._talk.exchanges
-        whole, before = exchanges[place], exchanges[place - 1] if place else None
-        hearing = self._hearing(action, about(action, whole.taken or whole))
-        return Weighing(hearing, (whole, before, exchanges[-1]), self._writes).consent(only_yes=only_yes)
+        exchange, before = exchanges[place], exchanges[place - 1] if place else None
+        is_put = exchange.is_put or exchange.said.stance in ("held", "if", "no", "spares")
+        found = Consent(False, "none", exchange.proposed_at, exchange.answered_at)
+        if is_put or not only_yes:
+            found = self._weigh_alone(action, exchange, before, only_yes=only_yes)
+        if found.value is True or found.reason in ("held", "spent") or _is_told_otherwise(found):
+            return found
+        standing = Standing(exchanges, place, action.deed)
+        if standing.exchange is exchange:
+            return found
+        whole = self._weigh_alone(action, standing.exchange, standing.before, only_yes=only_yes)
+        if whole.value is True and standing.is_doubtful:
+            whole = msgspec.structs.replace(whole, value=None, reason="unclear")
+        return whole if whole.value or (whole.value is None and found.value is False) else found
+
+    def _weigh_alone(
+        self, action: Action, exchange: Exchange, before: Exchange | None, *, only_yes: bool = False
+    ) -> Consent:
+        hearing = self._hearing(action, about(action, exchange.taken or exchange))
+        last = self._talk.exchanges[-1]
+        return Weighing(hearing, (exchange, before, last), self._writes).consent(only_yes=only_yes)
 
     def _hearing(self, action: Action, exchange: Exchange, *, by: Literal["", "user"] = "") -> Hearing:
         return Hearing(
@@ -137,6 +157,11 @@ class Consents:
             return Consent(False, "differs", None, asked.answered_at, found)
         unclear = tuple(lack for lack in found if lack.grade == "unclear")
         return Consent(None if unclear else True, "requested", None, asked.answered_at, unclear)
+
+
+def _is_told_otherwise(found: Consent) -> bool:
+    """Whether the agent told this action, and something that matters in it otherwise or not at all."""
+    return any(lack.grade == "missing" and lack.why != "not_named" for lack in found.lacks)
 
 
 def _is_about_it(found: Consent, action: Action) -> bool:

@@ -6,8 +6,8 @@ Each of these leaves it open whether the user agreed, where nothing that matters
 import re
 
 from bylaw.engine.consent.agreement import PLACE, speaks_of
-from bylaw.engine.consent.call.deed import any_deed
-from bylaw.engine.consent.put.question import asks_otherwise, asks_who, offers_to
+from bylaw.engine.consent.call.deed import any_deed, plain_deed
+from bylaw.engine.consent.put.question import asks_otherwise, asks_who, offered, offers_to
 from bylaw.engine.consent.told.hearing import Hearing
 from bylaw.engine.consent.told.marks import is_told_apart
 from bylaw.engine.consent.told.told import chooses
@@ -40,7 +40,13 @@ def is_yes_in_other_words(hearing: Hearing) -> bool:
     if any(not any(told.says(target) for told in exchange.proposal) for target in action.targets):
         return False
     is_known = len(action.deed.stems) > 1
-    return not (is_known and any_deed().stands_in(put.text))
+    if not is_known:
+        return True
+    # `order` may be what it is done to; what else would be done is told by a plain word, or by a verb of the agent's.
+    verbs = offered(put.text)
+    if not verbs:
+        return not any_deed().stands_in(put.text)
+    return not plain_deed().stands_in(put.text) and not any(map(any_deed().stands_in, verbs))
 
 
 def is_yes_to_its_values(hearing: Hearing) -> bool:

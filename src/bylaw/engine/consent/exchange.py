@@ -16,25 +16,25 @@ class Exchange:
         proposal: tuple[Utterance, ...],
         answer: tuple[Utterance, ...],
         *,
-        is_taken: bool = False,
+        end: int | None = None,
+        left: Utterance | None = None,
     ) -> None:
         self.start = start
         """How many utterances came before it."""
+        self.end = start + len(proposal) + len(answer) if end is None else end
+        """How many utterances there are up to its own last one."""
         self.proposal = proposal
         self.answer = answer
-        self.is_taken = is_taken
-        """Whether the answer took one of several options by its number, and the others are left out."""
+        self.left = left
+        """What was put and is left out, where the answer took one of several things by its place."""
 
     @once
     def taken(self) -> "Exchange | None":
-        """The same without the numbered options that the answer does not take; None where it takes none by number."""
+        """The same without what the answer does not take; None where it takes nothing by its place."""
         kept = taken(self.proposal, self.answer)
-        return None if kept is None else Exchange(self.start, kept, self.answer, is_taken=True)
-
-    @property
-    def end(self) -> int:
-        """How many utterances there are up to its own last one."""
-        return self.start + len(self.proposal) + len(self.answer)
+        if kept is None:
+            return None
+        return Exchange(self.start, kept.proposal, kept.answer, end=self.end, left=kept.left)
 
     @property
     def proposed_at(self) -> int | None:

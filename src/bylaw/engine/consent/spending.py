@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bylaw.engine.consent.call.action import Action
+from bylaw.engine.consent.call.deed import Deed, deeds
 from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
@@ -34,6 +35,16 @@ class Writes:
                 return
             if other.step < before:
                 yield other
+
+    def rivals(self, action: Action, *, on_the_same: bool = False) -> list[Deed]:
+        """Words for what other tools do that could be given all that the call gives; or what it acts on, at least."""
+        needed = {detail.top.rstrip("s") for detail in (action.goals if on_the_same else action.matters)}
+        tools = self._ledger.schema.tools
+        return [
+            deeds(name)
+            for name in self._ledger.schema.writing
+            if name != action.tool and needed <= {each.rstrip("s") for each in tools[name].parameters}
+        ]
 
     def refusals(self, action: Action, since: int) -> list[str]:
         """What the system said when it refused calls of the same tool since the user's answer."""

@@ -5,7 +5,17 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from bylaw.engine.consent.agreement import agrees, asks_for, is_aside, is_held, is_turned, picks, redirected, speaks_of
+from bylaw.engine.consent.agreement import (
+    agrees,
+    asks_for,
+    is_aside,
+    is_held,
+    is_left,
+    is_turned,
+    picks,
+    redirected,
+    speaks_of,
+)
 from bylaw.engine.consent.call.action import Action
 from bylaw.engine.consent.call.deed import any_deed
 from bylaw.engine.consent.consent import Consent, ConsentReason
@@ -18,8 +28,9 @@ from bylaw.engine.consent.doubt import (
 )
 from bylaw.engine.consent.exchange import Exchange
 from bylaw.engine.consent.once import once
-from bylaw.engine.consent.put.beside import is_beside
+from bylaw.engine.consent.put.beside import asks_another, is_beside
 from bylaw.engine.consent.put.question import asks_for_another, asks_otherwise, asks_which, offers_another
+from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.engine.consent.spending import Writes
 from bylaw.engine.consent.told.hearing import Hearing
 from bylaw.engine.consent.told.lack import Lack
@@ -32,6 +43,10 @@ _IN_WORDS = re.compile(
     r"\b(?:(?:six|seven|eight|nine|thir|four|fif)teen|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|"
     r"ninety|hundred|thousand)\b"
 )
+
+
+def _says(part: str, value: str | float) -> bool:
+    return Utterance(-1, "agent", part).says(value)
 
 
 class Weighing:
@@ -47,9 +62,9 @@ class Weighing:
 
     def consent(self, *, only_yes: bool = False) -> Consent:
         """What is found; with `only_yes` no more than whether it holds the call back or agrees to it."""
-        if is_held(self.action, self.exchange):
+        if is_held(self.action, self.exchange) or is_left(self.action, self.exchange):
             return self._found(False, "held")
-        if not agrees(self.hearing) or not self.names_deed:
+        if not agrees(self.hearing, is_told=self.is_told_by_values) or not self.names_deed:
             return self._without_agreement(only_yes=only_yes)
         if only_yes and not self.is_named:
             return self._found(False, "none")
@@ -86,7 +101,34 @@ class Weighing:
     @once
     def names_deed(self) -> bool:
         """Whether it was said, or need not be said, what would be done."""
-        return self.told_deed or self._is_understood()
+        return self.told_deed or self.is_told_by_values or self._is_understood()
+
+    @once
+    def is_told_by_values(self) -> bool:
+        """Whether leave was asked for all that the call gives, and more than for what it acts on: whatever the verb, it
+        is this call that was told, unless it is the verb of another tool that acts on such a thing."""
+        action, put = self.action, self.exchange.put
+        if self.told_deed or not put.asks_leave or put.is_foreign or _AGAIN.search(put.text):
+            return False
+        telling = self._telling
+        if sum(any(_says(part, value) for part in telling) for value in self._given) < 2:
+            return False
+        return self._is_no_rival_told and not asks_otherwise(put, action.deed) and not self.lacks
+
+    @once
+    def _given(self) -> set[str | int | float]:
+        matters = self.action.matters
+        return {each.value for each in matters if not (each.is_caller or each.is_off or each.kind == "count")}
+
+    @once
+    def _telling(self) -> list[str]:
+        """The sentences of the agent's that state something the call gives."""
+        return [part for part in self.exchange.put.parts if any(_says(part, value) for value in self._given)]
+
+    @property
+    def _is_no_rival_told(self) -> bool:
+        rivals = self._writes.rivals(self.action)
+        return not any(rival.stands_in(part) for rival in rivals for part in self._telling)
 
     @once
     def is_named(self) -> bool:
@@ -123,9 +165,21 @@ class Weighing:
         hearing = self.hearing
         if is_yes_to_its_values(hearing) or (is_yes_in_other_words(hearing) and not self.lacks):
             return True
+        if self._is_perhaps_told_by_values():
+            return True
         if is_perhaps_taken(hearing) and (self.action.has_goals_alone or self._is_nothing_missing):
             return True
         return is_offer_asked_for(hearing) and not self.lacks
+
+    def _is_perhaps_told_by_values(self) -> bool:
+        """Whether it is a yes to a message that stated some of what the call gives, and the rest is known, too."""
+        action, put = self.action, self.exchange.put
+        if self.exchange.said.stance not in ("yes", "weak") or not put.asks_leave or len(self._given) < 2:
+            return False
+        if asks_another(put, action.deed) or asks_otherwise(put, action.deed):
+            return False
+        rivals = self._writes.rivals(action, on_the_same=True)
+        return bool(self._telling) and not any(each.stands_in(put.text) for each in rivals) and not self.lacks
 
     def _untold(self) -> tuple[Lack, ...]:
         """What of the call, its arguments and what it acts on, was not surely told."""
@@ -141,14 +195,15 @@ class Weighing:
     def _misplaced(self) -> Iterator[Lack]:
         """What shows that something else was put, or answered to."""
         action, exchange, put = self.action, self.exchange, self.exchange.put
-        is_other = (
+        is_other = not self.is_told_by_values and (
             offers_another(put.text, action.tool)
             or asks_for_another(put, exchange.spoken, action.deed, action.things)
             or (asks_otherwise(put, action.deed) and not action.deed.stands_in(exchange.spoken))
             or (asks_which(put) and not picks(action, exchange))
             or (self.told_deed and is_beside(put, action.told, action.things))
         )
-        if is_other or (not self.told_deed and any_deed().stands_in(put.text)):
+        is_other = is_other or not (self.told_deed or self.is_told_by_values or not any_deed().stands_in(put.text))
+        if is_other:
             # The user had asked for it, or the thing was named, and the agent spoke of doing something else.
             yield Lack(action.tool, "unclear", "not_put")
         yield from redirected(action, exchange)
@@ -163,8 +218,10 @@ class Weighing:
             return True
         if before is None:
             return False
-        is_silent = not any_deed().stands_in(self._whole.put.text)
-        if is_silent and action.deed.stands_in(before.put.text) and not self.lacks:
+        put = self._whole.put
+        is_silent = not any_deed().stands_in(put.text) and not asks_another(put, action.deed)
+        is_telling = any(each.says(detail.value) for detail in action.matters for each in self._whole.proposal)
+        if is_silent and is_telling and action.deed.stands_in(before.put.text) and not self.lacks:
             # "$300.00 from A1 to B2, then. OK?"
             return True
         return not action.has_goals_alone and speaks_of(action, before)

@@ -36,6 +36,7 @@ YES = Phrases(
     ),
     (
         "correct|right|fine|perfect|work|great|good|ok|accurate",
+        r"(?<!hope )(?<!hoping )"
         r"\b(?:that|this|it|all|everything|those|these|they|details)(?:'?s|'?re| is| are| all)?(?: all)? "
         r"(?:correct|right|fine|perfect|works|work|great|good|ok|okay|accurate)\b",
     ),
@@ -67,8 +68,20 @@ WELCOMES = Phrases(
         r"helpful|appreciated|super|cool)\b",
     ),
     (
-        "please|y|k|for sure|all means|👍",
-        r"^\W*(?:please|y|k|kk|for sure|by all means|why not|👍)\W*(?:thanks?|thank you|please)?\W*$",
+        "please|y|k|for sure|all means|deal|👍",
+        r"^\W*(?:please|y|k|kk|for sure|by all means|why not|deal|👍)\W*(?:thanks?|thank you|please)?\W*$",
+    ),
+    (
+        "both|all|everything|the two|the three|the lot",
+        r"^(?:\W*(?:yes|yeah|yep|yup|ok|okay|sure|fine|please|do|go with|to)\b)*\W*"
+        r"(?:both|all|everything|the (?:two|three|four|lot))(?: (?:of )?(?:them|these|those|it|changes|things))?"
+        r"(?:,? (?:please|thanks|thank you|then|now|are (?:fine|ok|okay|good|right)|is (?:fine|ok|good)|sounds? good|"
+        r"works?|for me|go on|go ahead))*\W*$",
+    ),
+    (
+        "what you|as you",
+        r"\b(?:do|go with|exactly) (?:what|as) you(?:'ve| have)? (?:just )?"
+        r"(?:said|suggested|proposed|described|told|listed|outlined)\b",
     ),
     ("no ", r"^\W*no (?:objections?|problems?|issues?|worries)\b(?!.*\b(?:but|except)\b)"),
     (

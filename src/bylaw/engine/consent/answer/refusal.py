@@ -10,13 +10,13 @@ LATER = (
 )
 HOLD = Phrases(
     (
-        "hold |not yet|just a |never|think",
-        r"\b(?:hold (?:on|off|it|that)|not yet|just a (?:second|moment|minute)|let me think|"
+        "hold |hang on|not yet|just a |never|think",
+        r"\b(?:hold (?:on|off|it|that)|hang on(?! to)|not yet|just a (?:second|moment|minute)|let me think|"
         # "Never mind the fee" waves a worry aside, and not what was put.
         r"never ?mind(?! (?:about )?(?:the|any|all|those|these|its|your) \w)|"
         r"think about it)\b",
     ),
-    ("wait", r"(?<!can't )(?<!cannot )\bwait\b(?! (?:for|to))"),
+    ("wait", r"(?<!can't )(?<!cannot )(?<!had to )(?<!having to )\bwait\b(?! (?:for|to))"),
     (
         "give me |let me ",
         r"\bgive me (?:until|till|(?:a|an|one|two|some|a few|a couple of) "

@@ -103,6 +103,12 @@ def is_beside(put: Proposal, deed: Deed, things: Sequence[str]) -> bool:
     return put.asks_leave and not any(_asks_for(part, deed, things) for part in put.leave())
 
 
+def asks_another(put: Proposal, deed: Deed) -> bool:
+    """Whether all it asks leave for is to do something else: to find out, to talk, to send."""
+    verbs = [found[1] for part in put.leave() for found in _OWN_VERB.finditer(_FORWARD.sub("proceed", part))]
+    return bool(verbs) and all(_is_another(verb, deed) for verb in verbs)
+
+
 def _main(part: str, deed: Deed) -> str:
     """A sentence without what hangs on something else in it."""
     main = _HANGING.without(part)

@@ -20,7 +20,13 @@ _GO_AHEAD = Phrases(
         " to ",
         rf"\b(?:like|want|wish|ready|happy|prefer|need|okay|ok)(?: me| us)?(?: for me)? to (?:{_DO})\b",
     ),
-    ("?", r"\b(?:shall|should|may|can|could) (?:i|we)\b.*\?"),
+    (
+        "?",
+        r"\b(?:shall|should) (?:i|we)\b.*\?"
+        # "Could I have your name?" asks for something else.
+        r"|\b(?:may|can|could) (?:i|we)\b(?! (?:please |also |just |quickly )*"
+        r"(?:have|get|ask|help|assist|see|know|be of|take (?:your|down)|interest|offer)\b).*\?",
+    ),
     (" you ", r"\b(?:would|do) you (?:still )?(?:like|want|wish)\b(?! to know)(?!.{0,20}\b(?:which|what)\b)"),
     (" me to", r"\b(?:want|like|wish) me to\b"),
     ("confirm", r"\bconfirm(?:ation|ing)?\b(?! (?:which|your|what|the reason|once))"),
@@ -78,7 +84,8 @@ _CHOICE = re.compile(
 _WHICH = re.compile(
     r"\b(?:which|what|how many|how much)\b(?! you(?:'d| would)? (?:like|want))"
     r".{0,60}\b(?:like|want|prefer|wish)\b"
-    r"|\bhow (?:can|may|could) i (?:help|assist)\b|\banything else\b"
+    r"|\bhow (?:can|may|could) i (?:help|assist)\b|\b(?:anything|something|what) (?:else|more)\b"
+    r"|\banything (?:you|i can|that)\b(?!.*\bbefore (?:i|we)\b)"
 )
 """Asks for a choice, or whether there is anything else, whatever else it asks for."""
 _REFUSES = Phrases(
@@ -121,6 +128,11 @@ _ENGLISH = frozenset(
 )
 _HEAD = 60
 _QUESTION = re.compile(r"\b(?:what|which|who|whom|when|where|why|how)\b")
+_CLOSING = 4
+"""Words of a question that only asks whether it is right so."""
+_ANYTHING_ELSE = frozenset(
+    ("else", "more", "help", "other", "another", "questions", "still", "there", "done", "you're")
+)
 _ENOUGH = 12
 """Words that a text needs before its language is guessed."""
 _SHARE = 0.1
@@ -154,7 +166,7 @@ class Proposal:
         while self._unread:
             self._unread -= 1
             part = self.parts[self._unread]
-            asks = _GO_AHEAD.found_in(part) or _is_deed_asked(part)
+            asks = _GO_AHEAD.found_in(part) or _is_deed_asked(part) or self._closes(part)
             if asks and not _is_refusal(part) and not _WHICH.search(part):
                 self._leave.append(part)
                 return True
@@ -162,6 +174,13 @@ class Proposal:
             self._leave.append(self.text)
             return True
         return False
+
+    def _closes(self, part: str) -> bool:
+        """Whether a short question ends what the agent says it would do: "I'd move it to Friday. Sound right?" """
+        if not part.endswith("?") or part is not self.parts[-1] or len(self.parts) < 2:
+            return False
+        words = _WORD.findall(part)
+        return 0 < len(words) <= _CLOSING and _QUESTION.search(part) is None and _ANYTHING_ELSE.isdisjoint(words)
 
     @once
     def offers(self) -> bool:

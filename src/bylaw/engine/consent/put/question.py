@@ -96,6 +96,11 @@ def asks_who(put: Proposal, values: Sequence[str]) -> bool:
     )
 
 
+def offered(text: str) -> list[str]:
+    """The verbs for what the agent says that it will, or could, do."""
+    return [found[1] for found in _OFFERS_TO.finditer(text) if found[1] not in _FILLERS]
+
+
 def offers_to(text: str, deed: Deed) -> bool:
     """Whether the agent says that it will, or could, do such a deed."""
     return any(deed.stands_in(found[1]) for found in _OFFERS_TO.finditer(text))
