@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bylaw.engine.consent.call.action import Action
-from bylaw.engine.consent.call.deed import Deed, deeds
+from bylaw.engine.consent.call.deed import Deed, deeds, other_words
 from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
@@ -41,7 +41,7 @@ class Writes:
         needed = {detail.top.rstrip("s") for detail in (action.goals if on_the_same else action.matters)}
         tools = self._ledger.schema.tools
         return [
-            deeds(name)
+            deeds(name, other_words(tools[name].also_called, tools[name].description))
             for name in self._ledger.schema.writing
             if name != action.tool and needed <= {each.rstrip("s") for each in tools[name].parameters}
         ]
