@@ -140,7 +140,8 @@ def effect_on(
                 after = effect.to[field.name](names_in(scope, old))
             else:
                 how, value = effect.set[field.name]
-                after = moved(field, current, how, value(scope))
+                # What another thing says is known in a world: what an agent was shown of it may be of another time.
+                after = moved(field, current, how, value(PathScope(scope.item, scope.result, scope.args, scope.key)))
             if after is NOTHING:
                 return NOTHING
     return after
