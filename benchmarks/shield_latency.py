@@ -1,10 +1,12 @@
 """What one decision on a live call costs, by how much has happened before it: CPU time, in process, clinic pack.
 
-    uv run python benchmarks/shield_latency.py [--decisions 600] [--events 10 100 1000 10000]
+    uv run python benchmarks/shield_latency.py [--decisions 600] [--events 10 100 1000 10000] [--rounds 1]
 
 Real call sites: the write calls of simulated conversations, each decided where it was made. A session has already taken
 in so many events of other conversations, whose writes were decided too; then the measured ones go on in it. Only the
 decision is timed, by the thread's CPU clock: `Session.judge`, and `decide` of a shield with its grounds and feedback.
+With several rounds, which all decide the same calls, each decision counts by its quickest time: what a busy machine
+adds is left out, and so is reading words for the first time, which caches remember from the round before.
 """
 
 import argparse
@@ -29,6 +31,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decisions", type=int, default=600, help="how many are timed in each row")
     parser.add_argument("--events", type=int, nargs="+", default=[10, 100, 1_000, 10_000])
+    parser.add_argument("--rounds", type=int, default=1, help="each decision counts by its quickest of so many")
     given = parser.parse_args()
     pack = load_pack("clinic")
     talks = [talk.events for seed in range(1, 5) for talk, _ in simulate(seed, 500)]
@@ -36,8 +39,8 @@ def main() -> int:
     print(f"{'earlier events':>14} | {'judge p50':>9} {'p99':>8} | {'decide p50':>10} {'p99':>8}   microseconds of CPU")
     is_met = True
     for earlier in given.events:
-        judged = judge(pack, talks, earlier, given.decisions)
-        decided = decide(pack, talks, earlier, given.decisions)
+        judged = quickest([judge(pack, talks, earlier, given.decisions) for _ in range(given.rounds)])
+        decided = quickest([decide(pack, talks, earlier, given.decisions) for _ in range(given.rounds)])
         found = [at for times in (judged, decided) for at in (statistics.median(times), percentile(times, 99))]
         print(f"{earlier:14,} | {found[0]:9.0f} {found[1]:8.0f} | {found[2]:10.0f} {found[3]:8.0f}", flush=True)
         is_met = is_met and max(found[::2]) < P50 and max(found[1::2]) < P99
@@ -100,6 +103,11 @@ def decide(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: in
         if len(found) >= count:
             return found
     raise SystemExit("too few simulated conversations")
+
+
+def quickest(rounds: Sequence[Sequence[float]]) -> list[float]:
+    """The least time of each decision over rounds."""
+    return [min(times) for times in zip(*rounds, strict=True)]
 
 
 def moved(talk: Sequence[Event], step: int, turn: int) -> Iterator[Event]:

@@ -32,6 +32,13 @@ def test_reading_a_result_beforehand_changes_nothing(
     assert accepted(tool, result, result.value()) is accepted(tool, Result(0, result.content, error))
 
 
+def test_data_inside_of_a_text_is_told_the_same_way_before_and_after_it_is_read() -> None:
+    content = json.dumps({"type": "text", "text": json.dumps({"error": "no such order"})})
+    result = Result(0, content)
+    assert result.value() == {"error": "no such order"}
+    assert accepted(None, result, result.value()) is accepted(None, Result(0, content))
+
+
 @pytest.mark.parametrize(
     ("content", "wanted"),
     [
