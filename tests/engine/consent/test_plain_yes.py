@@ -20,6 +20,11 @@ Oui, s'il vous plaît.
 Yes, no changes.
 Could you please go ahead?
 Yes, please transfer the 50.00 from account A1 to B2 - I'm so tired of all this paperwork, but there we are.
+Of course
+Go ahead I've been with this bank for twenty long years
+Sure i tried the app but it kept crashing all morning
+Yep, go ahead - hope that's ok!
+Okay, I've decided: yes
 """
 TURNED = """
 Confirm with my husband first.
@@ -49,6 +54,11 @@ Yes, simulate it.
 Proceed? Hmm.
 ja, aber nicht jetzt
 Oui, mais plus tard
+Yes my wife must sign it
+Yes i wanted the other amount all along
+Yes I'm not sure
+Yes I hope not
+Sure i agreed to that but my wife has to look at it
 """
 
 

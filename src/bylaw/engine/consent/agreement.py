@@ -22,6 +22,7 @@ PLACE = re.compile(
     r"|\b(?:both|all) (?:of )?(?:them|those|these)\b|^(?:\d|the first|the second)\b"
 )
 """Names one of several options by its place among them."""
+_WONDERS = re.compile(r"\W*(?:(?:and|so|but|well|hm+|oh|ok|okay)\W+)*(?:how|what|when|where|why|which|who)\b")
 _ELSEWHERE = re.compile(
     r"\b(?:the other (?:one|order|booking|reservation|appointment|trip|item)|a different one|another one)\b"
 )
@@ -84,13 +85,19 @@ def agrees(hearing: Hearing, *, is_told: bool = False) -> bool:
         return True
     if said.stance in ("yes", "mixed"):
         return True
-    if said.objects:
+    if said.objects or _only_wonders(exchange):
         return False
     return (
         (leave and asks_for(action, exchange))
         or any(PLACE.search(each.folded) for each in exchange.answer)
         or chooses(hearing)
     )
+
+
+def _only_wonders(exchange: Exchange) -> bool:
+    """Whether the answer is nothing but a question that wants to know something: "How long does that take?" """
+    parts = [part for each in exchange.answer for part in sentences(each.text)]
+    return bool(parts) and all(part.endswith("?") and _WONDERS.match(part) for part in parts)
 
 
 def picks(action: Action, exchange: Exchange) -> bool:

@@ -52,7 +52,7 @@ _HARMLESS = frozenset(
     ces ce cette les des tous toutes aussi un une mon ma mes trois deux annulez procédez
     understand aware hear larger smaller largest smallest cheapest remaining remainder rest anyway still back even
     secure securing
-    decided said deal
+    decided said deal course
     since because only file form profile balance card current new next part keep find
     out time name ending spot voucher happen least any enough order
     """.split()  # noqa: SIM905
@@ -104,6 +104,18 @@ _PARTY = re.compile(
 )
 """Whom or what something goes to or comes from, by a word of the user's own."""
 _DASH = re.compile(r"(?<=\w)\s?-\s?(?!(?:but|though|not|don't) )(?=[a-z']+\s)")
+_SUBJECT = re.compile(
+    r"(?<=[\w!,-])[\s,-]+(?=(?:i've|i'm|i (?:was|had|have|already|hope|\w+ed)|we've|we (?:were|had|\w+ed)|your|you're|"
+    r"you've|my|it's been|it was|there's|hope|hoping|sorry|had)\s)"
+)
+"""Where a remark with a subject of its own goes on after a yes, without a stop: "go ahead I've been here for years"."""
+_WILLING = re.compile(
+    r"\b(?:must|should|shall|would|will|can|could|may|might|needs?|wants?|wish|prefer|like|have to|has to|let|ask|"
+    r"check|send|use|put|make|take|only|first|until|card|account|address)\b|'(?:ll|d)\b|\d"
+)
+"""In a remark: it may say how the thing is to be done."""
+_REMARK = 3
+"""Words of a remark, at least."""
 _FEWEST, _AMONG = 3, 2
 """So many words that were told must stand in a sentence, and so many beside each that was not."""
 _BEGIN = 5
@@ -154,6 +166,13 @@ def _is_mild(word: str) -> bool:
 
 
 def _oddities(sentence: str, known: "_Told", named: "_Told", *, follows: bool) -> list[str]:
+    """The odd words of a yes, but for those of a remark that only goes on after it."""
+    odd = _odd_words(sentence, known, named, follows=follows)
+    head = _without_remark(sentence) if odd else sentence
+    return odd if head == sentence else _odd_words(head, known, named, follows=follows)
+
+
+def _odd_words(sentence: str, known: "_Told", named: "_Told", *, follows: bool) -> list[str]:
     """The words of a yes that are neither harmless nor told, unless they are few in a long account of what was told."""
     plain = _BESIDE.sub(" ", without_courtesy(sentence))
     if _only_acknowledges(sentence):
@@ -179,6 +198,19 @@ def _oddities(sentence: str, known: "_Told", named: "_Told", *, follows: bool) -
         odd = [word for word in odd if word in head]
     told = {word for word in _words(plain) if word not in _HARMLESS and _form(word) in known}
     return odd if len(told) < max(_FEWEST, _AMONG * len(odd)) else []
+
+
+def _without_remark(sentence: str) -> str:
+    """A yes without a remark that goes on after it as a sentence of its own would, and says nothing of the thing."""
+    for found in _SUBJECT.finditer(sentence):
+        head, tail = sentence[: found.start()], sentence[found.end() :]
+        words = _words(tail)
+        is_short = len(words) < _REMARK or tail.endswith("?")
+        if is_short or _WILLING.search(tail) or stance_of(head) not in ("yes", "weak") or stance_of(tail) != "other":
+            continue
+        if not any(_turns(word) for word in words if word != "but" or len(words) <= _SHORT):
+            return head
+    return sentence
 
 
 def _only_acknowledges(sentence: str) -> bool:

@@ -77,7 +77,8 @@ def _unsaid(hearing: Hearing, detail: Detail) -> Lack | None:
 
 def _is_the_only_one(hearing: Hearing, detail: Detail) -> bool:
     """Whether records show the thing and no other of its kind, and it was spoken of, if only by what it holds."""
-    if detail.is_person or hearing.record(detail) is None:
+    record = hearing.record(detail)
+    if detail.is_person or record is None or hearing.records.rivals(record, hearing.before):
         return False
     holders = hearing.records.holders(str(detail.value), hearing.before)
     if any(each.is_one_of_several(str(detail.value)) for each in holders):
