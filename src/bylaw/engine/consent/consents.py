@@ -119,7 +119,7 @@ class Consents:
         if standing.exchange is exchange:
             return found
         whole = self._weigh_alone(action, standing.exchange, standing.before, only_yes=only_yes)
-        if whole.value is True and standing.is_doubtful:
+        if whole.value is True and standing.is_doubtful and not _repeats(action, exchange):
             whole = msgspec.structs.replace(whole, value=None, reason="unclear")
         return whole if whole.value or (whole.value is None and found.value is False) else found
 
@@ -157,6 +157,12 @@ class Consents:
             return Consent(False, "differs", None, asked.answered_at, found)
         unclear = tuple(lack for lack in found if lack.grade == "unclear")
         return Consent(None if unclear else True, "requested", None, asked.answered_at, unclear)
+
+
+def _repeats(action: Action, exchange: Exchange) -> bool:
+    """Whether the answer says again what the call gives: "ok then, use the 15,000"."""
+    given = [detail.value for detail in action.matters if not detail.is_target and not detail.is_off]
+    return any(each.says(value) for each in exchange.answer for value in given)
 
 
 def _is_told_otherwise(found: Consent) -> bool:

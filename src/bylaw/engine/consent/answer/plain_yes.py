@@ -52,7 +52,8 @@ _HARMLESS = frozenset(
     ces ce cette les des tous toutes aussi un une mon ma mes trois deux annulez procédez
     understand aware hear larger smaller largest smallest cheapest remaining remainder rest anyway still back even
     secure securing
-    decided said deal course
+    decided said deal course thx ta cheers
+    c'est bon entendu volontiers gut ordnung prima está
     since because only file form profile balance card current new next part keep find
     out time name ending spot voucher happen least any enough order
     """.split()  # noqa: SIM905

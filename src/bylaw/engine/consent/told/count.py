@@ -1,6 +1,8 @@
 """Whether a number of things was told: in all, or for each head."""
 
+import re
 from collections.abc import Sequence
+from itertools import combinations
 
 from bylaw.engine.consent.call.detail import Detail
 from bylaw.engine.consent.said.number import counts
@@ -11,6 +13,12 @@ from bylaw.policy.verb import words_of
 
 _LARGE = 13
 """Numbers from here on are told of nothing by chance."""
+_COUNTED = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+_SEVERAL = re.compile(
+    rf"(?<![\w.,:/$€£-])([2-9]|1\d|{'|'.join(_COUNTED)}) ?(?:[x×] ?|[*] ?)?(?:\w+ )?"
+    r"(?!days\b|hours\b|minutes\b|weeks\b|months\b|years\b|points\b|stars\b)(?:people\b|[a-z]+s\b)"
+)
+"""Several things of one kind: 2 people, three mornings."""
 _HOW_MANY = frozenset(("quantity", "qty", "count", "number", "num", "total", "units", "size"))
 
 
@@ -29,6 +37,8 @@ def count_lack(hearing: Hearing, detail: Detail) -> Lack | None:
         return None
     if any(_is_number_told(each, detail.value) for each in hearing.proposal):
         return None
+    if not of and _is_understood(hearing, plain(float(detail.value))):
+        return None
     if of and "0" in put:
         return Lack(detail.name, "missing", "another_told")
     if hearing.counted_before(wanted, of, "agent"):
@@ -40,6 +50,17 @@ def count_lack(hearing: Hearing, detail: Detail) -> Lack | None:
         is_named = any(of in each.folded for each in hearing.proposal)
         return Lack(detail.name, "unclear" if is_named else "missing", "user_alone")
     return Lack(detail.name, "unclear", "never_told")
+
+
+def _is_understood(hearing: Hearing, number: float) -> bool:
+    """Whether a mere quantity need not be said: one of what was named, where nothing was told of several; or so many
+    for each of so many: 2 people, each of 2 mornings."""
+    told = [each.folded for each in hearing.proposal]
+    several = [found[1] for text in told for found in _SEVERAL.finditer(text)]
+    if number == 1:
+        return bool(told) and not several
+    counted = [_COUNTED.get(word) or int(word) for word in several]
+    return any(one * other == number for one, other in combinations(counted, 2))
 
 
 def plain(number: float) -> int | float:
