@@ -7,9 +7,11 @@ import re
 
 from bylaw.engine.consent.agreement import PLACE, speaks_of
 from bylaw.engine.consent.call.deed import any_deed, plain_deed
+from bylaw.engine.consent.call.detail import Detail
 from bylaw.engine.consent.put.question import asks_otherwise, asks_who, offered, offers_to
+from bylaw.engine.consent.told.choice import names_word
 from bylaw.engine.consent.told.hearing import Hearing
-from bylaw.engine.consent.told.marks import is_told_apart
+from bylaw.engine.consent.told.marks import is_other_told, is_spoken_of, is_told_apart
 from bylaw.engine.consent.told.told import chooses
 from bylaw.facts.identifier import is_identifier
 
@@ -18,6 +20,14 @@ _COMPARED = re.compile(
     r"(?:one|option|choice|plan)\b"
 )
 """Names one of two by what it is beside the other."""
+_QUOTED = re.compile(r"[\"“”]")
+_ONLY = re.compile(r"\W*(?:just|only)\b")
+_BUT_YES = re.compile(r"\bbut (?:ok|okay|fine|yes|sure|alright|all right|go|do it|take it)\b")
+_ANY_CHANGE = re.compile(
+    r"\b(?:anything|something|any changes?|any details?)\b[^.!?]*\b(?:change|adjust|add|correct|before)\w*\b"
+)
+"""Asks whether anything should be other than told: a no agrees."""
+_SAY = re.compile(r"\b(?:just say|say which|tell me which|your (?:call|choice)|up to you|let me know)\b")
 _EITHER = re.compile(r"\b(?:either|any of (?:these|those|them))\b")
 
 
@@ -83,6 +93,58 @@ def is_offer_asked_for(hearing: Hearing) -> bool:
     if not _may_be_taken(hearing) or action.has_goals_alone:
         return False
     return offers_to(hearing.put.text, action.deed) and speaks_of(action, hearing.exchange)
+
+
+def is_perhaps_answered(hearing: Hearing) -> bool:
+    """Whether the agent asked or offered something and told something of this call, and the answer is in words that are
+    not known here: neither a refusal nor a mere question nor a wish for something else."""
+    exchange, put = hearing.exchange, hearing.put
+    stance = exchange.said.stance
+    if stance in ("yes", "weak", "mixed"):
+        return (put.asks_leave or stance == "mixed") and tells_of(hearing, beside_goals=True)
+    if stance == "no":
+        return _ANY_CHANGE.search(put.text) is not None and tells_of(hearing)
+    objects = exchange.said.objects and _BUT_YES.search(exchange.spoken) is None
+    if stance != "other" or objects or _QUOTED.search(exchange.spoken):
+        return False
+    if _ONLY.match(exchange.spoken) and not _is_all_named(hearing):
+        return False
+    if not put.asks_leave and (hearing.action.has_goals_alone or not (put.offers or _SAY.search(put.text))):
+        # "Which one would you like to cancel?" names things, not what will be done to them.
+        return False
+    return tells_of(hearing) and not any(_takes_another(hearing, each) for each in hearing.matters)
+
+
+def tells_of(hearing: Hearing, *, beside_goals: bool = False) -> bool:
+    """Whether the agent's own words tell anything that matters in the call: a sum, a day, a thing or what it holds;
+    with `beside_goals` something else than what it acts on."""
+    said = hearing.exchange.proposal
+    for each in hearing.matters:
+        if each.kind in ("count", "flag", "means") or each.is_person or (beside_goals and each.is_target):
+            continue
+        if any(one.says(each.value) for one in said) or (each.kind == "id" and is_spoken_of(hearing, each)):
+            return True
+    return False
+
+
+def _takes_another(hearing: Hearing, detail: Detail) -> bool:
+    """Whether the answer names another thing, or another word of the list, than the call does."""
+    if detail.kind == "choice":
+        others = tuple(word for word in detail.words if word != detail.value)
+        said = [each.loose for each in hearing.answer]
+        return any(names_word(text, word, ())[0] for text in said for word in others) and not any(
+            names_word(text, str(detail.value), others)[0] for text in said
+        )
+    return detail.kind == "id" and not detail.is_person and is_other_told(hearing, detail, by="user")
+
+
+def _is_all_named(hearing: Hearing) -> bool:
+    """Whether the answer names each thing of the call that is not what it acts on as a whole: "Only the toaster." """
+    named = [each for each in hearing.matters if each.kind == "id" and not each.is_target]
+    return bool(named) and all(
+        any(said.says(each.value) for said in hearing.answer) or is_told_apart(hearing, each, by="user")
+        for each in named
+    )
 
 
 def _may_be_taken(hearing: Hearing) -> bool:

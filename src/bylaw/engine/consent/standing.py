@@ -12,6 +12,7 @@ from bylaw.facts.sentence import sentences
 
 _CHAIN = 4
 """So many exchanges may lie between a proposal and the answer to it."""
+_TAKING = ("yes", "weak", "mixed", "other")
 _UNDECIDED = ("asks", "held", "if", "mixed", "other")
 _CLAUSE = re.compile(
     r"\b(?:would|do|did|are|is|shall|should|may|can|could|does|will|ok|okay|ready|happy|let me know|please|just say)\b"
@@ -61,7 +62,7 @@ class Standing:
 def _begin(exchanges: Sequence[Exchange], place: int, deed: Deed) -> int:
     """The place of the exchange that put what still stands at another; that place itself where there is none."""
     this = exchanges[place]
-    if this.said.stance not in ("yes", "weak", "mixed") or (this.said.stance == "weak" and not this.put.asks_leave):
+    if this.said.stance not in _TAKING or (this.said.stance in ("weak", "other") and not this.put.asks_leave):
         # "Great, thanks" takes note of what was said last.
         return place
     start = place

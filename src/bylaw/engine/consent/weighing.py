@@ -21,6 +21,7 @@ from bylaw.engine.consent.call.deed import any_deed
 from bylaw.engine.consent.consent import Consent, ConsentReason
 from bylaw.engine.consent.doubt import (
     is_offer_asked_for,
+    is_perhaps_answered,
     is_perhaps_taken,
     is_yes_in_other_words,
     is_yes_to_its_values,
@@ -157,6 +158,8 @@ class Weighing:
             return self._found(None, "unclear", self.lacks)
         if self._perhaps_agrees():
             return self._found(None, "unclear")
+        if is_perhaps_answered(self.hearing) and self._is_nothing_missing:
+            return self._found(None, "unclear", self.lacks)
         if asks_for(self.action, self.exchange):
             return self._found(False, "requested")
         return self._found(False, "unanswered" if self.names_deed and self.exchange.put.asks_leave else "none")
@@ -188,7 +191,7 @@ class Weighing:
             before = self._before
             is_topic = before is not None and self.action.is_named_in((*before.proposal, *before.answer))
             if not (is_topic and before is not None and self._takes_up(before)):
-                found = (*found, Lack(self.action.tool, "unclear" if is_topic else "missing", "not_named"))
+                found = (*found, Lack(self.action.tool, "unclear", "not_named"))
         # "I'd refund 8.00 again" may well mean another charge.
         return tuple(self._unsure_of(found)) if found and _AGAIN.search(self.exchange.put.text) else found
 

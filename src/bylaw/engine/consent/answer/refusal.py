@@ -36,6 +36,10 @@ HOLD = Phrases(
     ),
     ("sure ", r"\bnot (?:so |yet )?sure (?:if i|whether|about|yet|i want)\b"),
     (
+        "sleep on|mull|pass|know",
+        r"\b(?:sleep on|mull over|mull) (?:it|this|that)\b|\bi(?:'ll| will) pass\b|\bi don't know\W*$",
+    ),
+    (
         "not ",
         r"\bnot (?:today|now|tonight|tomorrow|right now|right away|just yet|at the moment|for now|"
         r"this (?:week|month|time))\b",

@@ -55,11 +55,14 @@ def is_spoken_of(hearing: Hearing, detail: Detail) -> bool:
     """Whether anything was told that the record of the thing holds."""
     record = hearing.record(detail)
     given = _given(hearing)
-    forms = () if record is None else (form for form in _forms(record.fields) if form not in given)
-    return any(_is_told(form, hearing.now) for form in forms)
+    if record is None:
+        return False
+    if any(_is_told(form, hearing.now) for form in _forms(record.fields) if form not in given):
+        return True
+    return any(each.says(sum) for sum in _sums(record.fields) for each in hearing.now)
 
 
-def is_other_told(hearing: Hearing, detail: Detail) -> bool:
+def is_other_told(hearing: Hearing, detail: Detail, *, by: str = "") -> bool:
     """Whether something was told that the record of another thing of its kind holds, and none of its own."""
     record = hearing.record(detail)
     if record is None:
@@ -67,7 +70,8 @@ def is_other_told(hearing: Hearing, detail: Detail) -> bool:
     own = {form for each in islice(hearing.records_of(detail), _RECORDS) for form in _forms(each.fields)}
     own |= _given(hearing)
     rivals = hearing.records.rivals(record, hearing.before)
-    return any(_is_told(form, hearing.now) for rival in rivals for form in _forms(rival) if form not in own)
+    said = [each for each in hearing.now if not by or each.by == by]
+    return any(_is_told(form, said) for rival in rivals for form in _forms(rival) if form not in own)
 
 
 def _tells_apart(hearing: Hearing, record: Entry, by: str) -> bool:
