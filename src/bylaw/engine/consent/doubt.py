@@ -101,26 +101,29 @@ def is_perhaps_answered(hearing: Hearing) -> bool:
     exchange, put = hearing.exchange, hearing.put
     stance = exchange.said.stance
     if stance in ("yes", "weak", "mixed"):
-        return (put.asks_leave or stance == "mixed") and tells_of(hearing, beside_goals=True)
-    if stance == "no":
+        is_put = put.asks_leave or put.offers or stance == "mixed" or bool(offered(put.text))
+        return is_put and tells_of(hearing, beside_first=True)
+    if stance in ("no", "held"):
         return _ANY_CHANGE.search(put.text) is not None and tells_of(hearing)
     objects = exchange.said.objects and _BUT_YES.search(exchange.spoken) is None
-    if stance != "other" or objects or _QUOTED.search(exchange.spoken):
+    if stance != "other" or put.refuses or objects or _QUOTED.search(exchange.spoken):
         return False
     if _ONLY.match(exchange.spoken) and not _is_all_named(hearing):
         return False
-    if not put.asks_leave and (hearing.action.has_goals_alone or not (put.offers or _SAY.search(put.text))):
+    is_asked = put.asks_leave or (put.offers and not hearing.action.has_goals_alone)
+    if not is_asked and not ((_SAY.search(put.text) or offered(put.text)) and tells_of(hearing, beside_first=True)):
         # "Which one would you like to cancel?" names things, not what will be done to them.
         return False
     return tells_of(hearing) and not any(_takes_another(hearing, each) for each in hearing.matters)
 
 
-def tells_of(hearing: Hearing, *, beside_goals: bool = False) -> bool:
+def tells_of(hearing: Hearing, *, beside_first: bool = False) -> bool:
     """Whether the agent's own words tell anything that matters in the call: a sum, a day, a thing or what it holds;
-    with `beside_goals` something else than what it acts on."""
+    with `beside_first` something else than the first thing it names, which others are done to as well."""
     said = hearing.exchange.proposal
+    first = _first(hearing) if beside_first else None
     for each in hearing.matters:
-        if each.kind in ("count", "flag", "means") or each.is_person or (beside_goals and each.is_target):
+        if each.kind in ("count", "flag", "means") or each.is_person or each is first:
             continue
         if any(one.says(each.value) for one in said) or (each.kind == "id" and is_spoken_of(hearing, each)):
             return True
@@ -135,12 +138,19 @@ def _takes_another(hearing: Hearing, detail: Detail) -> bool:
         return any(names_word(text, word, ())[0] for text in said for word in others) and not any(
             names_word(text, str(detail.value), others)[0] for text in said
         )
-    return detail.kind == "id" and not detail.is_person and is_other_told(hearing, detail, by="user")
+    if detail.kind != "id" or detail.is_person or not is_other_told(hearing, detail, by="user"):
+        return False
+    return not is_told_apart(hearing, detail, by="user")
+
+
+def _first(hearing: Hearing) -> Detail | None:
+    return next((each for each in hearing.goals if not each.is_person), None)
 
 
 def _is_all_named(hearing: Hearing) -> bool:
     """Whether the answer names each thing of the call that is not what it acts on as a whole: "Only the toaster." """
-    named = [each for each in hearing.matters if each.kind == "id" and not each.is_target]
+    first = _first(hearing)
+    named = [each for each in hearing.matters if each.kind == "id" and not each.is_person and each is not first]
     return bool(named) and all(
         any(said.says(each.value) for said in hearing.answer) or is_told_apart(hearing, each, by="user")
         for each in named

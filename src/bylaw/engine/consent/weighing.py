@@ -26,6 +26,7 @@ from bylaw.engine.consent.doubt import (
     is_yes_in_other_words,
     is_yes_to_its_values,
     is_yes_unasked,
+    tells_of,
 )
 from bylaw.engine.consent.exchange import Exchange
 from bylaw.engine.consent.once import once
@@ -64,6 +65,9 @@ class Weighing:
     def consent(self, *, only_yes: bool = False) -> Consent:
         """What is found; with `only_yes` no more than whether it holds the call back or agrees to it."""
         if is_held(self.action, self.exchange) or is_left(self.action, self.exchange):
+            if not only_yes and is_perhaps_answered(self.hearing):
+                # "Anything to change before I add it?" - "No, that's it."
+                return self._found(None, "unclear", self.lacks)
             return self._found(False, "held")
         if not agrees(self.hearing, is_told=self.is_told_by_values) or not self.names_deed:
             return self._without_agreement(only_yes=only_yes)
@@ -191,7 +195,10 @@ class Weighing:
             before = self._before
             is_topic = before is not None and self.action.is_named_in((*before.proposal, *before.answer))
             if not (is_topic and before is not None and self._takes_up(before)):
-                found = (*found, Lack(self.action.tool, "unclear", "not_named"))
+                found = (
+                    *found,
+                    Lack(self.action.tool, "unclear" if is_topic or tells_of(self.hearing) else "missing", "not_named"),
+                )
         # "I'd refund 8.00 again" may well mean another charge.
         return tuple(self._unsure_of(found)) if found and _AGAIN.search(self.exchange.put.text) else found
 

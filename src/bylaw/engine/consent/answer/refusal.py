@@ -36,8 +36,9 @@ HOLD = Phrases(
     ),
     ("sure ", r"\bnot (?:so |yet )?sure (?:if i|whether|about|yet|i want)\b"),
     (
-        "sleep on|mull|pass|know",
-        r"\b(?:sleep on|mull over|mull) (?:it|this|that)\b|\bi(?:'ll| will) pass\b|\bi don't know\W*$",
+        "sleep on|mull|pass|know|up to you|whatever",
+        r"\b(?:sleep on|mull over|mull) (?:it|this|that)\b|\bi(?:'ll| will) pass\b|\bi don't know\W*$"
+        r"|^\W*(?:(?:it's |that's )?up to you|whatever(?: you (?:think|like|want))?)\W*$",
     ),
     (
         "not ",
