@@ -2,6 +2,9 @@
 
 The sheet, its key and the labels of two readers lie in tests/align/matcher. The matcher was mended on the thoughts with
 even numbers; those with odd numbers are held out.
+
+The reward also tells the matcher which values the conversation showed. The sheet keeps no conversations, so the two ends
+are measured: nothing was shown, and every number of the thought was, the wrong ones too.
 """
 
 import json
@@ -13,6 +16,7 @@ from typing import Any
 
 from bylaw import load_pack
 from bylaw.align.matcher import Matcher
+from bylaw.align.stem import values_in
 
 HEAD = " | policies: precision | recall | made up: precision | recall |\n|---|---|---|---|---|---|"
 FOLDER = Path(__file__).parent.parent / "tests" / "align" / "matcher"
@@ -82,13 +86,20 @@ def agreed(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def read(matcher: Matcher, thought: str, *, is_shown: bool) -> dict[str, Any]:
+    """What the matcher finds; with `is_shown` somebody has named every value of the thought."""
+    known = {value.key for value in values_in(thought)} if is_shown else ()
+    found = matcher.mentions(thought, known)
+    return {"recalled": sorted(found.recalled), "made_up": list(found.made_up)}
+
+
 def main(show: bool) -> None:
     matcher = Matcher(load_pack("clinic"))
     sheet, key = lines("sheet.jsonl"), lines("key.jsonl")
-    said: dict[str, Any] = {}
-    for name, row in sheet.items():
-        found = matcher.mentions(row["thought"])
-        said[name] = {"recalled": sorted(found.recalled), "made_up": list(found.made_up)}
+    said, shown = (
+        {name: read(matcher, row["thought"], is_shown=is_shown) for name, row in sheet.items()}
+        for is_shown in (False, True)
+    )
     readers = {name: lines(f"labels-{name}.jsonl") for name in "AB" if (FOLDER / f"labels-{name}.jsonl").exists()}
     both = readers["A"]
     if "B" in readers:
@@ -102,6 +113,11 @@ def main(show: bool) -> None:
             names = [name for name in sheet if int(name[1:]) % 2 == odd and name in labels]
             recalled, made_up = compare(names, said, labels)
             print(f"| {half} ({len(names)}) | {reader} | {recalled.row()} | {made_up.row()} |")
+    print("\n| thoughts, every value shown | labels" + HEAD)
+    for half, odds in (("held out", (1,)), ("all", (0, 1))):
+        names = [name for name in both if int(name[1:]) % 2 in odds]
+        recalled, made_up = compare(names, shown, both)
+        print(f"| {half} ({len(names)}) | both, where they agree | {recalled.row()} | {made_up.row()} |")
     print("\n| kind (held out) | thoughts" + HEAD)
     for kind in sorted({row["kind"] for row in key.values()}):
         names = [name for name in both if int(name[1:]) % 2 and key[name]["kind"] == kind]

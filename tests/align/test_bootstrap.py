@@ -14,7 +14,7 @@ values = st.dictionaries(
 @given(values)
 def test_the_mean_lies_inside_its_interval_and_all_inside_the_range(found: dict[str, list[float]]) -> None:
     made = interval(found, rounds=200)
-    assert 0 <= made.low <= made.high <= 1
+    assert 0 <= made.low <= made.mean <= made.high <= 1
     assert made.mean == pytest.approx(sum(map(sum, found.values())) / sum(map(len, found.values())))
 
 

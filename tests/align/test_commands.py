@@ -27,6 +27,12 @@ def test_turns_are_scored_with_the_switches_that_are_set(tmp_path: Path) -> None
     assert (found["turn"], found["compliance"], found["total"]) == (-3, 0.5, -1.5)
     assert bylaw(tmp_path, "align", "score", "--mismatch", "never", stdin=line).returncode == 2
 
+    for weight in ("nan", "inf"):
+        ran = bylaw(tmp_path, "align", "score", "--compliance", weight, stdin=line)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert f"`{weight}` is no weight" in ran.stderr
+        assert "Traceback" not in ran.stderr
+
 
 def test_a_bad_line_costs_itself_and_the_status(tmp_path: Path) -> None:
     ran = bylaw(tmp_path, "align", "score", stdin=b"{}\n" + json.dumps(TURN).encode())

@@ -165,6 +165,16 @@ def test_a_document_that_is_given_stands_in_stage_1(tmp_path: Path) -> None:
 def test_logs_with_nothing_to_learn_from_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no conversations left"):
         build_from_logs("clinic", tmp_path, [talk()])
+    with pytest.raises(UsageError, match="there were none"):
+        build_from_logs("clinic", tmp_path, [])
+
+
+def test_a_single_conversation_is_learned_from_and_nothing_is_held_out(tmp_path: Path) -> None:
+    (tmp_path / "rl.jsonl").write_text('{"of": "an earlier time"}\n')
+    card = build_from_logs("clinic", tmp_path, [talk(READ, SHOWN, Message("agent", "You are known here.", turn=3))])
+    assert [row["id"] for row in read_rows(tmp_path / "stage2.jsonl")] == ["t"]
+    assert list(read_rows(tmp_path / "rl.jsonl")) == []
+    assert "There is only one, so none is held out for `rl`." in card.read_text()
 
 
 def test_planted_faults_are_found_by_the_matcher(talks: list[LessonSeries]) -> None:

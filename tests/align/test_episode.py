@@ -93,6 +93,20 @@ def test_what_cannot_be_read_is_answered_and_bounded() -> None:
         episode.step("hello")
 
 
+def test_only_faults_in_a_row_end_an_episode() -> None:
+    """A reply or a call that fits begins the count anew."""
+    task = scenarios("development")[0]
+    for fine in ("One moment, please.", write_call("get_patient", {"patient_id": task.patient_id})):
+        episode = Episode(task, policy="none")
+        for output in (*["<think>open"] * 3, fine, *["<think>open"] * 3):
+            assert not episode.done
+            episode.step(output)
+        assert not episode.done
+        episode.step("<think>open")
+        assert episode.done
+        assert episode.outcome().faults == 7
+
+
 JUNK = st.recursive(
     st.none()
     | st.booleans()

@@ -78,6 +78,22 @@ def test_the_compliance_term_is_the_guards_word_on_what_was_seen() -> None:
     assert grader.grade("<think></think>Hello.", gold).compliance == 0
 
 
+def test_only_users_and_tools_show_values() -> None:
+    """A model may not excuse a value by saying it first, nor by what its instructions say."""
+    text = "A patient who owes $180.00, which is more than $150.00, is booked only with a payment plan."
+    for role, recalled in (("user", 1), ("tool", 1), ("assistant", 0), ("system", 0)):
+        gold = Gold(("booking-balance",), LOOK.expected, prompt=({"role": role, "content": "That is $180.00."},))
+        found = GRADER.grade(f"<think>{text}</think>{READ}", gold)
+        assert (found.policy_recall, found.hallucination) == (recalled, 1 - recalled), role
+
+
+def test_a_wrong_limit_earns_nothing_though_the_caller_named_it() -> None:
+    text = "A patient who owes more than $77.00 is booked only with a payment plan."
+    gold = Gold(("booking-balance",), LOOK.expected, prompt=({"role": "user", "content": "I owe $77.00."},))
+    found = GRADER.grade(f"<think>{text}</think>{READ}", gold)
+    assert (found.policy_recall, found.hallucination) == (0, 1)
+
+
 def test_terms_are_added_one_after_the_other() -> None:
     output = f"<think>{RULE} Every visit costs at most $3.00.</think>{READ}"
     totals = [

@@ -96,6 +96,36 @@ def test_a_value_that_the_conversation_showed_is_not_taken_for_one_of_the_policy
     assert MATCHER.mentions(text, known={("amount", "180")}).recalled == {"booking-balance"}
 
 
+@pytest.mark.parametrize("policy", [p for p in STATED if values_in(p.definition)], ids=lambda policy: policy.id)
+def test_a_wrong_value_of_a_policy_is_made_up_even_if_somebody_named_it(policy: Any) -> None:
+    """Each number of a definition in turn becomes one that the caller may well have said."""
+    tried = 0
+    for value in values_in(policy.definition):
+        spot = policy.definition[value.start : value.end]
+        wrong = re.sub(r"\d+", "77", spot, count=1) if spot[-1].isdigit() and value.kind != "date" else "77"
+        text = f"{policy.definition[: value.start]}{wrong}{policy.definition[value.end :]}"
+        shown = {each.key for each in values_in(text)} | {("count", "77")}
+        if value.kind == "date" or shown >= {each.key for each in values_in(policy.definition)}:
+            continue
+        found = MATCHER.mentions(text, known=shown)
+        assert policy.id not in found.recalled, text
+        assert found.made_up, text
+        tried += 1
+    assert tried or any(value.kind == "date" for value in values_in(policy.definition))
+
+
+def test_a_limit_that_a_policy_does_not_set_is_made_up_even_if_somebody_named_it() -> None:
+    known = {("amount", "77"), ("amount", "180")}
+    for text in (
+        "A patient who owes more than $77.00 is booked only with a payment plan.",
+        "A patient who owes more than $150.00 is booked only with a payment plan, or at most $77.00.",
+        "Only active patients who owe less than $77.00 are booked.",
+    ):
+        found = MATCHER.mentions(text, known)
+        assert not found.recalled, text
+        assert found.made_up, text
+
+
 VALUES = [
     ("more than $150.00", [("amount", "150")]),
     ("40 dollars or $1,250.50", [("amount", "40"), ("amount", "1250.5")]),

@@ -10,6 +10,8 @@ from bylaw.errors import UsageError
 
 
 def ask(tmp_path, *more):
+    (tmp_path / "config.json").touch()
+    (tmp_path / "stage1.jsonl").write_text('{"messages": []}\n')
     arguments = ["--stage", "1", "--model", str(tmp_path), "--data", str(tmp_path), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(train_command, [*arguments, *more])
     assert isinstance(done.exception, UsageError), done.output
@@ -34,3 +36,12 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
 )
 def test_a_setting_that_is_none_is_named(tmp_path, said, why):
     assert ask(tmp_path, "--set", said).startswith(why)
+
+
+def test_what_is_not_there_is_said_before_torch_is_imported(tmp_path, monkeypatch):
+    def asked(name):
+        raise AssertionError(f"{name} was imported")
+
+    monkeypatch.setattr(importlib, "import_module", asked)
+    assert ask(tmp_path, "--model", "nope").startswith("there is no model in `nope`")
+    assert ask(tmp_path, "--stage", "2").startswith("there is no `stage2.jsonl`")

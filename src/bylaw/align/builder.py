@@ -18,7 +18,7 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.trace.trajectory import Trajectory
 
 HELD_OUT = 0.1
-"""Share of recorded conversations kept apart for the RL turns."""
+"""Share of recorded conversations kept apart for the RL turns: one at least, where there are two or more."""
 Watch = Callable[[str, int, int], None]
 """Hears what is being made, how many are done, and of how many."""
 
@@ -86,7 +86,7 @@ def build_from_logs(
             dropped[why] += 1
         else:
             kept.append(lessons_of(held, each, seed=seed))
-    if len(kept) < 2:
+    if not kept:
         counts = ", ".join(f"{why} {count}" for why, count in dropped.items()) or "there were none"
         hint = (
             "--keep-all keeps what failed or was flagged"
@@ -95,8 +95,9 @@ def build_from_logs(
         )
         raise UsageError(f"no conversations left to learn from ({counts})", hint=hint)
     random.Random(seed).shuffle(kept)
-    apart = max(1, round(HELD_OUT * len(kept)))
-    source = Source("Recorded conversations.", command, dropped)
+    apart = max(1, round(HELD_OUT * len(kept))) if len(kept) > 1 else 0
+    alone = "" if apart else " There is only one, so none is held out for `rl`."
+    source = Source(f"Recorded conversations.{alone}", command, dropped)
     return write_sets(pack, out, kept[apart:], kept[:apart], turns=turns, seed=seed, source=source, document=document)
 
 

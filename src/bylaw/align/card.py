@@ -50,8 +50,8 @@ def write_card(out: Path, pack: Pack, source: Source) -> Path:
         "| set | rows | turns | words a row | thought words a turn | what it is |\n|---|---|---|---|---|---|",
     ]
     parts[-1] += "".join(f"\n{_line(name, list(read_rows(out / f'{name}.jsonl')))}" for name in files)
-    if (out / "rl.jsonl").exists():
-        parts.append(_policies(list(read_rows(out / "rl.jsonl"))))
+    if (out / "rl.jsonl").exists() and (turns := list(read_rows(out / "rl.jsonl"))):
+        parts.append(_policies(turns))
     if dropped:
         parts.append(f"Conversations left out:\n\n| why | conversations |\n|---|---|\n{dropped}")
     parts.append(SHAPE)

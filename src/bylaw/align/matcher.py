@@ -6,6 +6,7 @@ any of these wrong.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Protocol
@@ -13,7 +14,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from bylaw.align.lexicon import Entry, Lexicon, beside, bounds, chosen
-from bylaw.align.stem import WORDS, values_in
+from bylaw.align.stem import WORDS, Value, values_in
 from bylaw.engine.pack import Pack
 
 ALIKE = 0.5
@@ -40,6 +41,7 @@ _HEAD = re.compile(rf"\b(?:{'|'.join(WORDS['head'])})", re.IGNORECASE)
 _CUTS = re.compile(r",\s+(?:and|but|or)\s+(?:that\s+)?|,\s+|\s+and\s+|\s+but\s+|\s+so\s+(?=\w)")
 _RULE = re.compile(rf"\b(?:{'|'.join(WORDS['rule'])})\b", re.IGNORECASE)
 _FACT = re.compile(rf"^\W*(?:{'|'.join(WORDS['fact'])})", re.IGNORECASE)
+_LIMIT = re.compile(rf"\b(?:{'|'.join(WORDS['limit'])})\W*$", re.IGNORECASE)
 _LOOSE = re.compile(rf"\b(?:{'|'.join(WORDS['loose'])})\b", re.IGNORECASE)
 _ONLY = re.compile(r"\bonly((?:\W+\w+){1,4})", re.IGNORECASE)
 _DENIED = re.compile(r"\b(?:not|no|never|nobody|cannot|without|none|nothing)\b|n't\b", re.IGNORECASE)
@@ -56,7 +58,7 @@ class Reader(Protocol):
     """Finds what a thought states: the matcher, or a model that judges."""
 
     def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
-        """B and C of a thought; `known` are values that the conversation showed, which no rule need hold."""
+        """B and C of a thought; `known` are values that the conversation showed: facts of the case may have them."""
         ...
 
 
@@ -156,7 +158,7 @@ class Matcher:
             same = [each for each in entry.values if each == (kind, number)]
             same = same or [each for each in entry.values if each[1] == number and "count" in (kind, each[0])]
             if not same:
-                if value.key in known:
+                if value.key in known and self._is_of_the_case(text, value, entry):
                     continue
                 return False
             if words and not any(not entry.pairs.get(each) or words & entry.pairs[each] for each in same):
@@ -172,6 +174,18 @@ class Matcher:
             if words and not entry.words & set(first):
                 return False
         return all(self._is_said(text, loose, entry) for loose in _LOOSE.finditer(text))
+
+    def _is_of_the_case(self, text: str, value: Value, entry: Entry) -> bool:
+        """Whether a value that was shown is told beside the rule, and does not stand where the rule has one.
+
+        It stands in the rule's own place if a word such as `more than` sets it, or if the policy has a value of its
+        kind that the statement does not say.
+        """
+        if _LIMIT.search(text[: value.start]):
+            return False
+        said = Counter(each.key for each in values_in(text))
+        own = Counter(each.key for each in values_in(entry.policy.definition))
+        return not any(kind == value.kind or "count" in (kind, value.kind) for kind, _ in own - said)
 
     def _is_said(self, text: str, loose: re.Match[str], entry: Entry) -> bool:
         """Whether the policy, too, lets this through, in the same case."""

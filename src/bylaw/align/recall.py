@@ -8,7 +8,7 @@ from bylaw.align.episode import Outcome
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import pack_named
 from bylaw.align.stem import values_in
-from bylaw.trace.event import Call, Message
+from bylaw.trace.event import Message, Result
 
 
 class Recall(Struct, frozen=True):
@@ -25,13 +25,15 @@ def matcher(pack: str) -> Matcher:
 
 
 def recall(pack: str, outcome: Outcome) -> Recall:
-    """What the thoughts of an episode state. Values that the conversation showed belong to no rule."""
+    """What the thoughts of an episode state. Values that the user or a tool gave may be facts of the case."""
     if not outcome.thoughts:
         return Recall()
     shown: set[tuple[str, str]] = set()
     for event in outcome.events:
-        if not isinstance(event, Call):
-            text = event.text if isinstance(event, Message) else str(event.content)
-            shown |= {value.key for value in values_in(text)}
+        match event:
+            case Message("user", text) | Result(_, text):
+                shown |= {value.key for value in values_in(str(text))}
+            case _:  # what the agent says itself shows nothing
+                pass
     found = [matcher(pack).mentions(thought, shown) for thought in outcome.thoughts]
     return Recall(sum(len(one.recalled) for one in found), sum(len(one.made_up) for one in found))

@@ -90,6 +90,8 @@ def data_command(
                 keep_all=keep_all,
                 document=document.read_text(encoding="utf-8") if document is not None else "",
             )
+        if not (out / "rl.jsonl").stat().st_size:
+            click.echo("only one conversation is left to learn from: no turns for stage 3 (`rl.jsonl`)", err=True)
     else:
         if document is not None or keep_all:
             raise UsageError("--document and --keep-all are for logs", hint="name the logs, or leave these out")

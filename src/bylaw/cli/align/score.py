@@ -1,9 +1,12 @@
 """`bylaw align score`: the rewards of turns, line by line."""
 
 import sys
+from math import isfinite
 
 import click
 import msgspec
+
+from bylaw.errors import UsageError
 
 
 @click.command("score")
@@ -25,5 +28,7 @@ def score_command(mismatch: str, compliance: float) -> int:
     from bylaw.align.lines import score_lines
     from bylaw.align.reward import Switches
 
+    if not isfinite(compliance):
+        raise UsageError(f"`{compliance}` is no weight", hint="a number from 0 on, as in --compliance 1")
     switches = msgspec.convert({"mismatch": mismatch, "compliance": compliance}, Switches)
     return score_lines(sys.stdin.buffer, sys.stdout.buffer, switches)

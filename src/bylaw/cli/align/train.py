@@ -54,15 +54,15 @@ def train_command(
     """Train one stage. A run that was killed goes on from its last checkpoint, at most two minutes back."""
     changed = dict(map(_setting, changes))
     settings_of(preset, int(stage), changed)
+    if not (model / "config.json").exists():
+        raise UsageError(f"there is no model in `{model}`", hint="a folder with config.json, weights and a tokenizer")
+    rows = training_rows(data, int(stage))
     try:
         run: Any = importlib.import_module("bylaw.align.training.run")
     except ModuleNotFoundError as error:
         raise UsageError(
             f"training needs `{error.name}`", hint="in your clone of Bylaw: pip install '.[train]'"
         ) from None
-    if not (model / "config.json").exists():
-        raise UsageError(f"there is no model in `{model}`", hint="a folder with config.json, weights and a tokenizer")
-    rows = training_rows(data, int(stage))
     score = importlib.import_module("bylaw.align.training.scoring").scorer(terms) if stage == "3" else None
     request = run.Run(
         stage=int(stage),

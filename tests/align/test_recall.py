@@ -1,0 +1,30 @@
+"""What the thoughts of an episode state."""
+
+import msgspec
+import pytest
+
+from bylaw.align.episode import Episode, Outcome
+from bylaw.align.recall import Recall, recall
+from bylaw.packs.clinic.tasks import scenarios
+from bylaw.trace.event import Call, Event, Message, Result
+
+THOUGHT = "A patient who owes $180.00, which is more than $150.00, is booked only with a payment plan."
+
+
+@pytest.fixture
+def outcome() -> Outcome:
+    return Episode(scenarios("development")[0], policy="none").outcome()
+
+
+@pytest.mark.parametrize(
+    ("events", "wanted"),
+    [
+        ((Message("user", "I owe $180.00.", turn=1),), Recall(1, 0)),
+        ((Call("get_patient", {}), Result(0, '{"balance_due": "180.00"}')), Recall(1, 0)),
+        ((Message("agent", "You owe $180.00.", turn=2),), Recall(0, 1)),
+        ((Call("get_patient", {"owes": "$180.00"}),), Recall(0, 1)),
+    ],
+)
+def test_only_users_and_tools_show_values(outcome: Outcome, events: tuple[Event, ...], wanted: Recall) -> None:
+    said = msgspec.structs.replace(outcome, events=events, thoughts=(THOUGHT,))
+    assert recall("clinic", said) == wanted
