@@ -4,7 +4,7 @@ python benchmarks/align_page.py
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,7 @@ def gaps(one: str, other: str) -> dict[str, Interval]:
 def claims() -> str:
     """What we set out to show, and whether it came out."""
     rows = [[f"stage 3 {title}", *held("stage3", other, least)] for title, other, least in AIMS]
+    rows[0][-1] += f". (a) passes {percent(share(found('base')[0]))} %: it does not keep to the form of a call"
     less = [100 * (1 - words("stage3", name) / words("stage1", name)) for name in WORDS[:2]]
     told = f"{less[0]:.1f} % fewer, {less[1]:.1f} % without the lines that tell the tools"
     rows.append(["at least 40 % fewer words than (b)", "**yes**" if less[0] >= 40 else "**no**", told])
@@ -120,11 +121,18 @@ def claims() -> str:
 
 def held(kind: str, other: str, least: float) -> list[str]:
     gap = gaps(kind, other)
-    every = [100 * one.low > least for one in gap.values()]
-    word = "**yes**" if all(every) else "**no**" if 100 * gap["all"].high < least else "**not shown**"
-    if every[0] and not all(every):
-        word = "**yes**, over all seeds"
-    return [word, "; ".join(f"{name}: {points(one)}" for name, one in gap.items())]
+    return [verdict(gap, least), each_of(gap)]
+
+
+def verdict(gap: Mapping[str, Interval], least: float = 0.0) -> str:
+    """The one rule for rows that have intervals: more points are better, and more than `least` are wanted."""
+    if all(100 * one.low > least for one in gap.values()):
+        return "**yes**"
+    return "**no**" if 100 * gap["all"].high < least else "**not shown**"
+
+
+def each_of(gap: Mapping[str, Interval]) -> str:
+    return "; ".join(f"{name}: {points(one)}" for name, one in gap.items())
 
 
 def words(kind: str, name: str) -> float:
@@ -164,10 +172,10 @@ def invented(kind: str) -> dict[str, tuple[float, float]]:
 
 def near() -> list[str]:
     arms = (("with it", COMPLIANCE), ("without", "stage3"), ("before stage 3", "stage2"))
-    gap = rate_difference(misses(COMPLIANCE), misses("stage3"))
-    word = "**yes**" if gap.high < 0 else "**no**" if gap.mean >= 0 else "**not shown**"
+    places = {"all": OURS} | {f"seed {place[1]}": (place,) for place in OURS}
+    gap = {name: rate_difference(misses("stage3", each), misses(COMPLIANCE, each)) for name, each in places.items()}
     shown = "; ".join(f"{name} {rate(kind)}" for name, kind in arms)
-    return [word, f"{shown}. The difference: {points(gap)}"]
+    return [verdict(gap), f"{shown}. Fewer with it by {each_of(gap)}"]
 
 
 def rate(kind: str) -> str:
@@ -236,10 +244,10 @@ def seconds() -> str:
     for kind in dict.fromkeys(kinds):
         for place in (one for one in OURS if training(kind, one)):
             lines, said = training(kind, place), summary(kind, place)
-            skipped = sum(line["grad_norm"] != line["grad_norm"] for line in lines)
+            still = sum(not line["learning_rate"] or line["grad_norm"] != line["grad_norm"] for line in lines)
             took = [f"{said['training']['seconds']:.0f}", f"{said[policy_of(kind)]['seconds']:.0f}"]
-            rows.append([f"{kind}-{place[1]}", lines[-1]["step"], skipped, *took])
-    return table(["arm", "steps", "steps not taken", "training, s", "playing the test tasks, s"], rows)
+            rows.append([f"{kind}-{place[1]}", lines[-1]["step"], lines[-1]["step"] - still, *took])
+    return table(["arm", "steps", "steps that learn", "training, s", "playing the test tasks, s"], rows)
 
 
 def curves() -> None:
@@ -278,6 +286,11 @@ def numbers() -> dict[str, str]:
     )
     said |= {"readers": str(len(readers)), "best_reader": percent(max(readers))}
     said |= {"recallers": str(len(recallers)), "worst_recaller": percent(min(recallers))}
+    said["spoilt_over_answers"] = ahead(difference(clusters(tasks("stage2_unfiltered", "none", (RUN, 1))), base_line()))
+    said["clean_over_answers"] = ahead(gaps("stage2", "answers")["seed 1"])
+    tried = json.loads((SIXTH / "stage2-1.development.json").read_text())
+    said["developed"] = f"{percent(tried['passed'])} % of {len(tried['each'])}"
+    said |= excused()
     said["behind"] = points(gaps("stage3", "stage2")["all"])
     said["with_compliance"] = points(gaps(COMPLIANCE, "stage3")["all"])
     said["fewer"] = f"{100 * (1 - words('stage3', 'words') / words('stage1', 'words')):.0f}"
@@ -301,6 +314,25 @@ def numbers() -> dict[str, str]:
     return said
 
 
+def base_line() -> dict[str, list[float]]:
+    """Answers only, seed 1."""
+    return clusters(found("answers")[0])
+
+
+def excused() -> dict[str, str]:
+    """Rules that thoughts in test conversations state, and how many of them pass only by a value that was shown."""
+    thoughts, spared = 0, dict[str, int]()
+    for title, kind, _ in LATER:
+        for place in (place for place in OURS if summary(kind, place)):
+            bare = summary(kind, place)["none"]["hallucination"]
+            thoughts += bare["thoughts"]
+            more = bare["made_up"] - sum(one.made_up for one in tasks(kind, "none", place))
+            if more:
+                spared[f"{title}, seed {place[1]}"] = more
+    listed = "; ".join(f"{title}: {more}" for title, more in spared.items())
+    return {"weighed": f"{thoughts:,}", "excused": f"{sum(spared.values())} statements ({listed})"}
+
+
 def ahead(gap: Interval) -> str:
     return f"{100 * gap.mean:.1f} points ({100 * gap.low:.1f} to {100 * gap.high:.1f})"
 
@@ -310,13 +342,16 @@ def _pair(one: str, other: str) -> Interval:
     return difference(mine, theirs)
 
 
-def main() -> None:
-    curves()
+def page() -> str:
     text = (Path(__file__).parent / "align_page.md").read_text(encoding="utf-8")
     tables = (results, claims, chains, won, tries, later, knowledge, overrides, seconds)
     lease = json.loads((SIXTH / "lease.json").read_text())
-    filled = text.format(**{one.__name__: one() for one in tables}, **numbers(), **lease)
-    (RESULTS / "align.md").write_text(filled, encoding="utf-8")
+    return text.format(**{one.__name__: one() for one in tables}, **numbers(), **lease)
+
+
+def main() -> None:
+    curves()
+    (RESULTS / "align.md").write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 The sheet, its key and the labels of two readers lie in tests/align/matcher. The matcher was mended on the thoughts with
 even numbers; those with odd numbers are held out.
 
-The reward also tells the matcher which values the conversation showed. The sheet keeps no conversations, so the two ends
-are measured: nothing was shown, and every number of the thought was, the wrong ones too.
+The reward also tells the matcher which values the conversation showed. The sheet keeps no conversations, so the two
+ends are measured: nothing was shown, and every number of the thought was, the wrong ones too.
 """
 
 import json
