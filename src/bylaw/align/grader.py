@@ -39,7 +39,7 @@ class Gold(Struct, frozen=True):
     """`{"tool": ..., "arguments": {...}}` or `{"text": ...}`."""
     slots: tuple[Slot, ...] = ()
     prompt: tuple[dict[str, Any], ...] = ()
-    """The messages before the turn: values shown in them are no policy's, and the guards look at them."""
+    """The messages before the turn: facts of the case stand in them, and the guards look at them."""
 
     def due(self) -> ToolCall | Said:
         """What was due."""
