@@ -100,13 +100,15 @@ def is_perhaps_answered(hearing: Hearing) -> bool:
     not known here: neither a refusal nor a mere question nor a wish for something else."""
     exchange, put = hearing.exchange, hearing.put
     stance = exchange.said.stance
+    if put.refuses or not exchange.proposal:
+        return False
     if stance in ("yes", "weak", "mixed"):
         is_put = put.asks_leave or put.offers or stance == "mixed" or bool(offered(put.text))
         return is_put and tells_of(hearing, beside_first=True)
     if stance in ("no", "held"):
         return _ANY_CHANGE.search(put.text) is not None and tells_of(hearing)
     objects = exchange.said.objects and _BUT_YES.search(exchange.spoken) is None
-    if stance != "other" or put.refuses or objects or _QUOTED.search(exchange.spoken):
+    if stance != "other" or objects or _QUOTED.search(exchange.spoken):
         return False
     if _ONLY.match(exchange.spoken) and not _is_all_named(hearing):
         return False
@@ -125,7 +127,10 @@ def tells_of(hearing: Hearing, *, beside_first: bool = False) -> bool:
     for each in hearing.matters:
         if each.kind in ("count", "flag", "means") or each.is_person or each is first:
             continue
-        if any(one.says(each.value) for one in said) or (each.kind == "id" and is_spoken_of(hearing, each)):
+        if beside_first and each.kind in ("choice", "name"):
+            # A word may stand there for something else.
+            continue
+        if any(one.says(each.value) for one in said) or (each.kind == "id" and is_spoken_of(hearing, each, by="agent")):
             return True
     return False
 

@@ -50,8 +50,10 @@ def id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
 
 
 def _is_other_spoken_of(hearing: Hearing, detail: Detail) -> bool:
-    """Whether the talk was of another thing of the kind, and the proposal has no figures that may name this one."""
-    if any(_FIGURES.search(each.folded) for each in hearing.proposal):
+    """Whether the talk was of another thing of the kind, and this one was never shown, or the proposal has no figures
+    that may name it."""
+    is_shown = hearing.record(detail) is not None
+    if is_shown and any(_FIGURES.search(each.folded) for each in hearing.proposal):
         return False
     return hearing.said_before(("other", *detail.key), lambda each: _names_other(hearing, detail, each))
 

@@ -51,15 +51,16 @@ def is_told_apart(hearing: Hearing, detail: Detail, *, by: str = "") -> bool:
     return any(_tells_apart(hearing, record, by) for record in records)
 
 
-def is_spoken_of(hearing: Hearing, detail: Detail) -> bool:
+def is_spoken_of(hearing: Hearing, detail: Detail, *, by: str = "") -> bool:
     """Whether anything was told that the record of the thing holds."""
     record = hearing.record(detail)
-    given = _given(hearing)
     if record is None:
         return False
-    if any(_is_told(form, hearing.now) for form in _forms(record.fields) if form not in given):
+    given = _given(hearing)
+    said = [each for each in hearing.now if not by or each.by == by]
+    if any(_is_told(form, said) for form in _forms(record.fields) if form not in given):
         return True
-    return any(each.says(sum) for sum in _sums(record.fields) for each in hearing.now)
+    return any(each.says(sum) for sum in _sums(record.fields) for each in said)
 
 
 def is_other_told(hearing: Hearing, detail: Detail, *, by: str = "") -> bool:
