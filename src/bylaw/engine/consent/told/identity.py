@@ -74,7 +74,10 @@ def _unsaid(hearing: Hearing, detail: Detail) -> Lack | None:
     ):
         return None
     is_worded = not detail.is_person and any(names_kind(each.loose, own) for each in hearing.now)
-    return None if is_worded else Lack(detail.name, "unclear", "never_told")
+    if is_worded:
+        return None
+    is_from_nowhere = hearing.record(detail) is None and not detail.is_person and _is_other_spoken_of(hearing, detail)
+    return Lack(detail.name, "missing" if is_from_nowhere else "unclear", "never_told")
 
 
 def _is_the_only_one(hearing: Hearing, detail: Detail) -> bool:
