@@ -40,6 +40,8 @@ from bylaw.engine.consent.told.marks import is_told_apart, marks_told
 from bylaw.engine.consent.told.told import lacks
 
 _AGAIN = re.compile(r"\b(?:again|another|once more|one more|(?:the )?same|a second|the other|as well|too)\b")
+_SEVERAL = re.compile(r"\b(?:both|all|them|these|those|each|every|and|two|three|four|bookings|orders|items|it)\b|,")
+"""In a question: it may be about several things, or about what was told before."""
 _IT = re.compile(r"\b(?:it|that|this|them|those|so)\b")
 _IN_WORDS = re.compile(
     r"\b(?:(?:six|seven|eight|nine|thir|four|fif)teen|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|"
@@ -211,12 +213,29 @@ class Weighing:
             or (asks_otherwise(put, action.deed) and not action.deed.stands_in(exchange.spoken))
             or (asks_which(put) and not picks(action, exchange))
             or (self.told_deed and is_beside(put, action.told, action.things))
+            or self._is_asked_of_another()
         )
         is_other = is_other or not (self.told_deed or self.is_told_by_values or not any_deed().stands_in(put.text))
         if is_other:
             # The user had asked for it, or the thing was named, and the agent spoke of doing something else.
             yield Lack(action.tool, "unclear", "not_put")
         yield from redirected(action, exchange)
+
+    def _is_asked_of_another(self) -> bool:
+        """Whether one such deed was asked for, without naming this thing, and it was done to another already: "Bruges
+        stays. Shall I cancel Ghent?" """
+        action, hearing = self.action, self.hearing
+        asked = [part for part in self.exchange.put.leave() if action.deed.stands_in(part)]
+        if not action.targets or not asked or any(map(_SEVERAL.search, asked)):
+            return False
+        done = self._writes.made(action.tool, self.exchange.answered_at, hearing.before)
+        others = [
+            each for each in done if each.counts_at(hearing.before) and Action(each).targets.isdisjoint(action.targets)
+        ]
+        if not others:
+            return False
+        said = (*(Utterance(-1, "agent", part) for part in asked), *hearing.answer)
+        return not any(each.says(target) for each in said for target in action.targets)
 
     def _is_understood(self) -> bool:
         """Whether the agent need not say what would be done: it spoke of such a call that had just been refused, or
