@@ -22,4 +22,4 @@ def undecided(shield: Shield, tool: str, arguments: Mapping[str, Any] | str, err
     allowed = is_free or posture != "enforce"
     text = "" if posture == "shadow" else feedback(shield.pack, tool, answer, [ground], runs=allowed)
     given = {} if isinstance(arguments, str) else dict(arguments)
-    return Decision("", tool, given, answer, allowed, posture, (ground,), feedback=text)
+    return Decision("", tool, given, answer, allowed, posture, (ground,), to_agent=text)

@@ -17,7 +17,7 @@ from bylaw.facts.ledger import Ledger
 from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.statement import Policy
 from bylaw.rule.circuit import Assessment
-from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, Question, Whom, firmest, gravest
+from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, Question, Text, Whom, firmest, gravest
 from bylaw.shield.feedback import feedback, for_person
 from bylaw.shield.fitting import misfit
 from bylaw.shield.look_ups import look_ups
@@ -120,13 +120,16 @@ class Decider:
         unguarded = changes and not any(ground.kind != "call" for ground in grounds) and not judgement.fault
         text = person = ""
         if answer != "allow":
-            told = [ground for ground in grounds if ground.posture != "shadow"]
-            worst = gravest([ground.answer for ground in told])
-            text = feedback(self.pack, call.tool, worst, told, runs=allowed, approval=approval)
-            person = for_person(self.pack, call, grounds)
+            text = Text(lambda: self._feedback(call.tool, grounds, approval, runs=allowed))
+            person = Text(lambda: for_person(self.pack, call, grounds))
         said = (answer, allowed, enforced, tuple(grounds), unguarded, text, person, approval)
         found = Decision(name, call.tool, dict(call.arguments), *said)
         return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
+
+    def _feedback(self, tool: str, grounds: Sequence[Ground], approval: str, *, runs: bool) -> str:
+        told = [ground for ground in grounds if ground.posture != "shadow"]
+        worst = gravest([ground.answer for ground in told])
+        return feedback(self.pack, tool, worst, told, runs=runs, approval=approval)
 
     def _is_bound(self, judgement: Judgement) -> bool:
         """Whether any policy may have a say: a guard, or, since the call changes something, a rule."""

@@ -1,9 +1,9 @@
 """The shield's word on a call, and the grounds it stands on: records, no text but what the pack's author wrote."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from bylaw.engine.asking import Answered
 from bylaw.policy.posture import Posture
@@ -70,6 +70,27 @@ class Ground(Struct, frozen=True):
     """What a rule about the user's consent found missing, in words for the agent."""
 
 
+class Text:
+    """Words that are put together when somebody reads them."""
+
+    __slots__ = ("_make", "_made")
+
+    def __init__(self, make: Callable[[], str]) -> None:
+        self._make = make
+        self._made: str | None = None
+
+    def __str__(self) -> str:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
 class Decision(Struct, frozen=True):
     """What is to become of one call."""
 
@@ -86,10 +107,9 @@ class Decision(Struct, frozen=True):
     """Every policy that bound the call, those that object first."""
     unguarded: bool = False
     """It changes something, and no policy binds it."""
-    feedback: str = ""
-    """For the agent: what to look up, what to ask, why not. Empty where there is nothing to tell, or only a shadow."""
-    for_person: str = ""
-    """For whoever answers for the policy: the call, and what stands against it."""
+    to_agent: Any = field(default="", name="feedback")
+    to_person: Any = field(default="", name="for_person")
+    """A `Text`, or, read from a log, its words."""
     approval: str = ""
     """The approval that the call waits for, or that let it run."""
     seconds: float = 0.0
@@ -107,6 +127,17 @@ class Decision(Struct, frozen=True):
     """Look-ups that the shield made itself (`resolve: live`): `grounds` go by them."""
     evidence: tuple[Ground, ...] = ()
     """What each policy said on what the agent had seen, where `grounds` go by more."""
+
+    @property
+    def feedback(self) -> str:
+        """For the agent: what to look up, what to ask, why not. Empty where there is nothing to tell, or only a shadow.
+        """
+        return str(self.to_agent)
+
+    @property
+    def for_person(self) -> str:
+        """For whoever answers for the policy: the call, and what stands against it."""
+        return str(self.to_person)
 
     @property
     def policies(self) -> tuple[str, ...]:

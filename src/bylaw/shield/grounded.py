@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from bylaw.engine.asking import Answered
 from bylaw.engine.conversation import Conversation
@@ -58,6 +58,9 @@ class Grounded:
 
 
 def timed(decision: Decision, answered: tuple[Answered, ...], started: float) -> Decision:
-    """The decision with what a model was asked for it, and the time it took since `started`."""
-    queries = sum([each.queries for each in answered]) if answered else 0
-    return replace(decision, answered=answered, model_queries=queries, seconds=perf_counter() - started)
+    """The decision, which nobody has seen yet, with what a model was asked for it, and the time since `started`."""
+    if answered:
+        queries = sum([each.queries for each in answered])
+        decision = replace(decision, answered=answered, model_queries=queries)
+    force_setattr(decision, "seconds", perf_counter() - started)
+    return decision

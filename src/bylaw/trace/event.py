@@ -5,7 +5,7 @@ An agent turn that says something and calls two tools is three events that share
 """
 
 import re
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, final
 
 import msgspec
 from msgspec import Raw, Struct
@@ -30,6 +30,7 @@ def tells_refusal(text: str) -> bool:
     return text.startswith(NOT_DONE)
 
 
+@final
 class Message(Struct, frozen=True, tag="message", gc=False):
     """Something the user or the agent said."""
 
@@ -45,6 +46,7 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     """False where the source recorded that something was said but not what."""
 
 
+@final
 class Call(Struct, frozen=True, tag="call", gc=False):
     """A tool call. Calls of one turn do not see each other's results."""
 
@@ -62,6 +64,7 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     """Whether it was refused before it ran, by a shield or a person: attempted, never done."""
 
 
+@final
 class Result(Struct, frozen=True, tag="result", dict=True):
     """What a tool returned. `content` is kept as it came, and decoded when first asked for."""
 

@@ -127,18 +127,20 @@ class Transcript:
         Its turn goes on. Of several it is the one of that id, if one has it. False, and nothing taken back, where none
         of them is such a call.
         """
-        waiting = self.open
-        turn = max([call.turn for call in waiting.values()]) if waiting else 0
-        alike = [
-            step
-            for step, call in waiting.items()
-            if call.turn == turn and call.by == "agent" and call.tool == tool and call.arguments == arguments
-        ]
-        if not alike:
+        waiting, start = self.open, None
+        # The last that came is of the latest turn.
+        turn = next(reversed(waiting.values())).turn if waiting else 0
+        for step, call in reversed(waiting.items()):
+            if call.turn != turn:
+                break
+            is_such = call.by == "agent" and call.tool == tool and call.arguments == arguments
+            if is_such and (start is None or (id and call.id == id)):
+                start = step
+        if start is None:
             return False
-        start = next((step for step in alike if id and waiting[step].id == id), alike[-1])
         del self.events[start:]
-        self.open = {step: call for step, call in waiting.items() if step < start}
+        while waiting and next(reversed(waiting)) >= start:
+            waiting.popitem()
         self.turn = turn
         return True
 
