@@ -100,15 +100,18 @@ class Session:
             return
         step, asking, start = self._step, self._asking, 0
         last = self._judged[-1].made if self._judged else None
-        asking.begin(step, events, last if last and last.step == step and last.call is events[0] else None)
-        if self._ahead is not None and self._ahead.call is events[0]:
-            self._conduct, start = self._ahead.conduct, 1
-            self._said += self._ahead.said
-        if self._conduct is not None:
+        made = last if last and last.step == step and last.call is events[0] else None
+        if self._conduct is None:
+            self.ledger.observe_all(step, events, made)
+        else:
+            asking.begin(step, events, made)
+            if self._ahead is not None and self._ahead.call is events[0]:
+                self._conduct, start = self._ahead.conduct, 1
+                self._said += self._ahead.said
             for place in range(start, len(events)):
                 asking.at = place
                 self._conduct.observe(step + place, events[place], self._said)
-        asking.finish()
+            asking.finish()
         self._step, self._ahead = step + len(events), None
 
     def resume(self, events: Sequence[Event]) -> None:

@@ -73,7 +73,7 @@ class Ground(Struct, frozen=True):
 class Text:
     """Words that are put together when somebody reads them."""
 
-    __slots__ = ("_make", "_made")
+    __slots__ = ("_made", "_make")
 
     def __init__(self, make: Callable[[], str]) -> None:
         self._make = make
@@ -130,8 +130,7 @@ class Decision(Struct, frozen=True):
 
     @property
     def feedback(self) -> str:
-        """For the agent: what to look up, what to ask, why not. Empty where there is nothing to tell, or only a shadow.
-        """
+        """For the agent: what to look up, what to ask, why not; empty where nothing or only a shadow objects."""
         return str(self.to_agent)
 
     @property
