@@ -33,12 +33,4 @@ BUGS = (
         "if tried is None or run.has_decided_existence or not run.path.keys().isdisjoint(tried.open):",
         "if tried is None:",
         "guard/test_completion.py"),
-    Bug("a call that names one thing twice is like one that names two", "guard/blank.py",
-        "if len(names) < len(self._named):",
-        "if len(names) > len(self._named):",
-        "guard/test_blank.py"),
-    Bug("a name that is a word of the pack is like any other", "guard/blank.py",
-        " or value in self._words:",
-        ":",
-        "guard/test_blank.py"),
 )  # fmt: skip

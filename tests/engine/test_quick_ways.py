@@ -1,7 +1,7 @@
 """Every quick way of the engine says what the plain way says.
 
-Guards of one call share what the source answered; what one says of things nobody knows is kept for calls alike; where
-all that a guard read is so, it is not run over the world; and calls of which the rules know the same are weighed once.
+Guards of one call share what the source answered; where all that a guard read is so, it is not run over the world; and
+calls of which the rules know the same are weighed once.
 """
 
 import random
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 import pytest
 
 from bylaw.audit.shelf import Shelf
+from bylaw.engine.needed import is_equal
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Mode, Session
-from bylaw.engine.settlement import is_equal
 from bylaw.facts.entity import ABSENT, UNSEEN
 from bylaw.facts.world import World
 from bylaw.guard import evaluate
-from bylaw.trace import Call, Event, Result
+from bylaw.trace import Call, Event
 
 from .clinic import conversations, pack, world
 from .recorded import DATA, recorded, runs
@@ -50,39 +50,6 @@ def test_guards_asked_together_say_what_each_says_alone_of_simulated_conversatio
 def test_guards_asked_together_say_what_each_says_alone_of_recorded_runs(mode: Mode) -> None:
     shelf = Shelf("tau-airline", world=DATA)
     assert sum(judged(shelf.pack_for(run), run.events, None, mode) for _, run in runs()) > 300
-
-
-def said(pack: Pack, events: Sequence[Event]) -> list[object]:
-    """What the guards say of every call."""
-    session = Session(pack)
-    found: list[object] = []
-    for event in events:
-        if isinstance(event, Call) and event.by == "agent":
-            judgement = session.judge(event)
-            found.append([each.completions for each in judgement.evidence])
-            found.append(list(judgement.seen.answers()))
-        session.observe(event)
-    return found
-
-
-def test_what_is_kept_of_things_nobody_knows_is_what_exploring_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    said(pack(), [event for talk in conversations()[:5] for event in talk.events])
-    kept = [said(pack(), talk.events) for talk in conversations()[:400]]
-    monkeypatch.setattr("bylaw.guard.blank.Blanks.kind_of", lambda *_: None)
-    assert kept == [said(pack(), talk.events) for talk in conversations()[:400]]
-
-
-@pytest.mark.parametrize("shows", [pytest.param(False, marks=recorded)])
-def test_the_same_where_recorded_runs_looked_nothing_up(shows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = Shelf("tau-airline", world=DATA)
-    # Without their results nothing was ever shown.
-    blind = [
-        (shelf.pack_for(run), [event for event in run.events if shows or not isinstance(event, Result)])
-        for _, run in runs()
-    ]
-    kept = [said(*each) for each in blind]
-    monkeypatch.setattr("bylaw.guard.blank.Blanks.kind_of", lambda *_: None)
-    assert kept == [said(*each) for each in blind]
 
 
 def settled(pack: Pack, events: Sequence[Event], world: World | None, mode: Mode) -> list[object]:

@@ -8,9 +8,10 @@ import msgspec
 from msgspec import Raw
 
 from bylaw.engine.conduct import RuleFinding
+from bylaw.engine.needed import KnownFact, MissingFact
 from bylaw.engine.pack import Pack
 from bylaw.engine.reason import fact_record
-from bylaw.engine.settlement import CallVerdict, KnownFact, MissingFact, PolicyVerdict
+from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.facts.entity import Fact
 from bylaw.facts.value import plain
 from bylaw.policy.statement import Citation

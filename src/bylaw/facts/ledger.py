@@ -124,6 +124,10 @@ class Ledger:
         else:
             showing.append(made)
 
+    def has_answer_about(self, entity: str) -> bool:
+        """Whether any result came so far that may show things of a kind."""
+        return entity in self._showing
+
     def finder(self, made: CallRecord) -> Finder:
         """What the agent had been shown of other things when it made a call."""
 

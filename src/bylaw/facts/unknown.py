@@ -26,6 +26,7 @@ from bylaw.facts.value_set import (
     meet,
     points,
     span_of,
+    word,
 )
 from bylaw.facts.variable import Variable, place_of, show_region
 
@@ -151,17 +152,13 @@ class Unknown:
         return opaque_bool(self.decider, f"bool({self.text})", self.needs)
 
 
-Parted = tuple[ValueSet, ValueSet, bool | None]
-
-
 class UnknownBool(Unknown):
     """An Unknown boolean: true where the variable lies in the region."""
 
-    __slots__ = ("_parted", "_possible", "region")
+    __slots__ = ("region",)
 
     def __init__(self, decider: BranchDecider, variable: Variable, region: ValueSet) -> None:
         self.decider, self.variable, self.region = decider, variable, region
-        self._parted: Parted | None = None
         self.needs, self.kind, self.step, self.exact, self.sign, self.offset = variable.needs, "any", None, False, 1, 0
 
     @property
@@ -192,17 +189,6 @@ class UnknownBool(Unknown):
     def __ne__(self, other: object) -> Any:
         same = self.__eq__(other)
         return same.denied() if isinstance(same, UnknownBool) else not same
-
-    def part(self, possible: ValueSet) -> "Parted":
-        """Of what is possible for the variable: where this is true, where not, and the answer if that is sure."""
-        # Every path begins with the same object: for it the answer is found once.
-        if self._parted is None or self._possible is not possible:
-            yes, no = self.region, self.region.rest()
-            if possible is not EVERYWHERE:
-                yes, no = meet(possible, yes), meet(possible, no)
-            answer = True if no.is_empty() else False if yes.is_empty() else None
-            self._possible, self._parted = possible, (yes, no, answer)
-        return self._parted
 
     def denied(self) -> "UnknownBool":
         """Its negation."""
@@ -264,7 +250,7 @@ def _compare(order: Order, one: Unknown, other: Any) -> Any:
         if order not in ("==", "!="):
             return opaque_bool(one.decider, f"{one.text} {order} {other!r}", one.needs)
         assert one.variable is not None
-        return UnknownBool(one.decider, one.variable, Words(frozenset((other,)), order == "!="))
+        return UnknownBool(one.decider, one.variable, word(other, order == "!="))
     if order not in ("==", "!="):
         raise TypeError(f"a {kind} is not comparable with a {one.kind}")
     if kind == one.kind:

@@ -16,7 +16,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
 
     A refusal is an answer that was read; a look-up that nothing answered showed nothing.
     """
-    for record in _asked_for(ledger, entity, key, field):
+    for record in _asked_for(ledger, entity, key, field) if ledger.has_answer_about(entity.name) else ():
         delivered = record.delivered
         if delivered is None or delivered >= at.start or record.who != at.who:
             continue

@@ -4,6 +4,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
@@ -44,6 +45,10 @@ class Words(Struct, frozen=True, gc=False):
     def is_empty(self) -> bool:
         """Whether nothing is in it."""
         return not self.values and not self.all_but
+
+    def size(self) -> int:
+        """How much it takes to write it down."""
+        return len(self.values)
 
 
 class Cut(NamedTuple):
@@ -87,15 +92,30 @@ class Spans(Struct, frozen=True, gc=False):
         """Whether nothing is in it."""
         return not self.spans
 
+    def size(self) -> int:
+        """How much it takes to write it down."""
+        return len(self.spans)
+
 
 ValueSet = Words | Spans
 
+_KEPT = 4096
+"""Guards ask the same of one call after the other: so many answers are kept."""
+SMALL = 16
+"""Sets of more values or spans are not kept: a call may list thousands."""
 EVERYWHERE = Spans(((LOWEST, HIGHEST),))
 TRUE = Words(frozenset((True,)))
 FALSE = Words(frozenset((False,)))
 EITHER = Words(frozenset((True, False)))
 
 
+@lru_cache(maxsize=_KEPT)
+def word(value: str, all_but: bool) -> Words:
+    """One text, or all others."""
+    return Words(frozenset((value,)), all_but)
+
+
+@lru_cache(maxsize=_KEPT)
 def span_of(order: Order, at: Number, step: int | None) -> Spans:
     """Where `x order at` holds; `step` is the distance of the values that occur, None where they are dense."""
     before, after = _settle(Cut(at), step), _settle(Cut(at, True), step)
@@ -119,6 +139,23 @@ def points(places: Iterable[Number], step: int | None) -> Spans:
     """Where `x in places` holds."""
     spans = {span for place in places for span in span_of("==", place, step).spans}
     return Spans(tuple(sorted(spans)))
+
+
+Parted = tuple[ValueSet, ValueSet, bool | None]
+
+
+def parted(possible: ValueSet, region: ValueSet) -> Parted:
+    """Of what is possible: what lies in the region, what does not, and whether all of it does, if that is sure."""
+    is_small = possible.size() <= SMALL and region.size() <= SMALL
+    return _kept_parted(possible, region) if is_small else _parted(possible, region)
+
+
+def _parted(possible: ValueSet, region: ValueSet) -> Parted:
+    yes, no = meet(possible, region), meet(possible, region.rest())
+    return yes, no, True if no.is_empty() else False if yes.is_empty() else None
+
+
+_kept_parted = lru_cache(maxsize=_KEPT)(_parted)
 
 
 def meet(one: ValueSet, other: ValueSet) -> ValueSet:

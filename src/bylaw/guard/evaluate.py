@@ -17,8 +17,7 @@ from msgspec import Struct
 from bylaw.facts.entity import UNSEEN, Fact, FactSource, is_known
 from bylaw.facts.unknown import Stuck
 from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
-from bylaw.guard.blank import Blank, Blanks, Nothing, Unfit, blank_of
-from bylaw.guard.interruption import Absent, Clueless, Hushed, Split, no_such
+from bylaw.guard.interruption import Absent, Hushed, Split, no_such
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS
 from bylaw.guard.operation import Failure
 from bylaw.guard.parse import Guard
@@ -76,35 +75,12 @@ class Inquiry:
         self, guard: Guard, assume: Assumptions = NO_ASSUMPTIONS, *, coverage: set[int] | None = None
     ) -> tuple[Completion, ...]:
         """What a guard says, one completion for each way the user's facts matter."""
-        run = self._run
-        if coverage is not None or assume.regions:
-            return _asked(guard, run, assume, coverage)
-        try:
-            return _asked(guard, run, assume, hopes=True)
-        except Clueless:
-            pass
-        blanks = guard.blanks
-        kind = blanks.kind_of(run.arguments, run.tool, run.time) if blanks is not None else None
-        if blanks is None or kind is None:
-            return _asked(guard, run, assume)
-        if (found := blanks.say(run, kind)) is not None:
-            blank, facts = found
-            reads, lacking = tuple([facts[at] for at in blank.reads]), tuple([facts[at] for at in blank.lacking])
-            return (Completion(assume, "undetermined", "", reads, lacking, (), blank.paths),)
-        if blanks.is_new(kind):
-            blanks.keep(kind, _found_blank(guard, blanks, run))
-        return _asked(guard, run, assume)
+        return _asked(guard, self._run, assume, coverage)
 
 
-def _asked(
-    guard: Guard, run: Run, assume: Assumptions, coverage: set[int] | None = None, *, hopes: bool = False
-) -> tuple[Completion, ...]:
-    """The guard is run, and run again for every other answer where it meets something unknown.
-
-    `Clueless` where it `hopes` that something is known, and the first fact it reads is not.
-    """
+def _asked(guard: Guard, run: Run, assume: Assumptions, coverage: set[int] | None = None) -> tuple[Completion, ...]:
+    """The guard is run, and run again for every other answer where it meets something unknown."""
     run.begin(assume, coverage)
-    run.hopes = hopes
     function = guard.function if coverage is None else guard.covering
     try:
         outcome, because = run_path(guard, function, run)
@@ -114,22 +90,6 @@ def _asked(
         return (_explore(guard, function, run, outcome, because),)
     except Split as split:
         return _complete(guard, function, run, split)
-
-
-def _found_blank(guard: Guard, blanks: Blanks, run: Run) -> Blank | None:
-    """What the guard says of such a call where nothing is known; None where that hangs on more than facts of things."""
-    nothing = Nothing()
-    blind = Run(blanks.placed(run.arguments), nothing, run.tool, run.time, None)
-    try:
-        said = _asked(guard, blind, NO_ASSUMPTIONS)
-    except Unfit:
-        return None
-    finally:
-        blind.release()
-    only = said[0]
-    if len(said) > 1 or only.outcome != "undetermined" or only.because or only.asked:
-        return None
-    return blank_of(nothing.asked, only.reads, only.lacking, only.paths)
 
 
 def evaluate(
@@ -223,7 +183,7 @@ def run_path(guard: Guard, function: Callable[..., Any], run: Run) -> tuple[Any,
     """Runs the guard along one path. The one place where guard code runs."""
     try:
         return function(run)
-    except (Split, Clueless, Unfit):
+    except Split:
         raise
     except Stuck as stuck:
         if run.hushed is None:

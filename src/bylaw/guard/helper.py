@@ -53,8 +53,6 @@ class FileHelpers:
         self.files = files or {}
         """Where those stand that are of another file than the guard."""
         self.used: set[str] = set()
-        self.reads_keys = False
-        """Whether the guard, or one of them, reads a part of a thing's key as a value."""
         self._made: dict[tuple[str, tuple[str | None, ...]], TranslatedHelper | None] = {}
         self._open: list[str] = []
 

@@ -21,10 +21,6 @@ class Split(Exception):
         self.variable, self.region, self.rest = variable, region, rest
 
 
-class Clueless(Exception):
-    """The first fact that the guard reads is not known."""
-
-
 class Hushed(Exception):
     """A deny text depends on something unknown: it is said without the value."""
 

@@ -10,7 +10,6 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.errors import GuardError
-from bylaw.guard.blank import Blanks
 from bylaw.guard.helper import FileHelpers
 from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary
 from bylaw.guard.scope import Scope
@@ -91,13 +90,6 @@ class Guard:
         facts = self._node.args.args[1].arg
         entities = {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == facts}
         return frozenset(f"{entity}.{node.attr}" for entity in entities for node in nodes)
-
-    @cached_property
-    def blanks(self) -> Blanks | None:
-        """What it says of calls about things of which nothing is known; None for a predicate, which is about acts."""
-        if self._helpers is None:
-            return None
-        return Blanks(self._nodes(), self._vocabulary.entities, reads_keys=self._helpers.reads_keys)
 
     @cached_property
     def function(self) -> Callable[..., Any]:

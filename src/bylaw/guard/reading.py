@@ -202,8 +202,6 @@ class Reading:
 
     def key_part(self, entity: Entity, key: ast.expr, name: str) -> ast.expr:
         """A part of a thing's own key is known with the key: reading it takes no look-up."""
-        if self.scope.helpers is not None:
-            self.scope.helpers.reads_keys = True
         part = self.run("key_part", key, ast.Constant(entity.key.index(name)), ast.Constant(len(entity.key) > 1))
         declared = entity.fields.get(name)
         match declared.type if declared else "string":

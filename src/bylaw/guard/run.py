@@ -13,11 +13,11 @@ from bylaw.facts.entity import ABSENT, EXISTS, NOT_KNOWN, UNSEEN, Fact, FactSour
 from bylaw.facts.unknown import Unknown, UnknownBool, derive, expression_text, opaque_bool
 from bylaw.facts.unknown_fact import unknown_fact
 from bylaw.facts.value import key_of
-from bylaw.facts.value_set import Spans, ValueSet, Words
+from bylaw.facts.value_set import ValueSet, Words, parted
 from bylaw.facts.variable import name_of_fact
 from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
 from bylaw.guard.builtin import BuiltIns
-from bylaw.guard.interruption import Absent, Clueless, Hushed, Split, Unsure, no_such
+from bylaw.guard.interruption import Absent, Hushed, Split, Unsure, no_such
 from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.operation import Failure, admit, fail, name_of
 from bylaw.guard.reading import Spec
@@ -42,7 +42,7 @@ class Run(BuiltIns):
 
     __slots__ = (
         "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "doubtful", "given",
-        "has_decided_existence", "hopes", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo",
+        "has_decided_existence", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo",
         "open", "path", "position", "reads", "references", "seen", "source", "time", "tool", "touched", "tried",
         "unknowns",
     )  # fmt: skip
@@ -70,8 +70,6 @@ class Run(BuiltIns):
         self.is_open = True
         """Whether anything but plain known facts was met since the beginning."""
         self.references = References()
-        self.hopes = False
-        """Whether nothing is to be explored yet, should the first fact that is read not be known."""
 
     def begin(self, assumptions: Assumptions = NO_ASSUMPTIONS, coverage: set[int] | None = None) -> None:
         """At the beginning of a guard."""
@@ -209,10 +207,6 @@ class Run(BuiltIns):
 
     def missing(self, spec: Spec, key: Key, fact: Fact) -> Unknown:
         self.is_open = True
-        if self.hopes:
-            self.hopes = False
-            if self.reads == [fact]:
-                raise Clueless
         self.ticks -= UNKNOWN_TICKS
         if self.ticks < 0:
             self.spend(0)
@@ -336,11 +330,10 @@ class Run(BuiltIns):
         if current is None:
             assumed = self.assumptions.regions.get(name)
             current = assumed[1] if assumed else variable.universe
-        size = len(current.spans) if isinstance(current, Spans) else len(current.values)
-        self.ticks -= UNKNOWN_TICKS + size // 4
+        self.ticks -= UNKNOWN_TICKS + current.size() // 4
         if self.ticks < 0:
             self.spend(0)
-        yes, no, answer = truth.part(current)
+        yes, no, answer = parted(current, truth.region)
         is_system = "system" in variable.needs.values()
         if answer is not None:
             if not is_system:

@@ -22,8 +22,6 @@ class Helpers(Protocol):
     """The functions of a file that its guards call."""
 
     nodes: Mapping[str, ast.FunctionDef]
-    reads_keys: bool
-    """Whether the guard, or one of them, reads a part of a thing's key as a value."""
 
     def find(self, scope: "Scope", node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
         """The one that `node` calls, translated for arguments of these kinds; None where it has faults."""

@@ -1,0 +1,170 @@
+"""The facts that guards needed of one judged call: seen or not, true or not, and why those not seen were missing."""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.json import encode
+
+from bylaw.engine.claim import claim
+from bylaw.engine.judgement import Judgement
+from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
+from bylaw.facts.ledger import Ledger
+from bylaw.facts.observation import Unread
+from bylaw.facts.unread import why_unread
+from bylaw.facts.value import key_of
+
+WhyMissing = Literal["never_seen", "stale", "pending", "claimed"]
+Standing = Literal["seen", "missing"] | Unread
+"""Of a fact at a call: the agent had seen it, or not; or had looked it up, in an answer that we cannot read."""
+
+
+class MissingFact(Struct, frozen=True):
+    """A system fact the call needed and the agent had not seen."""
+
+    fact: Fact
+    lookup: tuple[str, dict[str, Any]] | None
+    """The read call that would have shown it."""
+    reason: WhyMissing
+    claimed_at: int | None
+    decisive: bool = False
+    """The determined criterion lacks it too."""
+    claim: str = ""
+    """The words of the user's message that state its value."""
+    stale_by: int | None = None
+    """Step of the write that changed it after it was seen; None where it had only grown old."""
+
+
+class KnownFact(Struct, frozen=True):
+    """A system fact the call needed and the agent had seen."""
+
+    fact: Fact
+    shown_at: int
+    value: Any
+
+
+class NeededFacts:
+    """The facts of one call; several guards need the same ones, so what is asked twice is found once."""
+
+    def __init__(self, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> None:
+        self._entities = ledger.schema.entities
+        self._ledger = ledger
+        self._made = judgement.made
+        self._seen = judgement.seen
+        self._truth = truth
+        self._so: dict[Fact, bool] = {}
+        self._standing: dict[Fact, Standing] = {}
+        self._lost: dict[tuple[Fact, bool], MissingFact] = {}
+
+    def are_so(self, facts: Iterable[Fact]) -> bool:
+        """Whether all of these are in truth what the agent had seen."""
+        known = self._so
+        for fact in facts:
+            if fact not in known:
+                known[fact] = self._is_so(fact)
+            if not known[fact]:
+                return False
+        return True
+
+    def _is_so(self, fact: Fact) -> bool:
+        assert self._truth is not None
+        entity, field = self._named(fact)
+        key = fact.key or ()
+        try:
+            return is_equal(self._seen.read(entity, key, field), self._truth.read(entity, key, field))
+        except ValueError:
+            return False
+
+    def standing(self, fact: Fact) -> Standing:
+        """Whether the agent had seen a fact, or else whether it had looked it up."""
+        found = self._standing.get(fact)
+        if found is None:
+            found = "seen" if self.is_seen(fact) else self._why_unread(fact) or "missing"
+            self._standing[fact] = found
+        return found
+
+    def is_seen(self, fact: Fact) -> bool:
+        """Whether the agent had seen a fact; one that is not of its type was seen too."""
+        if fact.key is None:
+            return False
+        entity, field = self._named(fact)
+        try:
+            return is_known(self._seen.read(entity, fact.key, field))
+        except ValueError:
+            return True
+
+    def _why_unread(self, fact: Fact) -> Unread | None:
+        if fact.key is None:
+            return None
+        return why_unread(self._ledger, self._entities[fact.entity], key_of(fact.key), fact.field, self._made)
+
+    def lacks(self, facts: Iterable[Fact]) -> bool:
+        """Whether there is one that the agent did not look up."""
+        return any(self.standing(fact) in ("seen", "missing") for fact in facts)
+
+    def known(self, facts: Iterable[Fact]) -> tuple[KnownFact, ...]:
+        """Those that a result had shown, each with the step that did."""
+        found: list[KnownFact] = []
+        for fact in facts:
+            if fact.key is not None and self.standing(fact) == "seen":
+                entity, field = self._named(fact)
+                shown = self._seen.shown_at(entity, fact.key, field)
+                if shown is not None:
+                    found.append(KnownFact(fact, shown.delivered, shown.value))
+        return tuple(found)
+
+    def missing(self, fact: Fact, decisive: bool) -> MissingFact:
+        """Why a fact was missing, and how it would have been seen."""
+        found = self._lost.get((fact, decisive))
+        if found is None:
+            found = self._lost[fact, decisive] = self._missing(fact, decisive)
+        return found
+
+    def _missing(self, fact: Fact, decisive: bool) -> MissingFact:
+        if fact.key is None:
+            return MissingFact(fact, None, "never_seen", None, decisive)
+        entity, field = self._named(fact)
+        key = key_of(fact.key)
+        made, ledger = self._made, self._ledger
+        step, words = claim(field, self._value(entity, fact.key, field), ledger.said, made.step) or (None, "")
+        shown = ledger.ever_visible(entity, key, fact.field, made)
+        lookup = self._look_up(entity, key, fact.field, again=shown is not None)
+        if shown is not None:
+            by = ledger.changes.last(entity.name, key, fact.field, shown.as_of, made.step, known_at=made.step)
+            is_pending = by is not None and ledger.calls[by].start == made.start
+            return MissingFact(fact, lookup, "pending" if is_pending else "stale", step, decisive, words, by)
+        return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, decisive, words)
+
+    def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
+        """The read call to make: the entity's own, unless that was made and did not show the field and another may."""
+        named = dict(zip(entity.key, key, strict=False))
+        first: tuple[str, dict[str, Any]] | None = None
+        for way in self._ledger.schema.ways_to(entity, field):
+            arguments = {argument: named.get(part) for argument, part in way.arguments.items()}
+            if again or not self._ledger.answers.was_asked(way.tool, arguments, self._made):
+                return way.tool, arguments
+            first = first or (way.tool, arguments)
+        return first
+
+    def _value(self, entity: Entity, key: Key, field: Field) -> Any:
+        """What is true, for what the user may have claimed."""
+        if self._truth is None:
+            return UNSEEN
+        try:
+            value = self._truth.read(entity, key, field)
+            return value if is_known(value) else UNSEEN
+        except ValueError:
+            return UNSEEN
+
+    def _named(self, fact: Fact) -> tuple[Entity, Field]:
+        entity = self._entities[fact.entity]
+        return entity, EXISTS if fact.field == "exists" else entity.fields[fact.field]
+
+
+def is_equal(one: Any, other: Any) -> bool:
+    """Whether no guard can tell the two values apart: `1`, `1.0` and `True` are three values, at any depth."""
+    if one.__class__ is not other.__class__ or not is_known(one):
+        return False
+    if isinstance(one, (list, dict, tuple)):
+        return one is other or (one == other and encode(one) == encode(other))
+    return one == other
