@@ -147,6 +147,22 @@ def changed(events: Sequence[Event], box: str, field: str, after: int, before: i
     )
 
 
+def overlapped(events: Sequence[Event], box: str, field: str, asked: int, known_at: int | None) -> bool:
+    """Whether a write that was asked for before a look-up may have changed the field after it.
+
+    Its answer came only after the look-up was asked for; or none came yet, and both are of one turn.
+    """
+    for step, event in enumerate(events[:asked]):
+        if not isinstance(event, Call) or not touches(event, box, field):
+            continue
+        found = answer(events, step)
+        came = found[0] if found is not None and (known_at is None or found[0] < known_at) else None
+        is_beside = event.turn == call_at(events, asked).turn if came is None else came > asked
+        if is_beside and may_have_happened(events, step, known_at):
+            return True
+    return False
+
+
 def latest(events: Sequence[Event], box: str, field: str, judged: int) -> Sight | None:
     """The last value delivered to the judged call's agent before its turn, and not stale since."""
     call = call_at(events, judged)
@@ -156,6 +172,7 @@ def latest(events: Sequence[Event], box: str, field: str, judged: int) -> Sight 
         if sight.delivered < turn_start(events, judged)
         and sight.to == recipient(call)
         and not changed(events, box, field, sight.asked, judged, judged)
+        and not overlapped(events, box, field, sight.asked, judged)
     ]
     if not fresh:
         return None
@@ -201,11 +218,13 @@ def _told(events: Sequence[Event], box: str, field: str, judged: int) -> Any:
     after = [sight for sight in shown(events, box, field) if sight.delivered >= start]
     if before:
         newest = max(before, key=lambda sight: sight.asked)
-        if not changed(events, box, field, newest.asked, judged, None):
+        is_over = not overlapped(events, box, field, newest.asked, None)
+        if is_over and not changed(events, box, field, newest.asked, judged, None):
             return newest.value
     if after:
         soonest = min(after, key=lambda sight: sight.asked)
-        if not changed(events, box, field, min(soonest.asked, judged) - 1, len(events), None):
+        is_over = not overlapped(events, box, field, soonest.asked, None)
+        if is_over and not changed(events, box, field, min(soonest.asked, judged) - 1, len(events), None):
             return soonest.value
     return UNSEEN
 

@@ -37,6 +37,10 @@ class CallRecord(Struct, eq=False):
         """Whether, for all that is known now, the call may have taken effect."""
         return self.accepted is not False
 
+    def is_answered_at(self, step: int | None) -> bool:
+        """Whether its answer has come before a step, or by now."""
+        return self.delivered is not None and (step is None or self.delivered < step)
+
     def had(self, match: Mapping[str, Any]) -> bool | None:
         """Whether the call had these arguments; None where a tool may have taken what it had for them."""
         return None if self.call.fault and match else matches(self.call.arguments, match)

@@ -19,13 +19,23 @@ class Changes:
         """By kind and key, the key in the form that all keys share that may be the same thing's."""
         self._strangers: list[tuple[CallRecord, UndeclaredCall]] = []
         """Calls of tools that nobody declared."""
+        self.under_way = 0
+        """How many of all these were not answered yet."""
+        self._beside: dict[int, int] = {}
+        """By the step of a call that was made while others were under way, the start of its turn."""
+
+    def ask(self, made: CallRecord) -> None:
+        """Note a call that is made while others are under way: what it shows may be from before they are done."""
+        self._beside[made.step] = made.start
 
     def write(self, made: CallRecord, find: Finder) -> None:
         """Note a call that may change something; `find` knows the fields that name other things."""
         if made.tool is None:
             if not sounds_harmless(made.call.tool):
                 self._strangers.append((made, UndeclaredCall(made.call)))
+                self.under_way += not made.call.refused
             return
+        self.under_way += not made.call.refused
         for change in self._schema.changes[made.call.tool]:
             if change.by_result:
                 if made.call.fault or change.may_happen(made.call.arguments):
@@ -35,6 +45,10 @@ class Changes:
             for key in (None,) if made.call.fault else change.touched(made.call.arguments, find=find):
                 self._touch(change.entity, key, Touch(made, change.fields))
 
+    def end(self, made: CallRecord) -> None:
+        """Note that the answer to a call has come, whatever it says."""
+        self.under_way -= made.tool is not None or not sounds_harmless(made.call.tool)
+
     def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
         """Note what the result of an accepted write tells of the things it changed."""
         for change in self._schema.changes.get(made.call.tool, ()):
@@ -43,6 +57,17 @@ class Changes:
                     self._touch(change.entity, key, Touch(made, change.fields))
 
     def last(
+        self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
+    ) -> int | None:
+        """Step of the last call that may have changed the field since the look-up at a step saw it, of those that were
+        made before another step; None where none may."""
+        last = self.between(entity, key, field, after, before, known_at=known_at)
+        if last is None and after in self._beside:
+            beside = self.beside(entity, key, field, after, known_at=known_at)
+            return beside[-1].step if beside else None
+        return last
+
+    def between(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
         """Step of the last call between two steps (both excluded) that may change the field; None where none does."""
@@ -61,8 +86,35 @@ class Changes:
                     break
         return last
 
+    def beside(self, entity: str, key: Key, field: str, asked: int, *, known_at: int | None = None) -> list[CallRecord]:
+        """The calls that may have changed the field only after the look-up at a step saw it, though they were made
+        before it: they were still under way.
+
+        One of an earlier turn that nobody has answered yet is taken to be over, or nothing could be known ever again.
+        """
+        start = self._beside.get(asked)
+        if start is None:
+            return []
+        touching = [
+            touch.record
+            for index in ((entity, loose_key(key)), (entity, None))
+            for touch in self._touches.get(index, _NONE)
+            if (touch.fields is None or field in touch.fields) and touch.counts(known_at)
+        ]
+        for made, stranger in self._strangers:
+            if (made.counts() if known_at is None else made.counts_at(known_at)) and stranger.may_touch(key):
+                touching.append(made)
+        found = [
+            made
+            for made in dict.fromkeys(touching)
+            if made.step < asked
+            and not made.is_answered_at(asked)
+            and (made.start == start or made.is_answered_at(known_at))
+        ]
+        return sorted(found, key=lambda made: made.step)
+
     def is_current(self, entity: str, key: Key, field: str, since: int, at: CallRecord) -> bool:
-        """Whether, for all that is known at the judged call, nothing has changed the field since a step."""
+        """Whether, for all that is known at the judged call, nothing has changed the field since a look-up saw it."""
         return self.last(entity, key, field, since, at.step, known_at=at.step) is None
 
     def since(self, entity: str, key: Key, field: str, after: int, at: CallRecord) -> list[CallRecord]:

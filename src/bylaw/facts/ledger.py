@@ -96,6 +96,8 @@ class Ledger:
                 calls[step] = made
                 if event.refused:
                     made.accepted, made.delivered = False, step
+                if self.changes.under_way:
+                    self.changes.ask(made)
                 tool = made.tool
                 if tool is None or tool.effect == "write":
                     self.writes.append(made)
@@ -114,6 +116,7 @@ class Ledger:
 
     def _write_answered(self, made: CallRecord, result: Result) -> None:
         made.accepted = accepted(made.tool, result)
+        self.changes.end(made)
         if made.accepted and result.captured:
             self.changes.answer(made, result, self.finder(made))
 

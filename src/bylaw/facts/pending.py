@@ -59,12 +59,13 @@ def _made_value(ledger: Ledger, entity: Entity, key: Key, field: Field, at: Call
     there = shown or ledger.ever_visible(entity, key, "exists", at)
     if there is None or (shown is None and there.value is False) or entity.fresh_for is not None:
         return UNSEEN
-    writes = ledger.changes.since(entity.name, key, field.name, there.as_of, at)
+    beside = ledger.changes.beside(entity.name, key, field.name, there.as_of, known_at=at.step)
+    writes = [*beside, *ledger.changes.since(entity.name, key, field.name, there.as_of, at)]
     try:
         possible: list[Any] = [coerce(field, shown.value) if shown is not None else NOTHING]
         for write in writes:
             after = [_after(ledger, write, entity, key, field, value, at) for value in possible]
-            possible = after if _is_over(write, at) else [*possible, *after]
+            possible = after if _is_over(write, at) and write not in beside else [*possible, *after]
             if NOTHING in possible:
                 return UNSEEN
         found = [value for place, value in enumerate(possible) if value not in possible[:place]]

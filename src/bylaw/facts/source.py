@@ -257,7 +257,8 @@ class HindsightFacts:
         later = [entry for entry in shown if entry.delivered >= self._at.start]
         if later:
             soonest = min(later, key=_as_of)
-            if ledger.changes.last(entity.name, key, field, min(soonest.as_of, at) - 1, FOREVER) is None:
+            changed = ledger.changes.between(entity.name, key, field, min(soonest.as_of, at) - 1, FOREVER)
+            if changed is None and not ledger.changes.beside(entity.name, key, field, soonest.as_of):
                 return soonest.value
         return NOTHING
 

@@ -1,0 +1,105 @@
+"""A refund must not be made twice, whatever the order in which tools answer: live and audited alike."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bylaw import Pack, Shield, verdicts
+from bylaw.shield import Guarded
+
+PACK = Pack.from_files(
+    {
+        "pack.yaml": "format: 1\nname: till\ndocument: policy.md\n",
+        "policy.md": "Never refund more than was paid.\n",
+        "tools.yaml": """\
+tools:
+  get_invoice: {effect: read, parameters: {invoice_id: string}}
+  list_invoices: {effect: read, parameters: {account_id: string}}
+  refund:
+    effect: write
+    parameters: {invoice_id: string, amount: string}
+    effects: [{as: Invoice, key: $args.invoice_id, set: {refunded: {plus: $args.amount}}}]
+""",
+        "entities.yaml": """\
+entities:
+  Invoice: {key: invoice_id, read: get_invoice, fields: {paid: money, refunded: {type: money, default: 0}}}
+observations:
+  list_invoices: {each: "$.invoices[*]", as: Invoice, key: $.id}
+""",
+        "guards/refunds.py": """\
+def not_more(call: refund, facts):
+    '''Never refund more than was paid.'''
+    invoice = facts.Invoice(call.invoice_id)
+    return permit() if money(call.amount) <= invoice.paid - invoice.refunded else deny("more than is left")
+""",
+    }
+)
+INVOICE: dict[str, Any] = {"invoice_id": "I1", "paid": "80.00", "refunded": "0.00"}
+READ = ("get_invoice", {"invoice_id": "I1"}, "read")
+REFUND = ("refund", {"invoice_id": "I1", "amount": "80.00"}, "refund")
+
+
+def looked_up() -> Guarded:
+    session = Shield(PACK).session("one")
+    session.decide(*READ[:2])
+    session.result(INVOICE)
+    return session
+
+
+def decided(session: Guarded) -> str:
+    """What is said of a refund; that the audit's evidence is the same is made sure of."""
+    decision = session.decide("refund", REFUND[1], id="again")
+    session.result("done" if decision.allowed else decision.feedback, id="again")
+    last = verdicts(PACK, session.trajectory()).calls[-1].policies[0]
+    assert {"allow": "permit", "deny": "deny"}.get(decision.answer, "undetermined") == last.evidence
+    return decision.answer
+
+
+def side_by_side(session: Guarded) -> None:
+    session.decide_turn("", [REFUND, READ])
+    session.result(INVOICE, id="read")
+    session.result("done", id="refund")
+
+
+def in_call_order(session: Guarded) -> None:
+    session.decide_turn("", [REFUND, READ])
+    session.result("done", id="refund")
+    session.result(INVOICE, id="read")
+
+
+def slow(session: Guarded) -> None:
+    never_answered(session)
+    session.result("done", id="refund")
+
+
+def never_answered(session: Guarded) -> None:
+    session.decide("refund", REFUND[1], id="refund")
+    session.user("Is it done?")
+    session.decide("get_invoice", READ[1], id="read")
+    session.result(INVOICE, id="read")
+
+
+def one_after_the_other(session: Guarded) -> None:
+    session.decide("refund", REFUND[1], id="refund")
+    session.result("done", id="refund")
+    session.decide("get_invoice", READ[1], id="read")
+    session.result(INVOICE, id="read")
+
+
+@pytest.mark.parametrize(
+    ("happening", "answer"),
+    [
+        (side_by_side, "look_up"),
+        (in_call_order, "look_up"),
+        (slow, "look_up"),
+        (never_answered, "allow"),
+        (one_after_the_other, "allow"),
+    ],
+)
+def test_a_look_up_beside_a_refund_does_not_tell_what_is_left(
+    happening: Callable[[Guarded], None], answer: str
+) -> None:
+    session = looked_up()
+    happening(session)
+    assert decided(session) == answer
