@@ -8,14 +8,13 @@ and the machine's clock at each stage.
 import asyncio
 import os
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from service_traffic import name_of
 
+from bylaw.record.batch import Batch
 from bylaw.record.journal import Journal
-from bylaw.record.store import Store
 from bylaw.service.app import Service
 from bylaw.shield.guarded import Guarded
 
@@ -24,8 +23,10 @@ _notes: dict[Any, list[Any]] = {}
 _decided: list[list[Any]] = []
 """Those that wait for the next commit."""
 _whole: list[str] = []
+_written: list[tuple[list[Any], float]] = []
+"""Those of the present commit, and when it was begun."""
 _ours = [0.0]
-"""When the log was last ours to write to."""
+"""When the log was last ours to write to, and what stands there was read."""
 
 
 async def _answered(self: Any, path: str, header: str, body: bytes | None, *rest: Any) -> Any:
@@ -49,21 +50,27 @@ def _attempted(self: Any, wanted: Any) -> Any:
 
 
 def _handed_over(self: Any, loop: Any) -> None:
-    notes, begun = list(_decided), time.perf_counter()
-    _decided.clear()
+    if loop not in self._flights:
+        now = time.perf_counter()
+        _written.extend((note, now) for note in _decided)
+        _decided.clear()
     _plain_handed_over(self, loop)
-    for note in notes:
+
+
+def _told_loop(self: Any, *rest: Any) -> None:
+    for note, begun in _written:
         note += (begun, _ours[0], time.perf_counter())
+    _written.clear()
+    _plain_told_loop(self, *rest)
 
 
-@contextmanager
-def _turn(self: Any) -> Any:
-    with _plain_turn(self):
-        _ours[0] = time.perf_counter()
-        yield
+def _begun(self: Any, *rest: Any) -> None:
+    _ours[0] = time.perf_counter()
+    _plain_begun(self, *rest)
 
 
 _plain_answered, Service.answered = Service.answered, _answered  # type: ignore[method-assign]
 _plain_attempted, Guarded._attempt_alone = Guarded._attempt_alone, _attempted  # type: ignore[method-assign]
 _plain_handed_over, Journal._hand_over = Journal._hand_over, _handed_over  # type: ignore[method-assign]
-_plain_turn, Store.turn = Store.turn, _turn  # type: ignore[method-assign]
+_plain_told_loop, Journal._tell_loop = Journal._tell_loop, _told_loop  # type: ignore[method-assign]
+_plain_begun, Batch.__init__ = Batch.__init__, _begun  # type: ignore[method-assign]

@@ -1,7 +1,6 @@
 """The log keeps what it was given, says when it was altered, and lets what it says be removed."""
 
 import asyncio
-import json
 import os
 import signal
 import sqlite3
@@ -179,17 +178,16 @@ def test_postgres_looks_for_names_and_not_through_all_that_a_tenant_has(postgres
     """Also where nobody has told the server yet how many rows there are."""
     import psycopg
 
-    from bylaw.record.postgres import _LENGTHS, _NAMED
+    from bylaw.record.postgres import PLANS, STATEMENTS
 
     open_store(postgres).close()
     with psycopg.connect(postgres) as connection:
-        for query, column in ((_LENGTHS, "name"), (_NAMED, "id")):
-            wanted = json.dumps([("t", f"x{number}") for number in range(60)])
-            plan = connection.execute(f"EXPLAIN {query}", (wanted,))
+        connection.execute(PLANS)
+        for name, column in (("lengths", "name"), ("named", "id")):
+            connection.execute(f"PREPARE {name} AS {STATEMENTS[name]}")
+            plan = connection.execute(f"EXPLAIN EXECUTE {name} ('{{t}}', '{{x}}')")
             found = "\n".join(line for (line,) in plan.fetchall())
-            assert f"Index Cond: ((tenant = (wanted.value ->> 0)) AND ({column} = (wanted.value ->> 1)))" in found, (
-                found
-            )
+            assert f"Index Cond: ((tenant = wanted.tenant) AND ({column} = wanted.name))" in found, found
 
 
 def test_a_draft_for_a_place_that_is_taken_is_refused_and_its_neighbours_are_not(where: str) -> None:

@@ -28,6 +28,7 @@ class Batch:
         self._heads, self._lengths, self._ids = known.heads, known.lengths, known.entries
         self._rows: list[Row] = []
         self._time = clock.time()
+        self._shown = repr(self._time)
         self._salts = new_salts(size)
         self._salted = 0
 
@@ -35,8 +36,7 @@ class Batch:
         """The entries that drafts become, or, where one of them cannot, that reason for each."""
         if len(drafts) == 1:
             return [self.take(drafts[0])]
-        before = self._heads.copy(), self._lengths.copy(), self._ids.copy()
-        size = len(self._rows)
+        heads, size = self._heads.copy(), len(self._rows)
         moves = "approval" in [draft.kind for draft in drafts]
         if moves:
             self._cursor.execute("SAVEPOINT together")
@@ -45,8 +45,8 @@ class Batch:
             answer = self.take(draft)
             answers.append(answer)
             if isinstance(answer, Conflict):
-                self._heads, self._lengths, self._ids = before
-                del self._rows[size:]
+                self._undo(size)
+                self._heads = heads
                 if moves:
                     self._cursor.execute("ROLLBACK TO SAVEPOINT together")
                 return [answer for _ in drafts]
@@ -77,7 +77,7 @@ class Batch:
         salt = self._salts[self._salted : self._salted + SALT]
         self._salted += SALT
         digest = digest_of(draft, length, salt)
-        link = link_of(before, tenant, number, self._time, kind, digest)
+        link = link_of(before, tenant, number, self._shown, kind, digest)
         row = (tenant, number, self._time, kind, conversation, length, name, body, salt, digest, link)
         entry = Entry(*row)
         self._rows.append(row)
@@ -86,6 +86,14 @@ class Batch:
         if name is not None:
             self._ids[tenant, name] = entry
         return entry
+
+    def _undo(self, size: int) -> None:
+        """Take back the rows after so many; the heads are seen to by who kept them."""
+        for tenant, _, _, _, conversation, position, name, *_ in reversed(self._rows[size:]):
+            self._lengths[tenant, conversation] = position
+            if name is not None:
+                del self._ids[tenant, name]
+        del self._rows[size:]
 
     def news(self) -> News:
         """What the drafts have come to."""

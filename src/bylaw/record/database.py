@@ -1,8 +1,8 @@
 """What the log asks of a database: its tables, and the little that SQLite's and PostgreSQL's drivers must do alike."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -11,6 +11,11 @@ from bylaw.record.entry import Entry
 Place = tuple[str, str]
 """A tenant, and the name of a conversation or of an entry."""
 Row = tuple[Any, ...]
+T = TypeVar("T")
+Steps = Generator[int, None, T]
+"""Work that waits for a server now and then; what is yielded is what it waits for, `EVENT_READ` and the like."""
+HANGS = 30.0
+"""Seconds after which a server that says nothing is given up."""
 
 SCHEMA = (
     """CREATE TABLE IF NOT EXISTS heads (
@@ -100,12 +105,24 @@ class Connection(Protocol):
         """Begin a transaction; a writing one keeps other writers out until it ends."""
         ...
 
-    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
+    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> Steps[tuple[Cursor, Known]]:
         """Begin a writing transaction, and read all that the log knows of these."""
         ...
 
-    def commit(self, news: News | None = None) -> None:
-        """End it, the news with it; what was written is on disk when this returns."""
+    def commit_batch(self, news: News) -> Steps[None]:
+        """Write the news and end it; on disk when this returns."""
+        ...
+
+    def fileno(self) -> int:
+        """Where to wait for the server; -1 where there is none."""
+        ...
+
+    def wait(self, what: int) -> None:
+        """Stand still until the server is ready for it."""
+        ...
+
+    def commit(self) -> None:
+        """End a transaction; what was written is on disk when this returns."""
         ...
 
     def rollback(self) -> None:
@@ -119,6 +136,11 @@ class Connection(Protocol):
     def close(self) -> None:
         """Give the connection back."""
         ...
+
+
+def hung() -> TimeoutError:
+    """What to say of such a server."""
+    return TimeoutError(f"the server has not answered for {HANGS:.0f} seconds")
 
 
 def entry_of(row: Sequence[Any]) -> Entry:

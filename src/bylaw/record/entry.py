@@ -80,7 +80,7 @@ def digest_of(draft: Draft, position: int, salt: bytes) -> bytes:
     return sha256(b"".join(hashed)).digest()
 
 
-def link_of(before: bytes, tenant: str, number: int, time: float, kind: str, digest: bytes) -> bytes:
-    """The chain's hash after an entry."""
-    head = f"{tenant}\0{number}\0{time!r}\0{kind}\0".encode()
+def link_of(before: bytes, tenant: str, number: int, time: str, kind: str, digest: bytes) -> bytes:
+    """The chain's hash after an entry; its `time` as Python shows it."""
+    head = f"{tenant}\0{number}\0{time}\0{kind}\0".encode()
     return sha256(before + head + digest).digest()

@@ -6,6 +6,7 @@ append in one turn of their loop is handed over together.
 
 Where a loop does nothing but decide, such as the service's, it may write by itself at the end of each turn: whatever
 comes meanwhile would wait for the log anyway, and two threads that take turns at the interpreter are slower than one.
+Where a server writes, the loop goes on meanwhile.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from types import TracebackType
 
 from bylaw.errors import BylawError
 from bylaw.record.entry import Conflict, Draft, Entry
+from bylaw.record.flight import Flight
 from bylaw.record.store import Store
 
 BATCH = 512
@@ -53,6 +55,9 @@ class Journal:
         """What was handed over, as it was."""
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
         """By loop, what was appended in its present turn."""
+        self._flights: dict[asyncio.AbstractEventLoop, Flight] = {}
+        """By loop, what is under way at a server."""
+        self._waits_for_server = store.fileno() >= 0
         self._closed = False
         self._thread = threading.Thread(target=self._write, name="bylaw-journal", daemon=True)
         self._thread.start()
@@ -80,18 +85,47 @@ class Journal:
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         """The turn of a loop is over."""
+        if loop in self._flights:
+            # What has gathered is sent when it lands.
+            return
         jobs = self._gathered.pop(loop, [])
         if not self._in_loop or self._closed:
             self._put(jobs)
-            return
-        try:
-            with self._alone, self.store.turn():
-                outcomes = self._taken(jobs)
-        except Exception as error:
-            outcomes = [self._unwritten(error) for _ in jobs]
-        _settle([(future, outcome) for (_, future), outcome in zip(jobs, outcomes, strict=True)])
-        self._is_telling = True
-        loop.call_soon(self._told)
+        elif self._waits_for_server:
+            self._send(loop, jobs)
+        else:
+            try:
+                with self._alone, self.store.turn():
+                    outcomes = self._taken(jobs)
+            except Exception as error:
+                outcomes = [self._unwritten(error) for _ in jobs]
+            self._tell_loop(loop, jobs, outcomes)
+
+    def _send(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job]) -> None:
+        """Have a server write jobs, while the loop goes on."""
+
+        groups = [drafts for drafts, _ in jobs]
+
+        def landed(outcome: list[Answers] | Exception) -> None:
+            del self._flights[loop]
+            try:
+                outcomes = self._noted(jobs, self._outcomes(groups, outcome))
+            finally:
+                self._alone.release()
+            self._tell_loop(loop, jobs, outcomes)
+            if loop in self._gathered:
+                self._hand_over(loop)
+
+        self._alone.acquire()
+        self._flights[loop] = flight = Flight(self.store, groups, loop, landed)
+        flight.start()
+
+    def _tell_loop(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job], outcomes: Sequence[_Outcome]) -> None:
+        # A loop that was closed meanwhile has nobody left who waits.
+        with suppress(RuntimeError):
+            _settle([(future, outcome) for (_, future), outcome in zip(jobs, outcomes, strict=True)])
+            loop.call_soon(self._told)
+            self._is_telling = True
 
     def _told(self) -> None:
         self._is_telling = False
@@ -113,6 +147,9 @@ class Journal:
     def close(self) -> None:
         """Write what waits, then stop."""
         if not self._closed:
+            self._in_loop = False
+            for flight in list(self._flights.values()):
+                flight.land()
             for loop in list(self._gathered):
                 self._hand_over(loop)
             self._closed = True
@@ -140,21 +177,26 @@ class Journal:
 
     def _taken(self, jobs: Sequence[_Job]) -> Sequence[_Outcome]:
         """What became of jobs, in their order."""
-        outcomes = self._appended([drafts for drafts, _ in jobs])
+        return self._noted(jobs, self._appended([drafts for drafts, _ in jobs]))
+
+    def _noted(self, jobs: Sequence[_Job], outcomes: Sequence[_Outcome]) -> Sequence[_Outcome]:
         if self._wrote is not None:
             self._tell_written(jobs, outcomes, self._wrote)
         return outcomes
 
     def _appended(self, groups: Sequence[Sequence[Draft]]) -> Sequence[_Outcome]:
-        """What became of each; one that cannot be written does not take the others with it."""
         try:
-            outcomes: Sequence[_Outcome] = self.store.append_groups(groups)
+            return self._outcomes(groups, self.store.append_groups(groups))
         except Exception as error:
-            if len(groups) == 1 or not self.store.is_there:
-                return [self._unwritten(error) for _ in groups]
-        else:
+            return self._outcomes(groups, error)
+
+    def _outcomes(self, groups: Sequence[Sequence[Draft]], outcome: list[Answers] | Exception) -> Sequence[_Outcome]:
+        """What became of each; one that cannot be written does not take the others with it."""
+        if not isinstance(outcome, Exception):
             self.commits += 1
-            return outcomes
+            return outcome
+        if len(groups) == 1 or not self.store.is_there:
+            return [self._unwritten(outcome) for _ in groups]
         found: list[_Outcome] = []
         for drafts in groups:
             if len(found) > 1 and all(isinstance(each, Exception) for each in found[-2:]):

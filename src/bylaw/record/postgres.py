@@ -1,37 +1,53 @@
 """The log in PostgreSQL, for several machines at once. Needs the extra `postgres`.
 
-A batch of any size takes few round trips, since all other writers wait until it ends: one in which the transaction
-begins and all is read, the rows, and one for the rest and the commit.
+A batch of any size takes two round trips, since all other writers wait until it ends: one in which the transaction
+begins and all is read, and one in which all is written and committed.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from selectors import DefaultSelector
 from typing import Any
 
-import msgspec
-
 from bylaw.errors import UsageError
-from bylaw.record.database import COLUMNS, SCHEMA, Cursor, Known, News, Place, entry_of
+from bylaw.record.database import COLUMNS, HANGS, SCHEMA, Cursor, Known, News, Place, Row, Steps, hung
+from bylaw.record.entry import Entry
+from bylaw.record.wire import Wire, blob, blobs, integer, integers, real, reals, rows, text, texts
 
 SETTINGS = {"synchronous_commit": "on"}
 """What makes a commit durable, beside the server's own `fsync`; benchmarks print both."""
+PLANS = "SET plan_cache_mode = force_generic_plan"
+"""A statement that was prepared is planned once: of those of a batch none does better with a plan for its values."""
 LOCK = 0x62796C6177
 """The advisory lock that lets one writer at a time extend the chains."""
 
-# Each name is looked for by itself: of a list of names, a server that has not counted a table's rows yet would go
-# through all that a tenant has. Lists go over as JSON, which is made of them in a fraction of the time.
-_LENGTHS = """SELECT wanted->>0, wanted->>1, found.length FROM json_array_elements(%s::json) AS wanted, LATERAL (
-    SELECT length FROM conversations WHERE tenant = wanted->>0 AND name = wanted->>1 LIMIT 1) AS found"""
-_NAMED = f"""SELECT found.* FROM json_array_elements(%s::json) AS wanted, LATERAL (
-    SELECT {COLUMNS} FROM entries WHERE tenant = wanted->>0 AND id = wanted->>1 LIMIT 1) AS found"""
-_ROWS = f"COPY entries ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
-_TYPES = ("text", "int8", "float8", "text", "text", "int8", "text", "bytea", "bytea", "bytea", "bytea")
-_HEAD = """INSERT INTO heads (tenant, number, link) VALUES (%s, %s, %s)
-    ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, link = excluded.link"""
-_NEW_LENGTHS = """INSERT INTO conversations (tenant, name, length)
-    SELECT new->>0, new->>1, (new->>2)::bigint FROM json_array_elements(%s::json) AS new
-    ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length"""
+_WANTED = "unnest($1::text[], $2::text[]) AS wanted (tenant, name)"
+STATEMENTS = {
+    "begin": "BEGIN",
+    "lock": f"SELECT pg_advisory_xact_lock({LOCK})",
+    "heads": "SELECT tenant, number, link FROM heads WHERE tenant = ANY($1::text[])",
+    # Each name is looked for by itself: of a list of names, a server that has not counted a table's rows yet would go
+    # through all that a tenant has.
+    "lengths": f"""SELECT wanted.tenant, wanted.name, found.length FROM {_WANTED}, LATERAL (
+        SELECT length FROM conversations WHERE tenant = wanted.tenant AND name = wanted.name LIMIT 1) AS found""",
+    "named": f"""SELECT found.* FROM {_WANTED}, LATERAL (
+        SELECT {COLUMNS} FROM entries WHERE tenant = wanted.tenant AND id = wanted.name LIMIT 1) AS found""",
+    "rows": f"""INSERT INTO entries ({COLUMNS}) SELECT * FROM unnest($1::text[], $2::bigint[],
+        $3::double precision[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bytea[], $9::bytea[],
+        $10::bytea[], $11::bytea[])""",
+    "new heads": """INSERT INTO heads (tenant, number, link)
+        SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[])
+        ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, link = excluded.link""",
+    "new lengths": """INSERT INTO conversations (tenant, name, length)
+        SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
+        ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length""",
+    "commit": "COMMIT",
+}
+"""What a batch is written with."""
+_ARRAYS = (texts, integers, reals, texts, texts, integers, texts, blobs, blobs, blobs, blobs)
+"""How the columns of rows go over."""
+_ROW = (text, integer, real, text, text, integer, text, blob, blob, blob, blob)
 
 
 class PostgresConnection:
@@ -44,6 +60,8 @@ class PostgresConnection:
         self.name = address.rpartition("@")[2]
         """Without the password."""
         self._is_closed = False
+        self._wire: Wire | None = None
+        """Where anything was written since the server was called."""
         self._connection = self._connect()
         with self._connection.transaction():
             # Two workers that start together must not both make the tables.
@@ -65,6 +83,7 @@ class PostgresConnection:
             raise UsageError(f"no database answers at `{self.name}`: {said}") from error
         for name, value in SETTINGS.items():
             connection.execute(f"SET {name} = {value}")
+        connection.execute(PLANS)
         return connection
 
     @property
@@ -86,7 +105,7 @@ class PostgresConnection:
         if self._is_closed:
             raise UsageError("the log is closed")
         if not self.is_there:
-            self._connection = self._connect()
+            self._connection, self._wire = self._connect(), None
 
     def begin(self, *, writing: bool) -> Cursor:
         """A cursor within a new transaction."""
@@ -97,43 +116,53 @@ class PostgresConnection:
             cursor.execute("SELECT pg_advisory_xact_lock(?)", (LOCK,))
         return cursor
 
-    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
+    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> Steps[tuple[Cursor, Known]]:
         """Begin, and read what is there once it is our turn."""
         self._call()
-        execute = self._connection.execute
-        with self._connection.pipeline():
-            execute("BEGIN")
-            execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-            tenants = sorted({tenant for tenant, _ in conversations})
-            heads = execute("SELECT tenant, number, link FROM heads WHERE tenant = ANY(%s)", (tenants,))
-            lengths = execute(_LENGTHS, (_json(conversations),))
-            named = execute(_NAMED, (_json(ids),)) if ids else None
-        entries = map(entry_of, named.fetchall()) if named is not None else ()
+        self._wire = self._wire or Wire(self._connection, STATEMENTS)
+        tenants = texts(sorted({tenant for tenant, _ in conversations}))
+        sent = [("begin", ()), ("lock", ()), ("heads", (tenants,)), ("lengths", _columns(conversations, texts, texts))]
+        if ids:
+            sent.append(("named", _columns(ids, texts, texts)))
+        _, _, heads, lengths, *named = yield from self._wire.exchange(sent)
+        entries = [Entry(*row) for result in named for row in rows(result, _ROW)]
         known = Known(
-            {tenant: (number, bytes(link)) for tenant, number, link in heads.fetchall()},
-            {(tenant, name): length for tenant, name, length in lengths.fetchall()},
+            {tenant: (number, link) for tenant, number, link in rows(heads, (text, integer, blob))},
+            {(tenant, name): length for tenant, name, length in rows(lengths, (text, text, integer))},
             {(entry.tenant, entry.id or ""): entry for entry in entries},
         )
         return _Cursor(self._connection.cursor()), known
 
-    def commit(self, news: News | None = None) -> None:
+    def commit_batch(self, news: News) -> Steps[None]:
         """Written and synced."""
-        connection = self._connection
-        if news is None or not news.rows:
-            connection.execute("COMMIT")
-            return
-        with connection.cursor().copy(_ROWS) as rows:
-            rows.set_types(_TYPES)
-            for row in news.rows:
-                rows.write_row(row)
-        with connection.pipeline():
-            for head in news.heads:
-                connection.execute(_HEAD, head)
-            connection.execute(_NEW_LENGTHS, (_json(news.lengths),))
-            connection.execute("COMMIT")
+        assert self._wire is not None
+        sent: list[tuple[str, Sequence[bytes]]] = []
+        if news.rows:
+            sent.append(("rows", _columns(news.rows, *_ARRAYS)))
+            sent.append(("new heads", _columns(news.heads, texts, integers, blobs)))
+            sent.append(("new lengths", _columns(news.lengths, texts, texts, integers)))
+        yield from self._wire.exchange([*sent, ("commit", ())])
+
+    def fileno(self) -> int:
+        """Where to wait for the server."""
+        return self._connection.fileno()
+
+    def wait(self, what: int) -> None:
+        """Stand still until the server is ready for it."""
+        with DefaultSelector() as selector:
+            selector.register(self.fileno(), what)
+            if not selector.select(HANGS):
+                raise hung()
+
+    def commit(self) -> None:
+        """Written and synced."""
+        self._connection.execute("COMMIT")
 
     def rollback(self) -> None:
         """Nothing happened."""
+        if self._wire is not None and self._wire.is_amid:
+            # What the server has taken of it, nobody knows.
+            self._connection.close()
         if self.is_there:
             self._connection.execute("ROLLBACK")
 
@@ -174,8 +203,9 @@ class _Cursor:
         return self._cursor.fetchall()
 
 
-def _json(rows: Collection[tuple[Any, ...]]) -> str:
-    return msgspec.json.encode(list(rows)).decode()
+def _columns(rows: Collection[Row], *arrays: Callable[[Sequence[Any]], bytes]) -> list[bytes]:
+    """Rows, column by column, as the server takes them."""
+    return [array(column) for array, column in zip(arrays, zip(*rows, strict=True), strict=True)]
 
 
 def connect(address: str) -> PostgresConnection:

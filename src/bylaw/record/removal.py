@@ -58,7 +58,7 @@ def _write(cursor: Cursor, tenant: str, removal: Removal) -> None:
     number, time, salt = number + 1, clock.time(), new_salts(1)
     draft = Draft(tenant, "", "removal", encode(removal))
     digest = digest_of(draft, 0, salt)
-    link = link_of(bytes(before), tenant, number, time, draft.kind, digest)
+    link = link_of(bytes(before), tenant, number, repr(time), draft.kind, digest)
     row = (tenant, number, time, draft.kind, None, None, None, draft.body, salt, digest, link)
     cursor.execute(f"INSERT INTO entries ({COLUMNS}) VALUES ({','.join('?' * len(row))})", row)
     cursor.execute("UPDATE heads SET number = ?, link = ? WHERE tenant = ?", (number, link, tenant))

@@ -8,7 +8,7 @@ from typing import Any
 
 from bylaw.errors import UsageError
 from bylaw.record.checkpoint import TOO_LARGE, Checkpoints
-from bylaw.record.database import COLUMNS, SCHEMA, Cursor, Known, News, Place, Row, entry_of
+from bylaw.record.database import COLUMNS, SCHEMA, Cursor, Known, News, Place, Row, Steps, entry_of
 from bylaw.record.turn import Turns
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
@@ -74,8 +74,9 @@ class SqliteConnection:
         cursor.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
         return cursor
 
-    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
+    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> Steps[tuple[Cursor, Known]]:
         """Begin, and read."""
+        yield from ()
         cursor = self.begin(writing=True)
         known = Known({}, {}, {})
         for tenant, names in _by_tenant(conversations).items():
@@ -91,9 +92,10 @@ class SqliteConnection:
                 known.entries[tenant, entry.id or ""] = entry
         return cursor, known
 
-    def commit(self, news: News | None = None) -> None:
+    def commit_batch(self, news: News) -> Steps[None]:
         """Written and synced."""
-        if news is not None and news.rows:
+        yield from ()
+        if news.rows:
             cursor = self._connection.cursor()
             _insert(cursor, f"entries ({COLUMNS})", news.rows)
             heads = "ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, link = excluded.link"
@@ -101,8 +103,18 @@ class SqliteConnection:
             lengths = "ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length"
             _insert(cursor, "conversations (tenant, name, length)", news.lengths, lengths)
         self._connection.commit()
-        if news is not None:
-            self._checkpoints.wrote(len(news.rows))
+        self._checkpoints.wrote(len(news.rows))
+
+    def fileno(self) -> int:
+        """There is no server."""
+        return -1
+
+    def wait(self, what: int) -> None:
+        """A file is always ready."""
+
+    def commit(self) -> None:
+        """Written and synced."""
+        self._connection.commit()
 
     def rollback(self) -> None:
         """Nothing happened."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from bylaw.record.approval import Approval, read_approval
 from bylaw.record.batch import Batch, places
-from bylaw.record.database import COLUMNS, Connection, Cursor, entry_of
+from bylaw.record.database import COLUMNS, Connection, Cursor, Steps, T, entry_of
 from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.removal import remove
 
@@ -36,6 +36,10 @@ class Store:
         """Whether the database still answers: what failed was then not written; if not, nobody knows."""
         return self._connection.is_there
 
+    def fileno(self) -> int:
+        """Where to wait for the server; -1 where there is none."""
+        return self._connection.fileno()
+
     def turn(self) -> AbstractContextManager[None]:
         """Wait until it is this process's turn to write."""
         return self._connection.turn()
@@ -46,16 +50,30 @@ class Store:
 
     def append_groups(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
         """The same for drafts that belong together: of a group all are written, or none is."""
+        with self._lock:
+            return self.gone_through(self.appending(groups))
+
+    def gone_through(self, steps: Steps[T]) -> T:
+        """What steps come to, standing still wherever they wait."""
+        while True:
+            try:
+                what = next(steps)
+            except StopIteration as done:
+                return done.value
+            try:
+                self._connection.wait(what)
+            except Exception as error:
+                steps.throw(error)
+
+    def appending(self, groups: Sequence[Sequence[Draft]]) -> Steps[list[list[Entry | Conflict]]]:
+        """The same in steps, for who has something else to do where they wait; nothing else may be asked meanwhile."""
         if not any(groups):
             return [[] for _ in groups]
-        with self._lock:
-            return self._append(groups)
-
-    def _append(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
         try:
-            batch = Batch(*self._connection.begin_batch(*places(groups)), sum(map(len, groups)))
+            begun = yield from self._connection.begin_batch(*places(groups))
+            batch = Batch(*begun, sum(map(len, groups)))
             answers = [batch.take_all(drafts) for drafts in groups]
-            self._connection.commit(batch.news())
+            yield from self._connection.commit_batch(batch.news())
         except BaseException:
             self._connection.rollback()
             raise

@@ -84,7 +84,7 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
 
 def _faults(entry: Entry, before: bytes) -> list[str]:
     found: list[str] = []
-    if link_of(before, entry.tenant, entry.number, entry.time, entry.kind, entry.digest) != entry.link:
+    if link_of(before, entry.tenant, entry.number, repr(entry.time), entry.kind, entry.digest) != entry.link:
         found.append(f"entry {entry.number} does not follow from the one before it")
     if entry.body is not None:
         draft = Draft(entry.tenant, entry.conversation or "", entry.kind, entry.body, entry.id or "")
