@@ -1,6 +1,6 @@
 """The names the package promises, and what importing it costs."""
 
-import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -26,9 +26,9 @@ def test_the_public_names_are_those_promised() -> None:
 def test_what_is_promised_has_its_name_to_itself() -> None:
     root = Path(bylaw.__file__).parent
     sources = [path for path in root.rglob("*.py") if not path.is_relative_to(root / "packs")]
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sources]
-    classes = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    classes = Counter(re.findall(r"^class (\w+)", "\n".join(path.read_text() for path in sources), re.MULTILINE))
     assert [name for name in PROMISED if classes[name] > 1] == []
+    assert classes["Session"] == 1
 
 
 def test_importing_the_package_is_cheap() -> None:

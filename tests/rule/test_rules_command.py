@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 
-from bylaw.cli.rules import rules_command
+from bylaw.cli.rules import draw, rules_command
 from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
 
@@ -20,12 +20,14 @@ def printed(*arguments: str) -> str:
 
 @pytest.mark.parametrize("pack", PACKS)
 def test_every_rule_is_listed_and_every_rule_and_action_drawn(pack: str) -> None:
-    book = load_pack(pack).book
+    loaded = load_pack(pack)
     listed = printed("list", pack)
-    for rule in book.rules:
-        assert rule.name in listed
-    for name in [*(rule.name for rule in book.rules), *book.actions]:
-        assert ElementTree.fromstring(printed("draw", pack, name)).tag.endswith("svg")
+    names = [rule.name for rule in loaded.book.rules]
+    assert all(name in listed for name in names)
+    for name in [*names, *loaded.book.actions]:
+        assert ElementTree.fromstring(draw(loaded, name)).tag.endswith("svg")
+    for name in (names[0], next(iter(loaded.book.actions))):
+        assert printed("draw", pack, name) == draw(loaded, name)
 
 
 def test_a_picture_that_cannot_be_written_is_a_matter_of_usage(tmp_path: Path) -> None:

@@ -1,9 +1,14 @@
 """How sure a difference is: paired bootstrap over clusters, with no dependency."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
 
 from msgspec import Struct
+
+Sums = Sequence[Sequence[float]]
+"""By what is counted, its sum in each cluster."""
 
 
 class Interval(Struct, frozen=True):
@@ -16,18 +21,11 @@ class Interval(Struct, frozen=True):
 
 def interval(values: Mapping[str, Sequence[float]], *, rounds: int = 2000, seed: int = 0) -> Interval:
     """The mean of all values, resampled by cluster: whoever draws a cluster draws all of it."""
-    clusters = [list(cluster) for cluster in values.values() if cluster]
+    clusters = [cluster for cluster in values.values() if cluster]
     if not clusters:
         return Interval(0.0, 0.0, 0.0)
-    sums = [(sum(cluster), len(cluster)) for cluster in clusters]
-    rng = random.Random(seed)
-    means: list[float] = []
-    for _ in range(rounds):
-        drawn = rng.choices(sums, k=len(sums))
-        means.append(sum(total for total, _ in drawn) / sum(count for _, count in drawn))
-    means.sort()
-    mean = sum(total for total, _ in sums) / sum(count for _, count in sums)
-    return Interval(mean, means[int(0.025 * rounds)], means[int(0.975 * rounds) - 1])
+    sums = [[sum(cluster) for cluster in clusters], [len(cluster) for cluster in clusters]]
+    return _resampled(sums, lambda sums: sums[0] / sums[1], rounds, seed)
 
 
 def difference(
@@ -58,17 +56,26 @@ def rate_difference(
     Both have the same clusters. Unlike a mean of clusters, a rate counts every time alike, wherever it fell.
     """
     if one.keys() != other.keys():
-        raise ValueError("the two have not the same clusters")
-    rows = [(*one[name], *other[name]) for name in one]
-
-    def gap(drawn: Sequence[tuple[float, float, float, float]]) -> float:
-        happened, times, others, other_times = (sum(column) for column in zip(*drawn, strict=True))
-        return _rate(happened, times) - _rate(others, other_times)
-
-    rng = random.Random(seed)
-    gaps = sorted(gap(rng.choices(rows, k=len(rows))) for _ in range(rounds))
-    return Interval(gap(rows), gaps[int(0.025 * rounds)], gaps[int(0.975 * rounds) - 1])
+        raise ValueError("the two do not have the same clusters")
+    sums = list(zip(*((*one[name], *other[name]) for name in one), strict=True))
+    return _resampled(sums, lambda each: _rate(*each[:2]) - _rate(*each[2:]), rounds, seed)
 
 
 def _rate(happened: float, times: float) -> float:
     return happened / times if times else 0.0
+
+
+def _resampled(sums: Sums, found: Callable[[list[float]], float], rounds: int, seed: int) -> Interval:
+    """What is found of the sums over all clusters, and of those over clusters drawn anew in each round."""
+    whole = found(list(map(sum, sums)))
+    if len(sums[0]) == 1:
+        return Interval(whole, whole, whole)
+    drawn = sorted(found([sum(draw(column)) for column in sums]) for draw in _draws(len(sums[0]), rounds, seed))
+    return Interval(whole, drawn[int(0.025 * rounds)], drawn[int(0.975 * rounds) - 1])
+
+
+@lru_cache(maxsize=4)
+def _draws(count: int, rounds: int, seed: int) -> list[Callable[[Sequence[float]], Sequence[float]]]:
+    """By round what takes the clusters that are drawn: the same for all that have as many."""
+    rng = random.Random(seed)
+    return [itemgetter(*rng.choices(range(count), k=count)) for _ in range(rounds)]

@@ -67,7 +67,7 @@ def list_command(pack: str) -> None:
 )
 def draw_command(pack: str, name: str, out: Path | None) -> None:
     """Draw a rule's automaton or an action's circuit as SVG."""
-    picture = _draw(load_pack(pack), name)
+    picture = draw(load_pack(pack), name)
     if out is None:
         sys.stdout.write(picture)
     else:
@@ -78,7 +78,8 @@ def draw_command(pack: str, name: str, out: Path | None) -> None:
         print(f"wrote {out}")
 
 
-def _draw(pack: Pack, name: str) -> str:
+def draw(pack: Pack, name: str) -> str:
+    """A rule's automaton or an action's circuit."""
     rule = next((rule for rule in pack.book.rules if rule.name == name), None)
     if rule is not None:
         from bylaw.rule.drawing import draw_automaton

@@ -1,8 +1,8 @@
 """Where generated checks are tried: a small pack of their own, run by the machinery that will run them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -22,6 +22,8 @@ from bylaw.scan.written import dump
 
 Case = dict[str, Any]
 """A case as a pack's file has it."""
+
+Tried = TypeVar("Tried")
 
 _SENTENCE = "This is on trial."
 _KEPT = 64
@@ -46,6 +48,7 @@ class Bench:
         # The same code and the same rules are tried again and again, on other cases.
         self._parsed = lru_cache(maxsize=_KEPT)(self._parse)
         self._loaded = lru_cache(maxsize=_KEPT)(self._load)
+        self._tried: dict[Hashable, Any] = {}
 
     @cached_property
     def base(self) -> Pack:
@@ -93,6 +96,12 @@ class Bench:
         if key not in self._case_files:
             self._case_files[key] = read_case_file(read_yaml(dump(list(cases)), file="cases/trial.yaml"))
         return self._case_files[key]
+
+    def once(self, key: Hashable, make: Callable[[], Tried]) -> Tried:
+        """What was found under this key before, or is found now: the stages run again with each round of answers."""
+        if key not in self._tried:
+            self._tried[key] = make()
+        return self._tried[key]
 
     def misfits(self, policy: Policy, cases: Sequence[Case]) -> list[str]:
         """What is wrong with cases of a guard, whatever the guard says."""

@@ -16,7 +16,7 @@ _DISPUTED = 0.4
 def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
     """What asking would take, in lines to print."""
     desk = Desk()
-    run(desk, source)
+    run(desk, source, [])
     first = estimate(list(desk.wanted.values()), price)
     if source.earlier is not None:
         then = (

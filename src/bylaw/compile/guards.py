@@ -177,7 +177,9 @@ def _settle(
         repairs=repairs,
         generated=len(trials),
         divided=len(divided),
-        mutants=mutation_score(bench, asking.policy, code, cases),
+        mutants=bench.once(
+            (name, asking.policy.tools, code, repr(cases)), lambda: mutation_score(bench, asking.policy, code, cases)
+        ),
     )
 
 
@@ -305,10 +307,14 @@ def _complaints(bench: Bench, asking: Asking, code: str, cases: Sequence[Case]) 
 
 def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -> list[Trial]:
     """What guards, each with its code, say of generated calls."""
-    tools = [bench.base.schema.tools[tool] for tool in policy.tools]
-    now = datetime.fromisoformat(bench.now)
-    codes = [code for code, _ in guards]
-    return tried(policy.id, [guard for _, guard in guards], codes, tools, now, bench.inside) if guards else []
+    codes = tuple(code for code, _ in guards)
+
+    def make() -> list[Trial]:
+        tools = [bench.base.schema.tools[tool] for tool in policy.tools]
+        found, now = [guard for _, guard in guards], datetime.fromisoformat(bench.now)
+        return tried(policy.id, found, codes, tools, now, bench.inside) if guards else []
+
+    return bench.once((policy.id, policy.tools, codes), make)
 
 
 def _unlike(divided: Iterable[Trial], is_runnable: Callable[[Case], bool]) -> list[Trial]:

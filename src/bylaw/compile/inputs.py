@@ -134,21 +134,21 @@ class World:
         """The value that this world has there."""
         key = key_of(key)
         thing = (entity.name, key)
-        is_there = self._random(*thing).random() >= _absent_share(entity)
-        if not is_there:
-            self.read_so_far[thing] = None
-            if entity.origin != "conversation":
+        if thing not in self.read_so_far:
+            is_there = self._random(*thing).random() >= _absent_share(entity)
+            self.read_so_far[thing] = {} if is_there else None
+            if not is_there and entity.origin != "conversation":
                 self.absent.append(key)
+        shown = self.read_so_far[thing]
+        if shown is None:
             return False if field.name == "exists" else ABSENT
-        shown = self.read_so_far.setdefault(thing, {})
         if field.name == "exists":
             return True
-        draw = self._random(*thing, field.name)
-        schema = self._inside.get((entity.name, field.name))
-        raw = self._draw(field, draw) if schema is None else self._made(field.name, schema, draw)
-        if shown is not None:
-            shown[field.name] = raw
-        return coerce(field, raw)
+        if field.name not in shown:
+            draw = self._random(*thing, field.name)
+            schema = self._inside.get((entity.name, field.name))
+            shown[field.name] = self._draw(field, draw) if schema is None else self._made(field.name, schema, draw)
+        return coerce(field, shown[field.name])
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         """Nothing is listed."""

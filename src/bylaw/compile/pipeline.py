@@ -99,9 +99,10 @@ def compile_pack(
     """
     require_tools(source.cards)
     desk = Desk(at_hand(chat))
+    benches: list[Bench] = []
     while True:
         desk.begin()
-        work = run(desk, source)
+        work = run(desk, source, benches)
         if not desk.wanted:
             return work, desk
         stages = ", ".join(sorted({request.name for request in desk.wanted.values()}))
@@ -115,7 +116,7 @@ def compile_pack(
                 raise
             desk.gives_up = True
             desk.begin()
-            return run(desk, source), desk
+            return run(desk, source, benches), desk
 
 
 def _counted(count: int, what: str) -> str:
@@ -128,8 +129,10 @@ def require_tools(cards: Mapping[str, Card]) -> None:
         raise UsageError("no tool is given", hint="--tools FILE, or --logs with calls of tools")
 
 
-def run(desk: Desk, source: Source) -> Work:
+def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     """Every stage as far as the answers go; what is missing is then wanted at the desk.
+
+    `benches` keeps what was tried, for the next run.
 
     Policies come in two waves, those of the first reading and those that a second look at uncovered sentences adds, so
     that nothing waits for what it does not need.
@@ -163,15 +166,14 @@ def run(desk: Desk, source: Source) -> Work:
             break
         work.kinds |= kinds
         if work.things is not None and drafts:
-            _write(desk, source, work, work.things, drafts)
+            _write(desk, source, work, _bench(benches, source, work, work.things), drafts)
     if late is not None and work.things is not None:
-        _finish(desk, source, work, work.things)
+        _finish(desk, source, work, _bench(benches, source, work, work.things))
     return work
 
 
-def _finish(desk: Desk, source: Source, work: Work, things: Things) -> None:
+def _finish(desk: Desk, source: Source, work: Work, bench: Bench) -> None:
     """What takes all checks of a kind to be there: rules refined together, functions for facts that nothing shows."""
-    bench = Bench(source.cards, things, work.request, source.tried_at)
     rules = [draft.id for draft in work.drafts if draft.id in work.kinds and work.kinds[draft.id].kind == "rule"]
     if source.refinements and all(name in work.checks for name in rules):
         refined = refine(desk, bench, work.checks, work.drafts, _general(work), budget=source.refinements)
@@ -180,11 +182,12 @@ def _finish(desk: Desk, source: Source, work: Work, things: Things) -> None:
     if desk.wanted and not desk.gives_up:
         return
     wanted = out_of_reach(bench, work.checks)
-    work.lookups = write_lookups(desk, bench.vocabulary, source.cards, wanted, things.entities, source.trajectories)
+    work.lookups = write_lookups(
+        desk, bench.vocabulary, source.cards, wanted, bench.things.entities, source.trajectories
+    )
 
 
-def _write(desk: Desk, source: Source, work: Work, things: Things, drafts: Sequence[Draft]) -> None:
-    bench = Bench(source.cards, things, work.request, source.tried_at)
+def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequence[Draft]) -> None:
     general = _general(work)
     earlier = _still_read_alike(source.earlier, work)
     for made in (
@@ -192,6 +195,15 @@ def _write(desk: Desk, source: Source, work: Work, things: Things, drafts: Seque
         write_rules(desk, bench, drafts, work.kinds, general, earlier),
     ):
         work.checks |= made or {}
+
+
+def _bench(benches: list[Bench], source: Source, work: Work, things: Things) -> Bench:
+    """Where checks are tried: that of an earlier run, where it is of the same things."""
+    for bench in benches:
+        if bench.things == things and bench.request == work.request:
+            return bench
+    benches.append(Bench(source.cards, things, work.request, source.tried_at))
+    return benches[-1]
 
 
 def _still_read_alike(earlier: Work | None, work: Work) -> Mapping[str, Check]:

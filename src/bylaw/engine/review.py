@@ -7,7 +7,7 @@ and they bind the policies that they name and no other.
 import ast
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -119,6 +119,7 @@ def sides_of(folder: PackFolder) -> dict[str, Sides]:
     """Both sides of every policy of a pack."""
     policies = folder.parts.get("policies")
     rules = _records(folder, "rules")
+    functions = [_functions(text) for text in folder.guards.values()]
     listed = cast(list[Any], policies.data.get("policies") or []) if policies is not None else []
     made: dict[str, Sides] = {}
     for body in (cast(dict[str, Any], each) for each in listed if isinstance(each, dict)):
@@ -128,7 +129,7 @@ def sides_of(folder: PackFolder) -> dict[str, Sides]:
             body.get("kind", "guard"),
             body.get("tools"),
             body.get("unenforced"),
-            _guard(folder, name.replace("-", "_")),
+            _guard(functions, name.replace("-", "_")),
             own,
             _predicates(folder, own),
             _cases(folder, {name, *(str(rule.get("id")) for rule in own)}),
@@ -145,9 +146,8 @@ def _standing(signature: Signature | None, sides: Sides, unsigned: Standing) -> 
     return signature.word if is_same else "lapsed"
 
 
-def _guard(folder: PackFolder, function: str) -> list[str]:
+def _guard(files: Sequence[Mapping[str, ast.FunctionDef]], function: str) -> list[str]:
     """The code of a guard and of the functions that it shares with others, whatever its layout and comments."""
-    files = [_functions(text) for text in folder.guards.values()]
     own = next((nodes for nodes in files if function in nodes), dict[str, ast.FunctionDef]())
     others = {name: node for nodes in files if nodes is not own for name, node in nodes.items()}
     wanted, found = [function], dict[str, str]()

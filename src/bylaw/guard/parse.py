@@ -135,18 +135,19 @@ def seen_from(files: Mapping[str, str], policies: Collection[str] = ()) -> dict[
             places.setdefault(node.name, []).append(file)
             nodes[node.name] = node
     calls = {name: _called_by(node) for name, node in nodes.items()}
+    called = {file: set[str]().union(*map(_called_by, found)) for file, found in functions.items()}
     plain = {name for name, where in places.items() if len(where) == 1 and name not in policies}
     while unclear := {name for name in plain if (calls[name] & places.keys()) - plain}:
         plain -= unclear
     seen: dict[str, Elsewhere] = {}
     for file in files:
-        reached = set[str]().union(*map(_called_by, functions[file])) & plain
+        reached = called[file] & plain
         while more := (set[str]().union(*(calls[name] for name in reached)) & plain) - reached:
             reached |= more
         others = {name: nodes[name] for name in reached if places[name] != [file]}
-        called = (_called_by(node) for other, found in functions.items() if other != file for node in found)
         where = {name: places[name][0] for name in others}
-        seen[file] = Elsewhere(others, where, frozenset(plain).intersection(set[str]().union(*called)))
+        by_others = set[str]().union(*(names for other, names in called.items() if other != file))
+        seen[file] = Elsewhere(others, where, frozenset(plain & by_others))
     return seen
 
 
