@@ -1,16 +1,18 @@
 """The airline's pack: its cases, its coverage of both documents, and its guards against a plain reading."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from bylaw.engine.case import CaseResult, run_cases, untested
-from bylaw.engine.pack import load_pack
+from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
 from bylaw.packs.tau_airline import open_world
 from bylaw.policy.document import Document
 from bylaw.trace import Call, Trajectory, read
 from tests.airline.reading import WRITES, Reading, read_through
+from tests.engine.clinic import guards_of
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data" / "tau-airline"
@@ -76,9 +78,14 @@ FILES = ("tau1/runs/gpt-4o.json.gz", "tau1/runs/llama-3.1-8b-ft.json.gz", "tau2/
          "tau2/runs/grok-3.variant-policy.7.json.gz")  # fmt: skip
 
 
+@cache
+def guards(variant: str) -> Pack:
+    return guards_of(load_pack(f"tau-airline/{variant}"))
+
+
 @pytest.mark.parametrize("name", [pytest.param(name, marks=shared) for name in FILES])
 def test_guards_say_what_a_plain_reading_says(name: str) -> None:
-    pack = load_pack(f"tau-airline/{name[:4]}")
+    pack = guards(name[:4])
     _, world = open_world(DATA).for_runs(DATA / name)
     count = 0
     for trajectory in read(DATA / name):

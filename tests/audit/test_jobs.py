@@ -10,7 +10,8 @@ import pytest
 from bylaw.audit.parallel import WorkerError
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
-from bylaw.packs.clinic.simulator.generate import write
+from bylaw.packs.clinic.simulator.world import build
+from bylaw.policy.folder import READY
 
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "summary.json", "policies.json")
 
@@ -21,8 +22,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import gzip
 
     folder = tmp_path_factory.mktemp("logs")
-    write(folder, seeds=(3,), count=40)
-    lines = gzip.decompress((folder / "logs.jsonl.gz").read_bytes()).splitlines(keepends=True)
+    build(folder / "clinic.sqlite").close()
+    lines = gzip.decompress((READY / "clinic" / "demo" / "logs.jsonl.gz").read_bytes()).splitlines(keepends=True)
     (folder / "whole.jsonl").write_bytes(b"".join(lines[:23]))
     broken = b"".join([*lines[:9], b"{not JSON\n", *lines[9:30]])
     (folder / "broken.jsonl.gz").write_bytes(gzip.compress(broken, mtime=0)[:-9])

@@ -9,7 +9,7 @@ from bylaw.engine.settlement import CallVerdict
 from bylaw.trace import Call, Result
 from tests.examples import examples
 
-from .clinic import conversations, inserted, judge, look_up, pack, removed, world
+from .clinic import conversations, guards, inserted, judge, look_up, pack, removed, world
 
 picks = st.integers(0, 10_000)
 
@@ -22,7 +22,7 @@ def evidence(verdict: CallVerdict) -> list[tuple[str, str, str, list[str]]]:
 @examples(100)
 def test_no_later_event_changes_the_evidence_half(which: int, where: int) -> None:
     events = conversations()[which % len(conversations())].events
-    whole = Session(pack())
+    whole = Session(guards())
     tools = pack().schema.tools
     judged = []
     for event in events:
@@ -30,7 +30,7 @@ def test_no_later_event_changes_the_evidence_half(which: int, where: int) -> Non
             judged.append(whole.judge(event))
         whole.observe(event)
     chosen = judged[where % len(judged)]
-    prefix = Session(pack())
+    prefix = Session(guards())
     for event in events[: chosen.made.step]:
         prefix.observe(event)
     again = prefix.judge(chosen.made.call)
@@ -111,7 +111,7 @@ def test_the_order_of_policies_does_not_matter(which: int) -> None:
     import msgspec
 
     events = conversations()[which % len(conversations())].events
-    turned = msgspec.structs.replace(pack(), by_tool={tool: bound[::-1] for tool, bound in pack().by_tool.items()})
+    turned = msgspec.structs.replace(guards(), by_tool={tool: bound[::-1] for tool, bound in pack().by_tool.items()})
     session = Session(turned, world=world())
     for event in events:
         if isinstance(event, Call) and pack().schema.tools[event.tool].effect == "write":

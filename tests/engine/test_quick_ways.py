@@ -6,6 +6,7 @@ calls of which the rules know the same are weighed once.
 
 import random
 from collections.abc import Sequence
+from functools import cache
 
 import pytest
 
@@ -18,9 +19,16 @@ from bylaw.facts.world import World
 from bylaw.guard import evaluate
 from bylaw.trace import Call, Event
 
-from .clinic import conversations, pack, world
+from .clinic import conversations, guards, guards_of, pack, world
 from .recorded import DATA, recorded, runs
 from .test_weighing import talk, till
+
+
+@cache
+def airline() -> Shelf:
+    shelf = Shelf("tau-airline", world=DATA)
+    shelf.adapt(guards_of)
+    return shelf
 
 
 def judged(pack: Pack, events: Sequence[Event], world: World | None, mode: Mode) -> int:
@@ -43,12 +51,12 @@ def judged(pack: Pack, events: Sequence[Event], world: World | None, mode: Mode)
 @pytest.mark.parametrize("mode", ["snapshot", "hindsight", "none"])
 def test_guards_asked_together_say_what_each_says_alone_of_simulated_conversations(mode: Mode) -> None:
     known = world() if mode == "snapshot" else None
-    assert sum(judged(pack(), talk.events, known, mode) for talk in conversations()[:120]) > 300
+    assert sum(judged(guards(), talk.events, known, mode) for talk in conversations()[:120]) > 300
 
 
 @pytest.mark.parametrize("mode", [pytest.param("hindsight", marks=recorded)])
 def test_guards_asked_together_say_what_each_says_alone_of_recorded_runs(mode: Mode) -> None:
-    shelf = Shelf("tau-airline", world=DATA)
+    shelf = airline()
     assert sum(judged(shelf.pack_for(run), run.events, None, mode) for _, run in runs()) > 300
 
 
@@ -65,14 +73,14 @@ def settled(pack: Pack, events: Sequence[Event], world: World | None, mode: Mode
 @pytest.mark.parametrize("mode", ["snapshot", "hindsight"])
 def test_what_is_not_run_over_the_world_would_say_the_same(mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
     known = world() if mode == "snapshot" else None
-    quick = [settled(pack(), talk.events, known, mode) for talk in conversations()[:120]]
+    quick = [settled(guards(), talk.events, known, mode) for talk in conversations()[:120]]
     monkeypatch.setattr("bylaw.engine.settlement._CallCase._holds", lambda *_: False)
-    assert quick == [settled(pack(), talk.events, known, mode) for talk in conversations()[:120]]
+    assert quick == [settled(guards(), talk.events, known, mode) for talk in conversations()[:120]]
 
 
 @pytest.mark.parametrize("mode", [pytest.param(mode, marks=recorded) for mode in ("snapshot", "hindsight")])
 def test_the_same_of_recorded_runs(mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = Shelf("tau-airline", world=DATA)
+    shelf = airline()
 
     def all_settled() -> list[list[object]]:
         worlds = [(shelf.pack_for(run), file, run) for file, run in runs()]

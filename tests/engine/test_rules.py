@@ -21,7 +21,7 @@ from bylaw.engine.rules import TURNS, Predicate, Rules
 from bylaw.engine.session import Session
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
-from bylaw.packs.clinic.simulator.generate import write
+from bylaw.policy.folder import READY
 from bylaw.rule.rule import read_rule
 from bylaw.trace import Call, Event, Message, Result, Trajectory, read
 from tests.examples import examples
@@ -154,8 +154,7 @@ def audited(name: str) -> tuple[dict[tuple[str, int], dict[str, Any]], dict[str,
     """Every line of a whole audit, and the conversations it was made from."""
     folder = Path(mkdtemp())
     if name == "clinic":
-        write(folder, seeds=(5,), count=200)
-        files = [folder / "logs.jsonl.gz"]
+        files = [READY / "clinic" / "demo" / "logs.jsonl.gz"]
     else:
         files = [sorted(DATA.glob(f"tau{n}/runs/*"))[0] for n in (1, 2)]
     audit(Request(tuple(files), name, None, "hindsight"), folder / "out")
