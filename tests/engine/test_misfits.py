@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.pack import load_pack
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.policy.tool import Misfit, Tool
 from bylaw.trace.event import Call, Result
 
-CLINIC = load_pack("clinic")
+from .clinic import pack
+
 SHOWN = '{"patient_id": "P1", "identity_checked": true, "contact_confirmed": true}'
 
 
 def release(**changed: Any) -> CallVerdict:
     """The verdict on a release of records after the patient was looked up."""
-    session = Session(CLINIC)
+    session = Session(pack())
     session.observe(Call("get_patient", {"patient_id": "P1"}, turn=1))
     session.observe(Result(0, SHOWN))
     arguments = {"patient_id": "P1", "person_id": "P1", "part": "visits", "delivery": "counter", **changed}

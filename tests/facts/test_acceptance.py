@@ -24,7 +24,7 @@ TOOLS = (None, Tool("get_order", "read"), Tool("book", "write"), Tool("set_statu
 
 
 @given(records, some.sampled_from(TOOLS), some.sampled_from((None, True, False)), some.booleans())
-@examples(300)
+@examples(100)
 def test_reading_a_result_beforehand_changes_nothing(
     record: dict[str, Any], tool: Tool | None, error: bool | None, is_printed: bool
 ) -> None:

@@ -141,13 +141,13 @@ def test_evaluate_never_decides_where_brute_force_does_not(part: int) -> None:
     assert sum(check(random, simple=False) for _ in range(100)) > 30
 
 
-@examples(25)
+@examples(10)
 @given(st.randoms(use_true_random=False))
 def test_hypothesis_finds_no_guard_that_simple_exploration_gets_wrong(random: Any) -> None:
     check(random, simple=True, times=2)
 
 
-@examples(25)
+@examples(10)
 @given(st.randoms(use_true_random=False))
 def test_hypothesis_finds_no_guard_that_is_decided_too_early(random: Any) -> None:
     check(random, simple=False, times=2)

@@ -91,7 +91,7 @@ def spoil(value: Any, data: Any) -> Any:
     return data.draw(oddities)
 
 
-@examples(200)
+@examples(100)
 @given(some.sampled_from(sorted(DOCUMENTS)), some.data())
 def test_no_oddity_stops_the_reading(tmp_path_factory, name, data):
     records = list(DOCUMENTS[name])

@@ -55,7 +55,7 @@ def told(transcript: Transcript) -> tuple[Any, ...]:
 
 
 @given(some.lists(messages, max_size=4), some.lists(messages, max_size=6))
-@examples(200)
+@examples(100)
 def test_plain_messages_mean_what_all_messages_mean(before: list[dict[str, Any]], then: list[dict[str, Any]]) -> None:
     one, other = Transcript(), Transcript()
     for transcript, by_all_ways in ((one, False), (other, True)):
@@ -91,7 +91,7 @@ def test_plain_results_answer_the_calls_that_all_ways_join_them_to(listed: list[
 
 
 @given(some.lists(messages, max_size=6), some.booleans())
-@examples(200)
+@examples(100)
 def test_plain_lines_read_as_all_lines_do(listed: list[dict[str, Any]], is_plain: bool) -> None:
     more = [] if is_plain else [{"role": "user", "content": "", "nobody knows": 1}]
     record = Record(msgspec.json.encode({"id": "a", "messages": [*listed, *more]}), 0)

@@ -31,13 +31,13 @@ def plain(value):
     return json.loads(json.dumps(value).encode("utf-8", "surrogatepass"))
 
 
-@examples(200)
+@examples(100)
 @given(some.lists(values, max_size=3) | some.dictionaries(keys, values, max_size=4))
 def test_what_python_prints_is_read_as_the_json_it_should_have_been(value):
     assert decode_text(repr(value)) == plain(value)
 
 
-@examples(200)
+@examples(100)
 @given(some.text(some.sampled_from("{}[]()'\"\\=,:. aN1<>None"), max_size=40))
 def test_no_text_stops_the_reading_and_what_is_read_is_data(text):
     try:
