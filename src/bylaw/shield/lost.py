@@ -1,16 +1,114 @@
-"""Answers that leave open whether a write was done: it timed out, or the line broke before its answer came."""
+"""Answers that leave open whether a write was done: the server failed, the line broke, or it was done before.
+
+What counts is listed in docs/reference/pack.md, beside `refused`.
+"""
 
 import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+from bylaw.policy.pattern import compile_pattern
+from bylaw.trace.event import decode_text
 
 LONGEST = 400
-"""A longer answer is one that came."""
-_LOST = re.compile(
-    r"\btim(?:ed|es|e)[ -]?out\b|\bdeadline[ _]exceeded\b|\bgateway time-?out\b|\b50[24]\b.{0,40}\b(?:gateway|error)\b"
-    r"|\bconnection (?:was )?(?:reset|lost|closed|aborted)\b|\bno (?:answer|response|reply) (?:came|from|within)\b",
-    re.IGNORECASE,
+"""A longer text is an answer that came, unless it begins as errors and their pages do."""
+_SURELY = (
+    # The server failed: 500 to 599, said to be a status, or with the words that go with it.
+    r"\b(?:errors?|https?(?:/[\d.]+)?|status(?:[ _-]?code)?|(?:error|response)[ _]code)\W{0,4}5\d\d"
+    r"(?:\W*$|\s*[:;)\]}<\"'-]|\W+(?:internal|server|bad|service|gateway|error|response|from|returned|while|when)\b)"
+    r"|\b5\d\d\W{1,3}(?:(?:internal )?server error|internal error|(?:bad )?gateway|service unavailable)"
+    r"|^\W*5\d\d\W*$"
+    r"|\binternal (?:server )?error\b|\binternalservererror\b|\bserver error\b|\bbad gateway\b|\bgateway time-?out\b"
+    # Nobody waited any longer.
+    r"|\btimed[ -]?out\b|\btimes out\b|\bdeadline[ _]?exceeded|\be(?:socket)?timedout\b"
+    r"|time-?out(?:error|exception|expired)\b|\b(?:read|request|connect|response)timeout\b"
+    # The line broke.
+    r"|\bconnection (?:was |has been |got )?(?:reset|lost|closed|aborted|dropped|broken|interrupted|terminat)"
+    r"|\blost (?:the )?connection\b|\bconnection(?:reset|aborted|closed)|\be(?:connreset|connaborted|pipe)\b"
+    r"|\bbroken pipe\b|\bsocket hang[ -]?up\b|\b(?:server|remote|peer|upstream|host)[ _]?disconnect"
+    r"|\bupstream connect error\b|\btransport is closing\b|\bremoteprotocolerror\b|\bincompleteread\b"
+    r"|\bno (?:answer|response|reply) (?:came|from|within|was received)\b"
 )
+_PERHAPS = (
+    r"\btime[ -]?outs?\b|\bservice (?:is )?(?:temporarily |currently )?unavailable\b"
+    r"|\balready (?:been |being )?(?:processed|processing|executed|submitted)\b"
+    r"|\bduplicated? (?:request|transaction|submission|operation|call|message|idempotency)|\bidempotency\b"
+)
+"""What leaves it open unless something else says that the call was wrong."""
+_WRONG = (
+    r"\binvalid\b|\bnot (?:allowed|permitted|found|valid|supported)\b|\bvalidation\b|\bforbidden\b|\bunauthori[sz]ed\b"
+    r"|\bmust (?:not )?be\b|\bmissing\b|\brequired\b|\b4(?:0[0-7]|[1-8]\d|9[0-8])\b"
+)
+_PARTLY = (
+    r"\bpartial(?:ly)?\b(?s:.{0,80})\b(?:fail|error|abort|incomplete|succe)"
+    r"|\b(?:fail|error|abort)(?s:.{0,80})\bpartial(?:ly)?\b"
+)
+_ANY = f"{_SURELY}|{_PERHAPS}|{_PARTLY}"
+_DONE = (r"\bsuccess(?:ful|fully)?\b", r"\b(?:not|without) success")
+_ERROR = re.compile(r"\s*(?:<|(?:\w*error|exception|traceback|http)\b)", re.IGNORECASE)
+
+_STATUS = ("status", "statusCode", "status_code", "statuscode", "httpStatus", "http_status", "http_code", "httpCode")
+_TOLD = frozenset(
+    (
+        *("error", "errors", "message", "msg", "detail", "details", "reason", "description", "title", "body"),
+        *("content", "text", "cause", "exception", "fault", "status", "type", "name", "error_message", "errorMessage"),
+    )
+)
+"""What a record tells of the call, and not of the thing that it made."""
 
 
 def is_lost(answer: str) -> bool:
-    """Whether an answer says that no answer came. What such a write did has to be looked up before it is made again."""
-    return len(answer) <= LONGEST and _LOST.search(answer) is not None
+    """Whether an answer leaves open if a write was done: then that has to be looked up before it is made again."""
+    value = decode_text(answer) if answer.lstrip()[:1] in ("{", "[") else answer
+    if isinstance(value, str):
+        return _is_lost_text(value)
+    if not isinstance(value, dict):
+        return False
+    record = cast("dict[str, Any]", value)
+    codes = list(_codes(record))
+    if codes and not any(500 <= code < 600 or code in (408, 409, 499) for code in codes):
+        return False
+    return any(500 <= code < 600 for code in codes) or any(map(_is_lost_text, _texts(record)))
+
+
+def _is_lost_text(text: str) -> bool:
+    if len(text) > LONGEST:
+        if not _ERROR.match(text):
+            return False
+        text = f"{text[:LONGEST]} {text[-LONGEST:]}"
+    if not _has(text, _ANY):
+        return False
+    if _has(text, _PARTLY):
+        return True
+    if compile_pattern(*_DONE).occurs(text):
+        return False
+    return _has(text, _SURELY) or (_has(text, _PERHAPS) and not _has(text, _WRONG))
+
+
+def _has(text: str, pattern: str) -> bool:
+    return compile_pattern(pattern).occurs(text)
+
+
+def _codes(record: dict[str, Any], *, is_error: bool = False) -> Iterator[int]:
+    """The statuses of 400 and above that a record bears; a bare `code` is one only where it tells of an error."""
+    is_error = is_error or any(record.get(name) for name in ("error", "errors", "message", "isError"))
+    for name, value in record.items():
+        if isinstance(value, dict) and name in _TOLD:
+            yield from _codes(cast("dict[str, Any]", value), is_error=name != "body")
+        elif name in _STATUS or (name == "code" and is_error):
+            written = str(cast(Any, value))
+            if len(written) == 3 and written[0] in "45" and written.isascii() and written.isdigit():
+                yield int(written)
+
+
+def _texts(value: Any, depth: int = 0) -> Iterator[str]:
+    """What a record says of the call in words."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list) and depth < 4:
+        for item in cast("list[Any]", value):
+            yield from _texts(item, depth + 1)
+    elif isinstance(value, dict) and depth < 4:
+        for name, item in cast("dict[str, Any]", value).items():
+            if name in _TOLD:
+                yield from _texts(item, depth + 1)
