@@ -15,7 +15,7 @@ class LogCoverage(Struct):
     """Counts over the conversations that were read."""
 
     unknown_tools: Counter[str] = field(default_factory=Counter[str])
-    unmapped: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    unmapped: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Tool and field."""
     worlds: dict[str, str] = {}
     """Which part of a world each file was held against."""

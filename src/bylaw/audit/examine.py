@@ -114,7 +114,7 @@ class Examiner:
         tools, events = pack.schema.tools, trajectory.events
         writes: list[int] = []
         for step, call in enumerate(events):
-            if not isinstance(call, Call):
+            if type(call) is not Call:
                 continue
             tool = tools.get(call.tool)
             if tool is None:

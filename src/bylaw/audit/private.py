@@ -199,10 +199,10 @@ def collect(
     """Every private value that a conversation shows or its judgement read, with the step of a result that shows it."""
     found: list[tuple[Found, int | None]] = []
     for step, event in enumerate(events):
-        if isinstance(event, Call):
+        if type(event) is Call:
             if private.may_be_given(event.arguments):
                 found += [(each, None) for each in private.in_arguments(event.arguments)]
-        elif isinstance(event, Message):
+        elif type(event) is Message:
             if private.is_said and event.by == "user":
                 found += [(each, None) for each in private.in_words(event.text)]
         elif event.captured:

@@ -1,7 +1,6 @@
 """`summary.json`: what an audit found, for people and programs that build on it."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -124,7 +123,7 @@ def _pack(pack: Pack) -> dict[str, str]:
     return {"name": pack.name, "version": pack.version, "digest": pack.digest}
 
 
-def _by_tool(fields: Mapping[tuple[str, str], int] | Counter[tuple[str, str]]) -> dict[str, list[str]]:
+def _by_tool(fields: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for tool, name in sorted(fields):
         found.setdefault(tool, []).append(name)

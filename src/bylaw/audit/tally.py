@@ -249,7 +249,8 @@ class Tally:
 
     def _under(self, *prefix: str) -> dict[str, int]:
         size = len(prefix)
-        return {key[size]: n for key, n in sorted(self.counts.items()) if key[:size] == prefix and len(key) == size + 1}
+        found = [(key[size], n) for key, n in self.counts.items() if len(key) == size + 1 and key[:size] == prefix]
+        return dict(sorted(found))
 
 
 def _asks_the_time(policy: PolicyVerdict) -> bool:

@@ -12,36 +12,39 @@ _KEPT = 1 << 12
 
 
 class UnmappedFields:
-    """Finds them under one pack; results with the same names are compared with it once."""
+    """Finds them under one pack, each once: results with the same names are looked at until all have been told."""
 
     def __init__(self, pack: Pack, redaction: Redaction | None) -> None:
         self._pack = pack
         self._redaction = redaction
         self._mapped: dict[str, frozenset[str]] = {}
-        self._known: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        self._untold: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        """By tool and names, those that are not mapped and were not told yet."""
 
     def of(self, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
-        """Each unmapped field of a conversation's results, with its tool."""
+        """Unmapped fields of a conversation's results, each with its tool."""
         tools = self._pack.schema.tools
         for result in events:
-            if not isinstance(result, Result) or result.call is None or not result.captured:
+            if type(result) is not Result or result.call is None or not result.captured:
                 continue
             call = events[result.call]
-            if not isinstance(call, Call) or call.tool not in tools:
+            if type(call) is not Call or call.tool not in tools:
                 continue
             names = tuple(_names_in(result.value()))
-            if not names:
-                continue
-            unmapped = self._known.get((call.tool, names))
-            if unmapped is None:
+            untold = self._untold.get((call.tool, names))
+            if untold is None:
                 mapped = self._mapped_by(call.tool)
-                unmapped = [name for name in names if name not in mapped]
-                if len(self._known) < _KEPT:
-                    self._known[call.tool, names] = unmapped
-            if unmapped and self._redaction is not None:
-                unmapped = self._redaction.tellable(call.tool, result.value(), unmapped)
-            for name in unmapped:
+                untold = [name for name in names if name not in mapped]
+            if not untold:
+                continue
+            told = untold
+            if self._redaction is not None:
+                # A name can itself be a private value of one result, and may be told of another.
+                told = self._redaction.tellable(call.tool, result.value(), untold)
+            for name in told:
                 yield call.tool, name
+            if len(self._untold) < _KEPT:
+                self._untold[call.tool, names] = [name for name in untold if name not in told]
 
     def _mapped_by(self, tool: str) -> frozenset[str]:
         mapped = self._mapped.get(tool)

@@ -106,9 +106,9 @@ class Turn:
 
     def hear(self, event: Event) -> None:
         """Something that is not the agent's doing."""
-        if isinstance(event, Result):
+        if type(event) is Result:
             self.answered = (*self.answered, event)
-        elif isinstance(event, Message):
+        elif type(event) is Message:
             self.heard = (*self.heard, event)
 
     def begin(self, number: int) -> None:

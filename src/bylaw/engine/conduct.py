@@ -180,7 +180,7 @@ class Conduct:
     def _arrive(self, step: int, event: Event, said: list[Said]) -> Act | None:
         """The act of the event, where it is one that can be stepped now; acts that it settles are stepped before."""
         turn = self._turn
-        if isinstance(event, Result) or event.by != "agent":
+        if type(event) is Result or event.by != "agent":
             if turn.number is not None:
                 self._settle(said, without_call=True)
                 turn.end()
@@ -190,7 +190,7 @@ class Conduct:
             self._settle(said, without_call=True)
             turn.end()
             turn.begin(event.turn)
-        if isinstance(event, Message):
+        if type(event) is Message:
             act = turn.say(step, event)
             if turn.is_calling or not self._ready.has_waiting:
                 return act

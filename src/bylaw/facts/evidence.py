@@ -85,10 +85,10 @@ class EvidenceCount:
         """Count the results of one conversation's look-ups; without a pack, of all its tools."""
         lookups, graded = self._lookups, self._graded
         for result in events:
-            if not isinstance(result, Result) or result.call is None:
+            if type(result) is not Result or result.call is None:
                 continue
             call = events[result.call]
-            if isinstance(call, Call) and call.by == "agent" and (self._schema is None or call.tool in lookups):
+            if type(call) is Call and call.by == "agent" and (self._schema is None or call.tool in lookups):
                 counts = graded.get(call.tool)
                 if counts is None:
                     counts = graded[call.tool] = Counter()
