@@ -7,7 +7,7 @@ from bylaw.facts.sentence import END, LONGEST, lowered
 
 _NO_CONDITION = Phrases(
     (
-        "if|whether|once|when",
+        "if|whether|once|when&let|tell|inform|notify|remind",
         r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
         r"(?:if|whether|once|when)\b[^,;-]*",
     ),
@@ -37,7 +37,7 @@ _NO_CONDITION = Phrases(
     ),
     ("confirm ", r"\bconfirm (?:once|when|after)\b"),
     (
-        "since |because |though |as ",
+        "since |because |though |as &,",
         r"^(?:since|because|although|though|even though|as) [^,]*,",
     ),
 )

@@ -4,6 +4,8 @@ import re
 from functools import lru_cache
 
 _RUN = re.compile(r"[^\W\d_]+|\d+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_ONLY_LETTERS = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalpha()})
 _FOREIGN_LETTER = re.compile(
     "[^\\x00-\\x7f\xa0-\xb4\xb6-\xbf\xd7\xf7\u2000-\u20cf\u2190-\u23ff\u2500-\u2bff\ufe0f\U0001f300-\U0001faff]"
 )
@@ -23,6 +25,14 @@ def occurs(value: str, text: str, start: int = 0) -> int:
     return -1
 
 
+def begins_word(stem: str, text: str) -> bool:
+    """Whether a word of `text` begins with `stem`, which begins with a letter or a figure."""
+    here = text.find(stem)
+    while here > 0 and (text[here - 1].isalnum() or text[here - 1] == "_"):
+        here = text.find(stem, here + 1)
+    return here >= 0
+
+
 def _joins(outer: str, inner: str) -> bool:
     return (outer.isalnum() or outer == "_") and (inner.isalnum() or inner == "_")
 
@@ -30,6 +40,11 @@ def _joins(outer: str, inner: str) -> bool:
 def runs_of(text: str) -> tuple[str, ...]:
     """The runs of letters and the runs of digits in a folded text. What `occurs` in it has all its own among them."""
     return tuple(_RUN.findall(text))
+
+
+def letters_of(text: str) -> list[str]:
+    """The runs of letters in a text."""
+    return text.translate(_ONLY_LETTERS).split() if text.isascii() else _LETTERS.findall(text)
 
 
 def fold(text: str) -> str:

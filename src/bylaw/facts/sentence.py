@@ -19,7 +19,7 @@ _UNDERLINE = re.compile("__+")
 
 _REPORTED = Phrases(
     (
-        "\"|'",
+        "\"|'&said|says|saying|wr|told|tells|typed|read|stat|ask|answer|repl|put it|quot",
         r"(?<!\bi )(?<!\bi'd )(?<!\bi'll )(?<!\bi would )(?<!\bi will )"
         r"\b(?:sa(?:id|ys|ying)|wr(?:ote|ites|itten)|t(?:old|ells)|reads?|stat(?:ed|es)|ask(?:ed|s)|answer(?:ed|s)|"
         r"repl(?:ied|ies)|typed|put it|quot(?:e|ed|es|ing))\b[^\"]{0,30}?(?:\"[^\"]*(?:\"|$)|(?<!\w)'[^']*(?:'|$))",

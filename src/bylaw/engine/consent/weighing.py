@@ -38,8 +38,14 @@ from bylaw.engine.consent.told.hearing import Hearing
 from bylaw.engine.consent.told.lack import Lack
 from bylaw.engine.consent.told.marks import is_told_apart, marks_told
 from bylaw.engine.consent.told.told import lacks
+from bylaw.facts.phrases import Phrases
 
-_AGAIN = re.compile(r"\b(?:again|another|once more|one more|(?:the )?same|a second|the other|as well|too)\b")
+_AGAIN = Phrases(
+    (
+        "again|another|once more|one more|same|a second|the other|as well|too",
+        r"\b(?:again|another|once more|one more|(?:the )?same|a second|the other|as well|too)\b",
+    )
+)
 _SEVERAL = re.compile(r"\b(?:both|all|them|these|those|each|every|and|two|three|four|bookings|orders|items|it)\b|,")
 """In a question: it may be about several things, or about what was told before."""
 _IT = re.compile(r"\b(?:it|that|this|them|those|so)\b")
@@ -115,7 +121,7 @@ class Weighing:
         """Whether leave was asked for all that the call gives, and more than for what it acts on: whatever the verb, it
         is this call that was told, unless it is the verb of another tool that acts on such a thing."""
         action, put = self.action, self.exchange.put
-        if self.told_deed or not put.asks_leave or put.is_foreign or _AGAIN.search(put.text):
+        if self.told_deed or not put.asks_leave or put.is_foreign or _AGAIN.found_in(put.text):
             return False
         telling = self._telling
         if sum(any(_says(part, value) for part in telling) for value in self._given) < 2:
@@ -202,7 +208,7 @@ class Weighing:
                     Lack(self.action.tool, "unclear" if is_topic or tells_of(self.hearing) else "missing", "not_named"),
                 )
         # "I'd refund 8.00 again" may well mean another charge.
-        return tuple(self._unsure_of(found)) if found and _AGAIN.search(self.exchange.put.text) else found
+        return tuple(self._unsure_of(found)) if found and _AGAIN.found_in(self.exchange.put.text) else found
 
     def _misplaced(self) -> Iterator[Lack]:
         """What shows that something else was put, or answered to."""
@@ -225,14 +231,12 @@ class Weighing:
         """Whether one such deed was asked for, without naming this thing, and it was done to another already: "Bruges
         stays. Shall I cancel Ghent?" """
         action, hearing = self.action, self.hearing
-        asked = [part for part in self.exchange.put.leave() if action.deed.stands_in(part)]
-        if not action.targets or not asked or any(map(_SEVERAL.search, asked)):
-            return False
         done = self._writes.made(action.tool, self.exchange.answered_at, hearing.before)
-        others = [
-            each for each in done if each.counts_at(hearing.before) and Action(each).targets.isdisjoint(action.targets)
-        ]
-        if not others:
+        others = (each for each in done if each.counts_at(hearing.before))
+        if not action.targets or all(not Action(each).targets.isdisjoint(action.targets) for each in others):
+            return False
+        asked = [part for part in self.exchange.put.leave() if action.deed.stands_in(part)]
+        if not asked or any(map(_SEVERAL.search, asked)):
             return False
         said = (*(Utterance(-1, "agent", part) for part in asked), *hearing.answer)
         return not any(each.says(target) for each in said for target in action.targets)

@@ -10,13 +10,13 @@ from functools import lru_cache
 
 from bylaw.engine.consent.answer.stance import stance_of
 from bylaw.facts.condition import without_courtesy
+from bylaw.facts.phrases import Phrases
 from bylaw.facts.sentence import sentences
 
 _TOKEN = re.compile(r"[^\W_]+(?:['._:/#-]+[^\W_]+)*")
 _JOINTS = "'._:/#-"
 _PIECES = re.compile(r"[-._:/#]+")
-_SUM = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-_PARTED = re.compile(r"\d,\d{3}")
+_PARTED = re.compile(r"\d+(?:,\d{3})+")
 _NOT_DIGIT = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 _HARMLESS = frozenset(
     """
@@ -83,17 +83,27 @@ _SHORT = 6
 _BIDS = re.compile(r"\b(?:yes+|yeah|please|can|could|would|will)\b")
 """In a question they ask for the thing to be done; "Proceed?" only echoes."""
 _NO_AT_END = re.compile(r"\bno\W*$")
-_BESIDE = re.compile(
-    r"\b(?:keep|save)\b[^,;]*\bfor later\b|\breason(?:\W+is)?\W+other\b"
-    r"|(?:\bbut )?\b(?:keep|leave) #?[a-z]{1,6}-?\d[\w-]*(?: alone| as (?:it )?is)?"
-    r"|^otherwise\b|^\W*why not\b|^\W*no (?:objections?|problems?|issues?|worries)\b"
-    r"|\b(?:since|because)\b[^,;-]*|\bthank(?:s| you)(?: so| very)?(?: much)? for\b[^,;-]*"
+_BESIDE = Phrases(
+    ("for later", r"\b(?:keep|save)\b[^,;]*\bfor later\b"),
+    ("reason", r"\breason(?:\W+is)?\W+other\b"),
+    ("keep |leave ", r"(?:\bbut )?\b(?:keep|leave) #?[a-z]{1,6}-?\d[\w-]*(?: alone| as (?:it )?is)?"),
+    ("otherwise|why not", r"^otherwise\b|^\W*why not\b"),
+    ("no obj|no prob|no iss|no worr", r"^\W*no (?:objections?|problems?|issues?|worries)\b"),
+    ("since|because", r"\b(?:since|because)\b[^,;-]*"),
+    ("thank& for", r"\bthank(?:s| you)(?: so| very)?(?: much)? for\b[^,;-]*"),
 )
 """Say what is kept, why, or what the thanks are for, and turn nothing."""
-_ACKNOWLEDGES = re.compile(
-    r"\b(?:i|we) (?:(?:do|fully|completely|totally|already|can) )?(?:understand|see|know|get it|got it|hear you)\b"
-    r"(?! (?:no|why you need)\b)|\b(?:i'm|i am|we're|we are) (?:fully |well )?aware\b"
-    r"|^\W*(?:(?:yes|yeah|yep|ok|okay|sure|right)\W+)?(?:understood|got it|noted|i see)\W*$"
+_ACKNOWLEDGES = Phrases(
+    (
+        "understand|see|know|get it|got it|hear you",
+        r"\b(?:i|we) (?:(?:do|fully|completely|totally|already|can) )?"
+        r"(?:understand|see|know|get it|got it|hear you)\b(?! (?:no|why you need)\b)",
+    ),
+    ("aware", r"\b(?:i'm|i am|we're|we are) (?:fully |well )?aware\b"),
+    (
+        "understood|got it|noted|i see",
+        r"^\W*(?:(?:yes|yeah|yep|ok|okay|sure|right)\W+)?(?:understood|got it|noted|i see)\W*$",
+    ),
 )
 _BIDDING = re.compile(
     r"\b(?:go|going|proceed\w*|confirm\w*|agree\w*|accept\w*|approv\w*|authori\w*|consent\w*|please|continu\w*|"
@@ -175,7 +185,7 @@ def _oddities(sentence: str, known: "_Told", named: "_Told", *, follows: bool) -
 
 def _odd_words(sentence: str, known: "_Told", named: "_Told", *, follows: bool) -> list[str]:
     """The words of a yes that are neither harmless nor told, unless they are few in a long account of what was told."""
-    plain = _BESIDE.sub(" ", without_courtesy(sentence))
+    plain = _BESIDE.without(without_courtesy(sentence))
     if _only_acknowledges(sentence):
         return ["understood"]
     head, rest = plain, ""
@@ -216,7 +226,7 @@ def _without_remark(sentence: str) -> str:
 
 def _only_acknowledges(sentence: str) -> bool:
     """Whether it says that it was heard, and not that it is to be done: "Yes, I understand." """
-    return _ACKNOWLEDGES.search(sentence) is not None and _BIDDING.search(sentence) is None
+    return _ACKNOWLEDGES.found_in(sentence) and _BIDDING.search(sentence) is None
 
 
 def _has_digit(word: str) -> bool:
@@ -269,7 +279,7 @@ def _words(text: str) -> list[str]:
 
 def _unparted(text: str) -> str:
     """A text with sums written without commas."""
-    return _SUM.sub(lambda found: found[0].replace(",", ""), text) if _PARTED.search(text) else text
+    return _PARTED.sub(lambda found: found[0].replace(",", ""), text) if "," in text else text
 
 
 @lru_cache(maxsize=4096)

@@ -146,7 +146,7 @@ def _detail(top: str, name: str, value: Any, schema: Any) -> Detail | None:
 
 
 def _kind(value: str, about: frozenset[str]) -> Kind:
-    if _DATE.fullmatch(value):
+    if value[4:5] == "-" and _DATE.fullmatch(value):
         return "date"
     if _is_amount(value, about):
         return "amount"

@@ -22,14 +22,16 @@ _UNTIL = rf"(?:(?!{_SPEAKER})[^,;:!?])*"
 _HANGING = Phrases(
     # What is found out, and about what somebody is asked.
     (
-        "if|whether|what|how|why|when|that",
+        "if|whether|what|how|why|when|that"
+        "&check|see|find out|look|ask|verify|test|wonder|determine|learn|know|hear|understand",
         r"(?<!let me )\b(?:check|see|find out|look(?: up| into)?|ask|verify|test|wonder|determine|learn|know|hear|"
         r"understand)\w*(?: \w+){0,3} (?:if|whether|what|how|why|when|that)\b[^,;:!?]*",
     ),
     ("note", r"(?<!please )\bnotes?(?: \w+){0,2} that\b[^,;:!?]*"),
     # A person or a thing that could do it.
     (
-        "who|where|that |which ",
+        "who|where|that can|that could|that may|that might|that let|that allow|that handle|that deal|that explain|"
+        "which can|which could|which may|which might|which let|which allow|which handle|which deal|which explain",
         r"\b(?:who|whom|whose|where|(?:that|which)"
         r"(?= (?:can|could|may|might|lets?|allows?|handles?|deals?|explains?)\b))\b[^,;:!?]*",
     ),
@@ -38,7 +40,7 @@ _HANGING = Phrases(
         rf"\b(?:rather than|instead of|in place of|in lieu of|as an alternative to)\b{_UNTIL}",
     ),
     (
-        "before|after|until|unless|in case|while",
+        "before|after|until|unless|in case|while& you| they| some",
         rf"\b(?:before|after|until|unless|in case|while) (?:you|they|somebody|someone)\b"
         rf"(?! (?:confirm|agree|say)){_UNTIL}",
     ),

@@ -17,6 +17,7 @@ _TAIL = re.compile(r"\n\s*\n|\n(?=[^\s*•-])")
 """Ends the last option: a blank line, or one that begins as no part of a list does."""
 _ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5}
 _COUNTED = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+_PLACES = ("option", "choice", "number", "no.", "#", "last", *_ORDINALS)
 _TAKEN = re.compile(
     rf"\b(?:the|on|just|only|with|to|for) ({'|'.join(_ORDINALS)}|last)(?: (?:one|option|choice|plan))?"
     r"(?=\W*(?:$|[.,;!\n]|please\b|thanks\b|thank\b|for now\b|then\b|now\b|only\b|and\b|but\b|works\b|sounds\b|is\b))"
@@ -38,6 +39,8 @@ _LEAVES = re.compile(
 """Says of what it names that it is not to be done."""
 _SHORT = 16
 """Words of an answer that says no more than which; of a longer one, "the rest" may be of anything."""
+_ALONE = 30
+"""Letters of an answer that may be no more than a number and a thank-you."""
 _FEW = 4
 """Things that people tell apart by their places."""
 
@@ -111,6 +114,8 @@ class _Choice:
 
 def _places(text: str) -> set[int]:
     found: set[int] = set()
+    if len(text) > _ALONE and not any(word in text for word in _PLACES):
+        return found
     for match in _TAKEN.finditer(text):
         ordinal, counted, alone = match.groups()
         if ordinal:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from bylaw.engine.consent.call.deed import Deed
 from bylaw.engine.consent.once import once
-from bylaw.facts.folded_text import fold
+from bylaw.facts.folded_text import fold, letters_of
 from bylaw.facts.phrases import Phrases
 from bylaw.facts.sentence import sentences
 from bylaw.policy.verb import VERBS
@@ -17,17 +17,20 @@ _DO = (
 )
 _GO_AHEAD = Phrases(
     (
-        " to ",
+        " to &like|want|wish|ready|happy|prefer|need|ok",
         rf"\b(?:like|want|wish|ready|happy|prefer|need|okay|ok)(?: me| us)?(?: for me)? to (?:{_DO})\b",
     ),
     (
-        "?",
+        "?&shall |should |may |can |could & i| we",
         r"\b(?:shall|should) (?:i|we)\b.*\?"
         # "Could I have your name?" asks for something else.
         r"|\b(?:may|can|could) (?:i|we)\b(?! (?:please |also |just |quickly )*"
         r"(?:have|get|ask|help|assist|see|know|be of|take (?:your|down)|interest|offer)\b).*\?",
     ),
-    (" you ", r"\b(?:would|do) you (?:still )?(?:like|want|wish)\b(?! to know)(?!.{0,20}\b(?:which|what)\b)"),
+    (
+        "would you |do you &like|want|wish",
+        r"\b(?:would|do) you (?:still )?(?:like|want|wish)\b(?! to know)(?!.{0,20}\b(?:which|what)\b)",
+    ),
     (" me to", r"\b(?:want|like|wish) me to\b"),
     ("confirm", r"\bconfirm(?:ation|ing)?\b(?! (?:which|your|what|the reason|once))"),
     ("confirmed", r"\b(?:once|if|when|until|after|be|is|are|have|get) (?:\w+ )?confirmed\b|\bconfirmed\?"),
@@ -37,9 +40,9 @@ _GO_AHEAD = Phrases(
     ),
     ("approv|authori", r"\bapprov\w*|\bauthori[sz]e\b"),
     ("agree", r"\bdo you agree\b|\bagree to\b|\bagreeable\b"),
-    ("your ", r"\byour (?:permission|consent|go-ahead|approval)\b"),
+    ("your permission|your consent|your go-ahead|your approval", r"\byour (?:permission|consent|go-ahead|approval)\b"),
     (
-        "yes|ok|confirm|proceed",
+        "yes|ok|confirm|proceed&say|reply|respond|answer|type|typing|writ|send",
         r"\b(?:say|reply|respond|answer|type|write|send)(?:ing)?(?: back)?(?: with)?(?: me)?(?: an?)?"
         r"(?: clear| simple| explicit)? \W{0,3}(?:yes|ok|okay|confirm|proceed)\b",
     ),
@@ -48,14 +51,17 @@ _GO_AHEAD = Phrases(
         "green light|go-ahead|your ok|the word|objection",
         r"\b(?:green light|the go-ahead|your (?:ok|okay)|say the word|any objections?)\b",
     ),
-    ("?", r"\b(?:is|are|would) (?:it|that|this|you) (?:be )?(?:ok|okay|alright|all right|fine|ready)\b.*\?"),
     (
-        "right|correct|ok|good|work|fine|sound|accept|accurate|suit",
+        "?&ok|right|fine|ready",
+        r"\b(?:is|are|would) (?:it|that|this|you) (?:be )?(?:ok|okay|alright|all right|fine|ready)\b.*\?",
+    ),
+    (
+        "right|correct|ok|good|work|fine|sound|accept|accurate|suit&is |are |does |do ",
         r"\b(?:is|are|does|do) (?:that|this|it|these|those|everything|all)\b.*"
         r"\b(?:right|correct|ok|okay|good|work|fine|sound|acceptable|accurate|suit)\b",
     ),
     (
-        "would |will ",
+        "would |will &?",
         r"\b(?:would|will) (?:that|this|it) (?:work|be (?:ok|okay|fine|good|alright|all right)|suit)\b.*\?",
     ),
     ("what you", r"\b(?:is|was) (?:that|this|it) what you\b.*\?"),
@@ -66,14 +72,17 @@ _GO_AHEAD = Phrases(
         r"\blet me know (?:if|whether) (?:you(?:'d| would)? (?:like|want|wish|are|agree)|this|that|it|everything|i)\b",
     ),
     (" yes ", r"\ba (?:clear |simple )?yes (?:from you|to)\b"),
-    ("to |for ", r"^(?:\W*(?:ok|okay|ready|alright))\b (?:for me )?to\b.*\?|\bready for (?:me|us) to\b"),
+    (" to&ok|ready|alright", r"^(?:\W*(?:ok|okay|ready|alright))\b (?:for me )?to\b.*\?|\bready for (?:me|us) to\b"),
     (
-        "?",
+        "?&ok|k|right|agreed|deal|good|sound|correct",
         r"(?:^|, )\W*(?:ok|okay|k|alright|all right|agreed|deal|good|all good|good to go|sounds? (?:good|ok|okay|fine))"
         r"(?: (?:for|with|by) (?:you|that|this))?\s*\?|, correct\s*\?",
     ),
-    ("before ", r"\bbefore (?:i|we) (?:proceed|make|go)\b"),
-    ("if ", r"\bif (?:so|yes|you agree|everything|this|that|all)\b"),
+    ("before i |before we ", r"\bbefore (?:i|we) (?:proceed|make|go)\b"),
+    (
+        "if so|if yes|if you agree|if everything|if this|if that|if all",
+        r"\bif (?:so|yes|you agree|everything|this|that|all)\b",
+    ),
 )
 _CHOICE = re.compile(
     r"\b(?:which (?:one|option|of|flight|would|do|payment|method|card|reservation)|what would you (?:like|prefer)|"
@@ -100,7 +109,6 @@ _NEGATING = ("not ", "n't ", "never ", "refrain", "without ")
 _NEGATED = re.compile(
     r"\b(?:not|won't|wouldn't|don't|shouldn't|never|refrain from|without)\b(?! (?:only|just|be able))[^.,;:!?-]{0,24}"
 )
-_WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH = frozenset(
     (
         *("the", "to", "you", "your", "is", "for", "and", "of", "i", "would", "please", "be", "will", "with", "this"),
@@ -179,7 +187,7 @@ class Proposal:
         """Whether a short question ends what the agent says it would do: "I'd move it to Friday. Sound right?" """
         if not part.endswith("?") or part is not self.parts[-1] or len(self.parts) < 2:
             return False
-        words = _WORD.findall(part)
+        words = letters_of(part)
         return 0 < len(words) <= _CLOSING and _QUESTION.search(part) is None and _ANYTHING_ELSE.isdisjoint(words)
 
     @once
@@ -211,12 +219,8 @@ class Proposal:
     @once
     def is_foreign(self) -> bool:
         """Whether it is in a language whose words for deeds and requests are not known here."""
-        known = _ENGLISH.__contains__
-        if sum(map(known, self.text.split())) >= (len(self.text) + 1) / 2 * _SHARE:
-            # No text has more words than half its letters.
-            return False
-        words = _WORD.findall(self.text)
-        return len(words) >= _ENOUGH and sum(map(known, words)) < len(words) * _SHARE
+        words = letters_of(self.text)
+        return len(words) >= _ENOUGH and sum(map(_ENGLISH.__contains__, words)) < len(words) * _SHARE
 
 
 @lru_cache(maxsize=2048)
@@ -229,7 +233,7 @@ def _is_deed_asked(part: str) -> bool:
     """Whether a question begins with what would be done: "Change the address of R-1 to 21 Elm Street?" """
     if not part.endswith("?"):
         return False
-    words = _WORD.findall(part[:_HEAD])
+    words = letters_of(part[:_HEAD])
     is_deed = VERBS.get(words[0] if words else "") == "write" and words[1:2] != ["of"]
     return is_deed and _QUESTION.search(part) is None
 

@@ -47,7 +47,7 @@ def _days(text: str, year: int) -> frozenset[tuple[int, int, int]]:
         found |= _both(first, last, month, told)
     for first, month, last, _, told in _AROUND.findall(text):
         found |= _both(first, last, month, told)
-    for parts in _STAY.finditer(text):
+    for parts in _STAY.finditer(text) if "night" in text else ():
         first, month, told, nights = parts.group(1, 2, 3, 4) if parts[1] else parts.group(6, 5, 7, 8)
         start = _date(int(told or year), _number(month), int(first))
         if start is not None:

@@ -40,8 +40,7 @@ class Utterance:
         if told is None:
             wanted = wording(value)
             told = wanted.may_stand_in(self.text) and (
-                wanted.stands_in(self.text, self.folded)
-                or (wanted.spoken is not None and wanted.spoken.search(self.loose) is not None)
+                wanted.stands_in(self.text, self.folded) or (bool(wanted.spoken) and wanted.is_spoken_in(self.loose))
             )
             self._told[value] = told
         return told

@@ -20,6 +20,7 @@ _WITHOUT_COUNTRY = 9
 """So many last figures tell a telephone, with its country's figures before them or with a nought."""
 _ENDING = re.compile(r"\b(?:end(?:s|ing)?(?: in| with)?|last (?:four|4|three|3)(?: digits)?)\W{1,3}(\d{3,6})\b")
 _HYPHENED = re.compile(r"[^\W\d_]\w*(?:[-_]\w+)+")
+_HYPHENS = re.compile("[-_]")
 _LETTERS = 3
 """Letters of a word in a name of several that stands for more than a kind of number."""
 
@@ -36,8 +37,10 @@ class Wording:
         self._day: date | None = None
         self._time: tuple[int, int] | None = None
         self._figures = ""
-        self.spoken = _spoken(value) if isinstance(value, str) else None
-        """Matches a name with hyphens as people say it, where the value is one."""
+        self.spoken: tuple[str, ...] = ()
+        """The words of a name with hyphens, where the value is one."""
+        if isinstance(value, str) and _HYPHENED.fullmatch(value):
+            self.spoken = tuple(_HYPHENS.split(value.lower()))
         if not isinstance(value, str) or not value[-1:].isdigit():
             return
         if _DATE.fullmatch(value):
@@ -65,6 +68,10 @@ class Wording:
             return self._is_told_in_figures(text, folded)
         return False
 
+    def is_spoken_in(self, loose: str) -> bool:
+        """Whether a message says a name with hyphens as people do: `weekend-booster`, the weekend data booster."""
+        return all(part in loose for part in self.spoken) and _spoken(self.spoken).search(loose) is not None
+
     def _is_told_in_figures(self, text: str, folded: str) -> bool:
         """Whether a message tells a long number, grouped in another way or by its last figures: ending 7433."""
         if any(_is_same_number(_GROUPING.sub("", each), self._figures) for each in _GROUPED.findall(text)):
@@ -83,11 +90,9 @@ def _is_same_number(one: str, other: str) -> bool:
     return short == long or (len(short) >= _WITHOUT_COUNTRY and long.endswith(short))
 
 
-def _spoken(value: str) -> re.Pattern[str] | None:
-    """Matches a name of several words as people say it: `weekend-booster`, the weekend data booster."""
-    if not _HYPHENED.fullmatch(value):
-        return None
-    parts = re.split(r"[-_]", value.lower())
+@lru_cache(maxsize=1024)
+def _spoken(parts: tuple[str, ...]) -> re.Pattern[str]:
+    """Matches a name of several words as people say it."""
     # Another word may stand between two that say something, and not between a letter and a number.
     between = r"(?: \w+)? " if sum(len(each) >= _LETTERS and each.isalpha() for each in parts) > 1 else " "
     return re.compile(rf"\b{between.join(map(re.escape, parts))}(?:s|es)?\b")

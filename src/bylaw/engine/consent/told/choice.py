@@ -57,7 +57,8 @@ def names_word(text: str, own: str, others: Sequence[str]) -> tuple[bool, bool]:
 def _puts_word(text: str, word: str) -> bool:
     """Whether a text says of a part that it will be so: `only the way out to business`, `(business class)`."""
     found = _loose(word)
-    return found in text and _put(found).search(text) is not None
+    is_perhaps = found in text and ("only" in text or "just" in text or f"({found} class)" in text)
+    return is_perhaps and _put(found).search(text) is not None
 
 
 @lru_cache(maxsize=1024)

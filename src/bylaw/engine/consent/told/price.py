@@ -11,7 +11,7 @@ from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.engine.consent.told.count import heads, plain
 from bylaw.engine.consent.told.hearing import Hearing
 from bylaw.engine.consent.told.lack import Lack
-from bylaw.facts.folded_text import fold
+from bylaw.facts.folded_text import begins_word, fold
 from bylaw.facts.phrases import Phrases
 from bylaw.policy.verb import words_of
 
@@ -53,16 +53,22 @@ _OFFERS = re.compile(
     r"|\b(?:like|want) me to\b"
 )
 """The agent says what it would do, or asks for leave."""
-_TOLD_SUM = re.compile(
-    r"((?:~|about |approximately |around |roughly |est\.? |estimated )\s?)?[$€£]\s?(\d[\d,]*(?:\.\d+)?)"
-)
+_TOLD_SUM = re.compile(r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)")
+_GUESSED = re.compile(r"(?:~|about |approximately |around |roughly |est\.? |estimated )\s?$")
+"""Right before a sum: it is a guess."""
 _SUMS = 12
 _NOISE = 1e-6
 """So far a sum of floats may be from whole cents."""
 _ABOUT = 0.02
 """How far a sum may be from a guess at it."""
 _MONEY = r"[$€£]\s?\d[\d,.]*"
-_SUM = re.compile(rf"{_MONEY}|[¥₹]\s?\d[\d,.]*|{_IN_WORDS[1]}")
+_SIGNED = r"[$€£¥₹]\s?\d[\d,.]*"
+_SUM_BY_SIGN = re.compile(_SIGNED)
+_SUM = re.compile(rf"{_SIGNED}|{_IN_WORDS[1]}")
+_NEXT_TO_CODE = re.compile(
+    rf"\d(?:(?<=(?:{_CODES}).)|(?<=(?:{_CODES})\s.)|(?<=kr.)|(?<=kr\s.)|[\d,.]*\s?(?:{_CODES}|{_NAMES}))"
+)
+"""A number beside the name of a currency, or what may be one; what begins with a figure is found much sooner."""
 _OLD_PARTS = "original|current|previous|existing|old|payment history|paid"
 _OLD = r"(?:original(?:ly)?|current(?:ly)?|previous(?:ly)?|existing|old|payment history|paid)"
 _BEFORE = re.compile(rf"(?:\b(?:balance|bal)\b(?: of| is| was|:)?\s*\(?|\b{_OLD}\b[^.!?$;]{{0,40}})$")
@@ -105,7 +111,7 @@ _GIVEN = re.compile(r"\b(?:complimentary|on the house|on us|our treat|as a gift|
 
 def sums_in(text: str) -> Iterator[int]:
     """Where sums stand in a folded text, other than what is on a card or was paid before."""
-    for found in _SUM.finditer(text):
+    for found in (_SUM if _NEXT_TO_CODE.search(text) else _SUM_BY_SIGN).finditer(text):
         here, after = found.span()
         is_to_be_paid = text[after - 1] == "," and _TO_BE_PAID.match(text, after) is not None
         if not _BEFORE.search(text[max(0, here - _NEAR) : here]) and (is_to_be_paid or not _AFTER.match(text, after)):
@@ -139,7 +145,8 @@ def is_offered_otherwise(hearing: Hearing, amounts: Sequence[Detail]) -> bool:
     """Whether what the agent offered to do was told with other sums than the call's, which stands elsewhere: "You owe
     88.40 in all. I can take 44.20 today." """
     total = sum(float(detail.value) for detail in amounts)
-    offered = [part for part in hearing.put.parts if _OFFERS.search(part) and _TOLD_SUM.search(part)]
+    parts = hearing.put.parts if _TOLD_SUM.search(hearing.put.text) else ()
+    offered = [part for part in parts if _TOLD_SUM.search(part) and _OFFERS.search(part)]
     if not offered or any(_adds_up(part, total) or _says(part, total, hearing) for part in offered):
         return False
     return not hearing.is_forced(plain(total)) and not any(each.says(plain(total)) for each in hearing.answer)
@@ -147,13 +154,21 @@ def is_offered_otherwise(hearing: Hearing, amounts: Sequence[Detail]) -> bool:
 
 def _says(part: str, total: float, hearing: Hearing) -> bool:
     """Whether a sentence tells a sum, in all or for each head."""
-    told = {float(found[2].replace(",", "").rstrip(".")) for found in _TOLD_SUM.finditer(part)}
-    return any(abs(each - share) < 0.005 for each in told for share in (total, total / heads(hearing.matters)))
+    shares = (total, total / heads(hearing.matters))
+    return any(abs(each - share) < 0.005 for each in _told_sums(part) for share in shares)
+
+
+def _told_sums(text: str) -> dict[float, bool]:
+    """The sums that a text tells, and whether each, where it stands last, is a guess."""
+    return {
+        float(found[1].replace(",", "")): _GUESSED.search(text, max(0, (at := found.start()) - _NEAR), at) is not None
+        for found in _TOLD_SUM.finditer(text)
+    }
 
 
 def _adds_up(text: str, total: float) -> bool:
     """Whether a sum is made up of sums that a text tells, or is about one that it tells as a guess."""
-    sums = {float(found[2].replace(",", "").rstrip(".")): bool(found[1]) for found in _TOLD_SUM.finditer(text)}
+    sums = _told_sums(text)
     told = sorted(sums)[:_SUMS]
     if any(sums[each] and abs(each - total) <= total * _ABOUT for each in told):
         return True
@@ -195,14 +210,10 @@ class _Topic:
         self.families = families
         """Those of them that mostly have."""
         self._stems = tuple(sorted(stems))
-        self._search = re.compile(rf"\b(?:{'|'.join(map(re.escape, self._stems))})").search
 
     def stands_in(self, sentence: str) -> bool:
         """Whether a sentence speaks of any."""
-        for stem in self._stems:
-            if stem in sentence:
-                return self._search(sentence) is not None
-        return False
+        return any(begins_word(stem, sentence) for stem in self._stems if stem in sentence)
 
 
 def _topics(matters: Sequence[Detail]) -> tuple[_Topic, _Topic]:

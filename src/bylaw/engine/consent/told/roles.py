@@ -147,7 +147,9 @@ def told_in_place(hearing: Hearing, detail: Detail) -> bool:
     words = _words(detail.name)
     if detail.kind == "name":
         return bool(_PAYEE & words) and any(_TO_SOMEBODY.search(each.text) for each in hearing.proposal)
-    return any(_some_id(word).search(each.folded) for word in _own_words(words) for each in hearing.now)
+    return any(
+        word in each.folded and _some_id(word).search(each.folded) for word in _own_words(words) for each in hearing.now
+    )
 
 
 @lru_cache(maxsize=1024)
