@@ -44,7 +44,11 @@ def runs_of(text: str) -> tuple[str, ...]:
 
 def letters_of(text: str) -> list[str]:
     """The runs of letters in a text."""
-    return text.translate(_ONLY_LETTERS).split() if text.isascii() else _LETTERS.findall(text)
+    if not text.isascii():
+        if _FOREIGN_LETTER.search(text):
+            return _LETTERS.findall(text)
+        text = text.encode("ascii", "replace").decode("ascii")
+    return text.translate(_ONLY_LETTERS).split()
 
 
 def fold(text: str) -> str:

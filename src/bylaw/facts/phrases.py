@@ -57,7 +57,9 @@ class Phrases:
         return [match[0] for match in self._joined(found).finditer(text)] if found else []
 
     def _matching(self, text: str) -> tuple[int, ...]:
-        """The places of the patterns that match in a text."""
+        """The places of the patterns that match in a text; in most texts none does, and that is soon found."""
+        if not self.found_in(text):
+            return ()
         return tuple([at for at, groups in enumerate(self._needed) if self._is_in(text, groups, at)])
 
     def _is_in(self, text: str, groups: Sequence[Sequence[str]], at: int) -> bool:

@@ -1,6 +1,7 @@
 """Verbs in the names of tools, and what a tool so named most likely does."""
 
 import re
+from functools import lru_cache
 
 from bylaw.policy.tool import Effect
 
@@ -45,7 +46,12 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 def words_of(name: str) -> list[str]:
     """The lower-case words of an identifier, however they are joined."""
-    return [word.lower() for word in _WORD.findall(name[:200])]
+    return [*_words_of(name[:200])]
+
+
+@lru_cache(maxsize=4096)
+def _words_of(name: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORD.findall(name))
 
 
 def hands_over(tool: str) -> bool:

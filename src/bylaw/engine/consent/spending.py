@@ -20,6 +20,14 @@ class Writes:
         self._ledger = ledger
         self._by_tool: dict[str, list[CallRecord]] = {}
         self._counted = 0
+        self._actions: dict[int, Action] = {}
+
+    def action(self, write: CallRecord) -> Action:
+        """A write that was made, as consent looks at it."""
+        found = self._actions.get(write.step)
+        if found is None:
+            found = self._actions[write.step] = Action(write)
+        return found
 
     def take_in(self) -> None:
         """Count what the ledger has by now."""
@@ -61,7 +69,7 @@ class Writes:
         spending = [
             other.step
             for other in self.made(action.tool, agreement, step)
-            if other.counts_at(step) and _does_the_same(Action(other), action, is_in_doubt=is_in_doubt)
+            if other.counts_at(step) and _does_the_same(self.action(other), action, is_in_doubt=is_in_doubt)
         ]
         return min(spending, default=None)
 
@@ -78,7 +86,7 @@ class Writes:
             if write.step <= agreement:
                 return None
             if write.step < action.call.step and write.call.tool != action.tool and write.counts_at(action.call.step):
-                other = Action(write)
+                other = self.action(write)
                 if other.targets and values <= {detail.value for detail in other.matters}:
                     return write.step
         return None

@@ -233,7 +233,9 @@ class Weighing:
         action, hearing = self.action, self.hearing
         done = self._writes.made(action.tool, self.exchange.answered_at, hearing.before)
         others = (each for each in done if each.counts_at(hearing.before))
-        if not action.targets or all(not Action(each).targets.isdisjoint(action.targets) for each in others):
+        if not action.targets or all(
+            not self._writes.action(each).targets.isdisjoint(action.targets) for each in others
+        ):
             return False
         asked = [part for part in self.exchange.put.leave() if action.deed.stands_in(part)]
         if not asked or any(map(_SEVERAL.search, asked)):

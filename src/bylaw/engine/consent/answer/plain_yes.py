@@ -16,7 +16,8 @@ from bylaw.facts.sentence import sentences
 _TOKEN = re.compile(r"[^\W_]+(?:['._:/#-]+[^\W_]+)*")
 _JOINTS = "'._:/#-"
 _PIECES = re.compile(r"[-._:/#]+")
-_PARTED = re.compile(r"\d+(?:,\d{3})+")
+_COMMA = re.compile(r",(?<=\d,)(?=\d{3})")
+"""Within a sum."""
 _NOT_DIGIT = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 _HARMLESS = frozenset(
     """
@@ -279,7 +280,7 @@ def _words(text: str) -> list[str]:
 
 def _unparted(text: str) -> str:
     """A text with sums written without commas."""
-    return _PARTED.sub(lambda found: found[0].replace(",", ""), text) if "," in text else text
+    return _COMMA.sub("", text)
 
 
 @lru_cache(maxsize=4096)

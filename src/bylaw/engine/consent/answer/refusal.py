@@ -105,7 +105,9 @@ KEEPS = Phrases(
     (" to keep", r"\b(?:want|wanted|like|wish|plan) to keep\W*$"),
 )
 """Agrees to leaving things as they are: "yes to keeping it", "go ahead and keep it"."""
-KEEPS_ONE = re.compile(r"\b(?:keep|keeping|leave|leaving|retain|retaining) #?[a-z]{1,6}-?\d[\w-]*")
+KEEPS_ONE = Phrases(
+    ("keep|leav|retain", r"\b(?:keep|keeping|leave|leaving|retain|retaining) #?[a-z]{1,6}-?\d[\w-]*"),
+)
 """The same of one thing by its id."""
 DOES = re.compile(r"\b(?:cancel|book|chang|mov|updat|add|upgrad|downgrad|refund|send|switch|proceed with)")
 MOCKS = Phrases(

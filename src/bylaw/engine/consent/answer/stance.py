@@ -55,7 +55,7 @@ def stance_of(sentence: str) -> Stance:
     bare = without_courtesy(sentence)
     if KEEPS.found_in(bare):
         rest = KEEPS.without(bare)
-        if KEEPS_ONE.search(bare) and YES.found_in(rest):
+        if KEEPS_ONE.found_in(bare) and YES.found_in(rest):
             # "Yes, but leave R-2 alone" agrees to all the rest.
             return "yes"
         # "Cancel the one and keep the other" does both.

@@ -61,5 +61,5 @@ def answer_in(text: str) -> UserAnswer:
             case "other":
                 pass
     aside = tuple(found for part in parts for found in ASIDE.all_in(part))
-    kept = tuple(found[0] for part in parts for found in KEEPS_ONE.finditer(part))
+    kept = tuple(found for part in parts for found in KEEPS_ONE.all_in(part))
     return UserAnswer(stance, any(_OBJECTS.found_in(part) for part in parts), aside, kept)

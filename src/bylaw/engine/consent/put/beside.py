@@ -95,14 +95,15 @@ def is_beside(put: Proposal, deed: Deed, things: Sequence[str]) -> bool:
     def names(text: str) -> bool:
         return deed.stands_in(text) or any(thing in text for thing in things)
 
-    if put.is_foreign or not names(put.text):
+    if not names(put.text):
         return False
-    if not any(names(_main(part, deed)) for part in put.parts if names(part)):
-        return True
     last = put.parts[-1]
-    if not last.endswith("?") and _LOOKS_FIRST.search(last):
-        return True
-    return put.asks_leave and not any(_asks_for(part, deed, things) for part in put.leave())
+    is_so = (
+        not any(names(_main(part, deed)) for part in put.parts if names(part))
+        or (not last.endswith("?") and _LOOKS_FIRST.search(last) is not None)
+        or (put.asks_leave and not any(_asks_for(part, deed, things) for part in put.leave()))
+    )
+    return is_so and not put.is_foreign
 
 
 def asks_another(put: Proposal, deed: Deed) -> bool:

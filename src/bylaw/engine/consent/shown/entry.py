@@ -1,7 +1,7 @@
 """One record in a tool's result, and the records it was listed with."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from bylaw.engine.consent.once import once
 from bylaw.facts.folded_text import fold_name
@@ -83,13 +83,12 @@ def scalars(record: Mapping[str, Any]) -> list[tuple[str, str | int | float]]:
         left -= 1
         pair = pending.pop()
         value = pair[1]
-        if value.__class__ is str:
+        kind = value.__class__
+        if kind is str or kind is int or kind is float:
             found.append(pair)
-        elif isinstance(value, dict):
-            pending += cast("dict[str, Any]", value).items()
-        elif isinstance(value, list):
+        elif kind is dict:
+            pending += value.items()
+        elif kind is list:
             name = pair[0]
-            pending += [(name, item) for item in cast("list[Any]", value)]
-        elif isinstance(value, str | int | float) and not isinstance(value, bool):
-            found.append(pair)
+            pending += [(name, item) for item in value]
     return found

@@ -16,6 +16,7 @@ _SIGNS = "$€£"
 _LONGEST = 30
 _LEAST = r"(?:smallest|smaller|lowest|lower|least|minimum)"
 _MOST = r"(?:largest|larger|biggest|bigger|highest|higher|greatest|most|maximum)"
+_RANKS = ("small", "low", "least", "min", "larg", "big", "high", "great", "most", "max")
 _BY_DIGITS = r"[\s#(:]*(?:(?:ending|ends|number|no)\.?)?(?: in| with| by)?[\s*x•.]*\d{3,}"
 _ENTRIES = 3
 """Records of a means of payment that are looked at, the newest first."""
@@ -93,7 +94,7 @@ class Called:
     def is_own_in(self, text: str) -> bool:
         """Whether a folded text names it and no other."""
         return any(occurs(form, text) >= 0 for form in self.own) or (
-            self.ranked is not None and self.ranked.search(text) is not None
+            tells_rank(text) and self.ranked is not None and self.ranked.search(text) is not None
         )
 
 
@@ -112,6 +113,11 @@ class Wallet:
         if found is None:
             found = self._called[asked] = Called(value, entries, beside)
         return found
+
+
+def tells_rank(text: str) -> bool:
+    """Whether a folded text may say how much is on a card beside others; if not, nothing ranked stands there."""
+    return any(rank in text for rank in _RANKS)
 
 
 def _tell_apart(parts: Sequence[str | float], others: set[str], shared: set[str]) -> None:

@@ -36,7 +36,9 @@ class Records:
         """By a text between quotes, the places of the older results in which it stands."""
         self._data: dict[int, list[Entry]] = {}
         self._fields: dict[str, FieldValues] = {}
-        self._arguments: dict[int, Sequence[tuple[str, str | int | float]]] = {}
+        self._arguments: dict[str, list[tuple[int, str | int | float]]] = {}
+        """By name, what the arguments of the calls so far were, each with its step."""
+        self._calls_read = 0
 
     def entries(self, value: str, before: int) -> Iterator[Entry]:
         """The records that bear `value` as a field or are listed under it, the newest first."""
@@ -106,10 +108,8 @@ class Records:
                     for entry in self._records(step):
                         for part in _plain(entry.fields.get(name)):
                             found.add(part, step)
-            for step in range(start, until):
-                for key, part in self._given(step):
-                    if key == name:
-                        found.add(part, step)
+            for step, part in self._given(name, start, until):
+                found.add(part, step)
             found.read = until
         return found
 
@@ -143,14 +143,15 @@ class Records:
                     self._quoted.setdefault(part, []).append(place)
             self._indexed = end
 
-    def _given(self, step: int) -> Sequence[tuple[str, str | int | float]]:
-        """The plain values in the arguments of a call; none where the event is no call, or they were not captured."""
-        found = self._arguments.get(step)
-        if found is None:
+    def _given(self, name: str, start: int, end: int) -> list[tuple[int, str | int | float]]:
+        """The plain values that arguments of a name had in calls between two steps, each with its step."""
+        for step in range(self._calls_read, end):
             event = self._events[step]
-            found = scalars(event.arguments) if isinstance(event, Call) and not event.fault else ()
-            self._arguments[step] = found
-        return found
+            if isinstance(event, Call) and not event.fault:
+                for key, part in scalars(event.arguments):
+                    self._arguments.setdefault(key, []).append((step, part))
+        self._calls_read = max(self._calls_read, end)
+        return [each for each in self._arguments.get(name, ()) if start <= each[0] < end]
 
     def _records(self, step: int) -> list[Entry]:
         found = self._data.get(step)

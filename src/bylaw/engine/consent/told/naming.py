@@ -52,8 +52,11 @@ def in_words(word: str) -> re.Pattern[str]:
     if word == "now":
         return re.compile(r"\b(?:now|immediately|right away|straight away|at once)\b")
     parts = word.split(" ")
-    spoken = (r"(?: \w+){0,2} " if len(parts) > 2 else r"(?: the| your)? ").join(map(re.escape, parts))
-    return re.compile(rf"\b{spoken}(?:s|es)?\b")
+    first, *others = map(re.escape, parts)
+    between = r"(?: \w+){0,2} " if len(parts) > 2 else r"(?: the| your)? "
+    # What stands before is looked at last, as above.
+    begin = rf"{first}(?<!\w{first})" if word[:1].isalnum() else rf"\b{first}"
+    return re.compile(rf"{between.join((begin, *others))}(?:s|es)?\b")
 
 
 def mark_forms(name: str, value: str | float) -> list[str]:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.consent.call.detail import PAYING, Detail
 from bylaw.engine.consent.said.utterance import Utterance
-from bylaw.engine.consent.shown.means import Called
+from bylaw.engine.consent.shown.means import Called, tells_rank
 from bylaw.engine.consent.told.hearing import Hearing
 from bylaw.engine.consent.told.lack import Lack
 from bylaw.engine.consent.told.price import (
@@ -93,7 +93,7 @@ def _lack(hearing: Hearing, detail: Detail, used: set[str], *, has_sums: bool) -
         return Lack(detail.name, "missing", "another_told")
     if is_original and hearing.said_before("original", lambda each: _ORIGINAL.found_in(each.folded)):
         return None
-    if called.outranked is not None and called.outranked.search(now):
+    if tells_rank(now) and called.outranked is not None and called.outranked.search(now):
         return Lack(detail.name, "missing", "another_told")
     if _is_named(hearing, called, called.kind):
         return None
@@ -153,7 +153,7 @@ def _is_own_before(hearing: Hearing, called: Called) -> bool:
     """Whether it was named before, and no other."""
     if hearing.named_before(called.own):
         return True
-    ranked = called.ranked
+    ranked = called.ranked if hearing.said_before("rank", lambda each: tells_rank(each.folded)) else None
     return ranked is not None and hearing.said_before(ranked, lambda each: ranked.search(each.folded) is not None)
 
 

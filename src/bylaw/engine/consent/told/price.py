@@ -66,7 +66,8 @@ _SIGNED = r"[$€£¥₹]\s?\d[\d,.]*"
 _SUM_BY_SIGN = re.compile(_SIGNED)
 _SUM = re.compile(rf"{_SIGNED}|{_IN_WORDS[1]}")
 _NEXT_TO_CODE = re.compile(
-    rf"\d(?:(?<=(?:{_CODES}).)|(?<=(?:{_CODES})\s.)|(?<=kr.)|(?<=kr\s.)|[\d,.]*\s?(?:{_CODES}|{_NAMES}))"
+    rf"\d(?<!\d\d)(?:(?<=[a-z].)(?:(?<=(?:{_CODES}).)|(?<=kr.))|(?<=[a-z]\s.)(?:(?<=(?:{_CODES})\s.)|(?<=kr\s.))|"
+    rf"[\d,.]*\s?(?=[a-z])(?:{_CODES}|{_NAMES}))"
 )
 """A number beside the name of a currency, or what may be one; what begins with a figure is found much sooner."""
 _OLD_PARTS = "original|current|previous|existing|old|payment history|paid"
