@@ -43,8 +43,7 @@ class Phrases:
 
     def among(self, sentences: Sequence[str], text: str) -> list[str]:
         """Of the sentences of a text, those in which any of the patterns matches."""
-        near = [(groups, at) for at, groups in enumerate(self._needed) if _stand(groups, text)]
-        return [each for each in sentences if any(self._is_in(each, *entry) for entry in near)] if near else []
+        return [each for each in sentences if self.found_in(each)] if self.may_be_in(text) else []
 
     def without(self, text: str) -> str:
         """A text with a blank in place of all that the patterns match."""
@@ -60,10 +59,8 @@ class Phrases:
         """The places of the patterns that match in a text; in most texts none does, and that is soon found."""
         if not self.found_in(text):
             return ()
-        return tuple([at for at, groups in enumerate(self._needed) if self._is_in(text, groups, at)])
-
-    def _is_in(self, text: str, groups: Sequence[Sequence[str]], at: int) -> bool:
-        return _stand(groups, text) and self._searches[at](text) is not None
+        near = (at for at, groups in enumerate(self._needed) if _stand(groups, text))
+        return tuple(at for at in near if self._searches[at](text) is not None)
 
     def _first(self, at: int, text: str) -> object:
         search = self._searches[at] = self._joined((at,)).search

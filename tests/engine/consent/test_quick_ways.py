@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.engine.consent import Consents
-from bylaw.engine.consent.answer import affirmation, refusal, user_answer
+from bylaw.engine.consent import Consents, weighing
+from bylaw.engine.consent.answer import affirmation, plain_yes, refusal, user_answer
 from bylaw.engine.consent.answer.plain_yes import is_bare_yes, is_plain_yes
 from bylaw.engine.consent.call.deed import Deed, any_deed, deeds
-from bylaw.engine.consent.put import proposal
+from bylaw.engine.consent.put import beside, proposal
 from bylaw.engine.consent.said.mentions import Mentions
 from bylaw.engine.consent.said.number import counts
 from bylaw.engine.consent.said.utterance import Utterance
@@ -33,7 +33,19 @@ from tests.examples import examples
 
 PHRASES = [
     (name, phrases)
-    for module in (sentence, condition, affirmation, refusal, user_answer, proposal, payment, price)
+    for module in (
+        sentence,
+        condition,
+        affirmation,
+        refusal,
+        user_answer,
+        plain_yes,
+        proposal,
+        beside,
+        weighing,
+        payment,
+        price,
+    )
     for name, phrases in vars(module).items()
     if isinstance(phrases, Phrases)
 ]

@@ -80,7 +80,10 @@ def details(tool: Tool | None, arguments: Mapping[str, Any]) -> list[Detail]:
     found: list[Detail] = []
     for top, name, leaf, schema in leaves[:_LEAVES]:
         detail = _detail(top, name, leaf, schema)
-        if detail is not None and (detail.kind == "amount" or detail not in found):
+        if detail is None:
+            continue
+        # Those of one argument stand side by side.
+        if detail.kind == "amount" or not found or found[-1].top != top or detail not in found:
             found.append(detail)
     return found if len(leaves) > _LEAVES else _acted_on(tool, found)
 
@@ -109,7 +112,9 @@ def _add_leaves(leaves: list[tuple[str, str, Any, Any]], top: str, name: str, va
     """Add the plain values in an argument, each with its name and what its schema says, but not without end."""
     if len(leaves) > _LEAVES:
         return
-    if isinstance(value, dict):
+    if value.__class__ is str:
+        leaves.append((top, name, value, schema))
+    elif isinstance(value, dict):
         parts: Any = cast("Mapping[str, Any]", schema).get("properties") if isinstance(schema, Mapping) else None
         fields: Mapping[str, Any] = cast("Mapping[str, Any]", parts) if isinstance(parts, Mapping) else {}
         for key, part in cast("dict[Any, Any]", value).items():
@@ -124,39 +129,34 @@ def _add_leaves(leaves: list[tuple[str, str, Any, Any]], top: str, name: str, va
 
 def _detail(top: str, name: str, value: Any, schema: Any) -> Detail | None:
     """None for what no text would state: nothing at all, and running text."""
-    if value is None or value == "":
-        return None
     about = _traits(name, top)
-    if "remark" in about or (isinstance(value, str) and is_prose(value)):
+    if "remark" in about or value is None or value == "":
         return None
+    if isinstance(value, str):
+        return None if is_prose(value) else _text(top, name, value, schema, about)
     if isinstance(value, bool):
         return Detail("flag", name, top, "true" if value else "false")
     if isinstance(value, int | float):
         # Only `0` is a number and a word for no.
         kind: Kind = "flag" if str(value) in _OFF else "amount" if "money" in about else "count"
         return Detail(kind, name, top, value)
-    if not isinstance(value, str):
-        return None
+    return None
+
+
+def _text(top: str, name: str, value: str, schema: Any, about: frozenset[str]) -> Detail:
     if value.lower() in _WORDS_OF_FLAGS:
         return Detail("flag", name, top, value)
     listed: Any = cast("Mapping[str, Any]", schema).get("enum") if isinstance(schema, Mapping) else None
     if isinstance(listed, list):
         return Detail("choice", name, top, value, tuple(str(word) for word in cast("list[Any]", listed)))
-    return Detail(_kind(value, about), name, top, _number(value) if _is_amount(value, about) else value)
-
-
-def _kind(value: str, about: frozenset[str]) -> Kind:
     if value[4:5] == "-" and _DATE.fullmatch(value):
-        return "date"
-    if _is_amount(value, about):
-        return "amount"
+        return Detail("date", name, top, value)
+    if "money" in about and _AMOUNT.fullmatch(value):
+        return Detail("amount", name, top, _number(value))
     if "means" in about:
-        return "means"
-    return "id" if "thing" in about or is_identifier(value) or _SHORT_ID.fullmatch(value) else "name"
-
-
-def _is_amount(value: str, about: frozenset[str]) -> bool:
-    return "money" in about and _AMOUNT.fullmatch(value) is not None and not _DATE.fullmatch(value)
+        return Detail("means", name, top, value)
+    is_id = "thing" in about or is_identifier(value) or _SHORT_ID.fullmatch(value) is not None
+    return Detail("id" if is_id else "name", name, top, value)
 
 
 def _number(value: str) -> float:

@@ -206,10 +206,13 @@ class Proposal:
         """Whether it speaks of a deed only as not to be done: "Shall I not cancel it?" """
         if not any(word in self.text for word in _NEGATING) or not deed.stands_in(self.text):
             return False
-        spoken = [part for part in self.parts if deed.stands_in(part)]
-        return bool(spoken) and all(
-            any(word in part for word in _NEGATING) and not deed.stands_in(_NEGATED.sub(" ", part)) for part in spoken
-        )
+        is_spoken_of = False
+        for part in self.parts:
+            if deed.stands_in(part):
+                if not any(word in part for word in _NEGATING) or deed.stands_in(_NEGATED.sub(" ", part)):
+                    return False
+                is_spoken_of = True
+        return is_spoken_of
 
     @property
     def refuses(self) -> bool:
