@@ -20,9 +20,8 @@ from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import Located
 from bylaw.rule.detectors import DETECTORS
-from bylaw.rule.formula import Always, Formula, atoms
+from bylaw.rule.formula import Always, Formula, atoms, is_propositional
 from bylaw.rule.rule import Rule, read_rule
-from bylaw.rule.table import propositional_atoms
 from bylaw.trace.event import Event, Message, Result
 
 WAYS = (
@@ -359,7 +358,7 @@ class RulesReader:
             return None
         if not isfinite(rule.weight):
             self._fault(f"the weight of rule `{name}` is too large", "rules", index, hint="make the rule hard")
-        if physical and (rule.for_each or propositional_atoms(_at_once(rule.formula)) is None):
+        if physical and (rule.for_each or not is_propositional(_at_once(rule.formula))):
             hint = "knowledge holds at each act by itself: leave out operators over time and FOR EACH"
             self._fault(f"physical rule `{name}` looks at other acts", "rules", index, hint=hint)
         elif physical and len(atoms(rule.formula)) > MOST_KNOWN:

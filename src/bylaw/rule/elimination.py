@@ -16,12 +16,8 @@ Numbers = Sequence[float]
 Gather = Callable[[Numbers], Numbers]
 
 
-class EliminationStep(msgspec.Struct, frozen=True):
-    """The elimination of one variable: multiply the inputs, spread to the step's scope, and sum the variable out."""
-
-    variable: int
-    inputs: tuple[tuple[int, Gather | None, tuple[int, ...]], ...]
-    """Table number, how to spread it to this scope, and the place of each variable of this scope in its own, or -1."""
+EliminationStep = tuple[tuple[int, Gather | None], ...]
+"""The elimination of one variable, the last of the scope: table numbers, each with how to spread it to that scope."""
 
 
 class EliminationPlan(msgspec.Struct, frozen=True):
@@ -31,8 +27,6 @@ class EliminationPlan(msgspec.Struct, frozen=True):
     roots: tuple[int, ...]
     """Tables left without variables: their product is the result."""
     width: int
-    count: int
-    """How many tables go in; the message of step i is table `count + i`."""
 
 
 @lru_cache(maxsize=2048)
@@ -67,17 +61,14 @@ def plan(
         if width > width_cap:
             return None
         scope = (*rest, variable)
-        inputs: list[tuple[int, Gather | None, tuple[int, ...]]] = []
-        for i, own in chosen:
-            places = tuple([own.index(each) if each in own else -1 for each in scope])
-            inputs.append((i, _spread(places, lanes), places))
+        places = [(i, tuple([own.index(each) if each in own else -1 for each in scope])) for i, own in chosen]
         message = len(scopes) + len(steps)
-        steps.append(EliminationStep(variable, tuple(inputs)))
+        steps.append(tuple([(i, _spread(each, lanes)) for i, each in places]))
         if rest:
             waiting[min([turn[each] for each in rest])].append((message, tuple(rest)))
         else:
             roots.append(message)
-    return EliminationPlan(tuple(steps), tuple(roots), width, len(scopes))
+    return EliminationPlan(tuple(steps), tuple(roots), width)
 
 
 @lru_cache(maxsize=512)
@@ -132,19 +123,6 @@ def _spread(places: tuple[int, ...], lanes: int) -> Gather | None:
     return itemgetter(*index)
 
 
-@lru_cache(maxsize=4096)
-def _folding(places: tuple[int, ...], lanes: int) -> Gather | None:
-    """Reorders the wider table so that the variables of the narrower one come lowest, in their order."""
-    back = sorted((place, position) for position, place in enumerate(places) if place >= 0)
-    positions = [position for _, position in back] + [p for p, place in enumerate(places) if place < 0]
-    if positions == list(range(len(places))):
-        return None
-    index = list(range(1 << lanes))
-    for position in positions:
-        index += [i + (1 << (position + lanes)) for i in index]
-    return itemgetter(*index)
-
-
 Combine = Callable[[Numbers, Numbers], Numbers]
 
 
@@ -179,7 +157,7 @@ def eliminate(
     made = list(tables)
     for step in plan.steps:
         product: Numbers | None = None
-        for i, spread, _ in step.inputs:
+        for i, spread in step:
             table = made[i] if spread is None else spread(made[i])
             product = table if product is None else combine(product, table)
         assert product is not None
@@ -189,57 +167,3 @@ def eliminate(
     for i in plan.roots[1:]:
         result = combine(result, made[i])
     return result
-
-
-def beliefs(plan: EliminationPlan, tables: Sequence[Numbers]) -> dict[int, tuple[float, float, float, float]]:
-    """For each variable the four sums (action, variable) = (0, 0), (1, 0), (0, 1), (1, 1), from one pass back.
-
-    This is the derivative of the result by each message, pushed down the steps: twice the work of `eliminate`, not one
-    run per variable. Expects one lane.
-    """
-    made: list[Numbers] = list(tables)
-    spreads: list[list[Numbers]] = []
-    products: list[Numbers] = []
-    for step in plan.steps:
-        inputs = [made[i] if spread is None else spread(made[i]) for i, spread, _ in step.inputs]
-        product = inputs[0]
-        for table in inputs[1:]:
-            product = multiply(product, table)
-        half = len(product) >> 1
-        made.append(total(product[:half], product[half:]))
-        spreads.append(inputs)
-        products.append(product)
-    slopes: dict[int, Numbers] = {}
-    for root in plan.roots:
-        slope: Numbers = (1.0, 1.0)
-        for other in plan.roots:
-            if other != root:
-                slope = multiply(slope, made[other])
-        slopes[root] = slope
-    found: dict[int, tuple[float, float, float, float]] = {}
-    for number in range(len(plan.steps) - 1, -1, -1):
-        step = plan.steps[number]
-        outer = list(slopes[plan.count + number]) * 2
-        belief = multiply(products[number], outer)
-        half = len(belief) >> 1
-        found[step.variable] = (
-            sum(belief[0:half:2]),
-            sum(belief[1:half:2]),
-            sum(belief[half::2]),
-            sum(belief[half + 1 :: 2]),
-        )
-        for position, (i, _, places) in enumerate(step.inputs):
-            if i < plan.count:
-                continue
-            folding = _folding(places, 1)
-            slope = outer
-            for other, table in enumerate(spreads[number]):
-                if other != position:
-                    slope = multiply(slope, table)
-            if folding is not None:
-                slope = folding(slope)
-            while len(slope) > len(made[i]):
-                half = len(slope) >> 1
-                slope = total(slope[:half], slope[half:])
-            slopes[i] = slope
-    return found

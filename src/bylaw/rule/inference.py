@@ -15,7 +15,6 @@ from bylaw.rule.elimination import (
     EliminationPlan,
     Numbers,
     Variables,
-    beliefs,
     eliminate,
     elimination_order,
     greatest,
@@ -49,7 +48,7 @@ class Inference:
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
         self.numbers: dict[str, int] = {}
-        """Which bit each predicate is; `bits` and `margin_known` speak of these."""
+        """Which bit each predicate is."""
         self._columns: dict[str, Column | WideRule | None] = {}
         self._bound: dict[TruthTable, Column] = {}
         self._states: dict[tuple[str, Reduced], RuleState] = {}
@@ -88,8 +87,10 @@ class Inference:
         decision = answer_of((low, high), eps)
         if barred and decision == "allow":
             decision = "deny" if veto else "ask"
-        waiting = [reduced[name] for name in undecided]
-        influence = self._influence(soft, knowledge, facts, waiting) if decision == "ask" else {}
+        influence: dict[str, float] = {}
+        if decision == "ask":
+            swings = self._linear_swings(soft) if margin is None else self._swings(evidence, tables, soft, knowledge)
+            influence = self._influence(swings, [reduced[name] for name in undecided])
         return Assessment(
             action=self.circuit.action,
             safe=not barred and (low if margin is None else margin) >= eps,
@@ -268,33 +269,36 @@ class Inference:
         filters = [[float(kept) for kept in each.kept_with] for each in near]
         return {case for case in set(pairs) if eliminate(order, [[float(p == case) for p in pairs], *filters])[0]}
 
-    def _influence(
-        self, soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts, hard: list[Reduced]
+    def _swings(
+        self,
+        evidence: Evidence,
+        tables: Mapping[str, TruthTable] | None,
+        soft: list[tuple[float, Reduced]],
+        knowledge: list[Reduced],
     ) -> dict[str, float]:
-        """How far the margin moves between the two values of each unknown predicate.
+        """How far the margin moves between the two values of each unknown predicate."""
+        bits = set[int]().union(*(reduced.scope for _, reduced in soft), *(reduced.scope for reduced in knowledge))
+        found: dict[str, float] = {}
+        for name in self._names(sorted(bits)):
+            ends = [self.margin({**evidence, name: value}, tables=tables) for value in (False, True)]
+            found[name] = 0.0 if ends[0] is None or ends[1] is None else abs(ends[1] - ends[0])
+        return found
 
-        An undecided hard rule is worth the whole range, shared among its unknown predicates. Above the width cap it is
-        the predicate's share of the linear-time interval.
-        """
-        swing: dict[int, float] = {}
-        scopes, factors, order = (), list[Numbers](), None
-        if not any(reduced.is_wide for _, reduced in soft) and not any(each.is_wide for each in knowledge):
-            scopes, factors = _factors(soft, knowledge, facts)
-            order = plan(scopes, 1, self.circuit.width_cap, self._order(facts))
-        if order is not None:
-            for bit, (n0, t0, n1, t1) in beliefs(order, factors).items():
-                possible = n0 + t0 > 0 and n1 + t1 > 0
-                swing[bit] = abs((t1 - n1) / (t1 + n1) - (t0 - n0) / (t0 + n0)) if possible else 0.0
-        else:
-            for weight, reduced in soft:
-                reach = abs(weight) * (max(differences(reduced)) - min(differences(reduced)))
-                for bit in reduced.scope:
-                    swing[bit] = swing.get(bit, 0.0) + math.tanh(reach / 2) / len(reduced.scope)
+    def _linear_swings(self, soft: list[tuple[float, Reduced]]) -> dict[str, float]:
+        """Above the width cap: each unknown predicate's share of the linear-time interval."""
+        found: dict[str, float] = {}
+        for weight, reduced in soft:
+            reach = abs(weight) * (max(differences(reduced)) - min(differences(reduced)))
+            for name in self._names(reduced.scope):
+                found[name] = found.get(name, 0.0) + math.tanh(reach / 2) / len(reduced.scope)
+        return found
+
+    def _influence(self, swings: dict[str, float], hard: list[Reduced]) -> dict[str, float]:
+        """An undecided hard rule is worth the whole range, shared among its unknown predicates."""
         for reduced in hard:
-            for bit in reduced.scope:
-                swing[bit] = swing.get(bit, 0.0) + 2.0 / len(reduced.scope)
-        moved = {bit: size for bit, size in sorted(swing.items()) if size > 0.0}
-        return dict(zip(self._names(moved), moved.values(), strict=True))
+            for name in self._names(reduced.scope):
+                swings[name] = swings.get(name, 0.0) + 2.0 / len(reduced.scope)
+        return {name: swings[name] for name in self.numbers if swings.get(name, 0.0) > _ROUNDING}
 
     def _state(self, rule: Rule, reduced: Reduced) -> RuleState:
         state = self._states.get((rule.name, reduced))

@@ -5,8 +5,8 @@ from operator import sub
 from typing import NamedTuple
 
 from bylaw.rule.elimination import Variables
-from bylaw.rule.formula import Always, Constant, Formula, atoms
-from bylaw.rule.table import MOST_ATOMS, TruthTable, condition, propositional_atoms, table_of
+from bylaw.rule.formula import Always, Constant, Formula, atoms, is_propositional
+from bylaw.rule.table import MOST_ATOMS, TruthTable, condition, table_of
 
 MEMO = 4096
 
@@ -103,9 +103,9 @@ def _narrowed(scope: Variables, kept_with: bytes, kept_without: bytes) -> Reduce
 def column_of(formula: Formula, action: str, numbers: dict[str, int]) -> Column | WideRule | None:
     """The rule ready to be reduced; None where it is temporal, and then its predicates are numbered all the same."""
     formula = formula.operand if isinstance(formula, Always) else formula
-    names = propositional_atoms(formula)
-    if names is None:
-        for name in atoms(formula):
+    names = atoms(formula)
+    if not is_propositional(formula):
+        for name in names:
             if name != action:
                 numbers.setdefault(name, len(numbers))
         return None

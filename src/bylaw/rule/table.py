@@ -50,24 +50,6 @@ def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool]
     return _bits(formula, patterns, full)
 
 
-def propositional_atoms(formula: Formula) -> tuple[str, ...] | None:
-    """The predicates of a formula without temporal operators, in one pass; None where there is such an operator."""
-    names: dict[str, None] = {}
-    waiting: list[Formula] = [formula]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Atom):
-            names[part.name] = None
-        elif isinstance(part, Implies | And | Or | Xor):
-            waiting.append(part.right)
-            waiting.append(part.left)
-        elif isinstance(part, Not):
-            waiting.append(part.operand)
-        elif not isinstance(part, Constant):
-            return None
-    return tuple(names)
-
-
 def condition(formula: Formula, known: Mapping[str, bool]) -> Formula:
     """The formula with known predicates put in and constants folded; what it leaves open may still be a tautology."""
     match formula:
