@@ -112,6 +112,7 @@ class Filler:
         self.people = population
         self.clinicians: dict[str, list[str]] = {}
         self.patients: list[str] = []
+        self.rows: dict[str, list[list[Any]]] = {}
 
     def fill(self) -> None:
         self.add_clinicians()
@@ -121,11 +122,16 @@ class Filler:
         self.add_papers()
         self.add_bills()
         self.add_prescriptions()
+        self.write()
 
     def insert(self, table: str, **row: Any) -> None:
         columns = tables()[table].columns
-        values = [stored(columns[name].type, row[name]) for name in columns]
-        self.connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
+        self.rows.setdefault(table, []).append([stored(column.type, row[name]) for name, column in columns.items()])
+
+    def write(self) -> None:
+        """Put all rows into their tables."""
+        for table, rows in self.rows.items():
+            self.connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
     def chance(self, share: float) -> bool:
         return self.rng.random() < share
@@ -232,7 +238,7 @@ class Filler:
             )
 
     def add_appointments(self) -> None:
-        slots = self.connection.execute("SELECT slot_id, clinician_id FROM Slot ORDER BY slot_id").fetchall()
+        slots = sorted((row[0], row[1]) for row in self.rows["Slot"])
         number = 0
         for patient in self.patients:
             for _ in range(3):
