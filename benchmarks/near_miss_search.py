@@ -29,6 +29,7 @@ from bylaw.compile.tools import read_tools, with_logs
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
+from bylaw.facts.interval import wilson
 from bylaw.facts.world import World
 from bylaw.guard import Vocabulary, parse_lookups, run_lookup
 from bylaw.llm import Chat, Pending
@@ -37,7 +38,6 @@ from bylaw.llm.recorded import Recorded, Recordings
 from bylaw.llm.source import at_hand
 from bylaw.packs.clinic.simulator.generate import write
 from bylaw.policy.folder import find_folder, read_folder
-from bylaw.scan.interval import wilson
 from bylaw.trace import Call, Trajectory, read
 
 SEED = 12

@@ -6,10 +6,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.facts.identifier import is_identifier
+from bylaw.facts.interval import wilson
 from bylaw.facts.provenance import OriginKind, ValueOrigin
 from bylaw.scan.first import Firsts
 from bylaw.scan.habit import CallPlace
-from bylaw.scan.interval import wilson
 from bylaw.scan.link import is_id
 
 _DISTINCT = 1_000

@@ -8,9 +8,9 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from bylaw.facts.interval import wilson
 from bylaw.scan.effect import Guess
 from bylaw.scan.first import Firsts
-from bylaw.scan.interval import wilson
 from bylaw.scan.link import Bond, Preparedness
 
 HabitReason = Literal["keyed", "shows", "belongs", "distinctive"]

@@ -1,0 +1,15 @@
+"""How far a share of few cases can be trusted."""
+
+from math import sqrt
+
+_Z = 1.959963984540054
+
+
+def wilson(hits: int, cases: int) -> tuple[float, float]:
+    """Wilson's 95 % interval for a share of `hits` in `cases`; everything is possible where there are none."""
+    if cases == 0:
+        return 0.0, 1.0
+    share, square = hits / cases, _Z * _Z
+    centre = (share + square / (2 * cases)) / (1 + square / cases)
+    spread = _Z * sqrt(share * (1 - share) / cases + square / (4 * cases * cases)) / (1 + square / cases)
+    return 0.0 if hits == 0 else max(0.0, centre - spread), 1.0 if hits == cases else min(1.0, centre + spread)
