@@ -70,6 +70,17 @@ class Visit:
     def has_no_sideways_scroll(self) -> bool:
         return self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
+    def serious(self, axe: str) -> list[str]:
+        """What axe finds that is serious or critical, one line each."""
+        self.page.evaluate(axe)
+        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            f"{rule['id']}: {node['target']} {node['failureSummary'][:200]}"
+            for rule in found["violations"]
+            if rule["impact"] in ("serious", "critical")
+            for node in rule["nodes"][:5]
+        ]
+
 
 @pytest.fixture
 def visit(chromium: Any) -> Iterator[Callable[..., Visit]]:
