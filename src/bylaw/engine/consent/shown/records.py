@@ -151,7 +151,8 @@ class Records:
                 for key, part in scalars(event.arguments):
                     self._arguments.setdefault(key, []).append((step, part))
         self._calls_read = max(self._calls_read, end)
-        return [each for each in self._arguments.get(name, ()) if start <= each[0] < end]
+        found = self._arguments.get(name, [])
+        return found[bisect_left(found, (start,)) : bisect_left(found, (end,))]
 
     def _records(self, step: int) -> list[Entry]:
         found = self._data.get(step)
