@@ -22,6 +22,7 @@ ENTITIES = """\
 entities:
   Flight:
     key: [flight, day]
+    read: find
     fields:
       status: string
       seats: {type: integer, default: 0}
@@ -94,10 +95,30 @@ def test_each_shows_every_item() -> None:
     assert ask("Flight", ("F2", "2024-05-15"), "status") == "available"
 
 
-def test_a_default_is_what_a_record_without_the_field_shows() -> None:
-    ask = seen('[{each: "$[*]", as: Flight}]', '[{"flight": "F1"}]')
-    assert ask("Flight", ("F1", "2024-05-15"), "seats") == 0
-    assert ask("Flight", ("F9", "2024-05-15"), "seats") is UNSEEN
+@pytest.mark.parametrize(
+    ("observation", "content", "wanted"),
+    [
+        ("{as: Flight}", '{"flight": "F1"}', 0),
+        ("{as: Flight}", '{"status": "late"}', 0),
+        ("{as: Flight}", '{"status": "late", "seats": 4}', 4),
+        ("{as: Flight, each: $.data}", '{"data": {"flight": "F1"}}', 0),
+        ("{as: Flight, fields: {note: $.remark}}", '{"remark": "fog"}', 0),
+        ('{as: Flight, each: "$[*]"}', '[{"flight": "F1", "status": "late"}]', UNSEEN),
+        ("{as: Flight}", "{}", UNSEEN),
+        ("{as: Flight}", '{"flight": null}', UNSEEN),
+        ("{as: Flight}", '{"message": "try again later"}', UNSEEN),
+        ("{as: Flight}", '{"data": {"flight": "F1", "seats": 4}}', UNSEEN),
+        ("{as: Flight}", '{"statusCode": 503, "body": null}', UNSEEN),
+        ("{as: Flight}", '{"error": "busy", "flight": "F1"}', UNSEEN),
+        ("{as: Flight}", "none", UNSEEN),
+        ("{as: Flight, fields: {note: =fine, status: $args.day}}", '{"message": "try again later"}', UNSEEN),
+        ("{as: Flight, fields: {note: $.remark}, only: true}", '{"remark": "fog"}', UNSEEN),
+    ],
+)
+def test_a_default_is_what_the_things_own_record_shows_where_it_lacks_the_field(
+    observation: str, content: str, wanted: Any
+) -> None:
+    assert seen(f"[{observation}]", content)("Flight", ("F1", "2024-05-15"), "seats") == wanted
 
 
 def test_an_object_is_iterated_with_its_names_as_keys() -> None:

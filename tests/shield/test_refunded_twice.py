@@ -103,3 +103,23 @@ def test_a_look_up_beside_a_refund_does_not_tell_what_is_left(
     session = looked_up()
     happening(session)
     assert decided(session) == answer
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "result"),
+    [
+        ("list_invoices", {"account_id": "A1"}, {"invoices": [{"id": "I1", "paid": "80.00"}]}),
+        ("get_invoice", READ[1], {}),
+        ("get_invoice", READ[1], {"message": "try again later"}),
+        ("get_invoice", READ[1], {"statusCode": 503, "body": None}),
+    ],
+)
+def test_a_result_that_leaves_a_field_out_shows_no_default_of_it(
+    tool: str, arguments: dict[str, Any], result: Any
+) -> None:
+    session = Shield(PACK).session("one")
+    session.decide("get_invoice", READ[1])
+    session.result({**INVOICE, "refunded": "80.00"})
+    session.decide(tool, arguments)
+    session.result(result)
+    assert decided(session) == "deny"

@@ -27,6 +27,8 @@ class Observation(Struct, frozen=True):
     """Read from any text result that matches, an error included; its named groups are the item."""
     absent: Pattern | None = None
     """A text result that matches shows that the keyed thing does not exist."""
+    is_whole: bool = False
+    """A record here has all that is to be told of the thing, so that a field it lacks has its default."""
 
 
 class Sighting(Struct, frozen=True, gc=False):
@@ -53,11 +55,28 @@ class Sighting(Struct, frozen=True, gc=False):
         if not isinstance(item, dict):
             return NOTHING
         value: Any = item.get(field, NOTHING)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        if value is NOTHING:
+        if value is NOTHING and observation.is_whole:
             declared = observation.entity.fields.get(field)
-            if declared is not None and declared.default is not UNDECLARED:
+            if declared is not None and declared.default is not UNDECLARED and self._is_recognised():
                 return declared.default
         return value  # pyright: ignore[reportUnknownVariableType]
+
+    def _is_recognised(self) -> bool:
+        """Whether the record itself, not only the call, shows the key or another field: `{}` or a message does not."""
+        observation, item = self.observation, cast("dict[str, Any]", self.scope.item)
+        for name in observation.entity.fields:
+            if name not in observation.fields and item.get(name) is not None:
+                return True
+        told = PathScope(item, self.scope.result, {}, self.scope.key)
+        getters = [*observation.fields.values(), *(place for places in observation.key for place in places)]
+        return any(_is_something(get(told)) and not _is_something(get(_EMPTY)) for get in getters)
+
+
+_EMPTY = PathScope({}, {}, {})
+
+
+def _is_something(value: Any) -> bool:
+    return value is not NOTHING and value is not None
 
 
 def sightings(

@@ -57,14 +57,15 @@ class SchemaReader:
             if tool not in self._tools:
                 self._paths.fault(f"`{tool}` is not a tool", "observations", tool, hint="add it to tools.yaml")
             for index, body in enumerate(listed(bodies)):
-                observation = self._observation(body, ("observations", tool, index))
+                observation = self._observation(body, ("observations", tool, index), tool)
                 if observation is not None:
                     shows.setdefault(tool, {}).setdefault(observation.entity.name, []).append(observation)
         for entity in list(self._paths.entities.values()):
             # A look-up shows the thing that it looks up, unless its observations say what it shows.
             tool = entity.read.tool if entity.read is not None else ""
             if tool in self._tools and tool not in self._file.observations:
-                shown = self._observation(WrittenObservation(entity.name, absent=_NOT_THERE), ("entities", entity.name))
+                own = WrittenObservation(entity.name, absent=_NOT_THERE)
+                shown = self._observation(own, ("entities", entity.name), tool)
                 shows.setdefault(tool, {}).setdefault(entity.name, []).extend([shown] if shown else ())
         changes = ChangeReader(self._paths)
         writes = [tool for tool in self._tools.values() if tool.effect == "write"]
@@ -179,7 +180,7 @@ class SchemaReader:
             record.private,
         )
 
-    def _observation(self, body: WrittenObservation, at: YamlPath) -> Observation | None:
+    def _observation(self, body: WrittenObservation, at: YamlPath, tool: str = "") -> Observation | None:
         if body.as_ is None:
             self._paths.fault("an observation needs `as:` and the kind of thing it shows", *at)
             return None
@@ -198,6 +199,19 @@ class SchemaReader:
             self._paths.when(body.when, at) if body.when is not None else None,
             self._paths.pattern(body.text, at) if body.text is not None else None,
             self._paths.pattern(body.absent, at) if body.absent is not None else None,
+            self._is_whole(entity, tool, str(body.each or "")),
+        )
+
+    def _is_whole(self, entity: Entity, tool: str, each: str) -> bool:
+        """Whether what a tool shows of a thing is all there is to tell: what its own look-up does, and no list.
+
+        A thing that only the conversation makes has no look-up of its own.
+        """
+        declared = self._tools.get(tool)
+        if declared is None or declared.effect == "write":
+            return False
+        return entity.origin == "conversation" or (
+            entity.read is not None and entity.read.tool == tool and "*" not in each
         )
 
 
