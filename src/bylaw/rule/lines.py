@@ -53,11 +53,11 @@ def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]
     return EvalAnswer(report.holds, report.verdict)
 
 
-def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], msgspec.Struct]) -> int:
+def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], object]) -> int:
     """Answer every line of JSON with one; the exit status, 3 where some line could not be answered."""
     status = 0
     for number, line in enumerate(stdin):
-        reply: msgspec.Struct
+        reply: object
         try:
             # Some editors put a byte order mark before the first line.
             given = line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line

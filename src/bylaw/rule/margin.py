@@ -1,12 +1,12 @@
 """Margins of propositional circuits, one JSON line in and one out: the contract of `bylaw rules margin`."""
 
 from functools import lru_cache
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
 from bylaw.errors import FormulaError
-from bylaw.rule.circuit import WIDTH_CAP, Circuit, CircuitAnswer
+from bylaw.rule.circuit import WIDTH_CAP, Circuit
 from bylaw.rule.formula import is_propositional
 from bylaw.rule.inference import Inference
 from bylaw.rule.lines import answer_lines
@@ -36,31 +36,12 @@ class MarginQuestion(msgspec.Struct, frozen=True):
     width_cap: int = WIDTH_CAP
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """One output line."""
-
-    safe: bool
-    decision: CircuitAnswer
-    p_action: float | None
-    margin: float | None
-    interval: tuple[float, float]
-    veto: tuple[str, ...]
-    conflict: tuple[str, ...]
-
-
-def margin_of(question: MarginQuestion) -> Reply:
-    """What the circuit of a question says of its action."""
+def margin_of(question: MarginQuestion) -> dict[str, Any]:
+    """What the circuit of a question says of its action: one output line."""
     inference, names = _prepared(question.action, question.rules, question.eps, question.width_cap)
     found = inference.assess(question.evidence)
-    return Reply(
-        safe=found.safe,
-        decision=found.decision,
-        p_action=found.p_action,
-        margin=found.margin,
-        interval=found.interval,
-        veto=tuple(names[each] for each in found.veto),
-        conflict=tuple(names[each] for each in found.conflict),
-    )
+    told = {name: getattr(found, name) for name in ("safe", "decision", "p_action", "margin", "interval")}
+    return told | {"veto": [names[each] for each in found.veto], "conflict": [names[each] for each in found.conflict]}
 
 
 @lru_cache(maxsize=256)
