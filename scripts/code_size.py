@@ -39,14 +39,15 @@ COMMITS = {
         aeaffad c8d89fc 8f67ad7 7904912 845a6aa 0d0a280 8d00ddd 0e1ce77 0e3d346 f7530c9 9dca4d6 9819824 c67a7fd 15991d9
         babbc28 09c4e7d 025a75c 81b7c11 138bbe6 f5fddf0 aa4f2fb 042310b 8957763 6bf7558 190ce2c 7afc680 2c7f82f
         f90bba4 de7e5de fee18df 06802d3 acc2dc3 a88d49c 5a42986 ee1f418 4c558c6 f57479c
-        6fd740e 002cd0c 7715fb0 bdba9ac cb21e2c""",
+        6fd740e 002cd0c 7715fb0 bdba9ac cb21e2c 04c1767 cd2d254 bf99e59
+        48f3db8 26d5219""",
     "shield": """
         f12afcd e15e7e5 a2b37f3 bdcb2db 50fecc3 28a218e 48273e0 a2f7bd2 e8bf727 04cfbe8 f77c0aa 3379ca4
         9d8f62e 60b4617 6ce5277 b3cf783 acc7f7d a2ac859 c65528c ad940a8 bf99947 a01bb49 2f536fb e85c2ea 8b4b926
-        e7bb2a1 524e6ed bf933fd ad01e3c 081429e bf9032d e32793b""",
+        e7bb2a1 524e6ed bf933fd ad01e3c 081429e bf9032d e32793b ae5302e 22f7d5f""",
     "compile": """
         3cdc772 e6a8e86 c50eec7 fc7b6f3 cdef613 08d8b97 43a490c 4bee9dc f002abf 3168cc0 7b5458a 5cc9a6a 0673d78 a5080d2
-        94b2728 18a9525 7e5105c 1eebdab c91ff3a eb3d0f2 db32a38 45b7067""",
+        94b2728 18a9525 7e5105c 1eebdab c91ff3a eb3d0f2 db32a38 45b7067 9e410d8""",
     "align": "f00119c 4493e15 aa6bab2 9fa37aa 117a22a ad239db 183515f accbf02 d813378",
 }
 """Commits made for another piece of work: what they added to files that are not listed above is theirs."""
