@@ -30,7 +30,11 @@ BUGS = (
         "        trial.answer = False\n",
         "guard/test_completion.py"),
     Bug("members decided on one path are decided on all", "guard/member.py",
-        "if tried is None or run.has_decided_existence or not run.path.keys().isdisjoint(tried.open):",
-        "if tried is None:",
+        "if trial is None or not run.path.keys().isdisjoint(trial.open):\n            run.spend(weight)\n"
+        "            trial = Trial(key)\n            _try_member(run, trial, specs, body)\n"
+        "            if run.path.keys().isdisjoint(trial.open):\n",
+        "if trial is None:\n            run.spend(weight)\n"
+        "            trial = Trial(key)\n            _try_member(run, trial, specs, body)\n"
+        "            if True:\n",
         "guard/test_completion.py"),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from bylaw.facts.entity import Entity, Fact, Key
 from bylaw.facts.unknown import Unknown, expression_text, opaque_bool
 from bylaw.guard.reading import Spec
 from bylaw.guard.run import Run
-from bylaw.guard.trial import NOT_SURE, Trial, Tried
+from bylaw.guard.trial import NOT_SURE, Trial
 
 
 def any_seen(
@@ -51,14 +51,9 @@ def _try_members(
     run: Run, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> bool | None:
     """Yes where some member surely answers yes, no where all surely answer no; the reads that count are noted."""
-    tried = run.tried.get(question)
-    if tried is None or run.has_decided_existence or not run.path.keys().isdisjoint(tried.open):
-        tried = Tried(keys)
-        _find_sure(run, tried, specs, body, weight)
-        if not run.has_decided_existence:
-            run.tried[question] = tried
-    best, is_no = tried.best, tried.is_no
-    for trial in [best] if best else tried.trials if is_no else ():
+    trials, best = _find_sure(run, question, keys, specs, body, weight)
+    is_no = all(trial.answer is False for trial in trials)
+    for trial in [best] if best else trials if is_no else ():
         if run.is_noting:
             run.reads.extend(fact for fact in trial.reads if fact not in run.memo)
             run.is_noting = trial.is_noting
@@ -68,24 +63,38 @@ def _try_members(
     return True if best else False if is_no else None
 
 
-def _find_sure(run: Run, tried: Tried, specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int) -> None:
-    """Asks member after member until one surely answers yes."""
-    run.open = tried.open
-    for trial in tried.trials:
-        run.spend(weight)
-        _try_member(run, trial, specs, body)
-        tried.is_no = tried.is_no and trial.answer is False
+def _find_sure(
+    run: Run, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
+) -> tuple[list[Trial], Trial | None]:
+    """Asks member after member until one surely answers yes: that one, and all that were asked.
+
+    What a member answers is the same on every path that has decided nothing of what it hangs on.
+    """
+    kept = run.tried.setdefault(question, {}) if not run.has_decided_existence else {}
+    trials: list[Trial] = []
+    best: Trial | None = None
+    for key in keys:
+        key = tuple(key)
+        trial = kept.get(key)
+        if trial is None or not run.path.keys().isdisjoint(trial.open):
+            run.spend(weight)
+            trial = Trial(key)
+            _try_member(run, trial, specs, body)
+            if run.path.keys().isdisjoint(trial.open):
+                kept[key] = trial
+        run.open.update(trial.open)
+        trials.append(trial)
         if trial.answer:
-            tried.best = tried.best or trial
+            best = best or trial
             if run.seen is None or all(map(run.seen, trial.reads)):
-                tried.best = trial
-                break
+                return trials, trial
+    return trials, best
 
 
 def _try_member(run: Run, trial: Trial, specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
     """Asks one member without deciding anything; what it reads is kept apart."""
-    before = (run.memo, run.reads, run.is_noting, run.looking, run.touched, run.asked, run.doubtful)
-    run.memo, run.reads, run.looking = dict(run.memo), trial.reads, True
+    before = (run.memo, run.reads, run.is_noting, run.looking, run.touched, run.asked, run.doubtful, run.open)
+    run.memo, run.reads, run.looking, run.open = dict(run.memo), trial.reads, True, trial.open
     run.is_noting = run.hushed is None
     run.touched, run.asked, run.doubtful = set(run.touched), trial.asked, trial.doubtful
     try:
@@ -97,4 +106,4 @@ def _try_member(run: Run, trial: Trial, specs: tuple[Spec, ...], body: Callable[
     finally:
         trial.memo = {fact: value for fact, value in run.memo.items() if fact not in before[0]}
         trial.is_noting = run.is_noting or run.hushed is not None
-        run.memo, run.reads, run.is_noting, run.looking, run.touched, run.asked, run.doubtful = before
+        run.memo, run.reads, run.is_noting, run.looking, run.touched, run.asked, run.doubtful, run.open = before

@@ -22,7 +22,7 @@ from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.operation import Failure, admit, fail, name_of
 from bylaw.guard.reading import Spec
 from bylaw.guard.reference import References
-from bylaw.guard.trial import Tried
+from bylaw.guard.trial import Trial
 
 NOW = Fact("context", (), "now")
 ODD_KEYS = frozenset((bool, float, Decimal))
@@ -77,7 +77,7 @@ class Run(BuiltIns):
         self.left = ALL_TICKS
         if self.is_open:
             self.is_open = False
-            self.tried: dict[str, Tried] = {}
+            self.tried: dict[str, dict[Key, Trial]] = {}
             self.open: set[str] = set()
             """Variables that were asked for while looking for a member."""
             self.complete(assumptions)

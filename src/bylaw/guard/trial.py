@@ -1,6 +1,5 @@
 """Things of a kind while they are asked one by one, without deciding anything that is open."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from bylaw.facts.entity import Fact, Key
@@ -12,7 +11,7 @@ from bylaw.guard.operation import Failure
 class Trial:
     """One member of a kind while it is asked: its answer, None where unsure, and what it took."""
 
-    __slots__ = ("answer", "asked", "doubtful", "is_noting", "key", "memo", "reads")
+    __slots__ = ("answer", "asked", "doubtful", "is_noting", "key", "memo", "open", "reads")
 
     def __init__(self, key: Key) -> None:
         self.key = key
@@ -23,22 +22,8 @@ class Trial:
         self.asked: dict[Fact, None] = {}
         self.doubtful: dict[Fact, tuple[str, Any]] = {}
         self.is_noting = True
-
-
-class Tried:
-    """The members of a kind, asked without deciding anything: the same again on every path that has not decided
-    what was open for them."""
-
-    __slots__ = ("best", "is_no", "open", "trials")
-
-    def __init__(self, keys: Sequence[Key]) -> None:
-        self.trials = [Trial(tuple(key)) for key in keys]
-        self.best: Trial | None = None
-        """The one that surely answers yes, and whose reads count."""
-        self.is_no = True
-        """All surely answer no."""
         self.open: set[str] = set()
-        """What their answers hang on."""
+        """What its answer hangs on."""
 
 
 NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
