@@ -4,7 +4,7 @@ from planted.bug import Bug
 
 BUGS = (
     Bug("only the first path is looked at", "guard/evaluate.py",
-        "not _turn(run.decisions, run.position):",
+        "not (other or _turn(run.decisions, run.position)):",
         "True:",
         "guard/test_completion.py"),
     Bug("what may not exist is taken to exist", "guard/evaluate.py",
@@ -36,5 +36,17 @@ BUGS = (
         "if trial is None:\n            run.spend(weight)\n"
         "            trial = Trial(key)\n            _try_member(run, trial, specs, body)\n"
         "            if True:\n",
+        "guard/test_completion.py"),
+    Bug("the other way of a last fork is neither run nor noted", "guard/run.py",
+        "self.decisions[-1], self.other = False, other",
+        "self.decisions[-1], self.other = False, None",
+        "guard/test_twin.py"),
+    Bug("the other way of a test that is denied is taken for this one", "guard/last_fork.py",
+        "_noting(operand, no, yes, constants)",
+        "_noting(operand, yes, no, constants)",
+        "guard/test_twin.py"),
+    Bug("what may not exist ends like any other way of a last fork", "guard/run.py",
+        "test.__class__ is UnknownBool and test.variable.thing is None:",
+        "test.__class__ is UnknownBool:",
         "guard/test_completion.py"),
 )  # fmt: skip

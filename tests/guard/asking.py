@@ -28,6 +28,9 @@ def all_said(text: str, facts: dict[Fact, Any] | None = None, **options: Any) ->
     source = options.pop("source", None) or Table(EXISTS | (facts or {}))
     now = options.pop("now", NOW)
     completions = evaluate(guard(text), arguments, source, now=now, **options)
+    if "coverage" not in options:
+        # While branches are noted, both ways of a last fork are run.
+        assert evaluate(guard(text), arguments, source, now=now, coverage=set(), **options) == completions
     shared = {name: options.pop(name) for name in ("tool", "seen") if name in options}
     inquiry = Inquiry(arguments, source, now=now, **shared)
     for _ in range(2):  # The second time every fact has been asked for already.

@@ -36,6 +36,7 @@ class TestAbsence:
     def test_a_field_read_before_the_question_of_existence_ends_in_denial_all_the_same(self) -> None:
         before = "size = r.size\nif not r.exists:\n    return permit()"
         assert outcome("False", before=before, source=Table({})) == "deny"
+        assert outcome("not r.exists", before="size = r.size", source=Table({})) == "deny"
 
 
 class TestCompletions:

@@ -8,10 +8,10 @@ from typing import Any
 from bylaw.errors import GuardError
 from bylaw.facts.entity import FactSource
 from bylaw.guard.evaluate import evaluate
-from bylaw.guard.language import Vocabulary
+from bylaw.guard.language import PERMIT, Vocabulary
 from bylaw.guard.parse import Guard, parse_text, size_fault
 from bylaw.guard.scope import Scope
-from bylaw.guard.statement import PERMIT, LazyFunction, Statements
+from bylaw.guard.statement import LazyFunction, Statements
 
 
 class Condition:

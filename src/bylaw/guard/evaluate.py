@@ -145,13 +145,17 @@ def _explore(guard: Guard, function: Callable[..., Any], run: Run, outcome: str,
     limit = ""
     while True:
         outcomes.setdefault(outcome, because)
-        if outcome in ("stuck", "failed") or len(outcomes) > 1 or not _turn(run.decisions, run.position):
+        other = run.other
+        if outcome in ("stuck", "failed") or len(outcomes) > 1 or not (other or _turn(run.decisions, run.position)):
             break
         if paths == PATHS or run.left < 0:
             limit = f"more than {PATHS} paths" if paths == PATHS else f"more than {ALL_TICKS} steps over all paths"
             break
-        run.restart()
-        outcome, because = run_path(guard, function, run)
+        if other:
+            (outcome, because), run.other = other, None
+        else:
+            run.restart()
+            outcome, because = run_path(guard, function, run)
         paths += 1
     for fact, thing in run.doubtful.items():
         run.lacking.setdefault(fact)

@@ -7,6 +7,8 @@ from msgspec import Struct
 
 from bylaw.facts.entity import Entity
 
+PERMIT = ("permit", "")
+
 TICKS = 10_000
 """Loop turns and calls along one path."""
 ALL_TICKS = 100_000

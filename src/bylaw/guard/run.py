@@ -42,8 +42,8 @@ class Run(BuiltIns):
 
     __slots__ = (
         "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "doubtful", "given",
-        "has_decided_existence", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo",
-        "open", "path", "position", "reads", "references", "seen", "source", "time", "tool", "touched", "tried",
+        "has_decided_existence", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo", "open",
+        "other", "path", "position", "reads", "references", "seen", "source", "time", "tool", "touched", "tried",
         "unknowns",
     )  # fmt: skip
 
@@ -112,6 +112,8 @@ class Run(BuiltIns):
         self.looking = False
         self.has_decided_existence = False
         self.position = 0
+        self.other: tuple[str, str] | None = None
+        """The answer of the path that differs in the last decision alone, where it is known already."""
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
 
@@ -356,6 +358,17 @@ class Run(BuiltIns):
             self.has_decided_existence = True
             if variable.thing in self.touched and self.is_gone(variable.thing):
                 raise Absent(no_such(*variable.thing))
+        return answer
+
+    def forks(self, test: Any, other: tuple[str, str]) -> bool:
+        """The answer to a test after which the guard ends either way, with `other` where the test is false.
+
+        A decision that is made for it has been looked at from both sides.
+        """
+        made = len(self.decisions)
+        answer = bool(test)
+        if len(self.decisions) > made and test.__class__ is UnknownBool and test.variable.thing is None:
+            self.decisions[-1], self.other = False, other
         return answer
 
     def lack(self, needs: Mapping[Fact, Origin]) -> None:

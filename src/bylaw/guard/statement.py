@@ -7,10 +7,10 @@ from typing import Any
 
 from bylaw.guard.calling import stored
 from bylaw.guard.expression import Expressions
-from bylaw.guard.language import BINARY, LOOPS, NODES_PER_TICK
+from bylaw.guard.language import BINARY, LOOPS, NODES_PER_TICK, PERMIT
+from bylaw.guard.last_fork import join_last_forks
 from bylaw.guard.scope import Scope
 
-PERMIT = ("permit", "")
 ANSWERS = ("permit", "deny")
 """What a guard says."""
 
@@ -61,6 +61,8 @@ class Statements:
         size = 1 + sum(1 for _ in ast.walk(node)) // NODES_PER_TICK
         start = ast.Expr(self.run("spend", ast.Constant(size)))
         arguments = ast.arguments([], [ast.arg(name) for name in ["_", *self.scope.parameters]], None, [], [], None, [])
+        if self.answers == ANSWERS and not self.scope.cover:
+            join_last_forks(body, self.scope.constants)
         made = ast.FunctionDef("guard", arguments, [start, *body], [], None)
         module = ast.Module([made], [])
         _inherit_lines(made, getattr(node, "lineno", 1))
