@@ -76,7 +76,7 @@ BUGS = (
         "stale |= False",
         "policy/test_document.py"),
     Bug("what was seen is taken for true", "engine/needed.py",
-        "is_equal(self._seen.read(entity, key, field), self._truth.read(entity, key, field))",
+        "is_equal(self._seen.read(entity, key, field), truth.read(entity, key, field))",
         "is_known(self._seen.read(entity, key, field))",
         "engine/test_cases.py"),
     # Consent.

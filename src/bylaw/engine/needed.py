@@ -8,7 +8,7 @@ from msgspec.json import encode
 
 from bylaw.engine.claim import claim
 from bylaw.engine.judgement import Judgement
-from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
+from bylaw.facts.entity import ABSENT, EXISTS, NOT_KNOWN, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import Unread
 from bylaw.facts.unread import why_unread
@@ -58,28 +58,31 @@ class NeededFacts:
 
     def are_so(self, facts: Iterable[Fact]) -> bool:
         """Whether all of these are in truth what the agent had seen."""
-        known = self._so
+        truth, known = self._truth, self._so
+        assert truth is not None
         for fact in facts:
-            if fact not in known:
-                known[fact] = self._is_so(fact)
-            if not known[fact]:
+            so = known.get(fact)
+            if so is None:
+                (entity, field), key = self._named(fact), fact.key or ()
+                try:
+                    so = is_equal(self._seen.read(entity, key, field), truth.read(entity, key, field))
+                except ValueError:
+                    so = False
+                known[fact] = so
+            if not so:
                 return False
         return True
-
-    def _is_so(self, fact: Fact) -> bool:
-        assert self._truth is not None
-        entity, field = self._named(fact)
-        key = fact.key or ()
-        try:
-            return is_equal(self._seen.read(entity, key, field), self._truth.read(entity, key, field))
-        except ValueError:
-            return False
 
     def standing(self, fact: Fact) -> Standing:
         """Whether the agent had seen a fact, or else whether it had looked it up."""
         found = self._standing.get(fact)
         if found is None:
-            found = "seen" if self.is_seen(fact) else self._why_unread(fact) or "missing"
+            found = "missing"
+            if self.is_seen(fact):
+                found = "seen"
+            elif fact.key is not None:
+                entity = self._entities[fact.entity]
+                found = why_unread(self._ledger, entity, key_of(fact.key), fact.field, self._made) or found
             self._standing[fact] = found
         return found
 
@@ -92,11 +95,6 @@ class NeededFacts:
             return is_known(self._seen.read(entity, fact.key, field))
         except ValueError:
             return True
-
-    def _why_unread(self, fact: Fact) -> Unread | None:
-        if fact.key is None:
-            return None
-        return why_unread(self._ledger, self._entities[fact.entity], key_of(fact.key), fact.field, self._made)
 
     def lacks(self, facts: Iterable[Fact]) -> bool:
         """Whether there is one that the agent did not look up."""
@@ -157,14 +155,18 @@ class NeededFacts:
             return UNSEEN
 
     def _named(self, fact: Fact) -> tuple[Entity, Field]:
-        entity = self._entities[fact.entity]
-        return entity, EXISTS if fact.field == "exists" else entity.fields[fact.field]
+        name, _, field = fact
+        entity = self._entities[name]
+        return entity, EXISTS if field == "exists" else entity.fields[field]
 
 
 def is_equal(one: Any, other: Any) -> bool:
     """Whether no guard can tell the two values apart: `1`, `1.0` and `True` are three values, at any depth."""
-    if one.__class__ is not other.__class__ or not is_known(one):
+    kind = one.__class__
+    if kind is not other.__class__:
         return False
-    if isinstance(one, (list, dict, tuple)):
+    if kind in NOT_KNOWN:
+        return one is other is ABSENT
+    if kind is list or kind is dict or kind is tuple:
         return one is other or (one == other and encode(one) == encode(other))
     return one == other

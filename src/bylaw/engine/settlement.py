@@ -227,7 +227,7 @@ def _plain(policy: Policy, world: Half, could_deny: bool) -> PolicyVerdict:
 
 
 def _agreed(halves: Sequence[Half]) -> Half:
-    return halves[0] if all(half == halves[0] for half in halves) else "undetermined"
+    return halves[0] if len(set(halves)) == 1 else "undetermined"
 
 
 def _reason(strict: Ruling, completed: Sequence[_Completed], missing: Sequence[Fact], first: _Completed) -> Reason:
@@ -247,5 +247,4 @@ def _reason(strict: Ruling, completed: Sequence[_Completed], missing: Sequence[F
 
 def _unique(parts: Sequence[tuple[Fact, ...]]) -> tuple[Fact, ...]:
     """The facts of all parts, in order; in each part a fact stands once."""
-    told = [part for part in parts if part]
-    return told[0] if len(told) == 1 else tuple(dict.fromkeys(chain.from_iterable(told)))
+    return parts[0] if len(parts) == 1 else tuple(dict.fromkeys(chain.from_iterable(parts)))

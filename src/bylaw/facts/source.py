@@ -289,15 +289,17 @@ class WorldFacts:
         """The true value."""
         if field.origin != "system" or entity.origin == "conversation":
             return self._told.read(entity, key, field)
-        if entity.is_always_there:
+        if not entity.key and entity.is_always_there:
             return True
-        asked = (entity.name, key_of(key))
+        if len(key) != 1 or key[0].__class__ is not str:
+            key = key_of(key)
+        asked = (entity.name, key)
         record = self._records.get(asked)
         if record is None:
             record = self._records[asked] = self._world.record(*asked)
-        if record is UNSEEN:
-            return self._hindsight.read(entity, key, field)
         if isinstance(record, NoValue):
+            if record is UNSEEN:
+                return self._hindsight.read(entity, key, field)
             return record if field.name != "exists" else False
         if field.name == "exists":
             return True
