@@ -67,6 +67,20 @@ def test_a_conversation_over_http_goes_as_it_does_in_process(app: Any, log: Log)
     assert verify(log.journal.store, "default").faults == ()
 
 
+def test_a_refused_request_says_nothing_of_the_context_for_those_after_it(app: Any) -> None:
+    manager = {"context": {"manager": True}}
+    wrong = {"conversation": "c", "events": [{"result": "of nothing"}], **manager}
+    assert post(app, "/v1/events", wrong).status == 422
+    # Nothing was opened by it: the conversation begins without that context.
+    decide(app, **LOOK)
+    refused = post(app, "/v1/decide", {"conversation": "c", **REFUND, **manager})
+    assert (refused.status, "another context" in refused.body.decode()) == (422, True)
+    # What it said is gone with it, whether those after it name a context or none.
+    decide(app, **REFUND, context={})
+    decide(app, **REFUND)
+    assert post(app, "/v1/events", {"conversation": "c", "events": [RETURNED]}).status == 200
+
+
 def test_a_turn_and_a_batch(app: Any) -> None:
     answer = post(app, "/v1/decide", {"conversation": "c", "calls": [LOOK, {**REFUND, "id": "b"}]})
     # Side by side, the refund does not see what the look-up will show.

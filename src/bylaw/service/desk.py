@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from bylaw.engine.conversation import OpenAnswers
@@ -70,9 +71,10 @@ class Desk:
             found = [await session.decide_after_async(*asked, id=request.id)]
         else:
             session = self._session(tenant, request.conversation, request.context, request.agent)
-            now = session.shield.clock()
-            happenings = [event.happening(now) for event in request.events]
-            found = await session.take_async(happenings, calls, named=request.named())
+            with self._keeping(session):
+                now = session.shield.clock()
+                happenings = [event.happening(now) for event in request.events]
+                found = await session.take_async(happenings, calls, named=request.named())
         self.metrics.events[tenant] += len(happenings)
         for decision in found:
             self.metrics.decisions[tenant, decision.answer, str(decision.allowed).lower()] += 1
@@ -85,8 +87,9 @@ class Desk:
         request.check()
         await self.log.journal.let_others_go_on()
         session = self._session(tenant, request.conversation, request.context, request.agent)
-        now = session.shield.clock()
-        await session.take_async([event.happening(now) for event in request.events], named=request.named())
+        with self._keeping(session):
+            now = session.shield.clock()
+            await session.take_async([event.happening(now) for event in request.events], named=request.named())
         self.metrics.events[tenant] += len(request.events)
         return EventsAnswer(session.id, len(request.events))
 
@@ -113,13 +116,26 @@ class Desk:
             return shield.session(context=context, agent=agent, lacks=NO_NAME)
         place = (tenant, name)
         session = self._sessions.get(place)
-        if session is None or not session.is_under(context):
-            # Another context than it was opened with is told as such when the log is read.
+        if session is None:
             session = self._sessions[place] = shield.session(name, context=context, agent=agent)
+        elif not session.is_under(context):
+            # That this is another context than it was opened with comes out when the log is read.
+            return shield.session(name, context=context, agent=agent)
         self._sessions.move_to_end(place)
         while len(self._sessions) > self._most:
             self._sessions.popitem(last=False)
         return session
+
+    @contextmanager
+    def _keeping(self, session: Guarded) -> Generator[None]:
+        """What a request that is refused says of a conversation's beginning is not kept."""
+        try:
+            yield
+        except BaseException:
+            place = (session.shield.tenant, session.id)
+            if not session.has_begun and self._sessions.get(place) is session:
+                del self._sessions[place]
+            raise
 
 
 def failure(error: BylawError) -> tuple[int, Failure]:

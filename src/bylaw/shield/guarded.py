@@ -218,10 +218,14 @@ class Guarded:
         """The pack that the conversation is under."""
         return self._kept.decider.pack
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of it was found in the log, or written there."""
+        return self._kept.has_begun
+
     def is_under(self, context: Mapping[str, Any] | None) -> bool:
         """Whether it was opened with this context, or nothing is said of one."""
-        known = self._kept.context
-        return context is None or (known is not None and dict(context) == dict(known))
+        return context is None or dict(context) == dict(self._kept.context or {})
 
     def trajectory(self, agent: str = "") -> Trajectory:
         """The conversation so far, refused calls marked as such, as an audit reads it."""

@@ -97,6 +97,11 @@ class Kept:
         None where the log has to be asked."""
 
     @property
+    def has_begun(self) -> bool:
+        """Whether anything of it was found in the log, or written there."""
+        return self._length > 0
+
+    @property
     def must_read(self) -> bool:
         """Whether the log has to be read before anything is decided."""
         if self.live is None:
