@@ -81,6 +81,58 @@ def test_a_refused_request_says_nothing_of_the_context_for_those_after_it(app: A
     assert post(app, "/v1/events", {"conversation": "c", "events": [RETURNED]}).status == 200
 
 
+def nested(depth: int) -> Any:
+    found: Any = []
+    for _ in range(depth - 1):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize("depth", [150, 199, 200, 205, 215, 500, 900, 955, 960, 965, 970, 975, 980, 1100])
+def test_what_is_nested_too_deep_to_be_read_again_is_not_taken(log: Log, depth: int) -> None:
+    pack = shop()
+    text = json.dumps(nested(min(depth, 900))).replace("[]", "[" * max(1, depth - 899) + "]" * max(1, depth - 899))
+    told = (
+        '"events": [{"result": %s, "call": "a"}]',
+        '"context": {"x": %s}',
+        '"events": [{"messages": [{"role": "tool", "tool_call_id": "a", "content": {"x": %s}}]}]',
+        '"events": [{"agent": "x"}]',
+    )
+    for number, part in enumerate(told):
+        name = f"c{number}"
+        app = Service(Desk(pack, log), {})
+        if number != 1:
+            decide(app, name, **LOOK)
+        arguments = text if number == 3 else '"7"'
+        said = part.replace("%s", text)
+        body = f'{{"conversation": "{name}", {said}, "tool": "refund", "arguments": {{"order_id": {arguments}}}}}'
+        answer = post(app, "/v1/decide", body.encode())
+        assert answer.status in (200, 400, 422)
+        assert answer.status != 200 or (depth <= 205 or not answer.json["decisions"][0]["allowed"])
+        # Whatever it was answered, the conversation goes on, also where it has to be read first.
+        assert not decide(Service(Desk(pack, log), {}), name, **REFUND)["allowed"] or depth <= 205
+    for entry in log.journal.store.entries("default"):
+        assert (entry.body or b"").count(b"[") < 450
+
+
+def test_what_is_wrong_with_one_request_of_a_batch_is_told_of_that_one(
+    app: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Desk.decide
+
+    async def decide(desk: Desk, tenant: str, request: Any) -> Any:
+        if request.conversation == "b":
+            raise RecursionError("too deep for this part of the program")
+        return await plain(desk, tenant, request)
+
+    monkeypatch.setattr(Desk, "decide", decide)
+    answer = post(app, "/v1/decide/batch", {"requests": [{"conversation": name, **LOOK} for name in "abc"]})
+    # The first and the third are on disk: nobody may be told that nothing was decided.
+    first, second, third = answer.json["responses"]
+    assert [first["decisions"][0]["allowed"], third["decisions"][0]["allowed"]] == [True, True]
+    assert "too deep" in second["error"]["message"]
+
+
 def test_a_turn_and_a_batch(app: Any) -> None:
     answer = post(app, "/v1/decide", {"conversation": "c", "calls": [LOOK, {**REFUND, "id": "b"}]})
     # Side by side, the refund does not see what the look-up will show.

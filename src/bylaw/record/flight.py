@@ -1,6 +1,7 @@
 """A transaction that is under way at a server, while the loop that sent it goes on with other things."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from selectors import EVENT_READ, EVENT_WRITE
 
@@ -24,6 +25,7 @@ class Flight:
         self._landed = landed
         self._at = -1
         """What the loop watches: the connection, while it waits for the server."""
+        self.since = time.monotonic()
         self._limit: asyncio.TimerHandle | None = None
 
     def start(self) -> None:

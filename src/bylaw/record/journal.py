@@ -12,6 +12,7 @@ Where a server writes, the loop goes on meanwhile.
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -143,6 +144,11 @@ class Journal:
         for _, future in jobs:
             if not future.done():
                 future.set_exception(LogError("the log is closed"))
+
+    @property
+    def waits_for(self) -> float:
+        """Seconds that a server has taken so far for what is under way; 0.0 where nothing is."""
+        return max((time.monotonic() - flight.since for flight in self._flights.values()), default=0.0)
 
     def close(self) -> None:
         """Write what waits, then stop."""

@@ -4,6 +4,7 @@ A batch of any size takes two round trips, since all other writers wait until it
 begins and all is read, and one in which all is written and committed.
 """
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
@@ -13,12 +14,14 @@ from typing import Any
 from bylaw.errors import UsageError
 from bylaw.record.database import COLUMNS, HANGS, SCHEMA, Cursor, Known, News, Place, Row, Steps, hung
 from bylaw.record.entry import Entry
-from bylaw.record.wire import Wire, blob, blobs, integer, integers, real, reals, rows, text, texts
+from bylaw.record.wire import Wire, blob, blobs, bounded, integer, integers, is_amid, real, reals, rows, text, texts
 
 SETTINGS = {"synchronous_commit": "on"}
 """What makes a commit durable, beside the server's own `fsync`; benchmarks print both."""
 PLANS = "SET plan_cache_mode = force_generic_plan"
 """A statement that was prepared is planned once: of those of a batch none does better with a plan for its values."""
+CALLS = 5
+"""Seconds after which a server that does not take a call is given up."""
 LOCK = 0x62796C6177
 """The advisory lock that lets one writer at a time extend the chains."""
 
@@ -57,7 +60,7 @@ class PostgresConnection:
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self.name = address.rpartition("@")[2]
+        self.name = re.sub(r"(?i)(password=)[^&]*", r"\1...", address.rpartition("@")[2])
         """Without the password."""
         self._is_closed = False
         self._wire: Wire | None = None
@@ -77,8 +80,8 @@ class PostgresConnection:
                 "PostgreSQL needs psycopg", hint="in your clone of Bylaw: pip install '.[postgres]'"
             ) from error
         try:
-            connection = psycopg.connect(self._address, autocommit=True)
-        except psycopg.Error as error:
+            connection = bounded(psycopg).connect(self._address, autocommit=True, connect_timeout=CALLS)
+        except (psycopg.Error, TimeoutError) as error:
             said = " ".join(str(error).split())
             raise UsageError(f"no database answers at `{self.name}`: {said}") from error
         for name, value in SETTINGS.items():
@@ -94,7 +97,11 @@ class PostgresConnection:
     def rows(self, query: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
         """What one statement finds; it is a transaction of its own."""
         self._call()
-        return self._connection.execute(query.replace("?", "%s"), values).fetchall()
+        try:
+            return self._connection.execute(query.replace("?", "%s"), values).fetchall()
+        except TimeoutError:
+            self._connection.close()
+            raise
 
     def turn(self) -> AbstractContextManager[None]:
         """The server has a queue of its own."""
@@ -119,7 +126,10 @@ class PostgresConnection:
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> Steps[tuple[Cursor, Known]]:
         """Begin, and read what is there once it is our turn."""
         self._call()
-        self._wire = self._wire or Wire(self._connection, STATEMENTS)
+        if self._wire is None:
+            wire = Wire(self._connection)
+            yield from wire.prepare(STATEMENTS)
+            self._wire = wire
         tenants = texts(sorted({tenant for tenant, _ in conversations}))
         sent = [("begin", ()), ("lock", ()), ("heads", (tenants,)), ("lengths", _columns(conversations, texts, texts))]
         if ids:
@@ -160,7 +170,7 @@ class PostgresConnection:
 
     def rollback(self) -> None:
         """Nothing happened."""
-        if self._wire is not None and self._wire.is_amid:
+        if is_amid(self._connection):
             # What the server has taken of it, nobody knows.
             self._connection.close()
         if self.is_there:

@@ -6,12 +6,13 @@ standing still, or by doing something else meanwhile.
 """
 
 import struct
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
 from importlib import import_module
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import Any
 
-from bylaw.record.database import Steps
+from bylaw.record.database import HANGS, Steps, hung
 
 _TEXT, _BYTES, _INTEGER, _REAL = 25, 17, 20, 701
 """The server's numbers for types of elements."""
@@ -20,6 +21,8 @@ _head = struct.Struct(">5i").pack
 _size = struct.Struct(">i").pack
 _sized_integer = struct.Struct(">iq").pack
 _sized_real = struct.Struct(">id").pack
+_ACTIVE = 1
+"""What the driver says while a statement runs."""
 _NOTHING = b"\xff\xff\xff\xff"
 """In the place of a size: no value."""
 
@@ -81,19 +84,17 @@ Read = Callable[[bytes | None], Any]
 class Wire:
     """The driver's connection, for statements that were prepared under their names."""
 
-    def __init__(self, connection: Any, statements: dict[str, str]) -> None:
+    def __init__(self, connection: Any) -> None:
         self._libpq: Any = import_module("psycopg.pq")
         self._errors: Any = import_module("psycopg.errors")
         self._connection = connection.pgconn
-        for name, statement in statements.items():
-            result = self._connection.prepare(name.encode(), statement.encode())
-            if result.status != self._libpq.ExecStatus.COMMAND_OK:
-                raise self._errors.error_from_result(result)
 
-    @property
-    def is_amid(self) -> bool:
-        """Whether an exchange has begun and not ended."""
-        return self._connection.pipeline_status != self._libpq.PipelineStatus.OFF
+    def prepare(self, statements: Mapping[str, str]) -> Steps[None]:
+        """Have the server know statements by their names."""
+        self._connection.enter_pipeline_mode()
+        for name, statement in statements.items():
+            self._connection.send_prepare(name.encode(), statement.encode())
+        yield from self._finish()
 
     def exchange(self, statements: Sequence[tuple[str, Values]]) -> Steps[list[Any]]:
         """Send statements at once, each a name and its values; the result of each. After one that fails none is run."""
@@ -101,9 +102,12 @@ class Wire:
         connection.enter_pipeline_mode()
         for name, values in statements:
             connection.send_query_prepared(name.encode(), values, [binary] * len(values), result_format=binary)
-        connection.pipeline_sync()
+        return (yield from self._finish())
+
+    def _finish(self) -> Steps[list[Any]]:
+        self._connection.pipeline_sync()
         results = yield from self._results()
-        connection.exit_pipeline_mode()
+        self._connection.exit_pipeline_mode()
         for result in results:
             if result.status == self._libpq.ExecStatus.FATAL_ERROR:
                 raise self._errors.error_from_result(result)
@@ -128,3 +132,31 @@ def rows(result: Any, reads: Sequence[Read]) -> list[list[Any]]:
     """The rows of a result, each column as it is to be read."""
     value = result.get_value
     return [[read(value(row, column)) for column, read in enumerate(reads)] for row in range(result.ntuples)]
+
+
+def is_amid(connection: Any) -> bool:
+    """Whether something was sent over the driver's connection, and not all that it leads to has come back."""
+    return bool(connection.pgconn.pipeline_status or connection.pgconn.transaction_status == _ACTIVE)
+
+
+def bounded(psycopg: Any) -> Any:
+    """The driver's own kind of connection, which waits for a server no longer than anyone should."""
+
+    class Bounded(psycopg.Connection):
+        def wait(self, gen: Generator[Any, Any, Any], *more: Any, **named: Any) -> Any:
+            return psycopg.Connection.wait(self, _bounded(gen), *more, **named)
+
+    return Bounded
+
+
+def _bounded(steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """The driver's steps. It is told now and then that nothing has come."""
+    until, what = time.monotonic() + HANGS, next(steps)
+    while True:
+        ready = yield what
+        if not ready and time.monotonic() > until:
+            raise hung()
+        try:
+            what = steps.send(ready)
+        except StopIteration as done:
+            return done.value

@@ -13,10 +13,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from bylaw.errors import BylawError
 from bylaw.service.authzen import Evaluation, evaluated, request_of
 from bylaw.service.board import Board
-from bylaw.service.desk import Desk, failure
+from bylaw.service.desk import WRONG, Desk, failure
 from bylaw.service.keys import Key, Role, may, tenant_of
 from bylaw.service.metrics import Counts, Metrics
 from bylaw.service.openapi import document
@@ -139,10 +138,8 @@ class Service:
             return 413, Failure(Complaint("BY703", f"the request is larger than {self.largest:,} bytes"))
         try:
             return 200, await answer(tenant, body)
-        except BylawError as error:
+        except WRONG as error:
             return failure(error)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            return 400, Failure(Complaint("BY703", f"the request cannot be read: {error}"))
 
     def _read(self, body: bytes, type: type[T]) -> T:
         decoder = self._decoders.get(type)
@@ -171,7 +168,7 @@ class Service:
         for request in self._few(self._read(body, DecideBatch).requests):
             try:
                 outcomes.append(DecideOutcome((await self._decided(tenant, request)).decisions))
-            except BylawError as error:
+            except WRONG as error:
                 outcomes.append(DecideOutcome(error=failure(error)[1].error))
         return DecideBatchAnswer(outcomes)
 
@@ -184,7 +181,7 @@ class Service:
             try:
                 taken = await self.desk.take(tenant, request)
                 outcomes.append(EventsOutcome(taken.conversation, taken.taken))
-            except BylawError as error:
+            except WRONG as error:
                 outcomes.append(EventsOutcome(error=failure(error)[1].error))
         return EventsBatchAnswer(outcomes)
 
@@ -214,11 +211,9 @@ class Service:
     async def _health(self, request: Request) -> Response:
         pack = self.desk.pack
         told = {"status": "ok", "pack": {"name": pack.name, "version": pack.version, "digest": pack.digest}}
-        try:
-            self.desk.log.conversation("", "")
-        except BylawError as error:
-            return Response(_encode(told | {"status": "the log does not answer", "error": str(error)}), 503)
-        return Response(_encode(told), media_type="application/json")
+        if wrong := await self.desk.log_fault():
+            told |= {"status": "the log does not answer", "error": wrong}
+        return Response(_encode(told), 503 if wrong else 200, media_type="application/json")
 
     async def _metrics(self, request: Request) -> Response:
         tenant = tenant_of(request.headers.get("authorization", ""), self._keys)

@@ -6,11 +6,14 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
 from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError
 from bylaw.record import Log
 from bylaw.record.approval import Approval, Status
+from bylaw.record.entry import Entry
 from bylaw.record.journal import LogError
 from bylaw.service.metrics import Metrics
 from bylaw.service.request import (
@@ -31,6 +34,10 @@ from bylaw.shield.shield import PinnedPack, Shield
 
 SESSIONS = 10_000
 """Sessions that are kept in memory at most; any other is read from the log when it is needed."""
+WRONG = (BylawError, msgspec.MsgspecError, UnicodeError, RecursionError)
+"""What may be wrong with a request, or keep it from being answered."""
+PATIENCE = 2.0
+"""Seconds after which a log that does not answer is called one that does not."""
 NO_NAME = "the request names no conversation, so nothing is known of what came before"
 
 
@@ -54,6 +61,8 @@ class Desk:
         self._shields: dict[str, Shield] = {}
         self._sessions: OrderedDict[tuple[str, str], Guarded] = OrderedDict()
         self._most = sessions
+        self._probe: asyncio.Task[list[Entry]] | None = None
+        """A look whether the log can be read."""
 
     @property
     def open_sessions(self) -> int:
@@ -102,6 +111,24 @@ class Desk:
         say = self.log.approve if given.answer == "approve" else self.log.reject
         return await asyncio.to_thread(lambda: say(given.id, by=given.by, note=given.note, tenant=tenant))
 
+    async def log_fault(self) -> str:
+        """Why nothing can be decided now, because the log is not written or read; empty where it is."""
+        if (seconds := self.log.journal.waits_for) > PATIENCE:
+            return f"`{self.log.name}` has been asked to write for {seconds:.0f} seconds"
+        try:
+            if self.log.reads_at_once:
+                self.log.conversation("", "")
+            else:
+                if self._probe is None or self._probe.done():
+                    # One that hangs is not asked again.
+                    self._probe = asyncio.create_task(asyncio.to_thread(self.log.conversation, "", ""))
+                await asyncio.wait_for(asyncio.shield(self._probe), PATIENCE)
+        except TimeoutError:
+            return f"`{self.log.name}` has not been read for {PATIENCE:.0f} seconds"
+        except BylawError as error:
+            return str(error)
+        return ""
+
     def _shield(self, tenant: str) -> Shield:
         shield = self._shields.get(tenant)
         if shield is None:
@@ -138,8 +165,10 @@ class Desk:
             raise
 
 
-def failure(error: BylawError) -> tuple[int, Failure]:
+def failure(error: Exception) -> tuple[int, Failure]:
     """How an error is told: nothing was decided."""
+    if not isinstance(error, BylawError):
+        return 400, Failure(Complaint("BY703", f"the request cannot be read: {error}"))
     status = 400
     if isinstance(error, LogError):
         status = 503

@@ -140,7 +140,7 @@ def read_history(entries: Iterable[Entry], history: History | None = None) -> Hi
             raise LogError(f"conversation `{entry.conversation}` is not whole: {gone}")
         try:
             history = _read(entry, body, history)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             where = f"entry {entry.number} of conversation `{entry.conversation}`"
             raise LogError(f"{where} cannot be read: {error}") from error
     return history

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from bylaw.engine.asking import Answered
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.judgement import Judgement
+from bylaw.engine.plain_data import DEEPEST, refuse_deep
 from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Change, draft
 from bylaw.record.entry import Conflict, Draft, Entry, Kind
@@ -293,6 +294,9 @@ class Kept:
             return Attempt(conversation, 0, decisions, [], 0)
         rest = conversation.since(written)
         bodies.extend(_event_bodies(rest))
+        for kind, body, _ in bodies:
+            if kind in ("opening", "event"):
+                _refuse_deep(body)
         drafts = [
             Draft(tenant, self.id, kind, body, name, place)
             for place, (kind, body, name) in enumerate(bodies, self._length)
@@ -327,6 +331,16 @@ class Kept:
 def _answered(history: History) -> dict[str, tuple[str, list[Decision] | None]]:
     """The requests of a history by name, each with its digest and what was answered from it on."""
     return {name: (digest, history.decisions[start:]) for name, (digest, start) in history.requests.items()}
+
+
+def _refuse_deep(body: bytes) -> None:
+    """What messages or a context hold may be nested so deep that it could be written, and not be read again."""
+    try:
+        # The entry itself is a little deeper than what it tells of.
+        refuse_deep(body, DEEPEST + 10)
+    except ValueError as error:
+        hint = "give the part of it that matters, or its text"
+        raise UsageError(f"what the log is to keep is {error}", hint=hint) from None
 
 
 def _event_bodies(events: Sequence[Event]) -> Generator[tuple[Kind, bytes, str]]:
