@@ -64,6 +64,8 @@ def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
         ("DELETE FROM entries WHERE number = 3", "entry 3 is not there"),
         ("DELETE FROM entries WHERE number = 5", "ends at entry 4, but 5 were written"),
         ("DELETE FROM heads", "ends at entry 5, but the count of what was written is missing"),
+        ("UPDATE entries SET position = 'x' WHERE number = 4", "entry 4 was altered"),
+        ("UPDATE heads SET number = 'x', link = 'y'", "the log ends at entry 5, but x were written"),
         ("DELETE FROM conversations", "conversation `c` has 5 entries, but is left out"),
         ("UPDATE conversations SET length = 4", "conversation `c` has 5 entries, but 4 were written"),
         ("INSERT INTO conversations VALUES ('t', 'd', 2)", "conversation `d` has 0 entries, but 2 were written"),

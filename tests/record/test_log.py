@@ -267,6 +267,30 @@ def test_a_log_that_cannot_be_written_answers_nobody(tmp_path: Path) -> None:
         journal.append([event("c", "1")])
 
 
+def test_a_file_that_is_taken_away_while_it_is_in_use_is_not_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    store = fill(str(path))
+    with Journal(store) as journal:
+        path.rename(tmp_path / "log.db.1")
+        # It would be acknowledged, and nobody would find it again.
+        with pytest.raises(LogError, match="moved, removed or replaced"):
+            journal.append([event("c", "1")])
+        assert "moved" in journal.fault
+        (tmp_path / "log.db.1").rename(path)
+        journal.append([event("c", "1")])
+        assert journal.fault == ""
+    assert verify(store, "t").entries == 6
+    store.close()
+
+
+def test_a_file_that_was_cut_off_is_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    fill(str(path), 400).close()
+    os.truncate(path, path.stat().st_size - 5000)
+    with pytest.raises(UsageError, match=r"log\.db` (could not be read|is not a decision log): database disk image"):
+        verify(open_store(str(path)), "t")
+
+
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_text("not a database, but long enough to be looked at as one" * 20)
     with pytest.raises(UsageError, match="not a decision log"):

@@ -1,6 +1,7 @@
 """With a log a conversation goes on after a restart, in another worker, and reads in an audit as it was decided."""
 
 import asyncio
+import sqlite3
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from bylaw import Call, Message, Result, Trajectory, read, verdicts
 from bylaw.engine.finished import is_judged
 from bylaw.errors import BylawError
 from bylaw.record import Log
+from bylaw.record.journal import LogError
 from bylaw.record.verify import verify
 from bylaw.shield import Decision, Guarded, Shield
 from bylaw.shield.history import event_body, read_history
@@ -42,6 +44,22 @@ def test_a_conversation_goes_on_after_a_restart(where: str) -> None:
         assert history is not None
         assert [each.answer for each in history.decisions] == ["allow", "allow", "look_up", "allow", "allow"]
         assert isinstance(history.events[-1], Result)
+
+
+def test_nobody_decides_after_what_somebody_has_put_into_a_log(tmp_path: Path) -> None:
+    where = str(tmp_path / "log.db")
+    with Shield(shop(), log=where) as shield, shield.session("c") as session:
+        session.decide("get_order", {"order_id": "7"})
+        session.result({"order_id": "7", "returned": False})
+    with sqlite3.connect(where) as connection:
+        said = "replace(CAST(body AS TEXT), 'false', 'true')"
+        changed = connection.execute(
+            f"UPDATE entries SET body = CAST({said} AS BLOB) WHERE body <> CAST({said} AS BLOB)"
+        )
+        assert changed.rowcount > 0
+    with Shield(shop(), log=where) as shield, pytest.raises(LogError, match="of conversation `c` was altered"):
+        # By what stands there now the order was returned.
+        shield.session("c").decide("refund", {"order_id": "7"})
 
 
 def test_a_decision_is_in_the_log_before_its_answer_leaves(where: str) -> None:

@@ -146,10 +146,10 @@ def hung() -> TimeoutError:
 def entry_of(row: Sequence[Any]) -> Entry:
     """A row of the database as a record; PostgreSQL gives memoryviews for bytes."""
     tenant, number, time, kind, conversation, position, name, body, salt, digest, link = row
-    told = (None if body is None else _bytes(body), None if salt is None else _bytes(salt))
-    return Entry(tenant, number, time, kind, conversation, position, name, *told, _bytes(digest), _bytes(link))
+    told = (None if body is None else as_bytes(body), None if salt is None else as_bytes(salt))
+    return Entry(tenant, number, time, kind, conversation, position, name, *told, as_bytes(digest), as_bytes(link))
 
 
-def _bytes(value: Any) -> bytes:
+def as_bytes(value: Any) -> bytes:
     """A column's bytes; what somebody wrote there as text is taken as it is, so that `verify` can tell of it."""
     return value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)

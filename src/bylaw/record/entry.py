@@ -80,6 +80,18 @@ def digest_of(draft: Draft, position: int, salt: bytes) -> bytes:
     return sha256(b"".join(hashed)).digest()
 
 
+def is_altered(entry: Entry) -> bool:
+    """Whether an entry says something else than what stands for it in the chain; one that was emptied says nothing."""
+    if entry.body is None:
+        return False
+    draft = Draft(entry.tenant, entry.conversation or "", entry.kind, entry.body, entry.id or "")
+    try:
+        return entry.salt is None or digest_of(draft, entry.position or 0, entry.salt) != entry.digest
+    except (TypeError, AttributeError, UnicodeError):
+        # A column holds what was never written there.
+        return True
+
+
 def link_of(before: bytes, tenant: str, number: int, time: str, kind: str, digest: bytes) -> bytes:
     """The chain's hash after an entry; its `time` as Python shows it."""
     head = f"{tenant}\0{number}\0{time}\0{kind}\0".encode()

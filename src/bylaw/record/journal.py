@@ -25,6 +25,8 @@ from bylaw.record.store import Store
 
 BATCH = 512
 """Drafts in one transaction at most."""
+RECENT = 10.0
+"""Seconds for which it is told that the log could not be written, where nobody has tried again since."""
 
 Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
@@ -58,6 +60,8 @@ class Journal:
         """By loop, what was appended in its present turn."""
         self._flights: dict[asyncio.AbstractEventLoop, Flight] = {}
         """By loop, what is under way at a server."""
+        self._fault: tuple[float, str] | None = None
+        """When the last transaction could not be written, and why."""
         self._waits_for_server = store.fileno() >= 0
         self._closed = False
         self._thread = threading.Thread(target=self._write, name="bylaw-journal", daemon=True)
@@ -150,6 +154,12 @@ class Journal:
         """Seconds that a server has taken so far for what is under way; 0.0 where nothing is."""
         return max((time.monotonic() - flight.since for flight in self._flights.values()), default=0.0)
 
+    @property
+    def fault(self) -> str:
+        """Why the last transaction, if it was a moment ago, could not be written."""
+        since, why = self._fault or (0.0, "")
+        return why if why and time.monotonic() - since < RECENT else ""
+
     def close(self) -> None:
         """Write what waits, then stop."""
         if not self._closed:
@@ -186,6 +196,9 @@ class Journal:
         return self._noted(jobs, self._appended([drafts for drafts, _ in jobs]))
 
     def _noted(self, jobs: Sequence[_Job], outcomes: Sequence[_Outcome]) -> Sequence[_Outcome]:
+        first = next(iter(outcomes), None)
+        is_fault = isinstance(first, Exception) and all(isinstance(each, Exception) for each in outcomes)
+        self._fault = (time.monotonic(), str(first)) if is_fault else None
         if self._wrote is not None:
             self._tell_written(jobs, outcomes, self._wrote)
         return outcomes

@@ -6,7 +6,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from bylaw.errors import UsageError
+from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Approval, Change, Status, draft
 from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry
 from bylaw.record.journal import Answers, Journal, LogError
@@ -115,6 +115,8 @@ class Log:
     def _reading(self) -> Generator[None]:
         try:
             yield
+        except BylawError as error:
+            raise LogError(str(error)) from error
         except Exception as error:
             # Whatever the database said: nobody may decide without what was said before.
             raise LogError(f"`{self.name}` could not be read: {error}") from error

@@ -1,5 +1,6 @@
 """The log in a file: SQLite with a write-ahead log, every commit synced to disk before it is answered."""
 
+import os
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -59,6 +60,8 @@ class SqliteConnection:
                 self._connection.execute(statement.format(bytes="BLOB", real="REAL"))
         except sqlite3.DatabaseError as error:
             raise UsageError(f"`{path}` is not a decision log: {error}") from error
+        self._path = str(Path(path).expanduser())
+        self._file = _file_at(self._path)
 
     def rows(self, query: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
         """What one statement finds; it is a transaction of its own."""
@@ -77,6 +80,9 @@ class SqliteConnection:
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> Steps[tuple[Cursor, Known]]:
         """Begin, and read."""
         yield from ()
+        if _file_at(self._path) != self._file:
+            # What is written to a file that nobody can open any more is lost.
+            raise UsageError("the file was moved, removed or replaced while it was in use", hint="put it back")
         cursor = self.begin(writing=True)
         known = Known({}, {}, {})
         for tenant, names in _by_tenant(conversations).items():
@@ -137,6 +143,15 @@ class SqliteConnection:
 _HEAD_AND_LENGTHS = """SELECT NULL, number, link FROM heads WHERE tenant = ?1 UNION ALL
     SELECT name, length, NULL FROM conversations WHERE tenant = ?1 AND name"""
 """In one statement: each costs more than what it finds."""
+
+
+def _file_at(path: str) -> tuple[int, int] | None:
+    """Which file is there; None where none is, as for a log in memory."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _by_tenant(places: Iterable[Place]) -> dict[str, list[str]]:

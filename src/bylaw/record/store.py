@@ -5,9 +5,10 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from bylaw.errors import UsageError
 from bylaw.record.approval import Approval, read_approval
 from bylaw.record.batch import Batch, places
-from bylaw.record.database import COLUMNS, Connection, Cursor, Steps, T, entry_of
+from bylaw.record.database import COLUMNS, Connection, Cursor, Steps, T, as_bytes, entry_of
 from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.removal import remove
 
@@ -94,7 +95,7 @@ class Store:
     def heads(self) -> dict[str, tuple[int, bytes]]:
         """Per tenant how many entries its chain has, and its last hash."""
         rows = self._rows("SELECT tenant, number, link FROM heads ORDER BY tenant", ())
-        return {tenant: (number, bytes(link)) for tenant, number, link in rows}
+        return {tenant: (number, as_bytes(link)) for tenant, number, link in rows}
 
     def tenants(self) -> list[str]:
         """Everybody whose entries or whose count of them is there."""
@@ -158,10 +159,14 @@ class Store:
 
     def _rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
         with self._lock:
-            if self._moment is not None:
-                self._moment.execute(query, values)
-                return self._moment.fetchall()
-            return self._connection.rows(query, values)
+            try:
+                if self._moment is not None:
+                    self._moment.execute(query, values)
+                    return self._moment.fetchall()
+                return self._connection.rows(query, values)
+            except Exception as error:
+                # Whatever the database said: it is its file or its server that is not as it should be.
+                raise UsageError(f"`{self.name}` could not be read: {error}") from error
 
 
 def open_store(where: str) -> Store:

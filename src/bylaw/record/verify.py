@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from bylaw.record.approval import Approval, Change, read_change
-from bylaw.record.entry import ROOT, Draft, Entry, digest_of, link_of
+from bylaw.record.entry import ROOT, Entry, is_altered, link_of
 from bylaw.record.removal import emptied, runs
 from bylaw.record.store import Store
 
@@ -86,10 +86,8 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
     found: list[str] = []
     if link_of(before, entry.tenant, entry.number, repr(entry.time), entry.kind, entry.digest) != entry.link:
         found.append(f"entry {entry.number} does not follow from the one before it")
-    if entry.body is not None:
-        draft = Draft(entry.tenant, entry.conversation or "", entry.kind, entry.body, entry.id or "")
-        if entry.salt is None or digest_of(draft, entry.position or 0, entry.salt) != entry.digest:
-            found.append(f"entry {entry.number} was altered")
+    if is_altered(entry):
+        found.append(f"entry {entry.number} was altered")
     return found
 
 
@@ -100,10 +98,7 @@ def unsupported(store: Store, tenant: str, approvals: Iterable[Approval]) -> dic
         last: Change | None = None
         asked: Change | None = None
         for entry in store.conversation(tenant, approval.conversation):
-            if entry.kind != "approval" or entry.body is None:
-                continue
-            draft = Draft(tenant, approval.conversation, entry.kind, entry.body, entry.id or "")
-            if entry.salt is None or digest_of(draft, entry.position or 0, entry.salt) != entry.digest:
+            if entry.kind != "approval" or entry.body is None or is_altered(entry):
                 continue
             change = read_change(entry.body)
             if change.approval == approval.id:

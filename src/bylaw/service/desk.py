@@ -115,6 +115,8 @@ class Desk:
         """Why nothing can be decided now, because the log is not written or read; empty where it is."""
         if (seconds := self.log.journal.waits_for) > PATIENCE:
             return f"`{self.log.name}` has been asked to write for {seconds:.0f} seconds"
+        if fault := self.log.journal.fault:
+            return fault
         try:
             if self.log.reads_at_once:
                 self.log.conversation("", "")

@@ -336,7 +336,8 @@ class Guarded:
             return self._kept.attempt(wanted)
 
     def _overtaken(self) -> LogError:
-        return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")
+        why = "others keep writing to it, or the log was altered (`bylaw log verify` tells)"
+        return LogError(f"conversation `{self.id}` could not be gone on with in {TRIES} tries: {why}")
 
     def _append(self, attempt: Attempt) -> Answers:
         assert self._log is not None

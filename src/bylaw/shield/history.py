@@ -10,7 +10,7 @@ from msgspec.structs import astuple, replace
 from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
 from bylaw.record.approval import Change
-from bylaw.record.entry import Entry
+from bylaw.record.entry import Entry, is_altered
 from bylaw.record.journal import LogError
 from bylaw.shield.decision import Decision, Ground
 from bylaw.trace.event import Call, Event, Message, Result
@@ -138,6 +138,10 @@ def read_history(entries: Iterable[Entry], history: History | None = None) -> Hi
         if body is None or (entry.position or 0) != (history.length if history is not None else 0):
             gone = f"what entry {entry.number} said, or one before it, is gone"
             raise LogError(f"conversation `{entry.conversation}` is not whole: {gone}")
+        if is_altered(entry):
+            raise LogError(
+                f"entry {entry.number} of conversation `{entry.conversation}` was altered: see `bylaw log verify`"
+            )
         try:
             history = _read(entry, body, history)
         except (msgspec.MsgspecError, RecursionError) as error:
