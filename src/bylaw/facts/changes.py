@@ -29,13 +29,13 @@ class Changes:
         self._beside[made.step] = made.start
 
     def write(self, made: CallRecord, find: Finder) -> None:
-        """Note a call that may change something; `find` knows the fields that name other things."""
+        """Note a call that may change something, as no refused one does; `find` knows the fields that name others."""
         if made.tool is None:
             if not sounds_harmless(made.call.tool):
                 self._strangers.append((made, UndeclaredCall(made.call)))
-                self.under_way += not made.call.refused
+                self.under_way += 1
             return
-        self.under_way += not made.call.refused
+        self.under_way += 1
         for change in self._schema.changes[made.call.tool]:
             if change.by_result:
                 if made.call.fault or change.may_happen(made.call.arguments):

@@ -101,7 +101,8 @@ class Ledger:
                 tool = made.tool
                 if tool is None or tool.effect == "write":
                     self.writes.append(made)
-                    self.changes.write(made, self.finder(made))
+                    if not event.refused:
+                        self.changes.write(made, self.finder(made))
                 made = None
             else:
                 if event.time is not None:
