@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN
+from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, OneOf
 from bylaw.facts.source import HindsightFacts, SeenFacts
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.facts.boxes import ledger_of, schema
@@ -204,12 +204,44 @@ def test_hindsight_does_not_trust_a_later_look_beside_an_earlier_write() -> None
     assert HindsightFacts(ledger, ledger.calls[1], {}).read(BOX, ("1",), A) == 8
 
 
+def both(events: list[Event]) -> list[Any]:
+    """Field `a` as it was seen, and as hindsight has it."""
+    return [source.read(BOX, ("1",), A) for source in judged(events)]
+
+
 def test_what_was_found_by_a_later_look_outweighs_an_earlier_one_that_found_nothing() -> None:
+    second = Call("look", {"box_id": "1"}, turn=2)
+    assert both([LOOK, Result(0, "Error: no box"), second, Result(2, '{"a": 5}')]) == [5, 5]
+
+
+def test_what_was_shown_and_then_was_not_there_is_not_known_unless_a_write_took_it_away() -> None:
+    second = Call("look", {"box_id": "1"}, turn=3)
+    assert both([LOOK, SEEN, second, Result(2, "Error: no box")]) == [UNSEEN, UNSEEN]
+    smash = Call("smash", {"box_id": "1"}, turn=2)
+    assert both([LOOK, SEEN, smash, Result(2, "ok"), second, Result(4, "Error: no box")]) == [ABSENT, ABSENT]
+
+
+def test_what_was_shown_and_was_not_there_in_one_turn_is_not_known() -> None:
     first, second = Call("look", {"box_id": "1"}, turn=1), Call("look", {"box_id": "1"}, turn=1)
-    late: list[Event] = [first, second, Result(1, '{"a": 5}'), Result(0, "Error: no box")]
-    assert sees(late) == (5, ABSENT)
-    turned: list[Event] = [first, second, Result(0, '{"a": 5}'), Result(1, "Error: no box")]
-    assert sees(turned) == (ABSENT, ABSENT)
+    orders: list[list[Event]] = [
+        [first, second, Result(1, '{"a": 5}'), Result(0, "Error: no box")],
+        [first, second, Result(0, '{"a": 5}'), Result(1, "Error: no box")],
+    ]
+    for events in orders:
+        assert both(events) == [UNSEEN, UNSEEN]
+        assert judged(events)[0].read(BOX, ("1",), EXISTS) is UNSEEN
+
+
+def test_what_was_shown_twice_at_once_is_one_of_the_two() -> None:
+    listed = Result(0, '[{"box_id": "1", "a": 3}, {"box_id": "1", "a": 4}]')
+    assert both([Call("list", {}, turn=1), listed]) == [OneOf((3, 4))] * 2
+    first, second = Call("look", {"box_id": "1"}, turn=1), Call("peek", {"box_id": "1"}, turn=1)
+    assert both([first, second, Result(1, '{"top": 3}'), Result(0, '{"a": 4}')]) == [OneOf((3, 4))] * 2
+    assert both([first, second, Result(1, '{"top": 4}'), Result(0, '{"a": 4}')]) == [4, 4]
+    slow: list[Event] = [first, Message("user", "well?", 2), Call("look", {"box_id": "1"}, turn=3)]
+    assert both([*slow, Result(2, '{"a": 3}'), Result(0, '{"a": 4}')]) == [OneOf((3, 4))] * 2
+    again = Call("look", {"box_id": "1"}, turn=2)
+    assert both([first, second, Result(1, '{"top": 3}'), Result(0, '{"a": 4}'), again, Result(4, '{"a": 4}')]) == [4, 4]
 
 
 def test_calls_side_by_side_do_not_see_each_others_results() -> None:

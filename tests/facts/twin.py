@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bylaw.facts.entity import ABSENT, UNSEEN
+from bylaw.facts.entity import ABSENT, UNSEEN, OneOf
 from bylaw.trace.event import Call, Event, Result
 from tests.facts.boxes import CHANGED
 
@@ -163,10 +163,10 @@ def overlapped(events: Sequence[Event], box: str, field: str, asked: int, known_
     return False
 
 
-def latest(events: Sequence[Event], box: str, field: str, judged: int) -> Sight | None:
-    """The last value delivered to the judged call's agent before its turn, and not stale since."""
+def fresh(events: Sequence[Event], box: str, field: str, judged: int) -> list[Sight]:
+    """The values delivered to the judged call's agent before its turn, and not changed since."""
     call = call_at(events, judged)
-    fresh = [
+    return [
         sight
         for sight in shown(events, box, field)
         if sight.delivered < turn_start(events, judged)
@@ -174,9 +174,31 @@ def latest(events: Sequence[Event], box: str, field: str, judged: int) -> Sight 
         and not changed(events, box, field, sight.asked, judged, judged)
         and not overlapped(events, box, field, sight.asked, judged)
     ]
-    if not fresh:
-        return None
-    return None if is_old(events, fresh[-1], judged) else fresh[-1]
+
+
+def latest(events: Sequence[Event], box: str, field: str, judged: int) -> Sight | None:
+    """The last of these, unless it is old."""
+    found = fresh(events, box, field, judged)
+    return None if not found or is_old(events, found[-1], judged) else found[-1]
+
+
+def at_once(sight: Sight, sights: Sequence[Sight]) -> list[Sight]:
+    """Those of which neither was asked for after the answer of the other had come."""
+    return [other for other in sights if not (other.delivered <= sight.asked or sight.delivered <= other.asked)]
+
+
+def told(sights: Sequence[Sight]) -> Any:
+    """What they all tell, or that it is one of several."""
+    values = list(dict.fromkeys(sight.value for sight in sights))
+    return values[0] if len(values) == 1 else OneOf(tuple(values))
+
+
+def there(sights: Sequence[Sight]) -> Any:
+    """Whether there is a box: None where one that was shown is no longer there, or was shown both ways at once."""
+    newest = max(sights, key=lambda sight: sight.asked)
+    if newest.value is False:
+        return None if any(sight.value for sight in sights) else False
+    return None if any(not sight.value for sight in at_once(newest, sights)) else True
 
 
 def is_old(events: Sequence[Event], sight: Sight, judged: int) -> bool:
@@ -196,37 +218,64 @@ def is_old(events: Sequence[Event], sight: Sight, judged: int) -> bool:
 
 def seen(events: Sequence[Event], box: str, field: str, judged: int) -> Any:
     """What the agent had seen of a field when it made a call."""
-    found = latest(events, box, field, judged)
-    if field != "exists":
-        existence = latest(events, box, "exists", judged)
-        if existence is not None and existence.value is False and (found is None or found.asked < existence.asked):
+    if latest(events, box, "exists", judged) is not None:
+        exists = there(fresh(events, box, "exists", judged))
+        if field == "exists" or exists is None:
+            return UNSEEN if exists is None else exists
+        if exists is False:
             return ABSENT
-    return UNSEEN if found is None else found.value
+    found = latest(events, box, field, judged)
+    return UNSEEN if found is None else told(at_once(found, fresh(events, box, field, judged)))
 
 
 def hindsight(events: Sequence[Event], box: str, field: str, judged: int) -> Any:
     """What the whole conversation tells of a field as it was when a call was made."""
-    found = _told(events, box, field, judged)
-    if field != "exists" and found is UNSEEN and _told(events, box, "exists", judged) is False:
-        return ABSENT
-    return found
-
-
-def _told(events: Sequence[Event], box: str, field: str, judged: int) -> Any:
     start = turn_start(events, judged)
-    before = [sight for sight in shown(events, box, field) if sight.delivered < start]
-    after = [sight for sight in shown(events, box, field) if sight.delivered >= start]
-    if before:
-        newest = max(before, key=lambda sight: sight.asked)
-        is_over = not overlapped(events, box, field, newest.asked, None)
-        if is_over and not changed(events, box, field, newest.asked, judged, None):
-            return newest.value
-    if after:
-        soonest = min(after, key=lambda sight: sight.asked)
-        is_over = not overlapped(events, box, field, soonest.asked, None)
-        if is_over and not changed(events, box, field, min(soonest.asked, judged) - 1, len(events), None):
-            return soonest.value
-    return UNSEEN
+    known = [sight for sight in before(events, box, "exists", judged) if sight.delivered < start]
+    exists = there(known) if known else after(events, box, "exists", judged)
+    if exists is None or isinstance(exists, OneOf):
+        return UNSEEN
+    if field == "exists":
+        return exists
+    found: Any = UNSEEN
+    if exists is not False:
+        newest = max(
+            (sight for sight in shown(events, box, field) if sight.delivered < start),
+            key=lambda sight: sight.asked,
+            default=None,
+        )
+        known = before(events, box, field, judged)
+        if newest in known:
+            found = told(at_once(newest, known))
+    if found is UNSEEN:
+        found = after(events, box, field, judged)
+    return ABSENT if found is UNSEEN and exists is False else found
+
+
+def before(events: Sequence[Event], box: str, field: str, judged: int) -> list[Sight]:
+    """What was shown to anybody before the call's turn, and was so until the call."""
+    return [
+        sight
+        for sight in shown(events, box, field)
+        if sight.delivered < turn_start(events, judged)
+        and not overlapped(events, box, field, sight.asked, None)
+        and not changed(events, box, field, sight.asked, judged, None)
+    ]
+
+
+def after(events: Sequence[Event], box: str, field: str, judged: int) -> Any:
+    """What the first look after the call's turn began tells, if it was so from the call on."""
+    later = [sight for sight in shown(events, box, field) if sight.delivered >= turn_start(events, judged)]
+    if not later:
+        return UNSEEN
+    kept = [
+        sight
+        for sight in later
+        if not overlapped(events, box, field, sight.asked, None)
+        and not changed(events, box, field, min(sight.asked, judged) - 1, len(events), None)
+    ]
+    soonest = min(later, key=lambda sight: sight.asked)
+    return told(at_once(soonest, kept)) if soonest in kept else UNSEEN
 
 
 def done(events: Sequence[Event], tool: str, match: Mapping[str, Any], judged: int, known_at: int | None) -> Any:

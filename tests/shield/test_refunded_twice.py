@@ -123,3 +123,36 @@ def test_a_result_that_leaves_a_field_out_shows_no_default_of_it(
     session.decide(tool, arguments)
     session.result(result)
     assert decided(session) == "deny"
+
+
+REFUNDED = {**INVOICE, "refunded": "80.00"}
+
+
+@pytest.mark.parametrize(("one", "other"), [(INVOICE, REFUNDED), (REFUNDED, INVOICE)])
+@pytest.mark.parametrize("is_one_result", [True, False])
+def test_what_is_shown_in_two_ways_at_once_decides_nothing(
+    one: dict[str, Any], other: dict[str, Any], is_one_result: bool
+) -> None:
+    session = Shield(PACK).session("one")
+    if is_one_result:
+        session.decide("list_invoices", {"account_id": "A1"})
+        session.result({"invoices": [{**one, "id": "I1"}, {**other, "id": "I1"}]})
+    else:
+        session.decide_turn("", [READ, ("list_invoices", {"account_id": "A1"}, "list")])
+        session.result(one, id="read")
+        session.result({"invoices": [{**other, "id": "I1"}]}, id="list")
+    assert decided(session) == "look_up", "one more look-up by itself tells"
+    verdict = verdicts(PACK, session.trajectory()).calls[-1]
+    assert verdict.determined == verdict.strict == "inconclusive"
+    assert verdict.policies[0].because == "looked up, but the answers contradict one another: Invoice[I1].refunded"
+    session.decide("get_invoice", READ[1])
+    session.result(REFUNDED)
+    assert session.decide("refund", REFUND[1]).answer == "deny"
+
+
+def test_what_was_shown_and_then_is_not_there_decides_nothing() -> None:
+    session = looked_up()
+    session.decide("get_invoice", READ[1])
+    session.result("Error: no such invoice")
+    assert decided(session) == "ask"
+    assert verdicts(PACK, session.trajectory()).calls[-1].determined == "inconclusive"

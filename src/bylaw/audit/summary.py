@@ -56,7 +56,7 @@ def summarise(
         "unmapped_fields": _by_tool(coverage.unmapped),
         "untimed": tally.untimed(),
         "clockless": tally.clockless(),
-        "contradicted": tally.contradicted(),
+        "contradicted": tally.contradicted() if request.world is not None else 0,
         "clock": sorted({pack.now.isoformat() for pack in held if pack.now is not None}),
         "changed_policy": [
             {"statements": list(names), "trajectories": dict(sorted(agents.items()))}

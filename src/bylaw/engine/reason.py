@@ -22,11 +22,18 @@ class Reason(Struct, frozen=True):
     """Facts that were looked up, and whose results were not recorded."""
     not_readable: tuple[Fact, ...] = ()
     """Facts that were looked up, and whose results could not be read."""
+    contradicted: tuple[Fact, ...] = ()
+    """Facts that were looked up, and of which the results tell two things."""
 
     def record(self) -> dict[str, Any]:
         """As `calls.jsonl` holds it."""
         told: dict[str, Any] = {"kind": self.kind, "words": self.words}
-        for name, facts in (("not_captured", self.not_captured), ("not_readable", self.not_readable)):
+        lost = {
+            "not_captured": self.not_captured,
+            "not_readable": self.not_readable,
+            "contradicted": self.contradicted,
+        }
+        for name, facts in lost.items():
             if facts:
                 told[name] = [fact_record(fact) for fact in facts]
         return told

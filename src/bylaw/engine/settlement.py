@@ -165,8 +165,9 @@ class _CallCase:
             return reason
         lost = {fact: self._needed.standing(fact) for fact in _unique([c.unread for c in completed])}
         gone = tuple([fact for fact, why in lost.items() if why == "not_captured"])
-        odd = tuple([fact for fact, why in lost.items() if why != "not_captured"])
-        return Reason("unread", not_captured=gone, not_readable=odd) if lost else reason
+        both = tuple([fact for fact, why in lost.items() if why == "contradicted"])
+        odd = tuple([fact for fact in lost if fact not in gone and fact not in both])
+        return Reason("unread", not_captured=gone, not_readable=odd, contradicted=both) if lost else reason
 
     def _complete(self, guard: Guard, completion: Completion) -> list[_Completed]:
         reads, because = completion.reads, completion.because

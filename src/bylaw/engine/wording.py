@@ -26,7 +26,11 @@ def policy_words(policy: Mapping[str, Any]) -> str:
         case "missing":
             return "not looked up: " + ", ".join(map(fact_words, policy["missing"]))
         case "unread":
-            told = (("result was not recorded", "not_captured"), ("answer could not be read", "not_readable"))
+            told = (
+                ("result was not recorded", "not_captured"),
+                ("answer could not be read", "not_readable"),
+                ("answers contradict one another", "contradicted"),
+            )
             lost = [(what, ", ".join(map(fact_words, reason[facts]))) for what, facts in told if reason.get(facts)]
             return "; ".join(f"looked up, but the {what}: {facts}" for what, facts in lost)
         case "against_evidence":

@@ -199,11 +199,18 @@ class Ledger:
         never missed, not changed since. NOTHING where more has to be looked at."""
         if thing.is_ever_absent or entity.fresh_for is not None or len(thing.sightings) > FEW:
             return NOTHING
+        asked, found = -1, NOTHING
         for as_of, delivered, who, sighting, _ in reversed(thing.sightings):
+            if delivered < asked:
+                break
             if delivered < at.start and who == at.who and (value := sighting.show(field)) is not NOTHING:
-                changed = self.changes.last(entity.name, key, field, as_of, at.step, known_at=at.step)
-                return value if changed is None else NOTHING
-        return NOTHING
+                if found is not NOTHING:
+                    # Shown twice at once, perhaps in two ways.
+                    return NOTHING
+                if self.changes.last(entity.name, key, field, as_of, at.step, known_at=at.step) is not None:
+                    return NOTHING
+                asked, found = as_of, value
+        return found
 
     def ever_visible(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
         """The newest value that was visible to the judged call, stale or not."""

@@ -128,8 +128,8 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
     return key_of(parts)
 
 
-Unread = Literal["not_captured", "not_readable", "not_mapped"]
-"""Why a result that came tells nothing: nobody recorded it, it is no data, or no observation fits it."""
+Unread = Literal["not_captured", "not_readable", "not_mapped", "contradicted"]
+"""Why results that came tell nothing: nobody recorded one, it is no data, no observation fits it, or two differ."""
 
 
 def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], value: Any) -> Unread | None:

@@ -7,6 +7,7 @@ only the conversation makes: there is nowhere to look it up, and what it did wit
 from typing import Any
 
 from bylaw.facts.call_record import CallRecord
+from bylaw.facts.contradiction import Visible
 from bylaw.facts.entity import UNSEEN, Entity, Field, Key, OneOf
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
@@ -39,7 +40,8 @@ def pending_value(
     if shown is None:
         return UNSEEN
     try:
-        possible = [coerce(field, shown.value)]
+        told = Visible(ledger, thing, entity, key, at).told(field, shown, before=at.start)
+        possible = list(told.values) if isinstance(told, OneOf) else [told]
         for write in writes:
             effects = () if write.call.fault else ledger.schema.effects.get(write.call.tool, ())
             for value in tuple(possible):

@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.condition import is_meant
+from bylaw.facts.contradiction import Visible, beside, is_there, told_by
 from bylaw.facts.entity import (
     ABSENT,
+    EXISTS,
     SPOKEN,
     UNDECLARED,
     UNSEEN,
@@ -15,6 +17,7 @@ from bylaw.facts.entity import (
     Field,
     Key,
     NoValue,
+    OneOf,
     Saying,
     is_known,
 )
@@ -113,12 +116,17 @@ class SeenFacts:
         if value is not NOTHING:
             return coerce(field, value)
         found = self._ledger.latest_of(thing, entity, key, field.name, self._at)
+        visible = Visible(self._ledger, thing, entity, key, self._at)
         # Whether it exists is in doubt only where some result said that it does not.
-        if thing.is_ever_absent and field.name != "exists":
-            existence = self._ledger.latest_of(thing, entity, key, "exists", self._at)
-            if existence is not None and existence.value is False and (found is None or found.as_of < existence.as_of):
+        if thing.is_ever_absent:
+            there = visible.is_there()
+            if there is None:
+                return UNSEEN
+            if field.name == "exists":
+                return self._look_further(thing, entity, key, field) if there is NOTHING else there
+            if there is False:
                 return ABSENT
-        return self._look_further(thing, entity, key, field) if found is None else coerce(field, found.value)
+        return self._look_further(thing, entity, key, field) if found is None else visible.told(field, found)
 
     def _look_further(self, thing: SeenThing | None, entity: Entity, key: Key, field: Field) -> Any:
         """What is known of a field that nothing shows, or that is stale."""
@@ -233,10 +241,15 @@ class HindsightFacts:
         if entity.is_always_there:
             return True
         key = key_of(key)
-        found = self._value(entity, key, field.name)
-        if found is not NOTHING:
-            return coerce(field, found)
-        if field.name != "exists" and self._value(entity, key, "exists") is False:
+        there = self._is_there(entity, key)
+        if there is None:
+            return UNSEEN
+        if field.name == "exists":
+            if there is not NOTHING:
+                return there
+        elif (found := self._told(entity, key, field, was_there=there is not False)) is not NOTHING:
+            return found
+        elif there is False:
             return ABSENT
         # What writes of the same turn leave open the ledger knows, too.
         thing = self._ledger.thing(entity.name, key)
@@ -246,21 +259,42 @@ class HindsightFacts:
             else pending_value(self._ledger, thing, entity, key, field, self._at, is_settled=True)
         )
 
-    def _value(self, entity: Entity, key: Key, field: str) -> Any:
-        at, ledger = self._at.step, self._ledger
-        shown = ledger.shown(entity, key, field)
-        known = [entry for entry in shown if entry.delivered < self._at.start]
+    def _told(self, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
+        """What was shown of a field, before the call's turn or since; NOTHING where that does not tell."""
+        shown = self._ledger.shown(entity, key, field.name)
+        known = [entry for entry in shown if entry.delivered < self._at.start] if was_there else []
         if known:
             newest = max(known, key=_as_of)
-            if ledger.changes.last(entity.name, key, field, newest.as_of, at) is None:
-                return newest.value
+            if self._was_so(entity, key, field.name, newest):
+                at_once = beside(newest, known)
+                return told_by(field, [each for each in at_once if self._was_so(entity, key, field.name, each)])
         later = [entry for entry in shown if entry.delivered >= self._at.start]
         if later:
             soonest = min(later, key=_as_of)
-            changed = ledger.changes.between(entity.name, key, field, min(soonest.as_of, at) - 1, FOREVER)
-            if changed is None and not ledger.changes.beside(entity.name, key, field, soonest.as_of):
-                return soonest.value
+            if self._is_so_yet(entity, key, field.name, soonest):
+                at_once = beside(soonest, later)
+                return told_by(field, [each for each in at_once if self._is_so_yet(entity, key, field.name, each)])
         return NOTHING
+
+    def _is_there(self, entity: Entity, key: Key) -> Any:
+        """Whether the thing exists; None where that was shown both ways, NOTHING where nothing tells."""
+        shown = self._ledger.shown(entity, key, "exists")
+        known = [entry for entry in shown if entry.delivered < self._at.start]
+        there = is_there(known, lambda each: self._was_so(entity, key, "exists", each))
+        if there is not NOTHING:
+            return there
+        found = self._told(entity, key, EXISTS, was_there=False)
+        return None if isinstance(found, OneOf) else found
+
+    def _was_so(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
+        """Whether nothing has changed what was shown until the call was made."""
+        return self._ledger.changes.last(entity.name, key, field, entry.as_of, self._at.step) is None
+
+    def _is_so_yet(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
+        """Whether nothing has changed the field since the call was made, so that what was shown later is true of it."""
+        changes = self._ledger.changes
+        changed = changes.between(entity.name, key, field, min(entry.as_of, self._at.step) - 1, FOREVER)
+        return changed is None and not changes.beside(entity.name, key, field, entry.as_of)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         """The things shown anywhere in the trajectory; there may be others."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from bylaw.facts.call_record import CallRecord
+from bylaw.facts.contradiction import contradicted
 from bylaw.facts.entity import Entity, Key
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import Unread, unreadable
@@ -16,6 +17,8 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
 
     A refusal is an answer that was read; a look-up that nothing answered showed nothing.
     """
+    if contradicted(ledger, entity, key, field, at):
+        return "contradicted"
     for record in _asked_for(ledger, entity, key, field) if ledger.has_answer_about(entity.name) else ():
         delivered = record.delivered
         if delivered is None or delivered >= at.start or record.who != at.who:

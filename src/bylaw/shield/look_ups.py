@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bylaw.facts.call_record import CallRecord
+from bylaw.facts.contradiction import may_be_settled
 from bylaw.facts.entity import Fact, Key, ReadTool
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
@@ -41,7 +42,8 @@ def look_ups(
             made = answers.get(name)
             if made is None:
                 made = answers[name] = ledger.answers.to(way.tool, arguments, at)
-            if not any(ledger.changes.is_current(entity.name, key, fact.field, each.step, at) for each in made):
+            is_current = any(ledger.changes.is_current(entity.name, key, fact.field, each.step, at) for each in made)
+            if not is_current or may_be_settled(ledger, entity, key, fact.field, at):
                 look_up = found.get(name)
                 if look_up is None:
                     look_up = found[name] = (way.tool, arguments, [])
