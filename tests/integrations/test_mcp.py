@@ -166,6 +166,9 @@ async def test_the_key_may_be_a_header_an_argument_or_the_only_one(place: Place)
         ):
             await client.call_tool("get_order", {"order_id": "7"})
             assert not (await refunds(client, "7")).is_error
+            # What the gateway says holds, whatever the client says of itself: order 8 is looked up in `c1`.
+            await client.call_tool("get_order", {"order_id": "8"}, meta={"bylaw/conversation": "mine"})
+            assert "not returned" in text(await refunds(client, "8"))
         async with Client(url) as client:
             assert (await refunds(client, "7")).is_error
             named = await client.call_tool("refund", {"order_id": "7", "conversation": "c1"})
@@ -263,35 +266,6 @@ async def test_many_clients_at_once_keep_their_conversations_apart(place: Place)
             for number in range(20):
                 group.start_soon(talk, number)
     assert outcomes == {number: (True, number % 2 == 0) for number in range(20)}
-
-
-async def test_a_shield_that_fails_lets_no_write_through(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fastmcp import Client as Direct
-    from fastmcp import FastMCP
-
-    from bylaw.integrations.mcp import proxy
-
-    shop, ran = FastMCP("shop"), []
-
-    @shop.tool
-    def refund(order_id: str) -> str:
-        ran.append(order_id)
-        return "refunded"
-
-    @shop.tool
-    def get_order(order_id: str) -> dict[str, Any]:
-        return {"order_id": order_id, "returned": True}
-
-    def fail(*_: Any) -> None:
-        raise RuntimeError("out of order")
-
-    monkeypatch.setattr(Sessions, "get", fail)
-    async with Direct(proxy(Shield(place.pack), shop)) as client:
-        refused = await client.call_tool("refund", {"order_id": "7"}, raise_on_error=False, meta=KEY)
-        assert refused.is_error
-        assert "out of order" in refused.content[0].text
-        assert not (await client.call_tool("get_order", {"order_id": "7"}, meta=KEY)).is_error
-    assert ran == []
 
 
 def test_a_conversation_that_was_let_go_is_not_begun_anew_as_if_nothing_had_happened(place: Place) -> None:

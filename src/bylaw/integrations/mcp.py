@@ -6,6 +6,7 @@ What is not a tool call passes through: the list of tools, resources, prompts, w
 
 import itertools
 import os
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +37,7 @@ stay open. Calls and results are no talk: those the proxy sees itself, and it ta
 _TALK = {"role", "content", "name", "id", "timestamp", "type"}
 """What a message that only says something may hold."""
 HEADER = "bylaw-conversation"
+"""The same as a header of HTTP, which a gateway sets: it wins over what the call says of itself."""
 NO_SERVER = -32000
 """What the client is told by number, of those that JSON-RPC leaves to servers."""
 ANSWER = 15.0
@@ -61,11 +63,13 @@ class ShieldMiddleware(Middleware):
         self._conversation = conversation
         self._turns: dict[str, str | None] = {}
         self._numbers = itertools.count(1)
+        self._name = f"mcp-{uuid.uuid4().hex[:12]}"
+        """Another for each proxy: several may go on with one conversation, and one that starts anew counts from 1."""
 
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
         """Let the call pass, or answer in the server's place."""
         tool, arguments = context.message.name, dict(context.message.arguments or {})
-        id = f"mcp-{next(self._numbers)}"
+        id = f"{self._name}-{next(self._numbers)}"
         session: Guarded | None = None
         try:
             meta = _meta(context)
@@ -113,7 +117,8 @@ class ShieldMiddleware(Middleware):
         return ""
 
     def _key(self, meta: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
-        given = meta.get(CONVERSATION) or get_http_headers(include={HEADER}).get(HEADER)
+        # A gateway sets the header, the client behind it the rest: it must not get out of its conversation.
+        given = get_http_headers(include={HEADER}).get(HEADER) or meta.get(CONVERSATION)
         given = given or arguments.get(self._key_argument) or self._conversation
         return str(given) if given else None
 
@@ -144,8 +149,13 @@ class ShieldMiddleware(Middleware):
             # Nobody says when a conversation ends.
             session.flush()
 
-        if session is not None:
+        if session is None:
+            return
+        try:
             await anyio.to_thread.run_sync(keep, session)
+        except Exception as error:
+            # The tool has answered, and the agent is told what; until the log has it too, it does not count as seen.
+            log.error("the answer to call %s is not in the log: %s", id, error, exc_info=error)
 
 
 class _AsGiven(Tool):
@@ -241,8 +251,8 @@ def proxy(
 ) -> Any:
     """A server that passes everything on to `upstream` (a URL, a transport, a server) but the calls the shield stops.
 
-    A call's conversation is named in its `_meta`, by a header, or by the argument `key_argument`; `conversation` is the
-    one that all calls belong to which name none.
+    A call's conversation is named by a header, in its `_meta`, or by the argument `key_argument`, the first that is
+    there; `conversation` is the one that all calls belong to which name none.
     """
     server = create_proxy(upstream, name="bylaw", identity="upstream")
     named = {"key_argument": key_argument, "conversation": conversation}

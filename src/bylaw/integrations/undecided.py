@@ -12,14 +12,17 @@ log = logging.getLogger("bylaw")
 
 
 def undecided(shield: Shield, tool: str, arguments: Mapping[str, Any] | str, error: Exception) -> Decision:
-    """The decision where there is none: a look-up that no policy binds goes ahead, anything else as the pack says."""
+    """The decision where there is none: what the pack says of a call that could not be judged, a read or another."""
     log.error("no decision on %s: %s", tool, error, exc_info=error)
-    declared = shield.pack.schema.tools.get(tool)
-    is_free = declared is not None and declared.effect != "write" and tool not in shield.pack.by_tool
-    answer: Answer = "allow" if is_free else shield.postures.on_error
+    answer: Answer = shield.decider().on_error(tool)
     posture = shield.postures.of(tool)
-    ground = Ground("", "call", answer, posture, f"{type(error).__name__}: {error}")
-    allowed = is_free or posture != "enforce"
+    ground = Ground("", "call", answer, posture, _told(error))
+    allowed = answer == "allow" or posture != "enforce"
     text = "" if posture == "shadow" else feedback(shield.pack, tool, answer, [ground], runs=allowed)
     given = {} if isinstance(arguments, str) else dict(arguments)
     return Decision("", tool, given, answer, allowed, posture, (ground,), to_agent=text)
+
+
+def _told(error: Exception) -> str:
+    """The error in words for the agent: what kind of error it is to Python stands in the program's own log."""
+    return str(error) or "it could not be decided on"
