@@ -72,7 +72,45 @@ def test_what_one_policy_says_beside_another_that_decides_is_told_apart(tmp_path
     (tmp_path / "chats.jsonl").write_text(json.dumps(chat("careful", looks=True)) + "\n")
     said = bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "chats.jsonl").stdout
     assert "0 decided differently" in said
-    assert "on 1 more a policy says something else, and another one decides as before\n" in said
+    assert "on 1 more a policy says something else, and the call is decided as before\n" in said
+
+
+def test_a_call_that_another_policy_stops_is_told_as_such(tmp_path: Path) -> None:
+    """`never` denies the call under both versions; of a call that only `hasty` stops, the decision does change."""
+    both = "  - {id: never, tools: [refund], spans: [{quote: Refund an order only after it was returned.}]}\n"
+    never = {
+        "policies.yaml": FILES["policies.yaml"] + both,
+        "guards/n.py": 'def never(call, facts):\n    return deny("never")\n',
+    }
+    write(tmp_path, "old", FILES)
+    write(tmp_path, "new", STRICTER)
+    write(tmp_path, "old-never", FILES | never)
+    write(tmp_path, "new-never", STRICTER | never)
+    for file in ("one.jsonl", "two.jsonl"):
+        (tmp_path / file).write_text(json.dumps(chat("careful", looks=True)) + "\n")
+    command = ("backtest", "--old", "old-never", "--new", "new-never", "one.jsonl", "two.jsonl")
+    assert bylaw(tmp_path, *command).stdout == (
+        "shop 0 -> shop 2\n"
+        "2 conversations, 2 calls\n"
+        "0 decided differently, 0 now stopped, 0 now let through\n"
+        "on 2 more a policy says something else, and the call is decided as before\n"
+        "\n"
+        "returned-first\n"
+        "  2 calls in 2 conversations\n"
+        "       2  decision allow -> deny; verdict compliant -> violation; "
+        "the whole call: deny as before, and is stopped\n"
+        "          one.jsonl: careful @3 refund\n"
+        "          two.jsonl: careful~2 @3 refund\n"
+    )
+    changed = json.loads(bylaw(tmp_path, *command, "--json").stdout)["changed"]
+    stopped = {"decision": "deny", "runs": False}
+    assert [(each["file"], each["old_call"], each["new_call"]) for each in changed] == [
+        ("one.jsonl", stopped, stopped),
+        ("two.jsonl", stopped, stopped),
+    ]
+    alone = json.loads(bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "one.jsonl", "--json").stdout)
+    assert alone["changed"][0]["old_call"] == {"decision": "allow", "runs": True}
+    assert alone["changed"][0]["new_call"] == stopped
 
 
 def test_what_a_firmer_posture_would_stop_is_listed_though_no_decision_changes(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import msgspec
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
@@ -16,7 +17,7 @@ from bylaw.cli.logs import logs_argument, open_logs
 from bylaw.cli.visible import clean, visible
 from bylaw.engine.pack import load_pack
 from bylaw.errors import BylawError
-from bylaw.shield.backtest import Backtest, Changed, backtest
+from bylaw.shield.backtest import Backtest, Changed, Whole, backtest
 from bylaw.trace import Trajectory
 
 
@@ -37,10 +38,12 @@ def backtest_command(old: str, new: str, show: int, as_json: bool, logs: tuple[P
     unread: list[BylawError] = []
     with open_logs(logs) as opened:
         found = backtest(load_pack(old), load_pack(new), _readable(opened.trajectories(), unread))
+        named = tuple(replace(each, file=opened.named(each.file)) for each in found.changed)
+        found, is_one = replace(found, changed=named), len(opened.files) == 1
     if as_json:
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found, enc_hook=str), indent=2) + b"\n")
     else:
-        _print(found, open_console(), show)
+        _print(found, open_console(), show, is_one=is_one)
     for error in unread:
         print(visible(f"bylaw: {error.code} {error}"), file=sys.stderr)
     return 3 if unread else 0
@@ -54,7 +57,7 @@ def _readable(each: Iterable[Trajectory | BylawError], unread: list[BylawError])
             unread.append(trajectory)
 
 
-def _print(found: Backtest, console: Console, show: int) -> None:
+def _print(found: Backtest, console: Console, show: int, *, is_one: bool) -> None:
     console.print(Text(f"{found.old} -> {found.new}", style="bold"), soft_wrap=True)
     console.print(
         f"{_count(found.conversations, 'conversation')}, {_count(found.calls, 'call')}\n"
@@ -65,9 +68,8 @@ def _print(found: Backtest, console: Console, show: int) -> None:
     if not found.changed:
         console.print("No policy says anything different of any call.")
         return
-    touched = len({(each.conversation, each.step) for each in found.changed})
-    if (rest := touched - found.changed_calls - found.now_stopped - found.now_allowed) > 0:
-        console.print(f"on {rest:,} more a policy says something else, and another one decides as before", markup=False)
+    if rest := len({(each.conversation, each.step) for each in found.changed if not each.is_flip}):
+        console.print(f"on {rest:,} more a policy says something else, and the call is decided as before", markup=False)
     ordered = sorted(found.changed, key=lambda each: (each.policy, _kind(each)))
     for policy, changes in groupby(ordered, key=lambda each: each.policy):
         console.print()
@@ -77,10 +79,12 @@ def _print(found: Backtest, console: Console, show: int) -> None:
         console.print(f"  {_count(len(listed), 'call')} in {conversations}", markup=False)
         counts = Counter(map(_kind, listed))
         for kind, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-            console.print(Text(f"  {count:>6,}  {kind}"))
+            console.print(Text(f"  {count:>6,}  {kind}"), soft_wrap=True)
             same = [each for each in listed if _kind(each) == kind]
             for each in same[:show]:
-                console.print(Text(f"          {clean(each.conversation, 44)} @{each.step} {clean(each.tool, 22)}"))
+                file = "" if is_one else f"{clean(each.file, 60)}: "
+                at = f"{clean(each.conversation, 44)} @{each.step}"
+                console.print(Text(f"          {file}{at} {clean(each.tool, 22)}"), soft_wrap=True)
             if count > show:
                 console.print(f"          and {count - show:,} more", markup=False)
 
@@ -95,7 +99,19 @@ def _kind(changed: Changed) -> str:
         words.append(f"verdict {_word(old.verdict)} -> {_word(new.verdict)}")
     if old.decision == new.decision and old.stops != new.stops:
         words.append(f"{_word(new.decision)} {'now' if new.stops else 'no longer'} stops the call")
-    return "; ".join(words)
+    return "; ".join([*words, *_whole(changed)])
+
+
+def _whole(changed: Changed) -> list[str]:
+    """What comes of the call over all policies, where this one's word alone does not say it."""
+    said = [Whole(each.decision or "allow", not each.stops) for each in (changed.old, changed.new)]
+    was, is_now = changed.old_call, changed.new_call
+    if [was, is_now] == said or said[0] == said[1]:
+        return []
+    ends = "runs" if is_now.runs else "is stopped"
+    if not changed.is_flip:
+        return [f"the whole call: {is_now.decision} as before, and {ends}"]
+    return [f"the whole call: {was.decision} -> {is_now.decision}, and {'now ' * (was.runs != is_now.runs)}{ends}"]
 
 
 def _count(number: int, noun: str) -> str:

@@ -23,6 +23,13 @@ class Said(Struct, frozen=True):
     """Its posture makes the decision stop the call."""
 
 
+class Whole(Struct, frozen=True):
+    """What comes of the call over all policies of one version."""
+
+    decision: Answer
+    runs: bool
+
+
 class Changed(Struct, frozen=True):
     """One policy's word on one call, where the two versions differ."""
 
@@ -32,6 +39,15 @@ class Changed(Struct, frozen=True):
     tool: str
     old: Said
     new: Said
+    old_call: Whole
+    new_call: Whole
+    file: str = ""
+    """Where the conversation stands."""
+
+    @property
+    def is_flip(self) -> bool:
+        """Whether anything else comes of the call, over all policies."""
+        return self.old_call != self.new_call
 
 
 class Backtest(Struct, frozen=True):
@@ -62,28 +78,29 @@ def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backte
         for step in sorted(was.keys() | is_now.keys()):
             calls += 1
             ours, theirs = was.get(step), is_now.get(step)
-            # A call that a version has no word on would have run.
-            runs = (ours is None or ours.allowed, theirs is None or theirs.allowed)
-            stopped += runs == (True, False)
-            allowed += runs == (False, True)
-            differing += _answer(ours) != _answer(theirs)
-            changed += _changes(trajectory.id, step, ours, theirs)
+            before_it, after_it = _whole(ours), _whole(theirs)
+            stopped += before_it.runs and not after_it.runs
+            allowed += after_it.runs and not before_it.runs
+            differing += before_it.decision != after_it.decision
+            changed += _changes(trajectory, step, ours, theirs)
     told = (f"{old.name} {old.version}", f"{new.name} {new.version}", conversations, calls)
     return Backtest(*told, differing, stopped, allowed, tuple(changed))
 
 
-def _answer(replayed: Replayed | None) -> Answer:
-    return "allow" if replayed is None else replayed.answer
+def _whole(replayed: Replayed | None) -> Whole:
+    # A call that a version has no word on would have run.
+    return Whole("allow", True) if replayed is None else Whole(replayed.answer, replayed.allowed)
 
 
-def _changes(conversation: str, step: int, old: Replayed | None, new: Replayed | None) -> list[Changed]:
+def _changes(trajectory: Trajectory, step: int, old: Replayed | None, new: Replayed | None) -> list[Changed]:
     found: list[Changed] = []
     either = old or new
     assert either is not None
     for policy in dict.fromkeys(ground.policy for each in (old, new) if each is not None for ground in each.grounds):
         was, is_now = _said(old, policy), _said(new, policy)
         if (was.decision, was.verdict, was.stops) != (is_now.decision, is_now.verdict, is_now.stops):
-            found.append(Changed(policy, conversation, step, either.tool, was, is_now))
+            said = (was, is_now, _whole(old), _whole(new))
+            found.append(Changed(policy, trajectory.id, step, either.tool, *said, file=trajectory.file))
     return found
 
 
