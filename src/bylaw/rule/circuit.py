@@ -1,6 +1,7 @@
 """The weighted rules that bear on one action, and what they say of it (ShieldAgent, 3.2.4)."""
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Literal
 
 import msgspec
@@ -37,8 +38,8 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
             for rule in self.rules
             if rule.physical and self.action in atoms(rule.formula)
         ]
-        faults += [f"rule `{rule.name}` has no finite weight" for rule in self.rules if not _is_finite(rule.weight)]
-        if not faults and not _is_finite(sum(abs(rule.weight) for rule in self.rules)):
+        faults += [f"rule `{rule.name}` has no finite weight" for rule in self.rules if not isfinite(rule.weight)]
+        if not faults and not isfinite(sum(abs(rule.weight) for rule in self.rules)):
             faults.append("the weights add up to more than a number can hold; make the rules hard")
         if faults:
             raise CircuitError("; ".join(faults), place=self.action)
@@ -100,7 +101,3 @@ def answer_of(interval: tuple[float, float], eps: float) -> CircuitAnswer:
     """Allow when the low end passes, deny when the high end fails, else ask."""
     low, high = interval
     return "allow" if low >= eps else "deny" if high < eps else "ask"
-
-
-def _is_finite(weight: float) -> bool:
-    return weight - weight == 0.0

@@ -7,6 +7,7 @@ predicate with evidence p multiplies worlds by p or 1 - p. The margin is P(actio
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from bylaw.errors import CircuitError
@@ -50,8 +51,9 @@ class Inference:
         self.numbers: dict[str, int] = {}
         """Which bit each predicate is."""
         self._columns: dict[str, Column | WideRule | None] = {}
-        self._bound: dict[TruthTable, Column] = {}
-        self._states: dict[tuple[str, Reduced], RuleState] = {}
+        self._bound = lru_cache(maxsize=_MEMO)(self._bind)
+        self._state = lru_cache(maxsize=_MEMO)(self._described)
+        self._rules = {rule.name: rule for rule in circuit.rules}
         for rule in circuit.rules:
             self._columns[rule.name] = column_of(rule.formula, circuit.action, self.numbers)
         self._masks = {column.mask: None for column in self._columns.values() if column is not None}
@@ -65,7 +67,7 @@ class Inference:
         """What the circuit says of its action; `tables` gives each temporal rule the table of its monitor's state."""
         facts, contradicted = self._deduced(self._read(evidence), tables)
         reduced = {rule.name: self._reduced(rule, facts, tables) for rule in self.circuit.rules}
-        states = tuple(self._state(rule, reduced[rule.name]) for rule in self.circuit.rules)
+        states = tuple(self._state(*each) for each in reduced.items())
         if contradicted:
             return self._contradiction(states, contradicted)
         soft = [(rule.weight, reduced[rule.name]) for rule in self._soft]
@@ -137,13 +139,7 @@ class Inference:
 
     def _reduced(self, rule: Rule, facts: _Facts, tables: Mapping[str, TruthTable] | None) -> Reduced:
         if tables and rule.name in tables:
-            table = tables[rule.name]
-            column = self._bound.get(table)
-            if column is None:
-                if len(self._bound) >= _MEMO:
-                    self._bound.clear()
-                column = self._bound[table] = Column(table, self.circuit.action, self.numbers)
-                self._masks[column.mask] = None
+            column = self._bound(tables[rule.name])
         else:
             column = self._columns[rule.name]
         if column is None:
@@ -152,6 +148,11 @@ class Inference:
                 hint="pass its table in `tables`",
             )
         return column.reduce(facts.known, facts.true)
+
+    def _bind(self, table: TruthTable) -> Column:
+        column = Column(table, self.circuit.action, self.numbers)
+        self._masks[column.mask] = None
+        return column
 
     def _deduced(self, facts: _Facts, tables: Mapping[str, TruthTable] | None) -> tuple[_Facts, list[str]]:
         """What hard physical rules force, one rule at a time, and those that the evidence contradicts."""
@@ -300,15 +301,8 @@ class Inference:
                 swings[name] = swings.get(name, 0.0) + 2.0 / len(reduced.scope)
         return {name: swings[name] for name in self.numbers if swings.get(name, 0.0) > _ROUNDING}
 
-    def _state(self, rule: Rule, reduced: Reduced) -> RuleState:
-        state = self._states.get((rule.name, reduced))
-        if state is None:
-            if len(self._states) >= _MEMO:
-                self._states.clear()
-            state = self._states[rule.name, reduced] = self._described(rule, reduced)
-        return state
-
-    def _described(self, rule: Rule, reduced: Reduced) -> RuleState:
+    def _described(self, name: str, reduced: Reduced) -> RuleState:
+        rule = self._rules[name]
         with_action, without_action = _certain(reduced.kept_with), _certain(reduced.kept_without)
         speech: Speech
         match with_action, without_action:

@@ -29,16 +29,10 @@ class Column:
         self.bits = [numbers.setdefault(name, len(numbers)) if name != action else -1 for name in names]
         self.values = table.values
         self.mask = sum(1 << bit for bit in self.bits if bit >= 0)
-        self.memo: dict[tuple[int, int], Reduced] = {}
+        self._reduced = lru_cache(maxsize=MEMO)(self._reduce)
 
     def reduce(self, known: int, true: int) -> Reduced:
-        key = (known & self.mask, true & self.mask)
-        found = self.memo.get(key)
-        if found is None:
-            if len(self.memo) >= MEMO:
-                self.memo.clear()
-            found = self.memo[key] = self._reduce(*key)
-        return found
+        return self._reduced(known & self.mask, true & self.mask)
 
     def _reduce(self, known: int, true: int) -> Reduced:
         base, action, scope, index = 0, 0, list[int](), [0]

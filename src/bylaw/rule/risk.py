@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from bylaw.errors import FormulaError
-from bylaw.rule.automaton import BROKEN, Automaton
-from bylaw.rule.program import Program, program
+from bylaw.rule.automaton import BROKEN
+from bylaw.rule.program import program
 from bylaw.rule.rule import Rule
 
 Bits = int
 """The values of the rule's predicates at an act, as bits."""
-ChainPlace = tuple[Bits, int]
-"""An act and the state of the automaton after it."""
+ChainPlace = tuple[Bits | None, int]
+"""An act, or none before the first, and the state of the automaton after it."""
 
 NO_CHANCE = 1e-12
 """A chance below this is none."""
@@ -69,55 +69,28 @@ def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) ->
 
 def risk(rule: Rule, chain: Chain, *, steps: int = 20) -> Risk:
     """The rule's fate under the chain, read as one whole trace: what happens after it is broken does not matter."""
-    product = Product(rule, chain)
-    now = product.first
-    broken, unmet = sum(product.first_broken.values()), 0.0
-    within = [broken]
+    ready = program(rule.formula)
+    face = ready.pair.plain
+    letters = {act: ready.letters(_values(chain, act))[0] for act in (*chain.first, *chain.next)}
+    now: dict[ChainPlace, float] = {(None, face.start): 1.0}
+    within: list[float] = []
+    broken = unmet = 0.0
     # An episode goes on with a chance that falls to nothing: each that was recorded came to an end.
     while len(within) < steps or (sum(now.values()) > NO_CHANCE and len(within) < LONGEST):
         later: dict[ChainPlace, float] = defaultdict(float)
-        for place, chance in now.items():
-            broken += chance * product.breaks[place]
-            unmet += chance * product.unmet[place]
-            for after, step in product.moves[place].items():
-                later[after] += chance * step
+        for (act, state), chance in now.items():
+            follows = chain.first if act is None else chain.next.get(act, {})
+            unmet += 0.0 if face.accepts(state) else chance * max(0.0, 1.0 - sum(follows.values()))
+            for other, share in follows.items():
+                reached, verdict = face.step(state, letters[other])
+                if verdict == BROKEN:
+                    broken += chance * share
+                else:
+                    later[other, reached] += chance * share
         now = later
         within.append(broken)
     return Risk(tuple(within[:steps]), broken, unmet)
 
 
-class Product:
-    """The chain times the automaton, with the places reached where the rule is not broken yet."""
-
-    def __init__(self, rule: Rule, chain: Chain) -> None:
-        ready = program(rule.formula)
-        self._ready: Program = ready
-        self._face: Automaton = ready.pair.plain
-        self._names = chain.names
-        self.moves: dict[ChainPlace, dict[ChainPlace, float]] = {}
-        self.breaks: dict[ChainPlace, float] = {}
-        """The probability that the next act breaks the rule."""
-        self.unmet: dict[ChainPlace, float] = {}
-        """The probability that the episode ends here, if it does so with the rule unmet."""
-        self.first, self.first_broken = self._split(self._face.start, chain.first)
-        waiting = list(self.first)
-        for place in waiting:
-            if place in self.moves:
-                continue
-            act, state = place
-            follows = chain.next.get(act, {})
-            kept, broken = self._split(state, follows)
-            self.moves[place] = kept
-            self.breaks[place] = sum(broken.values())
-            ends = max(0.0, 1.0 - sum(follows.values()))
-            self.unmet[place] = 0.0 if self._face.accepts(state) else ends
-            waiting += kept
-
-    def _split(self, state: int, acts: Mapping[Bits, float]) -> tuple[dict[ChainPlace, float], dict[ChainPlace, float]]:
-        kept: dict[ChainPlace, float] = {}
-        broken: dict[ChainPlace, float] = {}
-        for act, chance in acts.items():
-            values = {name: bool(act >> place & 1) for place, name in enumerate(self._names)}
-            after, verdict = self._face.step(state, self._ready.letters(values)[0])
-            (broken if verdict == BROKEN else kept)[act, after] = chance
-        return kept, broken
+def _values(chain: Chain, act: Bits) -> dict[str, bool]:
+    return {name: bool(act >> place & 1) for place, name in enumerate(chain.names)}

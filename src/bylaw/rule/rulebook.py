@@ -18,7 +18,7 @@ from bylaw.rule.rule import Rule
 FLAG = 128
 """The bit of a rule's byte that says it was broken just now."""
 MEMO = 4096
-"""How many readings are remembered before they are forgotten together."""
+"""How many readings are remembered."""
 MEMORY = 4_000_000
 """About how many bytes the look-ups of one book may take."""
 
@@ -74,11 +74,11 @@ class Rulebook:
         self.ends = [_ends(programs[place]) for place in self.quick]
         """By table, the states in which the end of an episode breaks the rule."""
         self.flags = int.from_bytes(bytes([FLAG]) * len(flats), "little")
-        self._needs: dict[tuple[int, int, int], int] = {}
-        self._passed: dict[tuple[int, int, int], tuple[bool, int]] = {}
         self._width, self._gather = self._gathering()
-        self._moves: dict[int, tuple[int, RuleStep]] = {}
-        """What was found for what was read: episodes repeat themselves, and one look-up then does for all rules."""
+        # Episodes repeat themselves, and one look-up then does for all rules.
+        self.after = lru_cache(maxsize=MEMO)(self._after)
+        self.needs = lru_cache(maxsize=MEMO)(self._needs)
+        self.passed = lru_cache(maxsize=MEMO)(self._passed)
 
     def read(self, states: int, values: int) -> int:
         """Where each rule's table is to be read, for these states and values: one byte per rule."""
@@ -89,47 +89,23 @@ class Rulebook:
             values >>= width
         return states
 
-    def after(self, read: int) -> tuple[int, RuleStep]:
+    def _after(self, read: int) -> tuple[int, RuleStep]:
         """The states after what was read, and which rules it broke."""
-        found = self._moves.get(read)
-        if found is None:
-            if len(self._moves) >= MEMO:
-                self._moves.clear()
-            found = self._moves[read] = self.look_up(read.to_bytes(len(self.tables), "little"))
-        return found
-
-    def look_up(self, places: bytes) -> tuple[int, RuleStep]:
-        """The same, from the tables themselves."""
+        places = read.to_bytes(len(self.tables), "little")
         after = int.from_bytes(bytes(map(getitem, self.tables, places)), "little")
         broken = after & self.flags
         if broken:
             return after ^ broken, RuleStep(broken, self.quick)
         return after, UNTOUCHED
 
-    def needs(self, states: int, values: int, unknown: int) -> int:
-        """The bits of those unknown predicates that change where some rule goes from these states, others unknown."""
-        asked = (states, values, unknown)
-        found = self._needs.get(asked)
-        if found is None:
-            if len(self._needs) >= MEMO:
-                self._needs.clear()
-            found = self._needs[asked] = self._find_needs(self.read(states, values), unknown)
-        return found
-
-    def passed(self, states: int, values: int, unknown: int) -> tuple[bool, int]:
+    def _passed(self, states: int, values: int, unknown: int) -> tuple[bool, int]:
         """Whether no unknown predicate matters and no rule is broken; and the states after it."""
-        asked = (states, values, unknown)
-        found = self._passed.get(asked)
-        if found is None:
-            if len(self._passed) >= MEMO:
-                self._passed.clear()
-            after, step = self.after(self.read(states, values))
-            is_so = step is UNTOUCHED and not self.needs(states, values, unknown)
-            found = self._passed[asked] = (is_so, after)
-        return found
+        after, step = self.after(self.read(states, values))
+        return step is UNTOUCHED and not self.needs(states, values, unknown), after
 
-    def _find_needs(self, read: int, unknown: int) -> int:
-        found = 0
+    def _needs(self, states: int, values: int, unknown: int) -> int:
+        """The bits of those unknown predicates that change where some rule goes from these states, others unknown."""
+        read, found = self.read(states, values), 0
         for at, names in enumerate(self.names):
             mine = [(1 << place, self.bits[name]) for place, name in enumerate(names) if unknown & self.bits[name]]
             places = [read >> 8 * at & FLAG - 1]

@@ -6,8 +6,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bylaw.rule.risk import Chain, Product, Risk
+from bylaw.rule.automaton import VERDICTS
+from bylaw.rule.program import program
+from bylaw.rule.risk import Chain, Risk
 from bylaw.rule.rule import Rule
+
+Place = tuple[int | None, int]
+"""An act, or none before the first, and the state of the automaton after it."""
 
 
 def has_storm() -> bool:
@@ -17,15 +22,32 @@ def has_storm() -> bool:
 
 def prism_program(rule: Rule, chain: Chain) -> str:
     """The chain times the rule's automaton in the PRISM language, with the labels `broken` and `unmet`."""
-    product = Product(rule, chain)
-    numbers = {place: number for number, place in enumerate(product.moves, 1)}
-    broken, unmet, over = (len(numbers) + more for more in (1, 2, 3))
-    lines = [_line(0, {numbers[place]: chance for place, chance in product.first.items()}, broken)]
-    for place, moves in product.moves.items():
-        chances = {numbers[after]: chance for after, chance in moves.items()}
-        chances[broken] = product.breaks[place]
-        chances[unmet] = product.unmet[place]
-        lines.append(_line(numbers[place], chances, over))
+    ready = program(rule.formula)
+    face = ready.pair.plain
+    begin: Place = (None, face.start)
+    moves: dict[Place, dict[Place | str, float]] = {}
+    waiting = [begin]
+    for place in waiting:
+        if place in moves:
+            continue
+        act, state = place
+        follows = chain.first if act is None else chain.next.get(act, {})
+        here = moves[place] = {"unmet": 0.0 if face.accepts(state) else 1.0 - sum(follows.values()), "broken": 0.0}
+        for other, chance in follows.items():
+            values = {name: bool(other >> bit & 1) for bit, name in enumerate(chain.names)}
+            reached, verdict = face.step(state, ready.letters(values)[0])
+            if VERDICTS[verdict or 0] == "permanently_violated":
+                here["broken"] += chance
+            else:
+                here[other, reached] = chance
+                waiting.append((other, reached))
+    numbers: dict[Place | str, int] = {place: number for number, place in enumerate(moves)}
+    numbers |= {"broken": len(moves), "unmet": len(moves) + 1}
+    broken, unmet, over = numbers["broken"], numbers["unmet"], len(moves) + 2
+    lines = [
+        _line(numbers[place], {numbers[after]: chance for after, chance in here.items()}, over)
+        for place, here in moves.items()
+    ]
     lines += [f"  [] s={last} -> (s'={last});" for last in (broken, unmet, over)]
     return "\n".join(
         [
@@ -47,11 +69,11 @@ def risk_by_storm(rule: Rule, chain: Chain, *, steps: int = 20) -> Risk:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "rule.pm"
         file.write_text(prism_program(rule, chain))
-        program = storm.parse_prism_program(str(file))
+        model_text = storm.parse_prism_program(str(file))
 
     def ask(path: str) -> float:
-        [wanted] = storm.parse_properties(f"P=? [{path}]", program)
-        model = storm.build_model(program, [wanted])
+        [wanted] = storm.parse_properties(f"P=? [{path}]", model_text)
+        model = storm.build_model(model_text, [wanted])
         result = storm.model_checking(model, wanted)
         # Bindings before 2.0 call it `at`.
         value = result.get_value if hasattr(result, "get_value") else result.at
@@ -68,5 +90,5 @@ def _line(number: int, chances: dict[int, float], rest: int) -> str:
     kept = {target: chance for target, chance in chances.items() if chance > 0.0}
     if left > 1e-12:
         kept[rest] = kept.get(rest, 0.0) + left
-    moves = " + ".join(f"{chance!r} : (s'={target})" for target, chance in kept.items())
+    moves = " + ".join(f"{chance!r} : (s'={target})" for target, chance in sorted(kept.items()))
     return f"  [] s={number} -> {moves};"
