@@ -67,6 +67,13 @@ def test_a_case_of_a_rule_is_kept_and_what_stands_under_but_breaks_it(
     ]
 
 
+def test_what_stands_under_but_goes_over_the_last_message_of_its_side(tmp_path: Path) -> None:
+    talk = "    - agent: Good day.\n    - user: Hello.\n"
+    longer = CASE.replace("  events:\n", f"  events:\n{talk}")
+    found = run(tmp_path, f"{longer}  but:\n    - {{user: 'No.'}}\n    - {{agent: Shall I look it up?}}\n")
+    assert [(want, got) for _, want, got, _ in found] == [("kept", "kept"), ("broken", "broken"), ("broken", "broken")]
+
+
 def test_a_wrong_expectation_fails(tmp_path: Path) -> None:
     found = run(tmp_path, f"{CASE}  but: {{note: told twice, user: 'Yes, do it.'}}\n")
     assert [passed for *_, passed in found] == [True, False]
