@@ -55,3 +55,22 @@ def test_a_record_tells_by_its_own_fields_whether_a_write_was_done(content: str,
     result = Result(0, content)
     assert accepted(Tool("book", "write"), result, result.value()) is wanted
     assert accepted(Tool("book", "write"), result) is wanted
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "wanted"),
+    [
+        ("ok", None, True),
+        ("ok", True, None),
+        ("Error: no such order", None, False),
+        ("Error: no such order", True, False),
+        ("Error: busy", None, None),
+        ('{"error": "busy"}', None, None),
+        ("", True, None),
+    ],
+)
+def test_a_tool_may_name_the_errors_that_are_sure_refusals(
+    content: str, error: bool | None, wanted: bool | None
+) -> None:
+    tool = Tool("refund", "write", surely_refused="no such")
+    assert accepted(tool, Result(0, content, error=error)) is wanted

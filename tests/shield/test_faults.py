@@ -168,12 +168,36 @@ LOST: list[Any] = [
     {"error": "duplicate request, already processed"},
     "Error: request already processed",
     "Error: partially refunded 40.00, then failed",
+    "unexpected EOF",
+    "Task was cancelled",
+    "Error",
+    "failed",
+    "Internal error",
+    "An unknown error occurred",
+    "Something went wrong, please try again later.",
+    "UnexpectedToolError",
+    "Error executing tool refund",
+    "Error calling tool 'refund'",
+    "refund failed",
+    {"error": True},
+    {"success": False},
+    {"error": "unknown error"},
+    {"content": [{"type": "text", "text": "Error executing tool refund"}], "isError": True},
 ]
 REFUSED_OR_DONE: list[Any] = [
     "refunded",
     "timeouts are handled elsewhere. " * 40,
     "we time our outings",
-    "Error",
+    "",
+    "done",
+    "Request completed",
+    "The card was declined",
+    "Error: insufficient balance",
+    "Error executing tool refund: no such order",
+    {"error": "insufficient balance"},
+    {"error": {"code": "INSUFFICIENT_FUNDS"}},
+    {"order_id": "7", "error": True},
+    {"ok": True},
     "Error: reservation not found",
     "Error: payment amount does not add up, total price is 503, but paid 500",
     "Error: 500 is more than the limit of 300",
@@ -201,12 +225,19 @@ REFUSED_OR_DONE: list[Any] = [
 
 @pytest.mark.parametrize("answer", LOST)
 def test_an_answer_may_leave_open_whether_a_write_was_done(answer: Any) -> None:
-    assert is_lost(answer if isinstance(answer, str) else json.dumps(answer))
+    assert is_lost(answer if isinstance(answer, str) else json.dumps(answer), None, "refund")
 
 
 @pytest.mark.parametrize("answer", REFUSED_OR_DONE)
 def test_an_answer_that_came_is_not_lost(answer: Any) -> None:
-    assert not is_lost(answer if isinstance(answer, str) else json.dumps(answer))
+    assert not is_lost(answer if isinstance(answer, str) else json.dumps(answer), None, "refund")
+
+
+def test_an_error_that_gives_no_reason_is_no_refusal() -> None:
+    assert is_lost("", True, "refund")
+    assert is_lost("refund", True, "refund")
+    assert not is_lost("card declined", True, "refund")
+    assert not is_lost("failed", False, "refund"), "the host says that it is no error"
 
 
 def test_a_row_of_approvals_that_the_log_does_not_bear_out_is_told_as_such(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class Conversation:
         world: World | None = None,
         mode: Mode = "hindsight",
         context: Mapping[str, Any] | None = None,
-        doubts: Callable[[str], bool] | None = None,
+        doubts: Callable[[str, bool | None, str], bool] | None = None,
         answers: OpenAnswers | None = None,
         known: Iterable[Answered] = (),
     ) -> None:
@@ -338,9 +338,10 @@ class Conversation:
                 continue
             content = event.content
             text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
-            if not self._doubts(text):
+            if not self._doubts(text, event.error, tool.name):
                 continue
-            if not (tool.refused and compile_pattern(tool.refused, ignore_case=False).search(text)):
+            patterns = [each for each in (tool.refused, tool.surely_refused) if each]
+            if not any(compile_pattern(each, ignore_case=False).occurs(text) for each in patterns):
                 events[step] = replace(event, captured=False)
 
     def _begin(self, speaker: str, time: float | None, *, anew: bool = False) -> None:

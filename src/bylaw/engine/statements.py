@@ -35,18 +35,19 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
             faults.append(StatementError(f"effect of `{name}` must be read, write or none", place=place))
             effect = "write"
         parameters, required = _parameters(record.parameters)
-        refused = str(record.refused)
-        try:
-            compile_pattern(refused, ignore_case=False)
-        except PatternError as error:
-            place = source.place("tools", name, "refused")
-            faults.append(PatternError(error.message, place=place, hint=error.hint))
+        refused, surely_refused = str(record.refused), str(record.surely_refused)
+        for key, pattern in (("refused", refused), ("surely_refused", surely_refused)):
+            try:
+                compile_pattern(pattern, ignore_case=False)
+            except PatternError as error:
+                place = source.place("tools", name, key)
+                faults.append(PatternError(error.message, place=place, hint=error.hint))
         changes = None if record.changes is None else tuple(record.changes)
         described = str(record.description)
         is_schema = isinstance(record.parameters.get("properties"), dict)
         others = record.parameters.get("additionalProperties", False) if is_schema else False
         called = tuple(map(str, record.also_called))
-        told = (parameters, required, changes, tuple(record.effects), refused, called, others)
+        told = (parameters, required, changes, tuple(record.effects), refused, called, others, surely_refused)
         tools[name] = Tool(name, effect, described, *told)
     return tools, faults
 

@@ -3,6 +3,8 @@
 import re
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from bylaw.facts.path import NOTHING
 from bylaw.policy.pattern import compile_pattern
 from bylaw.policy.tool import Tool
@@ -35,6 +37,8 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
     """Whether the tool accepted the call: None where its result was not captured. `value` is the result's, if known."""
     if result is None or not result.captured:
         return None
+    if tool is not None and tool.surely_refused:
+        return _unless_surely_refused(tool, result, value)
     if result.error:
         return False
     content = result.content
@@ -58,6 +62,14 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
         return True
     value = result.value() if value is NOTHING else value
     return _told_by(tool, cast("dict[str, Any]", value)) if isinstance(value, dict) else True
+
+
+def _unless_surely_refused(tool: Tool, result: Result, value: Any) -> bool | None:
+    """The same for a tool of which only some errors are sure refusals: of others nobody knows if the call was done."""
+    content = result.content if isinstance(result.content, str) else bytes(result.content).decode("utf-8", "replace")
+    if compile_pattern(tool.surely_refused, ignore_case=False).occurs(content):
+        return False
+    return accepted(replace(tool, surely_refused=""), result, value) or None
 
 
 def _told_by(tool: Tool | None, record: dict[str, Any]) -> bool | None:

@@ -44,6 +44,7 @@ class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
     effect: Scalar = ""
     description: Scalar = ""
     refused: Scalar = ""
+    surely_refused: Scalar = ""
     returns: Scalar = ""
     alters: Scalar = ""
     also_called: list[Scalar] = []
@@ -77,6 +78,8 @@ class Tool(Struct, frozen=True):
     """Words that people use for what it does, beside those in its name."""
     others: Any = False
     """Arguments beside those declared: none, any (`true`), or those of a schema, as `additionalProperties` says."""
+    surely_refused: str = ""
+    """Pattern of an error that means that nothing was done; where it is given, other errors leave that open."""
     texts: frozenset[str] = frozenset()
     """Arguments of which nothing is declared but that they are texts: any text fits."""
 

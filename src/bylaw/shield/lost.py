@@ -4,7 +4,7 @@ What counts is listed in docs/reference/pack.md, beside `refused`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from bylaw.policy.pattern import compile_pattern
@@ -26,8 +26,10 @@ _SURELY = (
     r"|\bconnection (?:was |has been |got )?(?:reset|lost|closed|aborted|dropped|broken|interrupted|terminat)"
     r"|\blost (?:the )?connection\b|\bconnection(?:reset|aborted|closed)|\be(?:connreset|connaborted|pipe)\b"
     r"|\bbroken pipe\b|\bsocket hang[ -]?up\b|\b(?:server|remote|peer|upstream|host)[ _]?disconnect"
-    r"|\bupstream connect error\b|\btransport is closing\b|\bremoteprotocolerror\b|\bincompleteread\b"
+    r"|\bupstream connect error\b|\btransport is closing\b"
+    r"|\bunexpected (?:eof|end of)|\beoferror\b|\bincomplete chunked|\bremoteprotocolerror\b|\bincompleteread\b"
     r"|\bno (?:answer|response|reply) (?:came|from|within|was received)\b"
+    r"|\b(?:task|request|operation|call) was cancell?ed\b|\bcancellederror\b"
 )
 _PERHAPS = (
     r"\btime[ -]?outs?\b|\bservice (?:is )?(?:temporarily |currently )?unavailable\b"
@@ -47,6 +49,21 @@ _ANY = f"{_SURELY}|{_PERHAPS}|{_PARTLY}"
 _DONE = (r"\bsuccess(?:ful|fully)?\b", r"\b(?:not|without) success")
 _ERROR = re.compile(r"\s*(?:<|(?:\w*error|exception|traceback|http)\b)", re.IGNORECASE)
 
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_FAILING = frozenset(
+    ("error", "errors", "exception", "failed", "failure", "fail", "wrong", "unable", "problem", "issue")
+)
+_EMPTY = _FAILING.union(
+    ("a", "an", "the", "with", "in", "of", "to", "it", "is", "was", "has", "be", "been", "there", "this", "that"),
+    ("and", "or", "your", "some", "any", "something", "went", "occurred", "happened", "raised", "please", "try"),
+    ("again", "later", "sorry", "oops", "unknown", "unexpected", "unspecified", "unhandled", "internal", "generic"),
+    ("general", "fatal", "server", "system", "tool", "tools", "function", "operation", "request", "call", "action"),
+    ("task", "execution", "execute", "executing", "calling", "invoking", "running", "run", "processing", "process"),
+    ("performing", "perform", "while", "during", "when", "could", "can", "not", "cannot", "complete", "completed"),
+    ("finish", "finished", "code", "message", "text", "none", "null", "true", "false", "undefined"),
+)
+"""Words that say that something failed, and not why."""
+
 _STATUS = ("status", "statusCode", "status_code", "statuscode", "httpStatus", "http_status", "http_code", "httpCode")
 _TOLD = frozenset(
     (
@@ -55,20 +72,44 @@ _TOLD = frozenset(
     )
 )
 """What a record tells of the call, and not of the thing that it made."""
+_ACCOUNT = _TOLD | {"code", "success", "ok", "isError"}
 
 
-def is_lost(answer: str) -> bool:
-    """Whether an answer leaves open if a write was done: then that has to be looked up before it is made again."""
+def is_lost(answer: str, error: bool | None = None, tool: str = "") -> bool:
+    """Whether an answer leaves open if a write was done: then that has to be looked up before it is made again.
+
+    `error` is what the source says of failure, `tool` the tool that was called.
+    """
     value = decode_text(answer) if answer.lstrip()[:1] in ("{", "[") else answer
     if isinstance(value, str):
-        return _is_lost_text(value)
+        return _is_lost_text(value) or (error is not False and _gives_no_reason([value], tool, is_error=error is True))
     if not isinstance(value, dict):
         return False
     record = cast("dict[str, Any]", value)
     codes = list(_codes(record))
     if codes and not any(500 <= code < 600 or code in (408, 409, 499) for code in codes):
         return False
-    return any(500 <= code < 600 for code in codes) or any(map(_is_lost_text, _texts(record)))
+    texts = list(_texts(record))
+    if any(500 <= code < 600 for code in codes) or any(map(_is_lost_text, texts)):
+        return True
+    if error is False or not (record.keys() <= _ACCOUNT):
+        return False
+    is_error = error is True or bool(record.get("error") or record.get("isError"))
+    is_error = is_error or record.get("success") is False or record.get("ok") is False
+    return _gives_no_reason(texts, tool, is_error=is_error)
+
+
+def _gives_no_reason(texts: Iterable[str], tool: str, *, is_error: bool) -> bool:
+    """Whether something failed, and nothing tells why: the words are those of any failure, or the tool's name."""
+    named = {word.lower() for word in _WORD.findall(tool)}
+    has_failed = is_error
+    for text in texts:
+        for found in _WORD.finditer(text):
+            word = found[0].lower()
+            if word not in _EMPTY and word not in named:
+                return False
+            has_failed = has_failed or word in _FAILING
+    return has_failed
 
 
 def _is_lost_text(text: str) -> bool:
@@ -110,5 +151,5 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
             yield from _texts(item, depth + 1)
     elif isinstance(value, dict) and depth < 4:
         for name, item in cast("dict[str, Any]", value).items():
-            if name in _TOLD:
+            if name in _TOLD or name == "code":
                 yield from _texts(item, depth + 1)
