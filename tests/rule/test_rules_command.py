@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from bylaw.cli.rules import draw, rules_command
 from bylaw.engine.pack import load_pack
-from bylaw.errors import UsageError
+from tests.command import bylaw
 
 PACKS = ("clinic", "tau-airline/tau1", "tau-airline/tau2")
 
@@ -31,8 +31,8 @@ def test_every_rule_is_listed_and_every_rule_and_action_drawn(pack: str) -> None
 
 
 def test_a_picture_that_cannot_be_written_is_a_matter_of_usage(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot write"):
-        printed("draw", "clinic", "change", "--out", str(tmp_path / "nowhere" / "x.svg"))
+    ran = bylaw(tmp_path, "rules", "draw", "clinic", "change", "--out", "nowhere/x.svg")
+    assert (ran.returncode, ran.stderr) == (2, "bylaw: nowhere/x.svg: no such file or directory\n")
 
 
 @pytest.mark.parametrize("seed", range(5))

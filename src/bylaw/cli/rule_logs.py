@@ -91,10 +91,7 @@ def _tell(lesson: Lesson, source: str) -> None:
 
 def _write(path: Path, found: Learned, learned: dict[str, str | int]) -> None:
     record = {"weights": found.weights, "eps": round(found.eps, 6), "learned": learned}
-    try:
-        path.write_text(yaml.safe_dump(record, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write `{path}`: {error.strerror}") from None
+    path.write_text(yaml.safe_dump(record, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
 @click.command("risk")

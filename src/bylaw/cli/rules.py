@@ -71,10 +71,7 @@ def draw_command(pack: str, name: str, out: Path | None) -> None:
     if out is None:
         sys.stdout.write(picture)
     else:
-        try:
-            out.write_text(picture, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write `{out}`: {error.strerror}") from None
+        out.write_text(picture, encoding="utf-8")
         print(f"wrote {out}")
 
 

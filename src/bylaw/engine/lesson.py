@@ -44,12 +44,7 @@ def read_labels(path: Path) -> dict[str, list[Label]]:
     """Labels by conversation, from lines of JSON."""
     found: dict[str, list[Label]] = {}
     decoder = msgspec.json.Decoder(Label)
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise UsageError(f"cannot read the labels: {why}", place=str(path)) from None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if line.strip():
             try:
                 label = decoder.decode(line)

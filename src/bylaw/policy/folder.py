@@ -85,35 +85,26 @@ class PackFolder(Struct):
     def read_document(self, given: Path | None) -> Document | None:
         """The policy document: `given`, or the one the manifest names; None where it stays outside."""
         named = self.manifest.document
-        if given is not None:
-            try:
-                if _is_too_long(given):
-                    raise UsageError(TOO_LONG, place=str(given), hint=PARTED)
-                return Document(given.read_text(encoding="utf-8"), name=given.name)
-            except OSError as error:
-                why = (error.strerror or str(error)).lower()
-                raise UsageError(f"cannot read the document: {why}", place=str(given)) from None
-            except UnicodeDecodeError:
-                raise UsageError("the document is not UTF-8 text", place=str(given)) from None
-        if not isinstance(named, str):
+        if given is None and not isinstance(named, str):
             return None
-        why = f"document `{named[:200]}` is not there"
-        if _is_file(self.root / named):
-            try:
-                if not _is_too_long(self.root / named):
-                    return Document((self.root / named).read_text(encoding="utf-8"), name=named)
-                why = f"document `{named}`: {TOO_LONG}"
-            except OSError as error:
-                why = f"document `{named}` cannot be read: {(error.strerror or str(error)).lower()}"
-            except UnicodeDecodeError:
-                why = f"document `{named}` is not UTF-8 text"
-        self.faults.append(ManifestError(why, place=self.manifest_source.place("document")))
+        path = given if given is not None else self.root / str(named)
+        hint = ""
+        try:
+            # By its size, before any of it is read: a character takes at most four bytes.
+            is_short = (given is not None or _is_file(path)) and path.stat().st_size <= 4 * LONGEST
+            text = path.read_text(encoding="utf-8") if is_short else ""
+            if is_short and len(text) <= LONGEST:
+                return Document(text, name=path.name if given is not None else str(named))
+            why, hint = (f"is {TOO_LONG}", PARTED) if _is_file(path) else ("is not there", "")
+        except UnicodeDecodeError:
+            why = "is not UTF-8 text"
+        except OSError as error:
+            why = f"cannot be read: {(error.strerror or str(error)).lower()}"
+        if given is not None:
+            raise UsageError(f"the document {why}", place=str(given), hint=hint)
+        place = self.manifest_source.place("document")
+        self.faults.append(ManifestError(f"document `{str(named)[:200]}` {why}", place=place, hint=hint))
         return None
-
-
-def _is_too_long(path: Path) -> bool:
-    """By its size, before any of it is read: a character takes at most four bytes."""
-    return path.stat().st_size > 4 * LONGEST or len(path.read_text(encoding="utf-8")) > LONGEST
 
 
 def find_folder(name: str) -> Path:

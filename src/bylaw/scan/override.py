@@ -14,10 +14,7 @@ from bylaw.scan.effect import EFFECTS, Guess
 
 def read_effects(path: Path) -> dict[str, Effect]:
     """The effects a person gave, by tool; every fault of the file is reported together."""
-    try:
-        located = read_yaml_file(path)
-    except OSError as error:
-        raise UsageError(f"cannot read the effects: {error.strerror}", place=str(path)) from None
+    located = read_yaml_file(path)
     given: Any = located.data.get("effects")
     if not isinstance(given, dict):
         raise UsageError("no `effects:` in the file", place=str(path), hint="write one with --write-effects")
