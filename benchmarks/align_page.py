@@ -25,7 +25,7 @@ from align_logs import (
     tasks,
     training,
 )
-from align_tables import Model, changed, made_up, mean, policy_of, rollouts, sides
+from align_tables import ARMS, Model, changed, made_up, mean, policy_of, rollouts, sides
 
 from bylaw.align.bootstrap import Interval, difference, interval, rate_difference
 from bylaw.align.evaluation import Score, clusters
@@ -34,14 +34,10 @@ RUN = 6
 OURS = tuple((RUN, seed) for seed in SEEDS)
 EARLIER = (*PLACES, (5, 1))
 """Where stages 1 and 2 were trained by the same settings before."""
-ARMS = (
-    ("base, policy in the prompt (a)", "base", "context", "Qwen-2.5-32B: 43.00"),
-    ("base, without", "base", "none", ""),
-    ("stage 1, policy in the prompt (b)", "stage1", "context", ""),
-    ("answers only, without (c)", "answers", "none", ""),
-    ("stage 2, without (d)", "stage2", "none", "PA2: 50.01"),
+SHOWN = (
+    *(ARMS[name] for name in ("a", "bare", "b", "c", "d")),
     ("**stage 3, without**", "stage3", "none", "PA3: 53.75"),
-    ("stage 3 with verified compliance, without", COMPLIANCE, "none", ""),
+    ARMS["compliance"],
 )
 AIMS = (
     ("ahead of (a), the base model with the policy in its prompt", "base", 0.0),
@@ -84,7 +80,7 @@ def _policy(kind: str) -> str:
 def results() -> str:
     """The paper's tables 1 and 2, with ours beside them."""
     rows: list[list[Any]] = []
-    for title, kind, policy, paper in ARMS:
+    for title, kind, policy, paper in SHOWN:
         places = places_of(kind)
         scores, shown = [tasks(kind, policy, one) for one in places], [summary(kind, one)[policy] for one in places]
         whole = interval(clusters(*scores))

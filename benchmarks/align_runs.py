@@ -36,7 +36,7 @@ from align_logs import (
     training,
     trainings,
 )
-from align_tables import Model, changed, rollouts
+from align_tables import ARMS, Model, changed, rollouts
 from align_tables import sides as sides_of
 
 from bylaw import load_pack
@@ -51,16 +51,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from scripts.align_recorded import FOLDER, bearings, turns, written
 
 KINDS = (
-    ("base, policy in the prompt (a)", "base", "context", "Qwen-2.5-32B: 43.00"),
-    ("base, without", "base", "none", ""),
-    ("answers only, without (c)", "answers", "none", ""),
-    ("stage 1, policy in the prompt (b)", "stage1", "context", ""),
+    *(ARMS[name] for name in ("a", "bare", "c", "b")),
     ("stage 1, without", "stage1", "none", "PA1: 37.93"),
-    ("stage 2, without (d)", "stage2", "none", "PA2: 50.01"),
+    ARMS["d"],
     ("stage 2 from the base model, one pass, without", ALONE, "none", ""),
     ("stage 3 of run 1 (turns as they come), without", "stage3", "none", "PA3: 53.75"),
     ("stage 3 of run 2 (chosen turns), without", "stage3", "none", "PA3: 53.75"),
-    ("stage 3 with verified compliance, without", COMPLIANCE, "none", ""),
+    ARMS["compliance"],
 )
 
 

@@ -3,11 +3,21 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from align_logs import Place, percent, rights, share, summary, table, tasks, training
+from align_logs import COMPLIANCE, Place, percent, rights, share, summary, table, tasks, training
 
 SIDES = ("refuse", "do", "do, with another sum")
 Model = tuple[str, Place]
 """The kind of an arm, and the run and seed of one training of it."""
+
+ARMS = {
+    "a": ("base, policy in the prompt (a)", "base", "context", "Qwen-2.5-32B: 43.00"),
+    "bare": ("base, without", "base", "none", ""),
+    "b": ("stage 1, policy in the prompt (b)", "stage1", "context", ""),
+    "c": ("answers only, without (c)", "answers", "none", ""),
+    "d": ("stage 2, without (d)", "stage2", "none", "PA2: 50.01"),
+    "compliance": ("stage 3 with verified compliance, without", COMPLIANCE, "none", ""),
+}
+"""Arms that more than one page shows: title, model, where the policy is, and what the paper has."""
 
 
 def mean(values: Sequence[float]) -> float:
