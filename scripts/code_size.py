@@ -40,11 +40,11 @@ COMMITS = {
         babbc28 09c4e7d 025a75c 81b7c11 138bbe6 f5fddf0 aa4f2fb 042310b 8957763 6bf7558 190ce2c 7afc680 2c7f82f
         f90bba4 de7e5de fee18df 06802d3 acc2dc3 a88d49c 5a42986 ee1f418 4c558c6 f57479c
         6fd740e 002cd0c 7715fb0 bdba9ac cb21e2c 04c1767 cd2d254 bf99e59
-        48f3db8 26d5219""",
+        48f3db8 26d5219 8dbfe87""",
     "shield": """
         f12afcd e15e7e5 a2b37f3 bdcb2db 50fecc3 28a218e 48273e0 a2f7bd2 e8bf727 04cfbe8 f77c0aa 3379ca4
         9d8f62e 60b4617 6ce5277 b3cf783 acc7f7d a2ac859 c65528c ad940a8 bf99947 a01bb49 2f536fb e85c2ea 8b4b926
-        e7bb2a1 524e6ed bf933fd ad01e3c 081429e bf9032d e32793b ae5302e 22f7d5f""",
+        e7bb2a1 524e6ed bf933fd ad01e3c 081429e bf9032d e32793b ae5302e 22f7d5f dd2c338 7c17085""",
     "compile": """
         3cdc772 e6a8e86 c50eec7 fc7b6f3 cdef613 08d8b97 43a490c 4bee9dc f002abf 3168cc0 7b5458a 5cc9a6a 0673d78 a5080d2
         94b2728 18a9525 7e5105c 1eebdab c91ff3a eb3d0f2 db32a38 45b7067 9e410d8""",
