@@ -5,9 +5,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bylaw.engine.claim import claim
 from bylaw.facts.entity import ABSENT, UNSEEN, Field
+from tests.examples import examples
 
 PLAN = Field("plan", "boolean", claims=(("true", ("on a payment plan",)), ("false", ("no payment plan",))))
 TIER = Field("tier", "enum", ("gold", "silver"), claims=(("gold", ("highest level",)),))
@@ -66,6 +69,32 @@ def claims(field: Field, value: Any, text: str) -> bool:
 )
 def test_what_states_a_value(field: Field, value: Any, text: str, wanted: bool) -> None:
     assert claims(field, value, text) is wanted
+
+
+WORDS = ("C07", "gold", "basic_economy", "silver-2", "a1", "x")
+PIECES = (
+    *WORDS, "GOLD", "golden", " ", "_", "-", ".", "c07", "C070", "$", "2024-05-21", "May", "may", "21", "5/21", "045",
+    "45.50", ",", "\n",
+)  # fmt: skip
+
+
+@examples(200)
+@given(
+    st.sampled_from(
+        [
+            *((Field("id"), word) for word in WORDS),
+            (TIER, UNSEEN),
+            (TIER, "gold"),
+            (Field("day", "date"), date(2024, 5, 21)),
+            (Field("sum", "money"), Decimal("45.50")),
+            (Field("sum", "money"), Decimal("45")),
+        ]
+    ),
+    st.lists(st.sampled_from(PIECES), max_size=8).map("".join),
+)
+def test_plain_letters_are_searched_as_all_others_are(stated: tuple[Field, Any], text: str) -> None:
+    """In a text with another letter in it nothing is told from words alone: the patterns have the say."""
+    assert claim(*stated, [(0, text)], 1) == claim(*stated, [(0, f"{text} \u00e9")], 1)
 
 
 def test_the_last_message_before_the_call_is_named() -> None:

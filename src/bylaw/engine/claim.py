@@ -34,15 +34,9 @@ def claim(field: Field, value: Any, said: Sequence[tuple[int, str]], before: int
     forms = _kept(field, value)
     if not forms:
         return None
-    pattern: re.Pattern[str] | None = None
     for step, text in reversed(said):
-        # Making a pattern takes longer than looking for a word that every match has in it.
-        if step >= before or (text.isascii() and not _may_state(text.lower(), forms)):
-            continue
-        if pattern is None:
-            pattern = _compile(forms)
-        if match := pattern.search(text):
-            return step, match[0]
+        if step < before and (words := _stated(forms, text)) is not None:
+            return step, words
     return None
 
 
@@ -50,12 +44,37 @@ class Form(NamedTuple):
     """One way to state a value."""
 
     pattern: str
-    has: str
+    has: tuple[str, ...]
     """What every match in an ASCII text has in it, in lower case."""
+    is_word: bool = False
+    """It is stated by that one word standing there as a word, and by nothing else."""
 
 
-def _may_state(text: str, forms: Sequence[Form]) -> bool:
-    return any(form.has in text for form in forms)
+def _stated(forms: tuple[Form, ...], text: str) -> str | None:
+    """The first words of a text that are one of these forms."""
+    if text.isascii():
+        # Making a pattern takes longer than looking for words that every match has in it.
+        lower = text.lower()
+        forms = tuple([form for form in forms if all(part in lower for part in form.has)])
+        if not forms:
+            return None
+        if len(forms) == 1 and forms[0].is_word:
+            word = forms[0].has[0]
+            start = _place_of(word, lower)
+            return None if start is None else text[start : start + len(word)]
+    match = _compile(forms).search(text)
+    return match[0] if match else None
+
+
+def _place_of(word: str, text: str) -> int | None:
+    """Where a word stands in a text with nothing before or after it that could be part of it."""
+    start = text.find(word)
+    while start >= 0:
+        around = text[start - 1 : start] + text[start + len(word) : start + len(word) + 1]
+        if not any(each.isalnum() or each == "_" for each in around):
+            return start
+        start = text.find(word, start + 1)
+    return None
 
 
 _forms_of: dict[tuple[int, type, Any], tuple[Field, tuple[Form, ...]]] = {}
@@ -98,13 +117,14 @@ def _forms(field: Field, value: Any) -> Iterator[Form]:
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
     for claimed, phrases in field.claims:
         if claimed == name:
-            yield from (Form(re.escape(phrase), _plain(phrase)) for phrase in phrases)
+            yield from (Form(re.escape(phrase), (_plain(phrase),)) for phrase in phrases)
     match field.type:
         case "string" | "enum":
             if len(name) > 1:
                 parts = [part for part in _GAPS.split(name) if part]
                 loose = r"[\s_-]+".join(map(re.escape, parts))
-                yield Form(rf"(?<!\w){loose}(?!\w)", _plain(parts[0]) if parts else "")
+                is_word = len(parts) == 1 and name.isascii() and name.isalnum()
+                yield Form(rf"(?<!\w){loose}(?!\w)", tuple(map(_plain, parts)), is_word)
         case "money" | "number":
             yield from _amounts(value)
         case "date":
@@ -122,8 +142,10 @@ def _amounts(value: Any) -> Iterator[Form]:
     amount = value if isinstance(value, Decimal) else Decimal(str(value))
     whole = amount == amount.to_integral_value()
     grouped = f"{amount:,.2f}".split(".")[0].replace(",", ",?")
-    cents = r"(?:\.00?)?" if whole else re.escape("." + f"{amount:.2f}".split(".")[1])
-    yield Form(rf"(?<![\w.,]){grouped}{cents}(?!\w|[.,]\d)", grouped.split(",?")[-1])
+    cents = "." + f"{amount:.2f}".split(".")[1]
+    part = r"(?:\.00?)?" if whole else re.escape(cents)
+    has = grouped.split(",?") if whole else [*grouped.split(",?"), cents]
+    yield Form(rf"(?<![\w.,]){grouped}{part}(?!\w|[.,]\d)", tuple(has))
 
 
 def _dates(value: Any) -> Iterator[Form]:
@@ -133,8 +155,8 @@ def _dates(value: Any) -> Iterator[Form]:
     month = _MONTHS[day.month - 1]
     name = rf"{month[:3]}(?:{month[3:]})?\.?" if len(month) > 3 else month
     number = rf"0?{day.day}(?:st|nd|rd|th)?"
-    yield Form(rf"(?<!\d){day.isoformat()}(?!\d)", day.isoformat())
-    yield Form(rf"(?<!\w){name}\s+{number}(?!\w)", month[:3])
-    yield Form(rf"(?<!\w){number}\s+(?:of\s+)?{name}(?!\w)", month[:3])
+    yield Form(rf"(?<!\d){day.isoformat()}(?!\d)", (day.isoformat(),))
+    yield Form(rf"(?<!\w){name}\s+{number}(?!\w)", (month[:3], str(day.day)))
+    yield Form(rf"(?<!\w){number}\s+(?:of\s+)?{name}(?!\w)", (month[:3], str(day.day)))
     year = rf"(?:/(?:{day.year}|{day.year % 100:02d}))?"
-    yield Form(rf"(?<!\d)0?{day.month}/0?{day.day}{year}(?!\d)", f"{day.month}/")
+    yield Form(rf"(?<!\d)0?{day.month}/0?{day.day}{year}(?!\d)", (f"{day.month}/", str(day.day)))

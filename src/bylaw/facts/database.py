@@ -99,19 +99,21 @@ class _Tables:
                 self._cache.clear()
             declared = self._schema.entities[entity]
             row = self._row(declared, key)
-            known = self._cache[entity, key] = ABSENT if row is None else _record(declared, row)
+            known = self._cache[entity, key] = ABSENT if row is None else _record(_nested(declared), dict(row))
         return known
 
     def _read_whole(self, entity: Entity) -> None:
         self._unread.discard(entity.name)
         # A row that cannot be read is found again, and told, by whoever asks for it.
         with suppress(sqlite3.Error):
-            rows = self._base.execute(f'SELECT * FROM "{entity.name}"').fetchall()
-            keys = [tuple(row[name] for name in entity.key) for row in rows]
+            rows = list(map(dict, self._base.execute(f'SELECT * FROM "{entity.name}"')))
+            keys = list(zip(*([row[name] for row in rows] for name in entity.key), strict=True))
+            kinds = {part.__class__ for key in keys for part in key}
             # Where `7` and `"7"` stand side by side, or nothing, the database has the say which is meant.
-            if {part.__class__ for key in keys for part in key} in ({str}, {int}):
+            if kinds in ({str}, {int}):
+                known, nested = self._cache, _nested(entity)
                 for key, row in zip(keys, rows, strict=True):
-                    self._cache.setdefault((entity.name, key_of(key)), _record(entity, row))
+                    known.setdefault((entity.name, key if str in kinds else key_of(key)), _record(nested, row))
 
     def _row(self, entity: Entity, key: Key) -> sqlite3.Row | None:
         narrowed = [_narrowed(entity, name, part) for name, part in zip(entity.key, key, strict=True)]
@@ -139,7 +141,7 @@ class _Tables:
         return [
             key_of([row[name] for name in declared.key])
             for row in rows
-            if not match or agrees(declared, _record(declared, row), match)
+            if not match or agrees(declared, _record(_nested(declared), dict(row)), match)
         ]
 
 
@@ -171,13 +173,17 @@ def _forms(text: str) -> list[Any]:
     return [text, number, *([whole] if abs(whole) < _WHOLE else ())]
 
 
-def _record(entity: Entity, row: sqlite3.Row) -> WorldRecord:
-    record: dict[str, Any] = dict(row)
-    for name, field in entity.fields.items():
-        if field.type in ("list", "object") and isinstance(record.get(name), str):
+def _nested(entity: Entity) -> list[str]:
+    """The fields that hold more than one value: columns keep them as JSON."""
+    return [name for name, field in entity.fields.items() if field.type in ("list", "object")]
+
+
+def _record(nested: Sequence[str], row: dict[str, Any]) -> WorldRecord:
+    for name in nested:
+        if isinstance(row.get(name), str):
             with suppress(ValueError, RecursionError):
-                record[name] = json.loads(record[name])
-    return record
+                row[name] = json.loads(row[name])
+    return row
 
 
 class _Records:

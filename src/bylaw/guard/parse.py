@@ -14,6 +14,7 @@ from bylaw.guard.helper import FileHelpers
 from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary
 from bylaw.guard.scope import Scope
 from bylaw.guard.statement import LazyFunction, Statements
+from bylaw.guard.syntax import children_of, parts_of
 
 
 class Branch(Struct, frozen=True):
@@ -51,10 +52,10 @@ class Guard:
 
     def _nodes(self) -> Iterator[ast.AST]:
         """Every part of it, and of the functions it calls."""
-        yield from ast.walk(self._node)
+        yield from parts_of(self._node)
         if self._helpers is not None:
             for name in sorted(self._helpers.used):
-                yield from ast.walk(self._helpers.nodes[name])
+                yield from parts_of(self._helpers.nodes[name])
 
     @property
     def denials(self) -> list[str]:
@@ -76,7 +77,7 @@ class Guard:
                 # What a shared function is given is nearly always the key of a thing.
                 is_shared = isinstance(node.func, ast.Name) and node.func.id in shared
                 if is_shared or (isinstance(named, ast.Name) and named.id == facts):
-                    keys.update(id(part) for argument in node.args for part in ast.walk(argument))
+                    keys.update(id(part) for argument in node.args for part in parts_of(argument))
         read: tuple[set[str], set[str]] = (set(), set())
         for node in self._nodes():
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == call:
@@ -197,7 +198,7 @@ def _shared(
 
 def _called_by(node: ast.FunctionDef) -> set[str]:
     """The names of other functions that it calls."""
-    calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+    calls = [part.func for part in parts_of(node) if isinstance(part, ast.Call)]
     return {called.id for called in calls if isinstance(called, ast.Name)} - {node.name}
 
 
@@ -251,7 +252,7 @@ def size_fault(node: ast.AST, file: str) -> GuardError | None:
             return _fault("a function is too long", file, line, f"keep it under {NODES} parts; split the policy")
         if depth > DEPTH:
             return _fault("an expression is nested too deep", file, getattr(part, "lineno", line), "name its parts")
-        pending.extend((child, depth + 1) for child in ast.iter_child_nodes(part))
+        pending.extend((child, depth + 1) for child in children_of(part))
     return None
 
 

@@ -10,6 +10,7 @@ from bylaw.guard.expression import Expressions
 from bylaw.guard.language import BINARY, LOOPS, NODES_PER_TICK, PERMIT
 from bylaw.guard.last_fork import join_last_forks
 from bylaw.guard.scope import Scope
+from bylaw.guard.syntax import children_of, parts_of
 
 ANSWERS = ("permit", "deny")
 """What a guard says."""
@@ -58,7 +59,7 @@ class Statements:
         return LazyFunction(lambda: self._compiled(node, body))
 
     def _compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
-        size = 1 + sum(1 for _ in ast.walk(node)) // NODES_PER_TICK
+        size = 1 + len(parts_of(node)) // NODES_PER_TICK
         start = ast.Expr(self.run("spend", ast.Constant(size)))
         arguments = ast.arguments([], [ast.arg(name) for name in ["_", *self.scope.parameters]], None, [], [], None, [])
         if self.answers == ANSWERS and not self.scope.cover:
@@ -306,4 +307,4 @@ def _inherit_lines(node: ast.AST, line: int) -> None:
             line = getattr(part, "lineno", 0) or line
             part.lineno = part.end_lineno = line
             part.col_offset = part.end_col_offset = 0
-        pending.extend((child, line) for child in ast.iter_child_nodes(part))
+        pending += [(child, line) for child in children_of(part)]
