@@ -307,4 +307,5 @@ def _inherit_lines(node: ast.AST, line: int) -> None:
             line = getattr(part, "lineno", 0) or line
             part.lineno = part.end_lineno = line
             part.col_offset = part.end_col_offset = 0
-        pending += [(child, line) for child in children_of(part)]
+        if not isinstance(part, (ast.Name, ast.Constant, ast.expr_context)):
+            pending += [(child, line) for child in children_of(part)]

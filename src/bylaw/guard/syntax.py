@@ -3,9 +3,13 @@
 import ast
 from typing import Any
 
+_NONE: list[ast.AST] = []
+
 
 def children_of(node: ast.AST) -> list[ast.AST]:
     """The parts right below a node."""
+    if not node._fields:
+        return _NONE
     found: list[ast.AST] = []
     for name in node._fields:
         value: Any = getattr(node, name, None)
