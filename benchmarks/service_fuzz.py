@@ -35,8 +35,8 @@ NOT_HTTP = (
     b"GET\r\n\r\n",
     b"POST /v1/decide HTTP/9.9\r\n\r\n",
     b"{}\r\n\r\n",
-    b"POST /v1/decide HTTP/1.1\r\nhost: x\r\ncontent-length: abc\r\n\r\n{}",
-    b"POST /v1/decide HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+    b"POST /v1/decide HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: abc\r\n\r\n{}",
+    b"POST /v1/decide HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
 )
 
 

@@ -79,10 +79,8 @@ def name_of(request: bytes) -> str:
 
 def http(method: str, path: str, body: bytes = b"") -> bytes:
     """A request as it goes over the wire."""
-    head = (
-        f"{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
+    headers = f"host: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+    return f"{method} {path} HTTP/1.1\r\n{headers}\r\n\r\n".encode() + body
 
 
 class Connection:

@@ -24,6 +24,8 @@ def test_a_log_verifies_until_it_is_altered(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.startswith("default: 13 entries, nothing altered\n  last hash: ")
     head = ran.stdout.split()[-1]
+    mistyped = bylaw(tmp_path, "log", "verify", "--log", "decisions.db", "--tenant", "defualt")
+    assert (mistyped.returncode, "nothing of tenant `defualt`" in mistyped.stderr) == (2, True)
     assert bylaw(tmp_path, "log", "verify", "--log", "decisions.db", "--head", head).returncode == 0
     with sqlite3.connect(tmp_path / "decisions.db") as connection:
         connection.execute("UPDATE entries SET body = CAST('{}' AS BLOB) WHERE number = 3")

@@ -283,6 +283,14 @@ def test_a_file_that_is_taken_away_while_it_is_in_use_is_not_written_to(tmp_path
     store.close()
 
 
+def test_a_log_is_its_owners_to_read(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    store = fill(str(path))
+    modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+    assert set(modes.values()) == {0o600}, modes
+    store.close()
+
+
 def test_a_file_that_was_cut_off_is_told_as_such(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     fill(str(path), 400).close()

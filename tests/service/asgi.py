@@ -28,9 +28,11 @@ async def ask(
     key: str = "",
     parts: int = 1,
     headers: Headers = (),
+    only: Headers = (),
 ) -> Answer:
+    """`only` are headers in place of those that every request has."""
     path, _, query = path.partition("?")
-    headers = [(b"host", b"test"), (b"content-type", b"application/json"), *headers]
+    headers = list(only) or [(b"host", b"127.0.0.1"), (b"content-type", b"application/json"), *headers]
     if key:
         headers.append((b"authorization", f"Bearer {key}".encode()))
     scope = {

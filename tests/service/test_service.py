@@ -17,9 +17,10 @@ pytest.importorskip("uvicorn")
 from bylaw.errors import BylawError
 from bylaw.record import Log
 from bylaw.record.verify import verify
+from bylaw.service import keys as keys_of_service
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
-from bylaw.service.keys import hash_of, key_line, new_key, read_keys
+from bylaw.service.keys import KeyFile, hash_of, key_line, new_key, read_keys
 from bylaw.service.openapi import document
 from bylaw.service.run import check_address
 from bylaw.shield.history import read_history
@@ -221,6 +222,59 @@ def test_requests_at_once_are_all_answered_and_all_kept(app: Any, log: Log) -> N
     assert len(ids) == 40
     assert verify(log.journal.store, "default").entries == 5 + 80
     assert log.journal.commits < 40
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({b"origin": b"http://localhost:3000", b"host": b"localhost:8300"}, 200),
+        ({b"content-type": b"application/json; charset=utf-8", b"host": b"[::1]:8300"}, 200),
+        ({b"origin": b"https://evil.example"}, 403),
+        ({b"origin": b"null"}, 403),
+        ({b"origin": b"http://127.0.0.1.evil.example"}, 403),
+        ({b"host": b"evil.example:8300"}, 403),
+        ({b"content-type": b"text/plain"}, 415),
+        ({b"content-type": b"application/x-www-form-urlencoded"}, 415),
+        ({b"content-type": b"text/plain; application/json"}, 415),
+    ],
+)
+def test_without_keys_no_web_page_decides_or_approves(app: Any, headers: dict[bytes, bytes], status: int) -> None:
+    sent = {b"host": b"127.0.0.1:8300", b"content-type": b"application/json"} | headers
+    for path, body in (
+        ("/v1/events", {"conversation": "c", "events": []}),
+        ("/v1/decide", {"conversation": "c", **LOOK}),
+    ):
+        answer = asyncio.run(ask(app, "POST", path, json.dumps(body).encode(), only=tuple(sent.items())))
+        assert answer.status == status
+    wanted = 200 if status != 403 else 403
+    assert asyncio.run(ask(app, "GET", "/v1/approvals", only=tuple(sent.items()))).status == wanted
+
+
+def test_a_key_counts_while_its_line_is_in_the_file(
+    log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(keys_of_service, "LOOK", 0.0)
+    first, second, path = new_key(), new_key(), tmp_path / "keys"
+    path.write_text(key_line("ann", first) + "\n")
+    app = Service(Desk(shop(), log), KeyFile(path))
+
+    def statuses() -> list[int]:
+        return [post(app, "/v1/events", {"conversation": "c", "events": []}, key=key).status for key in (first, second)]
+
+    assert statuses() == [200, 401]
+    path.write_text(key_line("ann", first) + "\n" + key_line("ann", second) + "\n")
+    assert statuses() == [200, 200]
+    path.write_text(key_line("ann", second) + "\n")
+    assert statuses() == [401, 200]
+    # Half of a file, or none, says nothing of who may come in.
+    path.write_text("ann 12")
+    assert statuses() == [401, 200]
+    path.unlink()
+    assert statuses() == [401, 200]
+    assert f"{path}:1" in capsys.readouterr().err
+    path.write_text(key_line("ann", first) + "\n")
+    assert statuses() == [200, 401]
 
 
 def test_a_key_never_sees_another_tenants_data(log: Log, tmp_path: Path) -> None:

@@ -230,8 +230,8 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, pack: str) -> Iterator[tuple[Running, Path]]:
-    log = folder / "decisions.db"
+def running(folder: Path, pack: str, where: str = "") -> Iterator[tuple[Running, str]]:
+    log = where or str(folder / "decisions.db")
     service = Running(folder, pack, log)
     try:
         yield service, log
@@ -249,10 +249,10 @@ def shop(folder: Path) -> str:
 
 
 @pytest.mark.process
-def test_workers_that_decide_at_once_spend_an_approval_once_and_a_yes_once(tmp_path: Path) -> None:
+def test_workers_that_decide_at_once_spend_an_approval_once_and_a_yes_once(tmp_path: Path, where: str) -> None:
     refund: dict[str, Any] = {"tool": "refund", "arguments": {"order_id": "7"}}
     look = {"conversation": "c", "tool": "get_order", "arguments": {"order_id": "7"}, "id": "look"}
-    with running(tmp_path, shop(tmp_path)) as (service, log):
+    with running(tmp_path, shop(tmp_path), where) as (service, log):
         for round in range(4):
             name = f"c{round}"
             assert service.post("/v1/decide", {**look, "conversation": name})[1]["decisions"][0]["allowed"]
@@ -267,7 +267,7 @@ def test_workers_that_decide_at_once_spend_an_approval_once_and_a_yes_once(tmp_p
             assert sum(each["allowed"] for each in decisions) == 1
             assert len({each["id"] for each in decisions}) == AT_ONCE
         service.wait(lambda: counted(service) == 4 * (AT_ONCE + 2))
-    with Log(str(log)) as kept:
+    with Log(log) as kept:
         assert verify(kept.journal.store, "default").faults == ()
         history = read_history(kept.conversation("default", "c0"))
         assert history is not None
@@ -335,7 +335,7 @@ def test_a_worker_that_falls_is_started_again_and_none_outlives_the_service(tmp_
         service.process.kill()
         service.process.wait(30)
         service.wait(lambda: not any(Path(f"/proc/{each}").exists() for each in workers))
-    with Log(str(log)) as kept:
+    with Log(log) as kept:
         assert verify(kept.journal.store, "default").faults == ()
         history = read_history(kept.conversation("default", "c"))
         assert history is not None

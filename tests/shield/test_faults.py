@@ -261,6 +261,8 @@ def test_a_row_of_approvals_that_the_log_does_not_bear_out_is_told_as_such(tmp_p
     assert listed.stdout.count("not to be trusted") == 2
     assert "no entry of the log asks for it" in listed.stdout
     assert "by the log it is waiting" in listed.stdout
+    verified = bylaw(tmp_path, "log", "verify", "--log", file)
+    assert (verified.returncode, verified.stdout.count("is not what the log says of it")) == (1, 2)
     shown = msgspec.json.decode(bylaw(tmp_path, "log", "approvals", "--all", "--json", "--log", file).stdout)
     assert {each["fault"] for each in shown} == {"no entry of the log asks for it", "by the log it is waiting"}
 

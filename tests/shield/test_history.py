@@ -62,6 +62,18 @@ def test_nobody_decides_after_what_somebody_has_put_into_a_log(tmp_path: Path) -
         shield.session("c").decide("refund", {"order_id": "7"})
 
 
+def test_a_log_that_counts_otherwise_is_told_as_such_and_not_tried_again_and_again(tmp_path: Path) -> None:
+    where = str(tmp_path / "log.db")
+    with Shield(shop(), log=where) as shield:
+        shield.session("c").decide("get_order", {"order_id": "7"})
+    with sqlite3.connect(where) as connection:
+        connection.execute("UPDATE conversations SET length = 1")
+    with Shield(shop(), log=where) as shield:
+        for session in (shield.session("c"), shield.session("c")):
+            with pytest.raises(LogError, match="`c` is not whole: 3 entries of it are there"):
+                session.decide("refund", {"order_id": "7"})
+
+
 def test_a_decision_is_in_the_log_before_its_answer_leaves(where: str) -> None:
     shield = Shield(shop(), log=where)
     decision = shield.session("c").decide("refund", {"order_id": "7"})

@@ -49,6 +49,8 @@ def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> 
 
     store = _existing(where)
     tenants = [tenant] if tenant is not None else store.tenants()
+    if tenant is not None and not head:
+        _refuse_stranger(store, tenant, where)
     if head and len(tenants) != 1:
         raise UsageError("a hash belongs to one tenant's chain", hint="say which with --tenant")
     found = [verify(store, name, head=head) for name in tenants]
@@ -63,7 +65,7 @@ def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> 
         for fault in each.faults:
             console.print(Text(f"  {fault}", style="red"))
     if not found and not as_json:
-        console.print("The log is empty.")
+        console.print("The log is empty. Whether it always was, only a hash noted earlier can tell (--head).")
     return 1 if any(each.faults for each in found) else 0
 
 

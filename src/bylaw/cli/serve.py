@@ -1,5 +1,6 @@
 """`bylaw serve`: decisions over HTTP."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -46,7 +47,7 @@ def serve_command(
 
     Every decision is on disk before it is answered. /openapi.json describes the requests.
     """
-    from bylaw.service.keys import key_line, read_keys
+    from bylaw.service.keys import Key, KeyFile, key_line
     from bylaw.service.keys import new_key as make_key
 
     if new_key is not None:
@@ -67,7 +68,7 @@ def serve_command(
     from bylaw.service.desk import Desk
     from bylaw.service.workers import supervise
 
-    known = read_keys(keys) if keys is not None else {}
+    known: Mapping[str, Key] = KeyFile(keys) if keys is not None else {}
     check_address(host, known)
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
     with Log(store) as log:

@@ -46,7 +46,7 @@ class Field(Struct, frozen=True):
     default: Any = UNDECLARED
     """What a record that lacks the field shows."""
     private: bool = False
-    """Its values stay out of every output."""
+    """Its values stay out of findings, reports and messages; a decision log keeps what was said."""
 
 
 class ReadTool(Struct, frozen=True):

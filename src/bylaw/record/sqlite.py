@@ -14,8 +14,8 @@ from bylaw.record.turn import Turns
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
 """What makes a commit durable; benchmarks print it."""
-BUSY = 30.0
-"""Seconds to wait for another process that is writing."""
+BUSY = 10.0
+"""Seconds to wait for another process that is writing; a service answers nobody meanwhile."""
 WIPE = 200
 """Milliseconds to wait for those who read before what was removed is wiped out."""
 CACHE = 32_000
@@ -44,6 +44,9 @@ class SqliteConnection:
                 f"`{path}` is in a folder that does not exist", hint="make the folder, or name another file"
             )
         try:
+            if path != ":memory:":
+                # Made here, it is nobody else's to read.
+                os.close(os.open(Path(path).expanduser(), os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = sqlite3.connect(
                 str(Path(path).expanduser()),
                 timeout=BUSY,

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+import msgspec
 from msgspec import Struct
 
 from bylaw.record.approval import Approval, Change, read_change
@@ -60,6 +61,7 @@ def _verify(store: Store, tenant: str, head: str) -> Verified:
     elif kept is not None and kept != (number, link):
         faults.append(f"the log ends at entry {number}, but {kept[0]} were written")
     faults.extend(_miscounted(lengths, store.lengths(tenant)))
+    faults.extend(_misstated(store, tenant))
     if not noted:
         faults.append(f"no entry has the hash {head}: the log was cut off or replaced")
     return Verified(tenant, number, removed, link.hex(), tuple(faults))
@@ -80,6 +82,15 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
         elif here != said:
             faults.append(f"conversation `{name}` has {here} entries, but {said} were written")
     return faults
+
+
+def _misstated(store: Store, tenant: str) -> list[str]:
+    """Approvals that the entries do not bear out."""
+    try:
+        wrong = unsupported(store, tenant, store.approvals(tenant))
+    except msgspec.MsgspecError as error:
+        return [f"the list of approvals cannot be read: {error}"]
+    return [f"approval `{name}` is not what the log says of it: {why}" for name, why in wrong.items()]
 
 
 def _faults(entry: Entry, before: bytes) -> list[str]:

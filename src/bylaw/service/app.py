@@ -19,6 +19,7 @@ from bylaw.service.desk import WRONG, Desk, failure
 from bylaw.service.keys import Key, Role, may, tenant_of
 from bylaw.service.metrics import Counts, Metrics
 from bylaw.service.openapi import document
+from bylaw.service.origin import is_from_here, is_json
 from bylaw.service.request import (
     MANY,
     ApprovalAnswer,
@@ -54,6 +55,8 @@ GONE = 499
 """The status, never sent, of a request whose sender hung up."""
 APPROVALS = "/v1/approvals"
 """Where a person answers; anybody with a key of the tenant may list what waits."""
+ELSEWHERE = "without keys only programs on this machine are served: no web page, and under no other name of it"
+NO_JSON = "send JSON, as `Content-Type: application/json`"
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 _STATUSES = {"waiting", "approved", "rejected", "expired", "used"}
 
@@ -103,7 +106,9 @@ class Service:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request. Those that agents wait for go straight to their answer."""
-        if scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):
+        if not self._keys and scope["type"] == "http" and not is_from_here(scope["headers"]):
+            await respond(send, 403, _encode(Failure(Complaint("BY703", ELSEWHERE))))
+        elif scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):
             await post(scope, receive, send)
         else:
             await self._rest(scope, receive, send)
@@ -249,15 +254,23 @@ class _Post:
             body = await _body(receive, self._service.largest)
         except ClientDisconnect:
             return GONE
+        if not is_json(scope["headers"]):
+            await respond(send, 415, _encode(Failure(Complaint("BY703", NO_JSON))))
+            return 415
         header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         role: Role = "approve" if self._path == APPROVALS else "decide"
         status, told = await self._service.answered(self._path, header.decode("latin-1"), body, self._answer, role)
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(told)).encode())]
-        if status == 401:
-            headers += [(name.lower().encode(), value.encode()) for name, value in _CHALLENGE.items()]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": told})
+        await respond(send, status, told)
         return status
+
+
+async def respond(send: Send, status: int, told: bytes) -> None:
+    """Send an answer."""
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(told)).encode())]
+    if status == 401:
+        headers += [(name.lower().encode(), value.encode()) for name, value in _CHALLENGE.items()]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": told})
 
 
 async def _body(receive: Receive, largest: int) -> bytes | None:

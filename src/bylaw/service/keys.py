@@ -2,16 +2,20 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+import sys
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
 from msgspec import Struct
 
-from bylaw.errors import UsageError
+from bylaw.errors import BylawError, UsageError
 from bylaw.record.entry import DEFAULT_TENANT
 
 PREFIX = "bylaw_"
+LOOK = 1.0
+"""Seconds after which it is looked whether a file of keys was changed."""
 
 Role = Literal["decide", "approve"]
 """What a key is for: an agent's decisions and events, or a person's answers to what waits. No key is for both, so no
@@ -62,6 +66,46 @@ def read_keys(path: Path) -> dict[str, Key]:
     if not found:
         raise UsageError("there is no key in the file", place=str(path))
     return found
+
+
+class KeyFile(Mapping[str, Key]):
+    """The keys of a file as it is now: one that was taken out of it is nobody's from then on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen = self._stamp()
+        self._keys = read_keys(path)
+        self._looked = time.monotonic()
+
+    def __getitem__(self, name: str) -> Key:
+        if time.monotonic() - self._looked >= LOOK:
+            self._look()
+        return self._keys[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def _look(self) -> None:
+        """Read the file again where it was changed. While it cannot be read, those that were read last count."""
+        self._looked = time.monotonic()
+        stamp = self._stamp()
+        if stamp == self._seen:
+            return
+        self._seen = stamp
+        try:
+            self._keys = read_keys(self._path)
+        except (BylawError, OSError, UnicodeError) as error:
+            print(f"bylaw: the keys are those of before: {error}", file=sys.stderr, flush=True)
+
+    def _stamp(self) -> tuple[int, int, int]:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return 0, 0, 0
+        return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def key_of(header: str, keys: Mapping[str, Key]) -> Key | None:

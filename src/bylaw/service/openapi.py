@@ -34,9 +34,11 @@ POSTS: dict[str, tuple[str, Any, Any]] = {
 FAILURES = {
     "400": "the request does not read",
     "401": "no valid key",
-    "403": "the key is for something else: an agent's does not approve, a person's does not decide",
+    "403": "the key is for something else: an agent's does not approve, a person's does not decide; without keys, "
+    "a web page asks",
     "409": "the conversation began under a version of the pack that is not loaded",
     "413": "the request is too large",
+    "415": "the body is not said to be JSON",
     "422": "the request does not fit the conversation",
     "503": "the log could not be written: nothing was decided",
 }

@@ -25,7 +25,7 @@ from bylaw.trace.trajectory import Trajectory
 if TYPE_CHECKING:
     from bylaw.shield.shield import Shield
 
-TRIES = 20
+TRIES = 200
 """How often a call is decided anew because others have gone on with the conversation."""
 
 AskedCall = tuple[str, Arguments] | tuple[str, Arguments, str]
@@ -336,8 +336,7 @@ class Guarded:
             return self._kept.attempt(wanted)
 
     def _overtaken(self) -> LogError:
-        why = "others keep writing to it, or the log was altered (`bylaw log verify` tells)"
-        return LogError(f"conversation `{self.id}` could not be gone on with in {TRIES} tries: {why}")
+        return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")
 
     def _append(self, attempt: Attempt) -> Answers:
         assert self._log is not None

@@ -19,7 +19,7 @@ from bylaw.engine.plain_data import DEEPEST, refuse_deep
 from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Change, draft
 from bylaw.record.entry import Conflict, Draft, Entry, Kind
-from bylaw.record.journal import Answers
+from bylaw.record.journal import Answers, LogError
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.decision import Decision
 from bylaw.shield.grounded import Beside, Grounded, timed
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from bylaw.shield.deciding import Decider
     from bylaw.shield.shield import Shield
 
+MISFITS = 3
+"""How often something may not fit a log in which nothing was added."""
 Happening = Callable[[Conversation], object]
 Asking = Callable[[Conversation], Judgement]
 
@@ -92,6 +94,8 @@ class Kept:
         """Entries, events and decisions in the log so far."""
         self._told = 0
         """How many answers of a model decisions have told of."""
+        self._conflicts = (0, 0)
+        """With how many entries here something last did not fit the log, and how many times in a row."""
         self._approvals = Approvals()
         self._requests: dict[str, tuple[str, list[Decision] | None]] = {}
         """Requests that were taken, by the names their senders gave them: the digest of each, and what was answered;
@@ -201,8 +205,10 @@ class Kept:
     def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
         """Whether the attempt holds; if others were faster, it has not happened."""
         if any(isinstance(answer, Conflict) for answer in answers):
+            self._refuse_misfit()
             self.forget()
             return False
+        self._conflicts = (0, 0)
         if self.live is attempt.conversation:
             self._length += len(attempt.drafts)
             self._decided += len(attempt.decisions)
@@ -215,6 +221,16 @@ class Kept:
                 self._requests[last] = (self._requests[last][0], None)
             self._requests[named.name] = (named.digest, attempt.decisions)
         return True
+
+    def _refuse_misfit(self) -> None:
+        """Others who are faster add to the conversation. Where nothing was added, another try would end as this one."""
+        length, times = self._conflicts
+        self._conflicts = (self._length, times + 1 if length == self._length else 1)
+        if self._conflicts[1] > MISFITS:
+            self._conflicts = (0, 0)
+            self.forget()
+            counts = f"{self._length} entries of it are there, and the log has counted others"
+            raise LogError(f"conversation `{self.id}` is not whole: {counts}; see `bylaw log verify`")
 
     def _load(self) -> Conversation:
         """Begin the conversation, or take it up where the log says it was left."""
