@@ -225,7 +225,7 @@ class Running:
             thread.start()
         for thread in threads:
             thread.join()
-        assert [status for status, _ in answers] == [200] * len(requests), answers
+        assert [told for status, told in answers if status != 200] == []
         return [told["decisions"][0] for _, told in answers]
 
 
