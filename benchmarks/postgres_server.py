@@ -8,7 +8,7 @@ import pwd
 import shutil
 import subprocess
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -52,6 +52,18 @@ def syncs(address: str) -> int:
         row = connection.execute("SELECT wal_sync FROM pg_stat_wal").fetchone()
     assert row is not None
     return row[0]
+
+
+def server_cpu(address: str) -> float:
+    """Seconds of CPU that all processes of a server of ours have used."""
+    first = int((Path(address.partition("host=")[2]) / "data" / "postmaster.pid").read_text().split()[0])
+    children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+    used = 0.0
+    for pid in (first, *children):
+        with suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            used += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return used
 
 
 def _run(program: str, *arguments: str | Path) -> None:

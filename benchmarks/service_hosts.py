@@ -140,3 +140,11 @@ class Host:
     def close(self) -> None:
         for wire in self._all:
             wire.close()
+
+
+async def hosts_of(port: int, talks: Iterable[Talks], kind: type[Host] = Host) -> list[Host]:
+    """A host for each, with one connection open."""
+    found = [kind(port, each) for each in talks]
+    for host in found:
+        await host.ready(1)
+    return found

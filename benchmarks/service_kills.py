@@ -15,7 +15,6 @@ Then, for each conversation that it was in:
 Status 1 where anything is wrong.
 """
 
-import argparse
 import asyncio
 import json
 import os
@@ -27,14 +26,12 @@ import time
 from collections import deque
 from typing import Any
 
-from service_stores import KINDS, described, new_log
-from service_traffic import Connection, Request, Service, Work, told
+from service_stores import arguments, described, new_log
+from service_traffic import Connection, Request, Service, Work, conversations, told
 
-from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.record import Store, open_store
 from bylaw.record.verify import verify
 from bylaw.shield.history import read_history
-from bylaw.trace import Trajectory
 
 CLIENTS = 64
 ONE_FIRST = 0.3
@@ -139,7 +136,7 @@ class Run:
 
 async def measure(store: str, workers: int, kills: int, seed: int) -> int:
     print(described(store), flush=True)
-    recorded: list[Trajectory] = [trajectory for trajectory, _ in simulate(7, 60)]
+    recorded = conversations()
     rng, faults, heard, tried, touched = random.Random(seed), list[str](), 0, 0, 0
     started = time.perf_counter()
     for number in range(1, kills + 1):
@@ -171,9 +168,7 @@ async def measure(store: str, workers: int, kills: int, seed: int) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--store", choices=KINDS, default="sqlite")
-    parser.add_argument("--workers", type=int, default=2)
+    parser = arguments(__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=11)
     given = parser.parse_args()

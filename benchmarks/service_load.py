@@ -10,7 +10,6 @@ then open loop at `--rate` a second: a request is sent when it is due, whether o
 its time counts from then. At the end the log is verified.
 """
 
-import argparse
 import asyncio
 import os
 import time
@@ -18,12 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import uvloop
-from postgres_server import syncs
-from service_hosts import Host, Talks
-from service_stores import KINDS, described, is_server, new_log
-from service_traffic import Service
+from postgres_server import server_cpu, syncs
+from service_hosts import Host, Talks, hosts_of
+from service_stores import arguments, described, is_server, new_log
+from service_traffic import Service, conversations
 
-from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.record import open_store
 from bylaw.record.verify import verify
 from bylaw.shield import Shield
@@ -131,32 +129,32 @@ async def measure(store: str, workers: int, seconds: float, rate: float, roam: b
     cores, load = os.cpu_count(), os.getloadavg()[0]
     print(f"a conversation {'moves between hosts' if roam else 'stays with its host'}")
     print(f"workers: {workers}; {cores} cores, shared with the generator; load average before: {load:.1f}")
-    recorded = [trajectory for trajectory, _ in simulate(7, 60)]
-    shared = Talks(recorded, OPEN)
-    hosts: list[Host] = []
+    recorded = conversations()
     service = Service(store, workers=workers)
     try:
         await service.ready()
-        for number in range(HOSTS):
-            talks = shared if roam else Talks(recorded, OPEN // HOSTS, number, HOSTS)
-            hosts.append(Host(service.port, talks))
-            await hosts[-1].ready(1)
+        apart = (Talks(recorded, OPEN // HOSTS, number, HOSTS) for number in range(HOSTS))
+        hosts = await hosts_of(service.port, [Talks(recorded, OPEN)] * HOSTS if roam else apart)
         await closed_loop(hosts, 2)
         slow = speed()
+        of_server = server_cpu(store) if in_server else 0.0
         cpu, commits, own, started = service.cpu(), await service.commits(), time.process_time(), time.perf_counter()
         synced, (all_used, taken) = syncs(store) if in_server else 0, busy()
         count = await closed_loop(hosts, seconds)
         spent = time.perf_counter() - started
+        theirs = server_cpu(store) - of_server if in_server else 0.0
         used, mine, (all_after, taken_after) = service.cpu() - cpu, time.process_time() - own, busy()
         wrote = await service.commits() - commits
         said = f", {syncs(store) - synced:,} syncs by the server's own count" if in_server else ", each one sync"
-        rest = max(0.0, all_after - all_used - used - mine)
+        rest = max(0.0, all_after - all_used - used - mine - theirs)
         print(f"closed loop, {HOSTS} hosts, {spent:.1f} s: {count / spent:,.0f} durable decisions a second")
         print(f"  {wrote:,} commits{said} ({count / max(1, wrote):.1f} decisions a commit)")
-        print(f"  CPU a decision: service {used / count * 1e6:,.0f} us, generator {mine / count * 1e6:,.0f} us")
+        print(f"  CPU a decision: service {used / count * 1e6:,.0f} us, generator {mine / count * 1e6:,.0f} us"
+              f"{f', PostgreSQL {theirs / count * 1e6:,.0f} us' if in_server else ''}")  # fmt: skip
         print(f"  deciding alone, in process and without a log: {deciding(recorded) * 1e6:,.0f} us of CPU")
-        print(f"  of {cores} cores: service {used / spent:.0%}, generator {mine / spent:.0%}, all else on the machine"
-              f"{' (PostgreSQL included)' if in_server else ''} {rest / spent:.0%}, lent to other machines "
+        print(f"  of {cores} cores: service {used / spent:.0%}, generator {mine / spent:.0%}"
+              f"{f', PostgreSQL {theirs / spent:.0%}' if in_server else ''}, "
+              f"all else on the machine {rest / spent:.0%}, lent to other machines "
               f"{(taken_after - taken) / spent:.0%}; a million turns of a loop took {slow:.3f} s")  # fmt: skip
         took, late = await open_loop(hosts, rate, seconds)
         print(f"open loop, {rate:,.0f} a second, {seconds:.0f} s: p50 {percentile(took, 0.5):.1f} ms, "
@@ -173,9 +171,7 @@ async def measure(store: str, workers: int, seconds: float, rate: float, roam: b
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--store", choices=KINDS, default="sqlite")
-    parser.add_argument("--workers", type=int, default=2)
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--rate", type=float, default=750)
     parser.add_argument("--roam", action="store_true")

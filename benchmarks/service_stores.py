@@ -1,5 +1,6 @@
 """A new log for one measurement of the service, in SQLite or in PostgreSQL, and what makes its commits durable."""
 
+import argparse
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -22,6 +23,14 @@ def new_log(kind: str) -> Generator[str]:
     else:
         with TemporaryDirectory(prefix="bylaw-log-") as folder:
             yield str(Path(folder) / "decisions.db")
+
+
+def arguments(doc: str | None) -> argparse.ArgumentParser:
+    """What every measurement of the service may be told: which log, and how many workers."""
+    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
+    parser.add_argument("--store", choices=KINDS, default="sqlite")
+    parser.add_argument("--workers", type=int, default=2)
+    return parser
 
 
 def is_server(store: str) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from service_stores import cpu_of
 
+from bylaw.packs.clinic.simulator.generate import simulate
 from bylaw.trace import Call, Message, Result, Trajectory
 
 OPEN = 400
@@ -35,6 +36,11 @@ class Request(NamedTuple):
     @property
     def sent(self) -> bytes:
         return http("POST", self.path, self.body)
+
+
+def conversations() -> list[Trajectory]:
+    """What is talked about: simulated conversations of the clinic."""
+    return [trajectory for trajectory, _ in simulate(7, 60)]
 
 
 def told(event: Message | Call | Result) -> tuple[Any, ...]:

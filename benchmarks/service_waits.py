@@ -7,7 +7,6 @@ As `service_load.py`, with workers that note when a request was begun, decided, 
 one worker, half the rate and one core: `taskset -c 1 python benchmarks/service_waits.py --workers 1 --rate 375`.
 """
 
-import argparse
 import os
 import time
 from collections import deque
@@ -17,12 +16,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import uvloop
-from service_hosts import Host, Talks, Wire
+from service_hosts import Host, Talks, Wire, hosts_of
 from service_load import HOSTS, OPEN, closed_loop, open_loop, percentile, speed
-from service_stores import KINDS, described, new_log
-from service_traffic import Service, name_of
-
-from bylaw.packs.clinic.simulator.generate import simulate
+from service_stores import arguments, described, new_log
+from service_traffic import Service, conversations, name_of
 
 STAGES = (
     "the generator is late",
@@ -56,15 +53,13 @@ class Noting(Host):
 
 async def measure(store: str, workers: int, seconds: float, rate: float, folder: Path) -> None:
     print(described(store))
-    recorded = [trajectory for trajectory, _ in simulate(7, 60)]
+    recorded = conversations()
     os.environ["STAMPS"] = str(folder)
     service = Service(store, workers=workers, first="import service_stamps")
-    hosts: list[Host] = []
     try:
         await service.ready()
-        for number in range(HOSTS):
-            hosts.append(Noting(service.port, Talks(recorded, OPEN // HOSTS, number, HOSTS)))
-            await hosts[-1].ready(1)
+        apart = (Talks(recorded, OPEN // HOSTS, number, HOSTS) for number in range(HOSTS))
+        hosts = await hosts_of(service.port, apart, Noting)
         await closed_loop(hosts, 2)
         NOTED.clear()
         took, _ = await open_loop(hosts, rate, seconds)
@@ -99,9 +94,7 @@ def show(noted: dict[str, tuple[float, float, float]], folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--store", choices=KINDS, default="sqlite")
-    parser.add_argument("--workers", type=int, default=2)
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--rate", type=float, default=750)
     given = parser.parse_args()
