@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.record import Draft, Entry, Journal, database, flight, open_store, postgres
+from bylaw.record import Conflict, Draft, Entry, Journal, approval, database, flight, open_store, postgres
 from bylaw.record.journal import LogError
 from bylaw.record.verify import verify
 
@@ -99,6 +99,22 @@ def test_whatever_its_size_and_its_holes_an_entry_is_kept_as_it_was(where: str) 
         written[0], written[3], written[1], written[2],
     ]  # fmt: skip
     assert verify(store, "t").faults == ()
+    store.close()
+
+
+def test_a_batch_that_is_taken_back_in_part_or_whole_leaves_the_next_as_it_should_be(where: str) -> None:
+    store = open_store(where)
+    for number in range(12):
+        asked = approval.Change(f"a{number}", "waiting", expires=time.time() + 60, call="x", facts="y")
+        used = approval.Change("nobody's", "used")
+        moves = [event("c"), approval.draft("t", "c", asked)]
+        # Of the second group the first draft is taken, the second cannot be: both are taken back.
+        taken, refused = store.append_groups([moves, [event("c"), approval.draft("t", "c", used)]])
+        assert all(isinstance(each, Entry) for each in taken)
+        assert all(isinstance(each, Conflict) for each in refused)
+        with pytest.raises(UnicodeEncodeError):
+            store.append([event("\ud800")])
+    assert (verify(store, "t").entries, verify(store, "t").faults) == (24, ())
     store.close()
 
 

@@ -127,6 +127,8 @@ class PostgresConnection:
         """Begin, and read what is there once it is our turn."""
         self._call()
         if self._wire is None:
+            # The driver prepares statements of its own, and where something is rolled back has the server forget all.
+            self._connection.prepare_threshold = None
             wire = Wire(self._connection)
             yield from wire.prepare(STATEMENTS)
             self._wire = wire
@@ -175,6 +177,9 @@ class PostgresConnection:
             self._connection.close()
         if self.is_there:
             self._connection.execute("ROLLBACK")
+            # Whatever it was that failed, the next batch begins with statements that are there.
+            self._connection.execute("DEALLOCATE ALL")
+            self._wire = None
 
     def wipe(self) -> None:
         """The server's own vacuum sees to it."""
