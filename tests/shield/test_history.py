@@ -30,10 +30,9 @@ def test_a_conversation_goes_on_after_a_restart(where: str) -> None:
     with Shield("clinic", log=where) as shield, shield.session("c") as session:
         assert asked(session).decide("cancel_appointment", CANCEL).answer == "look_up"
         session.result("look it up")
-    with Shield("clinic", log=where) as shield:
-        session = shield.session("c")
-        looked_up(session, "get_membership", {"membership_id": "M878"}, MEMBERSHIP)
-    # What was not flushed is lost with its worker: the membership was asked for, and no answer came.
+    with Log(str(where)) as log:
+        looked_up(Shield("clinic", log=log).session("c"), "get_membership", {"membership_id": "M878"}, MEMBERSHIP)
+    # What was not flushed is lost with a worker that dies: the membership was asked for, and no answer came.
     with Shield("clinic", log=where) as shield, shield.session("c") as session:
         session.result(MEMBERSHIP)
         decision = session.decide("cancel_appointment", CANCEL)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.asking import Answered, AnswerPredicate
 from bylaw.engine.conduct import RuleFinding
+from bylaw.engine.context import copied, warn_of_unknown
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.pack import Pack, load_pack
@@ -59,12 +60,14 @@ class Conversation:
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         self.id = id
         self._doubts = doubts
+        given: Mapping[str, Any] = copied(context) if context else {}
+        warn_of_unknown(self.pack, given)
         self._script = Transcript()
         self._session = Session(
             self.pack,
             world=world,
             mode=mode,
-            context=context,
+            context=given,
             answer=answers(self.pack, lambda: self._script.events) if answers is not None else None,
             sparing=True,
             known=known,
@@ -170,7 +173,8 @@ class Conversation:
         if not self._script.waits_for(id) or (tool and all(call.tool != tool for call in self.waiting())):
             which = f" `{id}`" if id else f" of `{tool}`" if tool else ""
             what = f"no call{which} waits for a result"
-            raise UsageError(what, hint="say `call(...)` first, and give the result the call's id")
+            hint = "the call comes first (`call` of a conversation, `decide` of a session), and its result bears its id"
+            raise UsageError(what, hint=hint)
         self._script.answer(shown, id, tool, error=error, captured=captured)
         self._doubt(len(self._script.events) - 1)
         if not self._held:

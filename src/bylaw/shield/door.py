@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from msgspec import ValidationError, convert
 
+from bylaw.engine.context import copied
 from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
 from bylaw.policy.folder import ManifestError
@@ -52,7 +53,17 @@ def calls(given: Any) -> Sequence[tuple[Any, ...]]:
     for each in found:
         if not isinstance(each, tuple | list) or len(cast(Sequence[Any], each)) not in (2, 3):
             raise UsageError("a call of a turn is `(tool, arguments)` or `(tool, arguments, id)`", hint=_CALLS)
+    ids = [each[2] for each in found if len(each) == 3 and each[2]]
+    if twice := next((id for place, id in enumerate(ids) if id in ids[:place]), ""):
+        raise UsageError(f"two calls of the turn have the id `{twice}`", hint="give each call an id of its own")
     return [tuple(each) for each in found]
+
+
+def none_waits(waiting: Sequence[Call], ids: Sequence[str]) -> None:
+    """Whether none of these ids is that of a call that still waits for its result."""
+    open_ids = {call.id for call in waiting if call.id}
+    if taken := next((id for id in ids if id in open_ids), ""):
+        raise UsageError(f"a call `{taken}` still waits for its result", hint="give each call an id of its own")
 
 
 def messages(given: Any) -> list[Any]:
@@ -97,7 +108,7 @@ def context(given: Any) -> Mapping[str, Any] | None:
     if given is not None and not isinstance(given, Mapping):
         hint = 'give names with values, such as `{"signed_in_as": "C1"}`'
         raise UsageError(f"a context is a mapping, not `{type(given).__name__}`", hint=hint)
-    return cast("Mapping[str, Any] | None", given)
+    return None if given is None else copied(cast("Mapping[str, Any]", given))
 
 
 _CALLS = 'such as `[("get_order", {"order_id": "7"}), ("refund", {"order_id": "7"}, "call-2")]`'

@@ -1,7 +1,7 @@
 """One live conversation under a shield: what happens is said as it happens, and each call is decided before it runs.
 
 With a log, a decision and all that led to it are on disk before its answer is given. What is said in between is written
-with the next decision, by `flush`, or where the `with` ends.
+with the next decision, by `flush`, or where the `with` of the session or of its shield ends.
 """
 
 import asyncio
@@ -130,6 +130,10 @@ class Guarded:
 
     def _turn_of(self, calls: Sequence[AskedCall], time: float | None) -> tuple[list[Asking], list[Beside]]:
         calls = door.calls(calls)
+        if self._log is None:
+            # With a log, what was decided of a turn that went wrong is not written, and has not happened.
+            with self._lock:
+                door.none_waits(self._kept.open().waiting(), [each[2] for each in calls if len(each) == 3])
         asked = [self._asking(tool, arguments, *id, time=time) for tool, arguments, *id in calls]
         later: list[Beside] = [
             [(tool, arguments) for tool, arguments, *_ in calls[place:]] for place in range(1, len(calls) + 1)
@@ -242,6 +246,9 @@ class Guarded:
 
     def _happen(self, happening: Happening) -> None:
         with self._lock:
+            if self._log is not None and self.shield.is_closed:
+                hint = "say it before `close()`, or before the `with` of the shield ends"
+                raise UsageError("the shield is closed: what happens now would not be written down", hint=hint)
             if not self._kept.unwritten:
                 self._kept.catch_up()
             try:
@@ -252,6 +259,9 @@ class Guarded:
                 happening(self._kept.open())
             if self._log is not None:
                 self._kept.unwritten.append(happening)
+                if self._kept.has_news:
+                    # What happened is written when the shield closes, even where nobody holds on to the session.
+                    self.shield.unwritten[id(self)] = self
 
     def _settle(self, asked: Sequence[Asking], beside: Sequence[Beside] = ()) -> list[Decision]:
         with self._lock:
@@ -264,6 +274,7 @@ class Guarded:
                         raise
                     continue
                 if self._log is None or self._kept.is_written(attempt, self._append(attempt)):
+                    self._rest()
                     return attempt.decisions
         raise self._overtaken()
 
@@ -293,8 +304,14 @@ class Guarded:
                     raise
                 with self._lock:
                     if self._kept.is_written(attempt, answers, named):
+                        self._rest()
                         return attempt.decisions
         raise self._overtaken()
+
+    def _rest(self) -> None:
+        """Everything that happened is written: the shield need not remember the session."""
+        if not self._kept.unwritten:
+            self.shield.unwritten.pop(id(self), None)
 
     def _ready(self) -> None:
         with self._lock:

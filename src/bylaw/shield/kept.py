@@ -107,6 +107,11 @@ class Kept:
         return self._length > 0
 
     @property
+    def has_news(self) -> bool:
+        """Whether something happened that the log does not have yet."""
+        return self.live is not None and bool(self.live.since(self._written))
+
+    @property
     def must_read(self) -> bool:
         """Whether the log has to be read before anything is decided."""
         if self.live is None:

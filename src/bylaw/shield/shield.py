@@ -70,6 +70,9 @@ class Shield:
         """Answers for predicates that code cannot settle, such as `bylaw.answering.Answerer`."""
         self.clock = clock
         """Says when things happen that nobody gives a time for."""
+        self.unwritten: dict[int, Guarded] = {}
+        """Sessions in which something happened that is not in the log yet."""
+        self.is_closed = False
         self._owns_log = not isinstance(log, Log)
         self.log = Log(str(log)) if isinstance(log, str | Path) else log
         older = [each if isinstance(each, Pack) else load_pack(each) for each in earlier]
@@ -134,9 +137,19 @@ class Shield:
         return self.decider().grounds(judgement, conversation.ledger, lacks)
 
     def close(self) -> None:
-        """Let go of the log, where it was opened here."""
+        """Write what happened and is not in the log yet, and let go of the log, where it was opened here."""
+        wrong: BylawError | None = None
+        for session in list(self.unwritten.values()):
+            try:
+                session.flush()
+            except BylawError as error:
+                wrong = wrong or error
+        self.unwritten.clear()
+        self.is_closed = True
         if self.log is not None and self._owns_log:
             self.log.close()
+        if wrong is not None:
+            raise wrong
 
     def __enter__(self) -> Self:
         return self
