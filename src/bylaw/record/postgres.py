@@ -20,7 +20,7 @@ SETTINGS = {"synchronous_commit": "on"}
 """What makes a commit durable, beside the server's own `fsync`; benchmarks print both."""
 PLANS = "SET plan_cache_mode = force_generic_plan"
 """A statement that was prepared is planned once: of those of a batch none does better with a plan for its values."""
-CALLS = 5
+CALLS = 10
 """Seconds after which a server that does not take a call is given up."""
 LOCK = 0x62796C6177
 """The advisory lock that lets one writer at a time extend the chains."""
