@@ -123,6 +123,16 @@ def test_a_batch_that_is_taken_back_leaves_the_next_as_it_should_be(where: str) 
     store.close()
 
 
+def test_who_reads_as_of_one_moment_reads_on_afterwards(where: str) -> None:
+    store = open_store(where)
+    store.append([event("c")])
+    for _ in range(20):
+        with store.at_one_moment():
+            assert len(store.conversation("t", "c")) == 1
+        assert store.conversation("t", "d") == []
+    store.close()
+
+
 def test_a_server_that_ends_our_connection_is_called_again(where: str) -> None:
     import psycopg
 

@@ -177,9 +177,6 @@ class PostgresConnection:
             self._connection.close()
         if self.is_there:
             self._connection.execute("ROLLBACK")
-            # Whatever it was that failed, the next batch begins with statements that are there.
-            self._connection.execute("DEALLOCATE ALL")
-            self._wire = None
 
     def wipe(self) -> None:
         """The server's own vacuum sees to it."""
