@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -208,3 +209,15 @@ def test_a_judgement_reads_in_one_line(shop: Pack) -> None:
     assert repr(unseen) == f"<judgement of refund at step 0: undetermined ({next(iter(shop.guards))})>"
     unknown = Conversation(shop).call("rename", {})
     assert repr(unknown) == "<judgement of rename at step 0: failed (unknown tool `rename`)>"
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (None, "files are texts by their names, not `NoneType`"),
+        ({"pack.yaml": b"x"}, "`pack.yaml` is a text, not `bytes`"),
+    ],
+)
+def test_files_that_are_no_texts_are_told(files: Any, words: str) -> None:
+    with pytest.raises(BylawError, match=words):
+        Pack.from_files(files)

@@ -83,6 +83,11 @@ class Pack(Struct, frozen=True, dict=True):
     @staticmethod
     def from_files(files: Mapping[str, str]) -> "Pack":
         """A pack from texts, each under its name in the folder (`pack.yaml`, `guards/orders.py`)."""
+        if not isinstance(files, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            hint = 'such as `{"pack.yaml": "format: 1 ...", "policy.md": "..."}`'
+            raise UsageError(f"files are texts by their names, not `{type(files).__name__}`", hint=hint)
+        if odd := [name for name, text in files.items() if not isinstance(text, str)]:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"`{odd[0]}` is a text, not `{type(files[odd[0]]).__name__}`", hint="decode it as UTF-8")
         with TemporaryDirectory(prefix="bylaw-") as folder:
             root = Path(folder).resolve()
             for name, text in files.items():

@@ -296,7 +296,8 @@ class BuiltIns(Operations):
                 return admit(Decimal(written_number(value)))
             except (InvalidOperation, ValueError):
                 pass
-        return fail(f"{name_of(value)} is not an amount of money")
+        shown = f" `{value[:40]}`" if value.__class__ is str else ""
+        return fail(f"{name_of(value)}{shown} is not an amount of money")
 
     def do_lower(self, value: Any) -> Any:
         if isinstance(value, Unknown):
