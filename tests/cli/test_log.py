@@ -1,13 +1,17 @@
 """`bylaw log`: what a policy owner does with a decision log, typed as they would."""
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 
 from bylaw.shield import Shield
 from tests.command import bylaw
+from tests.integrations.shop import write_pack
 from tests.shield.test_approvals import ask, blind
 from tests.shield.test_decisions import looked_up, shop
+
+ORDER_7 = '{"order_id": "7"}'
 
 
 def write(folder: Path) -> None:
@@ -37,17 +41,53 @@ def test_a_log_verifies_until_it_is_altered(tmp_path: Path) -> None:
 def test_what_waits_is_listed_and_answered(tmp_path: Path) -> None:
     write(tmp_path)
     ran = bylaw(tmp_path, "log", "approvals", "--log", "decisions.db")
-    assert ran.stdout == ("chat-1/2  waiting, 60 minutes left\n  refund(order_id=7)\n  what is Order[7].returned?\n")
+    lines = ran.stdout.splitlines()
+    assert lines[0] == "chat-1/2  waiting, 60 minutes left"
+    assert lines[1] == "  The agent wants to make this call: refund(order_id=7)."
+    assert lines[-1].endswith("Question for a person: what is Order[7].returned?")
     ran = bylaw(tmp_path, "log", "approve", "--log", "decisions.db", "--by", "ann", "chat-1/2")
     assert ran.stdout == "chat-1/2: refund approved by ann\n"
     assert bylaw(tmp_path, "log", "approvals", "--log", "decisions.db").stdout == "Nothing waits for a person.\n"
     listed = json.loads(bylaw(tmp_path, "log", "approvals", "--log", "decisions.db", "--all", "--json").stdout)
     assert [(each["id"], each["status"], each["answer"]["by"]) for each in listed] == [("chat-1/2", "approved", "ann")]
+    assert "The agent wants to make this call: refund" in listed[0]["request"]["for_person"]
     again = bylaw(tmp_path, "log", "reject", "--log", "decisions.db", "--by", "bob", "chat-1/2")
     assert again.returncode == 2
     assert "it cannot become rejected" in again.stderr
     with Shield(shop(), log=tmp_path / "decisions.db") as shield:
         assert ask(shield.session("chat-1")).allowed
+    (line, *_) = bylaw(tmp_path, "log", "approvals", "--log", "decisions.db", "--all").stdout.splitlines()
+    assert re.fullmatch(r"chat-1/2  approved by ann \d{4}-\d\d-\d\d \d\d:\d\d, used \d{4}-\d\d-\d\d \d\d:\d\d", line)
+
+
+def test_the_audit_of_an_export_honours_what_a_person_approved(tmp_path: Path) -> None:
+    write_pack(tmp_path)
+    with Shield(tmp_path / "pack", log=tmp_path / "decisions.db") as shield:
+        session = blind(shield.session("chat-1"))
+        waits = ask(session).approval
+        assert shield.log is not None
+        shield.log.approve(waits, by="ann", note="receipt seen")
+        assert ask(session).allowed
+        session.result("refunded")
+        # Nobody was asked about this one.
+        other = shield.session("chat-2")
+        blind(other)
+        other.messages(
+            [{"role": "assistant", "tool_calls": [{"id": "x", "function": {"name": "refund", "arguments": ORDER_7}}]}]
+        )
+        for each in (session, other):
+            each.flush()
+    assert bylaw(tmp_path, "log", "export", "--log", "decisions.db", "--out", "log.jsonl").returncode == 0
+    bylaw(tmp_path, "audit", "log.jsonl", "--pack", "pack", "--out", "out")
+    lines = [json.loads(line) for line in (tmp_path / "out" / "calls.jsonl").read_text().splitlines()]
+    told = [
+        (line["trajectory"], policy["determined"], policy["because"])
+        for line in lines
+        for policy in line["policies"]
+        if line["tool"] == "refund"
+    ]
+    assert ("chat-1", "compliant", f"approved by ann ({waits}): receipt seen") in told
+    assert [verdict for name, verdict, _ in told if name == "chat-2"] == ["inconclusive"]
 
 
 def test_conversations_are_removed_by_name_or_by_age_and_the_chain_still_holds(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """An approval is for one call, once, on the facts it was asked on; it answers a question and lifts no denial."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,6 +75,39 @@ def test_an_approval_is_used_once(log: Log) -> None:
     assert (again.answer, again.allowed) == ("ask", False)
     assert again.approval != waits
     assert [each.status for each in log.approvals("default")] == ["used", "waiting"]
+
+
+def test_who_approved_is_still_known_once_the_approval_was_used(log: Log) -> None:
+    session = blind(shield(log).session("c"))
+    asked = ask(session)
+    (waiting,) = log.approvals("default")
+    assert waiting.request.for_person == asked.for_person != ""
+    log.approve(asked.approval, by="ann", note="receipt seen")
+    assert ask(session).allowed
+    (used,) = log.approvals("default")
+    assert used.answer is not None
+    assert used.end is not None
+    assert (used.status, used.answer.by, used.answer.note, used.end.status) == ("used", "ann", "receipt seen", "used")
+    assert 0 < used.answered <= used.ended
+    assert log.supported("default")[0] == [used]
+
+
+def test_a_yes_that_nobody_used_lapses(log: Log) -> None:
+    clock = Clock()
+    clock.now = time.time()
+    session = blind(shield(log, clock=clock, lifetime=60).session("c"))
+    waits = ask(session).approval
+    log.approve(waits, by="ann")
+    clock.now += 61
+    late = ask(session)
+    assert (late.answer, late.allowed, late.approval) == ("ask", False, "c/3")
+    lapsed, again = log.approvals("default")
+    assert (lapsed.status, again.status) == ("expired", "waiting")
+    assert lapsed.answer is not None
+    assert (lapsed.answer.by, lapsed.end and lapsed.end.by) == ("ann", "lifetime")
+    log.approve(again.id, by="bob")
+    clock.now += 50
+    assert ask(session).allowed
 
 
 def test_two_workers_use_an_approval_once(log: Log) -> None:

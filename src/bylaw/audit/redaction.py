@@ -275,7 +275,10 @@ class Cover:
 
     def _reason(self, policy: str, reason: Line) -> Line:
         words: str = reason["words"]
-        if self._pseudonyms is None:
+        if reason["kind"] == "approved":
+            # Who it was, and what they noted, is nobody else's business.
+            words = "approved by a person"
+        elif self._pseudonyms is None:
             words = self._scrub.reason(words)
         elif words:
             words = self._redaction.denial(policy, words)

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from bylaw.cli.console import open_console
 from bylaw.cli.group import InOrder
+from bylaw.cli.visible import visible
 from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store, open_store
 from bylaw.record.approval import Approval, Status
@@ -164,15 +165,35 @@ def approvals_command(where: str, tenant: str, every: bool, as_json: bool) -> in
 
 def _print_approval(approval: Approval, console: Any, now: float) -> None:
     request = approval.request
+    console.print(Text(approval.id, style="bold") + Text(f"  {_standing(approval, now)}"), soft_wrap=True)
+    if request.for_person:
+        for line in request.for_person.splitlines():
+            console.print(Text(f"  {visible(line)}"), soft_wrap=True)
+        return
     given = ", ".join(f"{name}={value}" for name, value in (request.arguments or {}).items())
-    how = approval.status
-    if how == "waiting":
-        left = approval.expires - now
-        how = f"waiting, {left / 60:.0f} minutes left" if left > 0 else "waiting, too late"
-    by = f" by {approval.answer.by}" if approval.answer is not None and approval.answer.by else ""
-    console.print(Text(approval.id, style="bold") + Text(f"  {how}{by}"), soft_wrap=True)
     console.print(Text(f"  {request.tool}({given})"))
     console.print(Text(f"  {request.question}", style="italic"))
+
+
+def _standing(approval: Approval, now: float) -> str:
+    """How an approval stands: who said what when, and what became of it."""
+    told: list[str] = []
+    answer, end = approval.answer, approval.end
+    if approval.status == "waiting":
+        left = approval.expires - now
+        told.append(f"waiting, {left / 60:.0f} minutes left" if left > 0 else "waiting, too late")
+    if answer is not None:
+        note = f" ({visible(answer.note)})" if answer.note else ""
+        told.append(f"{answer.status} by {visible(answer.by)}{_at(approval.answered)}{note}")
+        if approval.status == "approved" and answer.expires:
+            told.append(f"holds until{_at(answer.expires)}" if answer.expires > now else "lapsed")
+    if end is not None:
+        told.append(f"{end.status}{_at(approval.ended)}{f': {end.note}' if end.note else ''}")
+    return ", ".join(told) or approval.status
+
+
+def _at(moment: float) -> str:
+    return f" {datetime.fromtimestamp(moment).isoformat(' ', 'minutes')}" if moment else ""
 
 
 @log_command.command("remove")

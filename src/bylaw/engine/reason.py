@@ -7,9 +7,12 @@ from msgspec import Struct
 from bylaw.facts.entity import Fact
 from bylaw.facts.value import key_of
 
-ReasonKind = Literal["none", "denied", "against_evidence", "missing", "unread", "user", "failed", "unjudged"]
+ReasonKind = Literal[
+    "none", "denied", "against_evidence", "missing", "unread", "user", "failed", "unjudged", "approved"
+]
 """Nothing to tell; the guard denies; it denied what was seen, and the world permits; facts were not looked up; they
-were, in answers that we cannot read; it depends on the user; the guard failed; the call could not be judged."""
+were, in answers that we cannot read; it depends on the user; the guard failed; the call could not be judged; a person
+was asked, and said yes."""
 
 
 class Reason(Struct, frozen=True):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
@@ -17,6 +18,7 @@ from bylaw.facts.entity import Fact, FactSource
 from bylaw.facts.ledger import Ledger
 from bylaw.guard import Assumptions, Completion, Guard, Inquiry
 from bylaw.policy.statement import Policy
+from bylaw.trace.event import Approved
 
 
 class PolicyVerdict(Struct, frozen=True):
@@ -80,9 +82,28 @@ def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSou
     case = _CallCase(ledger, judgement, truth)
     policies = tuple([case.settle(evidence) for evidence in judgement.evidence])
     case.close()
+    open_rules, approved = judgement.open_rules, judgement.made.call.approved
+    if approved is not None:
+        policies = tuple([_answered(policy, approved) for policy in policies])
+        open_rules = tuple([each for each in open_rules if each.rule.policy not in approved.policies])
     strict = worst([policy.strict for policy in policies])
     determined = worst([policy.determined for policy in policies])
-    return CallVerdict(judgement.made, strict, determined, policies, "", judgement.rules, judgement.open_rules)
+    return CallVerdict(judgement.made, strict, determined, policies, "", judgement.rules, open_rules)
+
+
+def _answered(said: PolicyVerdict, approved: Approved) -> PolicyVerdict:
+    """A policy's word after a person has answered what it left open; what it denies stays denied."""
+    if said.policy.id not in approved.policies or "deny" in (said.evidence, said.world):
+        return said
+    strict, determined = (_or_compliant(each) for each in (said.strict, said.determined))
+    if (strict, determined) == (said.strict, said.determined):
+        return said
+    reason = Reason("approved", str(approved))
+    return replace(said, strict=strict, determined=determined, asks=(), missing=(), reason=reason)
+
+
+def _or_compliant(verdict: Verdict) -> Verdict:
+    return verdict if verdict == "violation" else "compliant"
 
 
 class _Completed(Struct, frozen=True):

@@ -12,10 +12,12 @@ OnError = Literal["deny", "ask"]
 
 
 class ApprovalTerms(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long a question waits for a person, and what then."""
+    """How long a question waits for a person, and what then; and how long a yes holds."""
 
     timeout: float = 3600.0
     """Seconds."""
+    lifetime: float = 86_400.0
+    """Seconds after which a yes that was not used has lapsed: the same call is asked about anew."""
     default: Literal["reject", "ask"] = "reject"
     """Where nobody answered in time: the same call is refused, or asked anew. Never approved."""
 
@@ -25,6 +27,8 @@ class ApprovalTerms(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"default must be reject or ask, not `{self.default}`")
         if not self.timeout > 0:
             raise ValueError(f"timeout `{self.timeout}` is not a number of seconds")
+        if not self.lifetime > 0:
+            raise ValueError(f"lifetime `{self.lifetime}` is not a number of seconds")
 
 
 class Postures(Struct, frozen=True, forbid_unknown_fields=True):

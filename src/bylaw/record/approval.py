@@ -2,7 +2,7 @@
 
 waiting -> approved -> used        an approval is used once, for the exact call it was given for
 waiting -> rejected
-waiting | approved -> expired      nobody answered in time, or what it rested on has changed
+waiting | approved -> expired      nobody answered in time, or used the yes in time, or what it rested on has changed
 """
 
 import hashlib
@@ -36,7 +36,7 @@ class Change(Struct, frozen=True, omit_defaults=True):
     by: str = ""
     note: str = ""
     expires: float = 0.0
-    """When it stops waiting; said where it begins to."""
+    """When it stops waiting, said where it begins to; when a yes lapses, said with the yes. 0: never."""
     call: str = ""
     """Hash of the exact call it is for."""
     facts: str = ""
@@ -45,6 +45,10 @@ class Change(Struct, frozen=True, omit_defaults=True):
     decision: str = ""
     tool: str = ""
     arguments: dict[str, Any] | None = None
+    lifetime: float = 0.0
+    """For how many seconds a yes would hold; said where it begins to wait. 0: without an end."""
+    for_person: str = ""
+    """What the decision says to the person: the call, and what stands against it."""
 
 
 class Approval(Struct, frozen=True):
@@ -58,7 +62,12 @@ class Approval(Struct, frozen=True):
     request: Change
     """What was asked."""
     answer: Change | None = None
-    """The last thing said about it."""
+    """What a person said, whatever became of it."""
+    answered: float = 0.0
+    """When."""
+    end: Change | None = None
+    """How it was over: used, or expired."""
+    ended: float = 0.0
 
 
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
@@ -68,6 +77,15 @@ read_change = msgspec.json.Decoder(Change).decode
 class _Kept(Struct, frozen=True):
     request: Change
     answer: Change | None = None
+    answered: float = 0.0
+    end: Change | None = None
+    ended: float = 0.0
+
+    def after(self, change: Change, time: float) -> "_Kept":
+        """The same after what was said at a time."""
+        if change.status in ("approved", "rejected"):
+            return _Kept(self.request, change, time)
+        return _Kept(self.request, self.answer, self.answered, change, time)
 
 
 _kept = msgspec.json.Decoder(_Kept).decode
@@ -88,7 +106,11 @@ def read_approval(row: tuple[str, str, Status, float, float, Any]) -> Approval:
     """A row of the store as a record."""
     name, conversation, status, asked, expires, body = row
     kept = _kept(body if isinstance(body, str) else bytes(body))
-    return Approval(name, conversation, status, asked, expires, kept.request, kept.answer)
+    if kept.answer is not None and kept.answer.status in ("used", "expired"):
+        # Written by an earlier version, which kept the last word alone.
+        kept = _Kept(kept.request, end=kept.answer)
+    said = (kept.answer, kept.answered, kept.end, kept.ended)
+    return Approval(name, conversation, status, asked, expires, kept.request, *said)
 
 
 def project(cursor: "Cursor", draft: Draft, time: float) -> str:
@@ -115,7 +137,7 @@ def project(cursor: "Cursor", draft: Draft, time: float) -> str:
         return f"approval `{change.approval}` is {status}: it cannot become {change.status}"
     if change.status in ("approved", "rejected") and time >= expires:
         return f"approval `{change.approval}` was to be answered earlier: nobody waits for it any more"
-    kept = encode(_Kept(_kept(bytes(body)).request, change))
+    kept = encode(_kept(bytes(body)).after(change, time))
     cursor.execute(
         "UPDATE approvals SET status = ?, body = ? WHERE tenant = ? AND id = ?",
         (change.status, kept, draft.tenant, change.approval),

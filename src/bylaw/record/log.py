@@ -1,10 +1,13 @@
 """A decision log as a running program holds it: one writer that many share, and a reader that waits for no commit."""
 
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Self
+
+from msgspec.structs import replace
 
 from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Approval, Change, Status, draft
@@ -83,7 +86,7 @@ class Log:
         return [each for each in found if each.id not in wrong], wrong
 
     def approve(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
-        """A person says yes to one call, once."""
+        """A person says yes to one call, once; the yes lapses after the pack's `lifetime`."""
         return self._answer(tenant, Change(id, "approved", by, note))
 
     def reject(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
@@ -99,6 +102,8 @@ class Log:
             if why := wrong.get(asked.id):
                 hint = "see `bylaw log verify`"
                 raise UsageError(f"approval `{asked.id}` is not what the log says of it: {why}", hint=hint)
+            if change.status == "approved" and asked.request.lifetime:
+                change = replace(change, expires=time.time() + asked.request.lifetime)
             (answer,) = self.append([draft(tenant, asked.conversation, change)])
             if isinstance(answer, Conflict):
                 now = self._approval(tenant, asked.id)[0].status

@@ -108,16 +108,20 @@ def unsupported(store: Store, tenant: str, approvals: Iterable[Approval]) -> dic
     for approval in approvals:
         last: Change | None = None
         asked: Change | None = None
+        said: Change | None = None
         for entry in store.conversation(tenant, approval.conversation):
             if entry.kind != "approval" or entry.body is None or is_altered(entry):
                 continue
             change = read_change(entry.body)
             if change.approval == approval.id:
                 asked, last = asked or change, change
+                said = change if change.status in ("approved", "rejected") else said
         if asked is None or last is None:
             found[approval.id] = "no entry of the log asks for it"
         elif asked != approval.request:
             found[approval.id] = "the log asks for something else"
         elif last.status != approval.status:
             found[approval.id] = f"by the log it is {last.status}"
+        elif approval.answer is not None and approval.answer != said:
+            found[approval.id] = "the log has another answer to it"
     return found

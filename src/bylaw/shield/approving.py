@@ -15,8 +15,8 @@ from bylaw.policy.posture import ApprovalTerms
 from bylaw.record.approval import Change, Status, fingerprint
 from bylaw.shield.decision import Ground, firmest
 
-TIMEOUT, CHANGED = "timeout", "facts"
-"""Who let an approval expire: the clock, or what it rested on."""
+TIMEOUT, LAPSED, CHANGED = "timeout", "lifetime", "facts"
+"""What let an approval expire: nobody answered, nobody used the yes in time, or what it rested on is other."""
 
 
 class Ruling(Struct, frozen=True):
@@ -63,6 +63,8 @@ class Approvals:
                 changes.append(Change(found.approval, "expired", CHANGED, "what it rested on has changed"))
             elif status == "waiting" and now >= found.expires:
                 changes.append(Change(found.approval, "expired", TIMEOUT, "nobody answered in time"))
+            elif status == "approved" and 0 < self._last[found.approval].expires <= now:
+                changes.append(Change(found.approval, "expired", LAPSED, "the yes was not used in time"))
         if changes:
             self._note(changes[0])
             status = "expired"
@@ -72,7 +74,7 @@ class Approvals:
             if not ruling.approval and needs_person(ruling.grounds):
                 expires = now + terms.timeout
                 asked = Change(name, "waiting", expires=expires, call=call, facts=facts, question=question(grounds))
-                asked = replace(asked, decision=name, tool=made.tool, arguments=made.arguments)
+                asked = replace(asked, decision=name, tool=made.tool, arguments=made.arguments, lifetime=terms.lifetime)
                 ruling = replace(ruling, approval=name, changes=[*changes, asked])
         for change in ruling.changes[len(changes) :]:
             self._note(change)
@@ -121,7 +123,16 @@ def lift(ground: Ground, by: str) -> Ground:
     left = tuple(each for each in ground.questions if each.whom == "user")
     if left:
         return replace(ground, questions=left)
-    return replace(ground, answer="allow", because=f"approved by {by}", questions=())
+    return replace(ground, answer="allow", because=_approved(by), questions=())
+
+
+def is_lifted(ground: Ground, by: str) -> bool:
+    """Whether a person's yes is what a ground rests on."""
+    return ground.answer == "allow" and ground.because == _approved(by)
+
+
+def _approved(by: str) -> str:
+    return f"approved by {by}"
 
 
 def question(grounds: Iterable[Ground]) -> str:

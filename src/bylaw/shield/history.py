@@ -12,8 +12,9 @@ from bylaw.errors import UsageError
 from bylaw.record.approval import Change
 from bylaw.record.entry import Entry, is_altered
 from bylaw.record.journal import LogError
+from bylaw.shield.approving import is_lifted
 from bylaw.shield.decision import Decision, Ground
-from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.event import Approved, Call, Event, Message, Result
 from bylaw.trace.trajectory import Trajectory
 
 NO_DATA = Raw(b"null")
@@ -86,6 +87,9 @@ class History(Struct):
     """How many entries there are."""
     requests: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     """By the names that senders gave their requests, the digest of each and how many decisions came before it."""
+
+    approved_at: dict[str, float] = field(default_factory=dict[str, float])
+    """When a person said yes, by approval."""
 
     def trajectory(self, id: str) -> Trajectory:
         """The conversation as an audit reads it."""
@@ -164,12 +168,28 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
             history.events.append(_read_event(body))
         case "decision":
             history.decisions.append(_decision(body))
+            _note_approval(history)
         case "approval":
-            history.approvals.append(_change(body))
+            change = _change(body)
+            history.approvals.append(change)
+            if change.status == "approved":
+                history.approved_at[change.approval] = entry.time
         case "opening" | "removal":
             pass
     history.length = (entry.position or 0) + 1
     return history
+
+
+def _note_approval(history: History) -> None:
+    """The call that the last decision is about, with the person's yes that let it run."""
+    decision, call = history.decisions[-1], history.events[-1] if history.events else None
+    if not (decision.approval and decision.allowed and isinstance(call, Call)):
+        return
+    said = {change.approval: change for change in history.approvals if change.status == "approved"}
+    if (yes := said.get(decision.approval)) is not None:
+        policies = tuple(dict.fromkeys(each.policy for each in decision.grounds if is_lifted(each, yes.by)))
+        approved = Approved(yes.by, policies, yes.note, yes.approval, history.approved_at.get(yes.approval))
+        history.events[-1] = replace(call, approved=approved)
 
 
 def _read_event(body: bytes) -> Event:

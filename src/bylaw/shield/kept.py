@@ -346,7 +346,12 @@ class Kept:
             conversation.refuse()
         answered = conversation.answered[self._told :]
         self._told += len(answered)
-        return timed(decision, answered, started), ruling.changes
+        return timed(decision, answered, started), [_for_person(change, decision) for change in ruling.changes]
+
+
+def _for_person(change: Change, decision: Decision) -> Change:
+    """What is to be written about an approval; a question goes with what the decision says to a person."""
+    return replace(change, for_person=decision.for_person) if change.status == "waiting" else change
 
 
 def _answered(history: History) -> dict[str, tuple[str, list[Decision] | None]]:

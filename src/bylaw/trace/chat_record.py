@@ -1,6 +1,7 @@
 """A conversation written as chat messages, the way the readers take it: reading it gives the same events again.
 
-Beside what OpenAI's messages have, each says its `turn` and `time`, and a call that was refused before it ran says so.
+Beside what OpenAI's messages have, each says its `turn` and `time`, and a call that was refused before it ran, or
+that a person approved, says so.
 """
 
 from typing import Any
@@ -62,7 +63,8 @@ def _call(call: Call, name: str) -> dict[str, Any]:
     # Arguments that are not to be trusted are read back as such.
     arguments = None if call.fault else _encode(call.arguments).decode()
     told = {"id": name, "type": "function", "function": {"name": call.tool, "arguments": arguments}}
-    return told | ({"refused": True} if call.refused else {})
+    told |= {"refused": True} if call.refused else {}
+    return told | ({"approved": call.approved} if call.approved is not None else {})
 
 
 def _result(result: Result, name: str) -> dict[str, Any]:

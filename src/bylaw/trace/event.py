@@ -47,6 +47,23 @@ class Message(Struct, frozen=True, tag="message", gc=False):
 
 
 @final
+class Approved(Struct, frozen=True, omit_defaults=True):
+    """A person's yes to one call, as a decision log tells of it."""
+
+    by: str
+    policies: tuple[str, ...]
+    """The policies whose question it answers."""
+    note: str = ""
+    approval: str = ""
+    """Its name in the log."""
+    time: float | None = None
+
+    def __str__(self) -> str:
+        note = f": {self.note}" if self.note else ""
+        return f"approved by {self.by}{f' ({self.approval})' if self.approval else ''}{note}"
+
+
+@final
 class Call(Struct, frozen=True, tag="call", gc=False):
     """A tool call. Calls of one turn do not see each other's results."""
 
@@ -62,6 +79,8 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     time: float | None = None
     refused: bool = False
     """Whether it was refused before it ran, by a shield or a person: attempted, never done."""
+    approved: Approved | None = None
+    """Who let it run, where a shield asked a person."""
 
 
 @final

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct, field
 
 from bylaw.trace.document import Malformed
-from bylaw.trace.event import Message, Party
+from bylaw.trace.event import Approved, Message, Party
 from bylaw.trace.plain_chat import PlainMessage
 from bylaw.trace.transcript import Transcript, plain_text, read_arguments, seconds
 
@@ -33,6 +33,8 @@ class ToolCall(Struct, gc=False):
     requestor: str | None = None
     refused: bool = False
     """It was refused before it ran: what `bylaw log export` writes."""
+    approved: Any = None
+    """A person approved it: what `bylaw log export` writes. Anything else of that name says nothing."""
 
 
 class ChatMessage(Struct, gc=False):
@@ -120,6 +122,15 @@ def _call(transcript: Transcript, calls: Sequence[ToolCall], by: Party, agent: s
         transcript.call(name, arguments, id if type(id) is str else text_id(id), by, agent)
         if call.refused:
             transcript.refuse()
+        if call.approved is not None:
+            transcript.approve(_approved(call.approved))
+
+
+def _approved(told: Any) -> Approved | None:
+    try:
+        return msgspec.convert(told, Approved)
+    except msgspec.ValidationError:
+        return None
 
 
 def _call_legacy(transcript: Transcript, message: ChatMessage, call: Function) -> None:
