@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -302,6 +303,54 @@ async def test_the_proxy_says_that_its_server_does_not_answer(place: Place) -> N
         answer = await client.call_tool("get_order", {"order_id": "7"}, meta=KEY)
     assert answer.is_error
     assert "the server behind this proxy does not answer" in answer.content[0].text
+
+
+async def test_a_request_from_a_foreign_page_or_for_another_host_is_refused(place: Place) -> None:
+    begin = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+    }
+    port = free_port()
+    command = place.proxy("--listen", f"127.0.0.1:{port}", "--allow-host", "shop.example", "--", *place.server())
+    with listening(command, port) as url:
+        async with httpx2.AsyncClient(headers={"Accept": "application/json, text/event-stream"}, timeout=60) as http:
+            for headers, status in (
+                ({}, 200),
+                ({"Origin": f"http://127.0.0.1:{port}"}, 200),
+                ({"Host": "shop.example", "Origin": "https://shop.example"}, 200),
+                ({"Host": "evil.example"}, 421),
+                ({"Origin": "http://evil.example"}, 403),
+                ({"Host": "evil.example", "Origin": "http://evil.example"}, 421),
+            ):
+                answer = await http.post(url, json=begin, headers=headers)
+                assert answer.status_code == status, headers
+
+
+async def test_a_comment_in_a_pack_strands_no_conversation_and_another_version_is_told(place: Place) -> None:
+    log = ("--log", str(place.pack.parent / "log.db"), "--conversation", "desk")
+    async with connected(place, "stdio", "stdio", *log) as client:
+        assert not (await client.call_tool("get_order", {"order_id": "7"})).is_error
+    older = place.pack.parent / "older"
+    shutil.copytree(place.pack, older)
+    (place.pack / "cases").mkdir(exist_ok=True)
+    with (place.pack / "policies.yaml").open("a") as policies:
+        policies.write("# a comment\n")
+    guard = next((place.pack / "guards").iterdir())
+    guard.write_text("# another\n" + guard.read_text())
+    async with connected(place, "stdio", "stdio", *log) as client:
+        assert not (await refunds(client, "7")).is_error
+    guard.write_text(guard.read_text().replace("return permit()", 'return deny("no")'))
+    assert Shield(place.pack, log=log[1]).stranded() == 1
+    assert Shield(place.pack, log=log[1], earlier=[older]).stranded() == 0
+    async with connected(place, "stdio", "stdio", *log) as client:
+        refused = await client.call_tool("get_order", {"order_id": "7"})
+        assert refused.is_error
+        assert "which is not loaded" in text(refused)
+        assert "PinnedPack" not in text(refused)
+    async with connected(place, "stdio", "stdio", *log, "--earlier", str(older)) as client:
+        assert not (await client.call_tool("get_order", {"order_id": "7"})).is_error
 
 
 def test_a_server_that_cannot_be_started_is_named(place: Place) -> None:

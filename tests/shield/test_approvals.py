@@ -63,6 +63,12 @@ def test_what_only_a_person_can_say_waits_once_for_the_same_call(log: Log) -> No
     assert "Order[7].returned" in first.for_person
 
 
+def test_without_a_log_the_agent_hears_that_nobody_can_approve() -> None:
+    asked = ask(blind(Shield(shop()).session()))
+    assert (asked.answer, asked.approval) == ("ask", "")
+    assert asked.feedback.endswith("nobody can approve it here: do not try again.")
+
+
 def test_an_approval_is_used_once(log: Log) -> None:
     session = blind(shield(log).session("c"))
     waits = ask(session).approval
@@ -106,7 +112,7 @@ def test_a_yes_that_nobody_used_lapses(log: Log) -> None:
     assert lapsed.answer is not None
     assert (lapsed.answer.by, lapsed.end and lapsed.end.by) == ("ann", "lifetime")
     log.approve(again.id, by="bob")
-    clock.now += 50
+    clock.now = time.time() + 50
     assert ask(session).allowed
 
 
@@ -166,6 +172,7 @@ def test_a_rejected_call_is_denied_with_the_reason(log: Log) -> None:
     denied = ask(session)
     assert (denied.answer, denied.allowed, denied.approval) == ("deny", False, waits)
     assert "a person said no: no receipt" in denied.feedback
+    assert "until somebody has" not in denied.feedback
     looked_up(session, "get_order", REFUND, {"order_id": "7", "returned": True})
     assert ask(session).allowed
 

@@ -320,7 +320,9 @@ def test_a_fault_of_the_shield_itself_is_no_allow(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Decider, "_of_guard", fail)
     decision = Shield(shop()).session().decide("refund", {"order_id": "7"})
     assert (decision.answer, decision.allowed) == ("deny", False)
-    assert "a fault of the shield itself: RuntimeError: out of order" in decision.feedback
+    assert "a fault of the shield itself." in decision.feedback
+    assert "RuntimeError: out of order" not in decision.feedback
+    assert "RuntimeError: out of order" in decision.for_person
 
 
 def test_rules_are_weighed_where_they_speak(clinic: Shield) -> None:
@@ -373,3 +375,16 @@ def test_who_is_refused_for_want_of_a_history_is_not_sent_to_look_up_and_try_aga
     assert "Look up" not in unknown.feedback
     assert unknown.look_ups == known.look_ups
     assert "nobody said which conversation it is" in unknown.feedback
+
+
+def test_who_is_denied_by_one_policy_is_not_sent_to_look_up_for_another_and_try_again() -> None:
+    never = "  - {id: never, tools: [refund], spans: [{quote: Refund an order only after it was returned.}]}\n"
+    pack = shop(
+        policies_yaml=FILES["policies.yaml"] + never,
+        guards__n_py='def never(call, facts):\n    return deny("no refunds")\n',
+    )
+    decision = Shield(pack).session().decide("refund", {"order_id": "7"})
+    assert decision.answer == "deny"
+    assert "no refunds" in decision.feedback
+    assert not any(part in decision.feedback for part in ("Look up", "make the call again"))
+    assert [each.tool for each in decision.look_ups] == ["get_order"]

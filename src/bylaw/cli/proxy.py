@@ -20,9 +20,15 @@ from bylaw.shield import Shield
 @click.option(
     "--pack", metavar="PACK", required=True, help="A pack's folder, or the name of one that comes with Bylaw."
 )
+@click.option(
+    "--earlier", metavar="PACK", multiple=True, help="An older version that open conversations may still use."
+)
 @click.option("--log", metavar="FILE", help="Keep every decision there: a file, or `postgresql://...`.")
 @click.option("--url", metavar="URL", help="The server to stand before, where it is reached by streamable HTTP.")
 @click.option("--listen", metavar="HOST:PORT", help="Serve streamable HTTP there, not standard input and output.")
+@click.option(
+    "--allow-host", metavar="NAME", multiple=True, help="For --listen: another name that requests may be sent to."
+)
 @click.option("--key-argument", metavar="NAME", help="Argument of the tools that names the conversation.")
 @click.option("--conversation", metavar="NAME", help="The conversation for calls that do not name one.")
 @click.option(
@@ -35,9 +41,11 @@ from bylaw.shield import Shield
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def proxy_command(
     pack: str,
+    earlier: tuple[str, ...],
     log: str | None,
     url: str | None,
     listen: str | None,
+    allow_host: tuple[str, ...],
     key_argument: str | None,
     conversation: str | None,
     posture: Posture | None,
@@ -63,24 +71,40 @@ def proxy_command(
         raise UsageError("the proxy needs fastmcp", hint="in your clone of Bylaw: pip install '.[mcp]'") from error
     named = {"key_argument": key_argument or "", "conversation": conversation or ""}
     with open_answers(llm, memory, operations) as answers:
-        shield = Shield(load_pack(pack), postures=Postures(posture) if posture else None, log=log, answers=answers)
-        if conversation and (note := _taken_up(shield, conversation)):
-            print(note, file=sys.stderr, flush=True)
+        older = [load_pack(each) for each in earlier]
+        firmness = Postures(posture) if posture else None
+        shield = Shield(load_pack(pack), postures=firmness, log=log, answers=answers, earlier=older)
+        for note in filter(None, (_taken_up(shield, conversation or ""), _stranded(shield), _unanswerable(shield))):
+            print(f"bylaw: {note}", file=sys.stderr, flush=True)
         server: Any = proxy(shield, upstream(url or command), context=given, **named)
-        run(server, address)
+        run(server, address, hosts=allow_host)
 
 
 def _taken_up(shield: Shield, name: str) -> str:
     """What the log already holds of the conversation that all calls will be of, in words."""
-    entries = shield.log.conversation(shield.tenant, name) if shield.log is not None else []
+    entries = shield.log.conversation(shield.tenant, name) if shield.log is not None and name else []
     if not entries:
         return ""
     when = datetime.fromtimestamp(entries[-1].time).isoformat(" ", "minutes")
     events = sum(entry.kind == "event" for entry in entries)
     return (
-        f"bylaw: conversation `{name}` goes on where the log left it at {when}: {events} events, "
+        f"conversation `{name}` goes on where the log left it at {when}: {events} events, "
         "and what was looked up then counts as seen. For a new one give another --conversation."
     )
+
+
+def _stranded(shield: Shield) -> str:
+    """How many conversations of the last day no loaded version can go on with, in words."""
+    if not (count := shield.stranded()):
+        return ""
+    began = "1 conversation of the last day began" if count == 1 else f"{count} conversations of the last day began"
+    return f"{began} under another version of the pack, and calls in them are refused: give it with --earlier"
+
+
+def _unanswerable(shield: Shield) -> str:
+    if shield.log is not None:
+        return ""
+    return "without --log nobody can approve a call: what only a person can decide stays refused"
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -6,12 +6,13 @@ from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from bylaw.engine.conduct import ReadyRules
+from bylaw.engine.pinned import Pinned
 from bylaw.engine.review import Standing, unaccepted
 from bylaw.engine.rules import Rules, RulesReader
 from bylaw.engine.statements import PolicyReader, read_tools
@@ -74,6 +75,13 @@ class Pack(Struct, frozen=True, dict=True):
     """Per policy the digests of the sentences it cites, where it cites whole sentences."""
     unaccepted: dict[str, Standing]
     """Policies that a review kept from being enforced when the pack was loaded, and how they stood."""
+    pinned: Pinned
+    """What decides on calls."""
+
+    @cached_property
+    def pin(self) -> str:
+        """What a conversation is held to: the digest of what decides, where `digest` is of all files."""
+        return self.pinned.digest()
 
     @cached_property
     def ready_rules(self) -> ReadyRules:
@@ -174,7 +182,16 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
         postures,
         policy_reader.digests,
         unaccepted(folder.root),
+        _pinned(folder),
     )
+
+
+def _pinned(folder: PackFolder) -> Pinned:
+    manifest = folder.manifest
+    records: dict[str, Any] = {part: source.data for part, source in folder.parts.items()}
+    named = [str(manifest.name), str(manifest.version)]
+    told = [*named, str(manifest.now), str(manifest.criterion), str(manifest.world), manifest.shield]
+    return Pinned(records | {"pack": told}, {**folder.guards, **folder.lookups})
 
 
 def _guards(

@@ -7,7 +7,7 @@ What is not a tool call passes through: the list of tools, resources, prompts, w
 import itertools
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -269,10 +269,19 @@ def upstream(where: str | tuple[str, ...]) -> Any:
     return StdioTransport(command, arguments, env=dict(os.environ))
 
 
-def run(server: Any, address: tuple[str, int] | None = None) -> None:
-    """Serve: at an address by streamable HTTP, else on standard input and output."""
+def run(server: Any, address: tuple[str, int] | None = None, *, hosts: Sequence[str] = ()) -> None:
+    """Serve: at an address by streamable HTTP, else on standard input and output.
+
+    A request for another host, or from a page of another origin, is refused: a browser may have been led here by a
+    foreign site. `hosts` are other names by which the address is reached, such as that of a gateway before it.
+    """
     if address is None:
         server.run("stdio", show_banner=False)
-    else:
-        host, port = address
-        server.run("http", show_banner=False, host=host, port=port, uvicorn_config={"log_level": "warning"})
+        return
+    host, port = address
+    allowed = {
+        "host_origin_protection": True,
+        "allowed_hosts": [*hosts],
+        "allowed_origins": [f"{scheme}://{each}" for each in hosts for scheme in ("http", "https")],
+    }
+    server.run("http", show_banner=False, host=host, port=port, uvicorn_config={"log_level": "warning"}, **allowed)

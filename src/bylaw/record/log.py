@@ -73,6 +73,11 @@ class Log:
         with self._reading():
             return self._reader.conversation(tenant, name, after=after)
 
+    def openings(self, tenant: str, *, since: float) -> list[bytes]:
+        """How the conversations began that were written to since a time."""
+        with self._reading():
+            return self._reader.openings(tenant, since)
+
     def approvals(self, tenant: str, *, status: Status | None = None) -> list[Approval]:
         """The approvals that were asked for, the oldest first."""
         with self._reading():

@@ -92,6 +92,12 @@ class Store:
             yield from rows
             number = rows[-1].number
 
+    def openings(self, tenant: str, since: float) -> list[bytes]:
+        """What the first entries of a tenant's conversations say, of those that were written to since a time."""
+        query = """SELECT body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL
+            AND conversation IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?)"""
+        return [bytes(body) for (body,) in self._rows(query, (tenant, tenant, since))]
+
     def heads(self) -> dict[str, tuple[int, bytes]]:
         """Per tenant how many entries its chain has, and its last hash."""
         rows = self._rows("SELECT tenant, number, link FROM heads ORDER BY tenant", ())

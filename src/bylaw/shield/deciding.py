@@ -18,7 +18,7 @@ from bylaw.policy.posture import Posture, Postures
 from bylaw.policy.statement import Policy
 from bylaw.rule.circuit import Assessment
 from bylaw.shield.decision import GRAVEST, Answer, Decision, Ground, Question, Text, Whom, firmest, gravest
-from bylaw.shield.feedback import feedback, for_person
+from bylaw.shield.feedback import FAULT, feedback, for_person
 from bylaw.shield.fitting import misfit
 from bylaw.shield.look_ups import look_ups
 
@@ -60,7 +60,7 @@ class Decider:
                 found += self._of_circuit(found, tool, weighed)
         except Exception as error:
             # Whatever is wrong with our own code: the call is not judged, and that is said.
-            fault = fault or f"a fault of the shield itself: {type(error).__name__}: {error}"
+            fault = fault or f"{FAULT}: {type(error).__name__}: {error}"
         if fault:
             found.append(Ground("", "call", self.on_error(tool), self._postures.of(tool), fault))
         return sorted(found, key=_is_allowed) if len(found) > 1 else found

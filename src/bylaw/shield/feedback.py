@@ -10,6 +10,7 @@ from bylaw.shield.decision import Answer, Ground, LookUp, Whom
 from bylaw.trace.event import NOT_DONE, Call
 
 _LINE = re.compile(r"^\S+\.py:\d+: ")
+FAULT = "a fault of the shield itself"
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 
 
@@ -38,20 +39,29 @@ def feedback(
             else:
                 needs_person = True
         needs_person = needs_person or (ground.answer == "ask" and not ground.questions)
+    is_denied = answer == "deny" and not runs
+    if is_denied:
+        # Nothing that other policies lack, nor what a person might say, would let it through.
+        look_ups = {_call(each): None for ground in objecting if ground.answer == "deny" for each in ground.look_ups}
+        retries, needs_person = {}, False
     if any(ground.kind == "call" for ground in objecting):
         # Whatever they would show, this call could not be checked: to look up and try again would go on for ever.
         look_ups, retries = {}, {}
     if look_ups:
-        then = "" if runs else " Then make the call again if what you see allows it."
-        lines.append(f"Look up: {'; '.join(look_ups)}.{then}")
+        then = "" if runs or is_denied else " Then make the call again if what you see allows it."
+        shows = "What would be allowed may be seen by" if is_denied else "Look up:"
+        lines.append(f"{shows} {'; '.join(look_ups)}.{then}")
     if retries and not look_ups:
         tried = "; ".join(retries)
         lines.append(f"This failed when you looked it up; try it again, and ask where it fails again: {tried}.")
     if asked:
         lines.append(f"Ask the user: {' '.join(asked)}")
     if needs_person:
-        waits = f" It waits for them as `{approval}`." if approval and answer == "ask" else ""
-        lines.append(f"A person has to decide the rest: do not try again until somebody has.{waits}")
+        if answer == "ask" and not approval and not runs:
+            lines.append("A person has to decide the rest, and nobody can approve it here: do not try again.")
+        else:
+            waits = f" It waits for them as `{approval}`." if approval and answer == "ask" else ""
+            lines.append(f"A person has to decide the rest: do not try again until somebody has.{waits}")
     return "\n".join(lines)
 
 
@@ -86,7 +96,7 @@ def _of(whom: Whom) -> str:
 def _why(pack: Pack, ground: Ground) -> str:
     rule = _rule(pack, ground)
     if ground.kind == "call":
-        return f"this call could not be checked: {ground.because}."
+        return f"this call could not be checked: {_without_fault(ground.because)}."
     if ground.failed:
         return f"this call could not be checked: {_for_agent(ground.because)}. {rule}".strip()
     if ground.kind == "person":
@@ -111,6 +121,11 @@ def _one_line(text: str) -> str:
 def _for_agent(because: str) -> str:
     """Why a guard could not answer, without its line and without what its author should do about it."""
     return _LINE.sub("", because).partition("; ")[0]
+
+
+def _without_fault(because: str) -> str:
+    """Why a call could not be judged, without what Python says of a fault of our own."""
+    return FAULT if because.startswith(FAULT) else because
 
 
 def _call(look_up: LookUp) -> str:

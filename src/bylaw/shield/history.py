@@ -69,7 +69,7 @@ class _Decision(Decision, frozen=True, omit_defaults=True):
 
 
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
-_opening = msgspec.json.Decoder(Opening).decode
+read_opening = msgspec.json.Decoder(Opening).decode
 _event = msgspec.json.Decoder(Message | Call | _Answer).decode
 _decision = msgspec.json.Decoder(Decision).decode
 _change = msgspec.json.Decoder(Change).decode
@@ -98,7 +98,7 @@ class History(Struct):
 
 def opening_of(pack: Pack, context: Mapping[str, Any] | None, agent: str) -> Opening:
     """What to write of a conversation that begins now."""
-    return Opening(pack.name, pack.version, pack.digest, dict(context or {}), agent)
+    return Opening(pack.name, pack.version, pack.pin, dict(context or {}), agent)
 
 
 def event_body(event: Event) -> bytes:
@@ -157,7 +157,7 @@ def read_history(entries: Iterable[Entry], history: History | None = None) -> Hi
 def _read(entry: Entry, body: bytes, history: History | None) -> History:
     """What is known of a conversation after one more entry."""
     if entry.kind == "opening":
-        history = History(_opening(body), [], [], [], 0)
+        history = History(read_opening(body), [], [], [], 0)
     if history is None:
         raise UsageError(f"nothing in the log says how conversation `{entry.conversation}` began")
     if entry.id and entry.id.startswith(_REQUEST):

@@ -20,7 +20,7 @@ from bylaw.shield.deciding import Decider
 from bylaw.shield.decision import Decision, Ground
 from bylaw.shield.grounded import Grounded, timed
 from bylaw.shield.guarded import Guarded
-from bylaw.shield.history import Opening
+from bylaw.shield.history import Opening, read_opening
 from bylaw.shield.lost import is_lost
 from bylaw.shield.resolving import RunTool
 
@@ -76,8 +76,10 @@ class Shield:
         self._owns_log = not isinstance(log, Log)
         self.log = Log(str(log)) if isinstance(log, str | Path) else log
         older = [each if isinstance(each, Pack) else load_pack(each) for each in earlier]
-        self._deciders = {each.digest: Decider(each, held_to(each.postures, each.unaccepted)) for each in older}
-        self._deciders[self.pack.digest] = Decider(self.pack, self.postures)
+        self._deciders = {each.pin: Decider(each, held_to(each.postures, each.unaccepted)) for each in older}
+        self._deciders[self.pack.pin] = Decider(self.pack, self.postures)
+        # Logs of earlier versions of Bylaw have the digest of all files.
+        self._deciders |= {each.digest: self._deciders[each.pin] for each in (*older, self.pack)}
 
     def session(
         self, id: str = "", *, context: Mapping[str, Any] | None = None, agent: str = "", lacks: str = ""
@@ -122,7 +124,7 @@ class Shield:
 
     def decider(self, opening: Opening | None = None) -> Decider:
         """Who decides: under the pack of now, or under the one a conversation began with."""
-        digest = self.pack.digest if opening is None else opening.digest
+        digest = self.pack.pin if opening is None else opening.digest
         found = self._deciders.get(digest)
         if found is None:
             assert opening is not None
@@ -131,6 +133,13 @@ class Shield:
                 hint="give that version of the pack too, as `earlier`",
             )
         return found
+
+    def stranded(self, *, within: float = 24 * 3600.0) -> int:
+        """How many conversations that were written to in these last seconds began under a pack that is not loaded."""
+        if self.log is None:
+            return 0
+        openings = self.log.openings(self.tenant, since=self.clock() - within)
+        return sum(read_opening(body).digest not in self._deciders for body in openings)
 
     def ground(self, judgement: Judgement, conversation: Conversation, lacks: str = "") -> list[Ground]:
         """What every policy says of a judged call."""

@@ -1,0 +1,24 @@
+"""What of a pack decides on calls: two versions that differ in nothing else decide alike."""
+
+import ast
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+
+class Pinned(Struct, frozen=True):
+    """The records and the code that decide. Cases, comments, the document's text and reviews do not."""
+
+    records: Mapping[str, Any]
+    """By name, as they were read: what stands in them, not how it is written."""
+    code: Mapping[str, str]
+    """Guards and look-up functions, by file."""
+
+    def digest(self) -> str:
+        """A name for it that another spelling of the same does not change."""
+        code = {file: ast.dump(ast.parse(text)) for file, text in self.code.items()}
+        told = json.dumps([self.records, code], sort_keys=True, default=str)
+        return hashlib.sha256(told.encode()).hexdigest()
