@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from bylaw.audit.private import Private, WatchedWorld
 from bylaw.engine.pack import Pack, load_pack
 from bylaw.engine.session import Session
 from bylaw.errors import PackError
 from bylaw.facts.database import open_snapshot
+from bylaw.facts.entity import UNSEEN
+from bylaw.facts.ledger import Ledger
+from bylaw.facts.source import WorldFacts
 from bylaw.trace.event import Call, Event, Result
 from tests.policy.shop import write_pack
 
@@ -201,6 +205,11 @@ def test_a_default_says_nothing_of_a_field_that_moved(tmp_path: Path) -> None:
     record = world.record("Account", ("A",))
     assert isinstance(record, dict)
     assert Decimal(record["due"]) == 60
+    account = pack.schema.entities["Account"]
+    ledger = Ledger(pack.schema)
+    made = ledger.record(Call("add", {"line_id": "L"}), 0)
+    for each in (world, WatchedWorld(world, Private(pack))):
+        assert WorldFacts(each, ledger, made, {}).read(account, ("A",), account.fields["noted"]) is UNSEEN
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The three places a guard's facts come from: what the agent has seen, hindsight, and a world."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bylaw.facts.call_record import CallRecord
@@ -28,7 +28,7 @@ from bylaw.facts.pending import pending_value
 from bylaw.facts.shown import SeenThing, Shown
 from bylaw.facts.spoken_day import spoken_day
 from bylaw.facts.value import coerce, key_of
-from bylaw.facts.world import Snapshot, World
+from bylaw.facts.world import World
 from bylaw.policy.pattern import Match, Pattern, compile_pattern
 
 FOREVER = 1 << 60
@@ -340,9 +340,11 @@ class WorldFacts:
         value = record.get(field.name, NOTHING)
         if value is not NOTHING:
             return coerce(field, value)
-        is_moved = isinstance(self._world, Snapshot) and self._world.is_moved(*asked, field.name)
-        if field.default is not UNDECLARED and not is_moved:
-            return coerce(field, field.default)
+        if field.default is not UNDECLARED:
+            # Worlds of a pack need not know, and a snapshot may stand behind one that watches what is read.
+            is_moved: Callable[[str, Key, str], bool] | None = getattr(self._world, "is_moved", None)
+            if is_moved is None or not is_moved(*asked, field.name):
+                return coerce(field, field.default)
         return self._hindsight.read(entity, key, field)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
