@@ -30,6 +30,7 @@ from bylaw.engine.consent.doubt import (
 )
 from bylaw.engine.consent.exchange import Exchange
 from bylaw.engine.consent.once import once
+from bylaw.engine.consent.put.alternative import asks_either
 from bylaw.engine.consent.put.beside import asks_another, is_beside
 from bylaw.engine.consent.put.question import asks_for_another, asks_otherwise, asks_which, offers_another
 from bylaw.engine.consent.said.utterance import Utterance
@@ -218,6 +219,7 @@ class Weighing:
             or asks_for_another(put, exchange.spoken, action.deed, action.things)
             or (asks_otherwise(put, action.deed) and not action.deed.stands_in(exchange.spoken))
             or (asks_which(put) and not picks(action, exchange))
+            or (asks_either(put, action.deed) and not self._is_chosen())
             or (self.told_deed and is_beside(put, action.told, action.things))
             or self._is_asked_of_another()
         )
@@ -226,6 +228,10 @@ class Weighing:
             # The user had asked for it, or the thing was named, and the agent spoke of doing something else.
             yield Lack(action.tool, "unclear", "not_put")
         yield from redirected(action, exchange)
+
+    def _is_chosen(self) -> bool:
+        """Whether the answer says which of two it shall be."""
+        return picks(self.action, self.exchange) or speaks_of(self.action, self.exchange)
 
     def _is_asked_of_another(self) -> bool:
         """Whether one such deed was asked for, without naming this thing, and it was done to another already: "Bruges

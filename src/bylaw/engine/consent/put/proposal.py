@@ -134,6 +134,13 @@ _ENGLISH = frozenset(
         *("yes", "confirm", "cancel", "cancellation", "reason", "details", "order", "payment", "policy", "flight"),
     )
 )
+_UNDERSTOOD = re.compile(r"\b(?:understand|understood|aware|clear|follow|make sense|makes sense|know)\b")
+"""In a short question: it asks whether something was heard, and not whether it shall be done."""
+_REPORTS_WISH = re.compile(
+    r"\b(?:sorry|understand|see|hear|know|noted|gather|said|mentioned|told me)(?: to (?:hear|see|learn))?(?: that)? "
+    r"you(?:'d| would|'re| are)? (?:like|want|wanted|wish|wished|need|asked|hoping|looking)\b"
+)
+"""Says what the user wishes, and asks for nothing."""
 _HEAD = 60
 _QUESTION = re.compile(r"\b(?:what|which|who|whom|when|where|why|how)\b")
 _CLOSING = 4
@@ -175,7 +182,7 @@ class Proposal:
             self._unread -= 1
             part = self.parts[self._unread]
             asks = _GO_AHEAD.found_in(part) or _is_deed_asked(part) or self._closes(part)
-            if asks and not _is_refusal(part) and not _WHICH.search(part):
+            if asks and not _is_refusal(part) and not _is_report(part) and not _WHICH.search(part):
                 self._leave.append(part)
                 return True
         if not self._leave and "?" in self.text and self.is_foreign:
@@ -188,7 +195,8 @@ class Proposal:
         if not part.endswith("?") or part is not self.parts[-1] or len(self.parts) < 2:
             return False
         words = letters_of(part)
-        return 0 < len(words) <= _CLOSING and _QUESTION.search(part) is None and _ANYTHING_ELSE.isdisjoint(words)
+        is_short = 0 < len(words) <= _CLOSING and _QUESTION.search(part) is None
+        return is_short and _ANYTHING_ELSE.isdisjoint(words) and _UNDERSTOOD.search(part) is None
 
     @once
     def offers(self) -> bool:
@@ -244,3 +252,8 @@ def _is_deed_asked(part: str) -> bool:
 def _is_refusal(part: str) -> bool:
     """Whether a sentence says what cannot be done: it asks for nothing."""
     return not part.endswith("?") and _REFUSES.found_in(part)
+
+
+def _is_report(part: str) -> bool:
+    """Whether a sentence tells what the user wishes: "We are sorry you want to cancel R-1." """
+    return not part.endswith("?") and _REPORTS_WISH.search(part) is not None
