@@ -159,7 +159,7 @@ def _is_said(whole: str, part: str, text: str) -> bool:
     here = text.find(whole)
     while here >= 0:
         end = here + len(whole)
-        if _begins(text, here):
+        if _begins(text, here) or (_CENTS.match(text, end) and _AFTER_LETTERS.search(text, max(0, here - 4), here)):
             fraction = f".{part}" if part else ".0"
             if text.startswith(f",{part:0<2}", end) and len(part) < 3:
                 # "250,00": nobody groups two figures.
@@ -176,6 +176,11 @@ def _is_said(whole: str, part: str, text: str) -> bool:
                 return True
         here = text.find(whole, here + 1)
     return False
+
+
+_CENTS = re.compile(r"[.,]\d\d(?!\w|[.,]\d)")
+_AFTER_LETTERS = re.compile(r"(?:^|[^\w.-])[a-z]{1,3}$", re.IGNORECASE)
+"""A currency by its letters right before a sum: R500.00, CHF12.50."""
 
 
 def _begins(text: str, here: int) -> bool:

@@ -36,6 +36,7 @@ from bylaw.engine.consent.put.question import asks_for_another, asks_otherwise, 
 from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.engine.consent.spending import Writes
 from bylaw.engine.consent.told.hearing import Hearing
+from bylaw.engine.consent.told.identity import is_the_only_one
 from bylaw.engine.consent.told.lack import Lack
 from bylaw.engine.consent.told.marks import is_told_apart, marks_told
 from bylaw.engine.consent.told.told import lacks
@@ -152,6 +153,7 @@ class Weighing:
             action.is_named_in(self.exchange.proposal)
             or any(not goal.is_caller and is_told_apart(hearing, goal) for goal in action.goals)
             or (self.told_deed and self._names_whom_it_charges())
+            or (self.told_deed and any(is_the_only_one(hearing, goal) for goal in action.goals))
         )
 
     @once

@@ -29,7 +29,7 @@ _HARMLESS = frozenset(
     complete completed completing finish finalize finalise finalized finalizing submit execute do doing done does did
     make making made so it its it's this that that's those these them they they're there there's all both each every
     everything anything something else thing things one ones two three same whole way
-    please pls plz k kk
+    please pls plz plse k kk yh yah im thats
     kindly thanks thank thankful thx you you're you've you'd you'll your u very much many lot really truly
     appreciate appreciated grateful glad happy fine good great perfect perfectly excellent wonderful awesome cool nice
     lovely super fantastic amazing brilliant ideal best better helpful help helps helping helped hi hello hey oh ah

@@ -123,8 +123,8 @@ UNDONE = Phrases(
     (
         _NOT_PARTS,
         _NOT
-        + r"\b(?:proceed|go ahead|do (?:it|that|this)|confirm|agree|accept|approve|work for me|correct|right|ok|okay|"
-        r"fine|acceptable|want (?:that|this|it)\b|\w+ (?:it|that|this|them|anything)? ?yet)\b",
+        + r"\b(?:proceed|go ahead|do (?:it|that|this)|confirm|agree|say yes|accept|approve|work for me|correct|right|"
+        r"ok|okay|fine|acceptable|want (?:that|this|it)\b|\w+ (?:it|that|this|them|anything)? ?yet)\b",
     )
 )
 SPARED = Phrases(

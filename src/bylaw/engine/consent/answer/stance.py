@@ -44,10 +44,26 @@ _BARE = re.compile(r"\W*(?:yes|yeah|yep|ok|okay|sure|really)\W*(?:to )?(?:what|w
 _OPENS = re.compile(r"\W*(?:yes|yeah|yep|oui|ok|okay|sure)\b")
 
 
+_SHORT = re.compile(r"(?<![\w'-])(?:pls|plz|plse|yh|yah|im|dont|thats|u)(?![\w'-])")
+_LONG = {
+    **dict.fromkeys(("pls", "plz", "plse"), "please"),
+    **dict.fromkeys(("yh", "yah"), "yeah"),
+    "im": "i'm",
+    "dont": "don't",
+    "thats": "that's",
+    "u": "you",
+}
+
+
+def _spelled_out(sentence: str) -> str:
+    """A sentence with the words of chats written out."""
+    return _SHORT.sub(lambda found: _LONG[found[0]], sentence)
+
+
 @lru_cache(maxsize=4096)
 def stance_of(sentence: str) -> Stance:
     """What one sentence says, as `sentences` gives it."""
-    sentence = without_reports(sentence)
+    sentence = _spelled_out(without_reports(sentence))
     if corrected := _CORRECTS.match(sentence):
         # "No wait, the small one will do": what follows counts, and the change of mind leaves it open.
         after = stance_of(sentence[corrected.end() :])

@@ -1,12 +1,19 @@
 """A call as consent looks at it: the words for what it does, what it does it to, and all that matters in it."""
 
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 from bylaw.engine.consent.call.deed import deeds, loose_deeds, objects, other_words
 from bylaw.engine.consent.call.detail import Detail, details
 from bylaw.engine.consent.once import once
 from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.facts.call_record import CallRecord
+from bylaw.policy.verb import words_of
+
+_DOING = ("action", "operation", "command")
+"""Arguments that say what is done."""
+_SHORT = 40
 
 
 class Action:
@@ -16,6 +23,7 @@ class Action:
         self.call = call
         self.tool = call.call.tool
         others = other_words(call.tool.also_called, call.tool.description) if call.tool is not None else ()
+        others += _deeds_given(call.call.arguments)
         self.deed = deeds(self.tool, others)
         """Words for what its tool does."""
         self.told = loose_deeds(self.tool, others)
@@ -70,6 +78,14 @@ class Action:
             return True
         values = [each.value for each in self.matters if each.is_target or (each in others and not each.is_off)]
         return any(each.says(value) for value in values for each in said)
+
+
+def _deeds_given(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Words for what a call does that stand in its arguments: `withdraw`, of `action`."""
+    given = (arguments.get(name) for name in _DOING if name in arguments)
+    return tuple(
+        word for value in given if isinstance(value, str) for word in words_of(value[:_SHORT]) if len(word) > 3
+    )
 
 
 @lru_cache(maxsize=2048)

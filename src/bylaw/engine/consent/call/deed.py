@@ -23,6 +23,8 @@ _FAMILIES: tuple[tuple[str, ...], ...] = (
     ("return", "send back"),
     ("exchang", "swap", "replac"),
     ("delet", "remov", "eras", "drop", "clos", "deactivat", "disabl", "end", "stop"),
+    ("drop", "withdraw", "unenrol"),
+    ("enrol", "register", "sign up"),
     ("renew", "extend", "refill", "prolong"),
     ("approv", "accept", "confirm", "record", "submit", "file", "enter"),
     ("reject", "declin", "deny"),
@@ -34,8 +36,14 @@ _FAMILIES: tuple[tuple[str, ...], ...] = (
     ("unblock", "unlock", "unfreez", "resum", "reactivat", "activat", "enabl"),
 )
 """Stems of words for one deed."""
-_LOOSELY = {"updat": ("sav", "set", "put", "enter", "stor")}
+_LOOSELY = {
+    "updat": ("sav", "set", "put", "enter", "stor"),
+    "pay": ("tak", "deduct", "withdraw"),
+    "submit": ("send",),
+}
 """Stems that may stand for a deed where it is known which one is meant, and for much else."""
+_SETTING = frozenset(("set", "put"))
+"""Verbs of tools that change something, whatever it is told by."""
 _CARRY_OUT = frozenset(
     ("issue", "make", "place", "apply", "submit", "create", "send", "execute", "run", "start", "post")
 )
@@ -106,6 +114,13 @@ def _verbs(tool: str) -> list[str]:
     return [words[at] for at in verbs if at == verbs[0] or first in _CARRY_OUT or words[at - 1] in ("and", "or")]
 
 
+def _is_form(stem: str, member: str) -> bool:
+    """Whether two stems are of one word: `cancel` and `cancell`, but not `set` and `settl`."""
+    if min(len(stem), len(member)) > 3:
+        return stem.startswith(member) or member.startswith(stem)
+    return stem.rstrip("e") == member
+
+
 @lru_cache(maxsize=512)
 def deeds(tool: str, others: tuple[str, ...] = ()) -> Deed:
     """Words for what a tool does, by its name and others that are known."""
@@ -114,7 +129,7 @@ def deeds(tool: str, others: tuple[str, ...] = ()) -> Deed:
         stem = word.rstrip("e") if len(word) > 4 else word
         stems.add(stem)
         for family in _FAMILIES:
-            if any(stem.startswith(member) or member.startswith(stem) for member in family):
+            if any(_is_form(stem, member) for member in family) or (stem in _SETTING and "updat" in family):
                 stems.update(family)
     return Deed(stems)
 

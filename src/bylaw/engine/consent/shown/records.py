@@ -85,6 +85,14 @@ class Records:
             if name in each.fields and fold_name(str(each.fields[name])) != own
         ]
 
+    def asked_with(self, entry: Entry) -> list[str]:
+        """The texts in the arguments of the call whose result showed a record."""
+        result = self._events[entry.step]
+        call = self._events[result.call] if isinstance(result, Result) and result.call is not None else None
+        if not isinstance(call, Call) or call.fault:
+            return []
+        return [value for _, value in scalars(call.arguments) if isinstance(value, str)]
+
     def _lately(self, before: int) -> int:
         """The step from which on values count: some results back, so that no question costs a long conversation."""
         self.take_in(before)

@@ -19,7 +19,7 @@ _SEVERAL = re.compile(
     r"(?!days\b|hours\b|minutes\b|weeks\b|months\b|years\b|points\b|stars\b)(?:people\b|[a-z]+s\b)"
 )
 """Several things of one kind: 2 people, three mornings."""
-_HOW_MANY = frozenset(("quantity", "qty", "count", "number", "num", "total", "units", "size"))
+_HOW_MANY = frozenset(("quantity", "qty", "count", "number", "num", "total", "units", "size", "copies"))
 
 
 def count_lack(hearing: Hearing, detail: Detail) -> Lack | None:

@@ -135,9 +135,8 @@ class Hearing:
         value = fold_name(str(detail.value))
         for entry in self.records.entries(str(detail.value), self.before):
             own = entry.id_field or detail.name
-            if (
-                own in ("", "id", detail.name, detail.name.removesuffix("s")) or _is_named_after(detail.name, own)
-            ) and fold_name(str(entry.fields.get(own, ""))) == value:
+            is_named = own in ("", "id", detail.name, detail.name.removesuffix("s")) or not detail.is_person
+            if (is_named or _is_named_after(detail.name, own)) and fold_name(str(entry.fields.get(own, ""))) == value:
                 yield entry
 
     def belongs(self, value: str, *, alone: bool = False, depth: int = 2) -> bool:

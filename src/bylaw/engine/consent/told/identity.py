@@ -64,7 +64,7 @@ def _unsaid(hearing: Hearing, detail: Detail) -> Lack | None:
         return Lack(detail.name, "missing", "another_told")
     if hearing.belongs(str(detail.value), alone=True) or marks_told(hearing, detail):
         return None
-    if is_told_apart(hearing, detail) or _is_the_only_one(hearing, detail):
+    if is_told_apart(hearing, detail) or is_the_only_one(hearing, detail) or _is_the_callers(hearing, detail):
         return None
     own = fold_name(str(detail.value))
     if detail.is_caller and (
@@ -80,7 +80,16 @@ def _unsaid(hearing: Hearing, detail: Detail) -> Lack | None:
     return Lack(detail.name, "missing" if is_from_nowhere else "unclear", "never_told")
 
 
-def _is_the_only_one(hearing: Hearing, detail: Detail) -> bool:
+def _is_the_callers(hearing: Hearing, detail: Detail) -> bool:
+    """Whether an account was looked up by what the user said of themselves, and no other was shown or named."""
+    record = hearing.record(detail) if detail.is_person else None
+    if record is None or hearing.records.has_other(detail.name, fold_name(str(detail.value)), hearing.before):
+        return False
+    asked = hearing.records.asked_with(record)
+    return any(hearing.last_said(each, "user") is not None for each in (*asked, *marks(hearing, detail)))
+
+
+def is_the_only_one(hearing: Hearing, detail: Detail) -> bool:
     """Whether records show the thing and no other of its kind, and it was spoken of, if only by what it holds."""
     record = hearing.record(detail)
     if detail.is_person or record is None or hearing.records.rivals(record, hearing.before):
