@@ -19,9 +19,10 @@ from bylaw.facts.sentence import sentences, without_quotes
 PLACE = re.compile(
     r"\b(?:option|choice|number|plan) ?(?:\d|one|two|three|a|b|c)\b|\bthat (?:one|option)\b"
     r"|\b(?:first|second|third|last|former|latter|cheapest|earliest|latest|fastest) (?:one|option|flight|choice)\b"
-    r"|\b(?:both|all) (?:of )?(?:them|those|these)\b|^(?:\d|the first|the second)\b"
+    r"|\b(?:both|all) (?:of )?(?:them|those|these)\b|^(?:\d|the first|the second)\b|^\W*[a-f]\W*$"
 )
 """Names one of several options by its place among them."""
+_THE_ONE = re.compile(r"\bthe (?:\w+ )?(?:one|option|plan)\b(?! (?:i|we) (?:have|had|booked|got)\b)")
 _WONDERS = re.compile(r"\W*(?:(?:and|so|but|well|hm+|oh|ok|okay)\W+)*(?:how|what|when|where|why|which|who)\b")
 _ELSEWHERE = re.compile(
     r"\b(?:the other (?:one|order|booking|reservation|appointment|trip|item)|a different one|another one)\b"
@@ -69,6 +70,15 @@ def asks_for(action: Action, exchange: Exchange) -> bool:
 def speaks_of(action: Action, exchange: Exchange) -> bool:
     """Whether the answer speaks of what the call does."""
     return any(action.deed.stands_in(without_quotes(each.folded)) for each in exchange.answer)
+
+
+def is_taken_up(action: Action, exchange: Exchange) -> bool:
+    """Whether the answer asks for what the call does, or for one of several by what it is, and takes nothing back."""
+    if exchange.said.stance in ("no", "held", "if", "spares", "asks") or _only_wonders(exchange):
+        return False
+    return any(
+        action.told.stands_in(without_quotes(each.folded)) or _THE_ONE.search(each.folded) for each in exchange.answer
+    )
 
 
 def agrees(hearing: Hearing, *, is_told: bool = False) -> bool:

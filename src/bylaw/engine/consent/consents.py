@@ -10,14 +10,15 @@ from typing import Literal
 
 import msgspec
 
-from bylaw.engine.consent.agreement import about, is_held, speaks_of
+from bylaw.engine.consent.agreement import about, is_held, is_taken_up, speaks_of
 from bylaw.engine.consent.call.action import Action
 from bylaw.engine.consent.consent import Basis, Consent
+from bylaw.engine.consent.doubt import puts
 from bylaw.engine.consent.exchange import Exchange
 from bylaw.engine.consent.shown.means import Wallet
 from bylaw.engine.consent.shown.records import Records
 from bylaw.engine.consent.spending import Writes
-from bylaw.engine.consent.standing import Standing
+from bylaw.engine.consent.standing import Standing, leaves_open, withdraws
 from bylaw.engine.consent.talk import Talk
 from bylaw.engine.consent.told.hearing import Hearing
 from bylaw.engine.consent.told.told import lacks
@@ -26,6 +27,8 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.trace.event import Event
 
+_CHAIN = 4
+"""So many exchanges may lie between a proposal and a user who takes it up."""
 _RECENT = 8
 """So many exchanges before the last may have agreed to a call; of older ones, those that name what it acts on."""
 
@@ -79,7 +82,28 @@ class Consents:
             earlier = self._weigh_earlier(action, place)
             if earlier is not None:
                 return earlier if earlier.value is True else found
-        return self._long_ago(action, last - 1 - _RECENT) or found
+        return self._long_ago(action, last - 1 - _RECENT) or self._taken_up(action, found) or found
+
+    def _taken_up(self, action: Action, found: Consent) -> Consent | None:
+        """Open, where the user now asks for what the agent put some exchanges before, and told all that matters of."""
+        exchanges = self._talk.exchanges
+        last = len(exchanges) - 1
+        if found.reason not in ("none", "requested") or not is_taken_up(action, exchanges[last]):
+            return None
+        for place in range(last - 1, max(last - 1 - _CHAIN, -1), -1):
+            later = exchanges[place + 1]
+            is_done = self._writes.are_made(exchanges[place].answered_at, action.call.start)
+            is_other = later.put.asks_leave and not leaves_open(later, action.deed)
+            if withdraws(later) or is_other or is_done:
+                # Another thing was put since, or what was put is done.
+                return None
+            if puts(self._hearing(action, exchanges[place])):
+                told = tuple(each for exchange in exchanges[place:] for each in exchange.proposal)
+                whole = Exchange(exchanges[last].start, told, exchanges[last].answer, end=exchanges[last].end)
+                before = exchanges[place - 1] if place else None
+                weighing = Weighing(self._hearing(action, whole), (whole, before, exchanges[last]), self._writes)
+                return weighing.if_taken_up()
+        return None
 
     def _long_ago(self, action: Action, until: int) -> Consent | None:
         """The agreement of an exchange up to a place that named what the call acts on, unless it was taken back."""

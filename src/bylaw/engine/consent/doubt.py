@@ -8,9 +8,10 @@ import re
 from bylaw.engine.consent.agreement import PLACE, speaks_of
 from bylaw.engine.consent.call.deed import any_deed, plain_deed
 from bylaw.engine.consent.call.detail import Detail
-from bylaw.engine.consent.put.question import asks_otherwise, asks_who, offered, offers_to
+from bylaw.engine.consent.put.question import asks_leave, asks_otherwise, asks_who, offered, offers_to
 from bylaw.engine.consent.told.choice import names_word
 from bylaw.engine.consent.told.hearing import Hearing
+from bylaw.engine.consent.told.identity import is_the_only_one
 from bylaw.engine.consent.told.marks import is_other_told, is_spoken_of, is_told_apart
 from bylaw.engine.consent.told.told import chooses
 from bylaw.facts.identifier import is_identifier
@@ -27,7 +28,11 @@ _ANY_CHANGE = re.compile(
     r"\b(?:anything|something|any changes?|any details?)\b[^.!?]*\b(?:change|adjust|add|correct|before)\w*\b"
 )
 """Asks whether anything should be other than told: a no agrees."""
-_SAY = re.compile(r"\b(?:just say|say which|tell me which|your (?:call|choice)|up to you|let me know)\b")
+_SAY = re.compile(
+    r"\b(?:just say|say which|tell me which|your (?:call|choice)|up to you|let me know|as soon as you|before i|"
+    r"(?:all|one thing|only thing|last thing)(?: that)? i(?:'d)? (?:still )?need)\b"
+)
+"""Says that something is left to the user, after which it will be done."""
 _EITHER = re.compile(r"\b(?:either|any of (?:these|those|them))\b")
 
 
@@ -117,6 +122,21 @@ def is_perhaps_answered(hearing: Hearing) -> bool:
         # "Which one would you like to cancel?" names things, not what will be done to them.
         return False
     return tells_of(hearing) and not any(_takes_another(hearing, each) for each in hearing.matters)
+
+
+def puts(hearing: Hearing) -> bool:
+    """Whether the agent asked for leave to do this, or offered to, and told something of it."""
+    action, put = hearing.action, hearing.put
+    is_asked = put.asks_leave and action.deed.stands_in(put.text) and asks_leave(put, action.deed, action.things)
+    if not (is_asked or offers_to(put.text, action.told)) or not tells_of(hearing):
+        return False
+    things = [goal for goal in hearing.goals if not goal.is_person]
+    return all(
+        any(said.says(each.value) for said in hearing.proposal)
+        or is_told_apart(hearing, each, by="agent")
+        or is_the_only_one(hearing, each)
+        for each in things
+    )
 
 
 def tells_of(hearing: Hearing, *, beside_first: bool = False) -> bool:

@@ -35,6 +35,10 @@ class Writes:
             self._by_tool.setdefault(write.call.tool, []).append(write)
         self._counted = len(self._ledger.writes)
 
+    def are_made(self, after: int, before: int) -> bool:
+        """Whether there was any write after a step and before another."""
+        return any(after < write.step < before for write in reversed(self._ledger.writes))
+
     def made(self, tool: str, after: int, before: int) -> Iterator[CallRecord]:
         """The writes by a tool after a step and before another, the latest first."""
         self.take_in()

@@ -66,7 +66,7 @@ def _begin(exchanges: Sequence[Exchange], place: int, deed: Deed) -> int:
         # "Great, thanks" takes note of what was said last.
         return place
     start = place
-    while start and place - start < _CHAIN and _leaves_open(exchanges[start], deed):
+    while start and place - start < _CHAIN and leaves_open(exchanges[start], deed):
         if exchanges[start - 1].said.stance not in _UNDECIDED:
             break
         start -= 1
@@ -75,7 +75,7 @@ def _begin(exchanges: Sequence[Exchange], place: int, deed: Deed) -> int:
     return start
 
 
-def _leaves_open(exchange: Exchange, deed: Deed) -> bool:
+def leaves_open(exchange: Exchange, deed: Deed) -> bool:
     """Whether the agent's message puts nothing of its own: it asks no more than for a go-ahead, or nothing at all."""
     put = exchange.put
     if not exchange.proposal or put.is_foreign:
@@ -83,7 +83,12 @@ def _leaves_open(exchange: Exchange, deed: Deed) -> bool:
     if put.asks_leave:
         asking = list(put.leave())
         return all(_is_bare(part, deed) for part in [each for each in asking if each.endswith("?")] or asking)
-    return not put.offers and "?" not in put.text and _WITHDRAWN.search(put.text) is None
+    return not put.offers and "?" not in put.text and not withdraws(exchange)
+
+
+def withdraws(exchange: Exchange) -> bool:
+    """Whether the agent's message says that something will not, or cannot, be done."""
+    return _WITHDRAWN.search(exchange.put.text) is not None
 
 
 def _is_bare(part: str, deed: Deed) -> bool:

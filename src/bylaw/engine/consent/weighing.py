@@ -97,6 +97,11 @@ class Weighing:
             return self._found(None, "unclear", found)
         return self._found(True, "agreed", found)
 
+    def if_taken_up(self) -> Consent | None:
+        """Open, where nothing that matters was told otherwise or not at all."""
+        is_told = self.told_deed and self.is_named and self._is_nothing_missing
+        return self._found(None, "unclear", self.lacks) if is_told else None
+
     def _found(
         self, value: bool | None, reason: ConsentReason, lacks: tuple[Lack, ...] = (), spent: int | None = None
     ) -> Consent:

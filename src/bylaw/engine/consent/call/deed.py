@@ -23,7 +23,7 @@ _FAMILIES: tuple[tuple[str, ...], ...] = (
     ("return", "send back"),
     ("exchang", "swap", "replac"),
     ("delet", "remov", "eras", "drop", "clos", "deactivat", "disabl", "end", "stop"),
-    ("drop", "withdraw", "unenrol"),
+    ("drop", "withdraw", "retract", "revok", "cancel", "unenrol"),
     ("enrol", "register", "sign up"),
     ("renew", "extend", "refill", "prolong"),
     ("approv", "accept", "confirm", "record", "submit", "file", "enter"),

@@ -10,6 +10,7 @@ from bylaw.facts.sentence import sentences
 from bylaw.policy.verb import VERBS
 
 _NUMBER = re.compile(r"(?:(?<=[\s:;,*(])|^)\(?(?:option |choice )?(\d)[.):](?=[\s*])", re.IGNORECASE | re.MULTILINE)
+_LETTER = re.compile(r"^\W*(?:option |choice )?\(?([a-f])[.):](?=[\s*])", re.IGNORECASE | re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*[-*•–][ \t]+(?=\S)", re.MULTILINE)
 _AND = re.compile(r",? (?:and|plus) (?:to )?(?=([a-z]+) )|; (?=([a-z]+) )|,? (?:and|plus) (?:also|then) (?=[a-z])")
 """Between two things that would be done, told in one sentence: before a word for a deed, or after `and also`."""
@@ -22,7 +23,7 @@ _TAKEN = re.compile(
     rf"\b(?:the|on|just|only|with|to|for) ({'|'.join(_ORDINALS)}|last)(?: (?:one|option|choice|plan))?"
     r"(?=\W*(?:$|[.,;!\n]|please\b|thanks\b|thank\b|for now\b|then\b|now\b|only\b|and\b|but\b|works\b|sounds\b|is\b))"
     rf"|\b(?:option|choice|number|no\.|#) ?(\d|{'|'.join(_COUNTED)})\b"
-    r"|^\W*(\d)\W*(?:please|thanks|thank you)?\W*$"
+    r"|^\W*(\d|[a-f])\W*(?:please|thanks|thank you)?\W*$|\b(?:option|choice) ([a-f])\b"
 )
 _PLACED = re.compile(
     rf"\b(?:the|just|only|to|on|for|with) (?:very )?({'|'.join(_ORDINALS)}|last|former|latter|other|others|rest)\b"
@@ -61,7 +62,7 @@ def taken(proposal: tuple[Utterance, ...], answer: tuple[Utterance, ...]) -> Tak
     last = proposal[-1]
     places = {place for each in answer for place in _places(each.folded)}
     if len(places) == 1 and not any(_LEAVES.search(each.folded) for each in answer):
-        items = _numbered(last.text)
+        items = _numbered(last.text) or _lettered(last.text)
         if items and max(places) <= len(items):
             return _taken(proposal, answer, items, places)
     return _chosen(proposal, answer)
@@ -117,12 +118,14 @@ def _places(text: str) -> set[int]:
     if len(text) > _ALONE and not any(word in text for word in _PLACES):
         return found
     for match in _TAKEN.finditer(text):
-        ordinal, counted, alone = match.groups()
+        ordinal, counted, alone, letter = match.groups()
+        word = counted or alone or letter
         if ordinal:
             found.add(_ORDINALS.get(ordinal, -1))
+        elif word.isdigit():
+            found.add(int(word))
         else:
-            word = counted or alone
-            found.add(_COUNTED.get(word) or int(word))
+            found.add(_COUNTED.get(word) or ord(word) - ord("a") + 1)
     return found
 
 
@@ -134,6 +137,14 @@ def _numbered(text: str) -> list[Item]:
     """The things that a text numbers from one on."""
     found = list(_NUMBER.finditer(text))
     if [int(match[1]) for match in found] != list(range(1, len(found) + 1)):
+        return []
+    return _listed(text, [match.start() for match in found])
+
+
+def _lettered(text: str) -> list[Item]:
+    """The things that a text gives letters from `a` on, each in a line of its own."""
+    found = list(_LETTER.finditer(text))
+    if "".join(match[1].lower() for match in found) != "abcdef"[: len(found)]:
         return []
     return _listed(text, [match.start() for match in found])
 

@@ -87,9 +87,10 @@ _GO_AHEAD = Phrases(
 _CHOICE = re.compile(
     r"\b(?:which (?:one|option|of|flight|would|do|payment|method|card|reservation)|what would you (?:like|prefer)|"
     r"would you (?:like|prefer)|do you (?:want|prefer)|choose|select|pick|prefer(?:red|ence)?|option|let me know|"
-    r"how would you like|please (?:advise|specify|indicate|tell))\b"
+    r"how would you like|please (?:advise|specify|indicate|tell)|tell me (?:which|[a-f1-9] or))\b"
     r"|\b(?:want|fancy)\b[^.!?]*\b(?:either|any of (?:these|those|them))\b"
 )
+_ASKING = ("please", "let me", "tell me")
 _WHICH = re.compile(
     r"\b(?:which|what|how many|how much)\b(?! you(?:'d| would)? (?:like|want))"
     r".{0,60}\b(?:like|want|prefer|wish)\b"
@@ -202,7 +203,8 @@ class Proposal:
     def offers(self) -> bool:
         """Whether it offers a choice, or asks what the user would like."""
         return any(
-            (part.endswith("?") or "please" in part or "let me" in part) and _CHOICE.search(part) for part in self.parts
+            (part.endswith("?") or any(word in part for word in _ASKING)) and _CHOICE.search(part)
+            for part in self.parts
         )
 
     @once
@@ -244,7 +246,8 @@ def _is_deed_asked(part: str) -> bool:
     """Whether a question begins with what would be done: "Change the address of R-1 to 21 Elm Street?" """
     if not part.endswith("?"):
         return False
-    words = letters_of(part[:_HEAD])
+    # "Just to be sure: book the van?"
+    words = letters_of(part.rpartition(": ")[2][:_HEAD])
     is_deed = VERBS.get(words[0] if words else "") == "write" and words[1:2] != ["of"]
     return is_deed and _QUESTION.search(part) is None
 

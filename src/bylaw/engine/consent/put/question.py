@@ -35,7 +35,7 @@ _WHO = re.compile(
     r"identity|last (?:four|4)|verify (?:you|your)|speaking (?:to|with)|account holder)\b"
 )
 _OFFERS_TO = re.compile(
-    r"\b(?:i(?:'ll| will| can| could| would|'d|(?:'m| am) (?:going|about) to)|shall i|should i|let me|"
+    r"\b(?:before i|i(?:'ll| will| can| could| would|'d|(?:'m| am) (?:going|about) to)|shall i|should i|let me|"
     r"(?:want|like) me to)\s+(?:now |then |also |please |just |go ahead and )*(\w+)"
 )
 _FILLERS = frozenset(

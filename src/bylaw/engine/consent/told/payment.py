@@ -49,6 +49,10 @@ _ORIGINAL = Phrases(
 )
 
 
+_SOME_CARD = re.compile(r"\b(?:ending|ends|end)(?: in| with)? \W{0,4}\d{3,4}\b|\b(?:x{2,}|\*{2,}|•{2,})\W?\d{3,4}\b")
+"""A means of payment by its last figures."""
+
+
 def money_lacks(hearing: Hearing) -> list[Lack]:
     """What of the money, and of the means of payment, was not surely told."""
     amounts = [detail for detail in hearing.matters if detail.kind == "amount" and not detail.is_off]
@@ -101,6 +105,9 @@ def _lack(hearing: Hearing, detail: Detail, used: set[str], *, has_sums: bool) -
         return Lack(detail.name, "unclear", "one_of_several")
     if called.another.search(now):
         return Lack(detail.name, "missing" if called.is_recorded else "unclear", "another_told")
+    if not called.is_recorded and _SOME_CARD.search(now):
+        # Nothing shown says what it is called.
+        return Lack(detail.name, "unclear", "one_mark")
     if is_original and REFUND.found_in(now):
         return Lack(detail.name, "unclear", "original_untold")
     return Lack(detail.name, "missing", "never_told")
