@@ -86,7 +86,7 @@ def agrees(hearing: Hearing, *, is_told: bool = False) -> bool:
     which leave was asked, if any was."""
     action, exchange = hearing.action, hearing.exchange
     said, put = exchange.said, exchange.put
-    leave = (is_told and put.asks_leave) or asks_leave(put, action.deed, action.things)
+    leave = (is_told and put.asks_leave) or asks_leave(put, action.told, action.things)
     if not leave:
         # "Which one would you like to cancel?" names things, not what will be done to them.
         if not put.offers or action.has_goals_alone:

@@ -36,10 +36,11 @@ _WITHDRAWN = re.compile(
     r"(?:cannot|can't|unable|unfortunately|isn't possible|not possible))\b"
 )
 _ALTERNATIVE = re.compile(
-    r"\d|\b(?:instead|rather|another|different|(?:how|what) about|cheaper|earlier|later|fewer|"
+    r"\b(?:instead|rather|another|different|(?:how|what) about|cheaper|earlier|later|fewer|"
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
 )
-"""In a remark: it may ask for something else than was put."""
+"""In a remark: it may ask for something else than was put, as may a number that was not told."""
+_NUMBER = re.compile(r"\d+")
 
 
 class Standing:
@@ -100,8 +101,10 @@ def _is_bare(part: str, deed: Deed) -> bool:
 
 def _may_change(exchange: Exchange) -> bool:
     """Whether what the user said meanwhile may ask for something else than was put."""
+    told = {*_NUMBER.findall(exchange.put.text)}
     for each in exchange.answer:
         for part in sentences(each.text):
-            if _ALTERNATIVE.search(part) or (not part.endswith("?") and plain_deed().stands_in(part)):
+            is_other = _ALTERNATIVE.search(part) is not None or not told.issuperset(_NUMBER.findall(part))
+            if is_other or (not part.endswith("?") and plain_deed().stands_in(part)):
                 return True
     return exchange.said.objects

@@ -69,8 +69,9 @@ WELCOMES = Phrases(
     ),
     (
         "please|y|k|for sure|all means|deal|👍",
-        r"^\W*(?:please|y|k|kk|for sure|by all means|why not|deal|👍)\W*(?:thanks?|thank you|please)?\W*$",
+        r"^\W*(?:please|y|k|kk|for sure|by all means|why not|deal|👍)\W*(?:and )?(?:thanks?|thank you|please)?\W*$",
     ),
+    ("sure", r"^\W*(?:yes\W+)?i(?:'m| am) (?:quite |very |absolutely )?sure\W*$"),
     (
         "both|all|everything|the two|the three|the lot",
         r"^(?:\W*(?:yes|yeah|yep|yup|ok|okay|sure|fine|please|do|go with|to)\b)*\W*"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import chain
 
-from bylaw.engine.consent.call.deed import Deed, any_deed, deeds, plain_deed
+from bylaw.engine.consent.call.deed import Deed, any_deed, loose_deeds, plain_deed
 from bylaw.engine.consent.put.proposal import Proposal
 from bylaw.facts.folded_text import fold
 from bylaw.policy.verb import VERBS, words_of
@@ -12,7 +12,8 @@ from bylaw.policy.verb import VERBS, words_of
 ANYTHING = re.compile(
     r"\b(?:proceed|go ahead|confirm\w*|continue|move forward|do (?:it|this|that|so|both|all)|correct|right|accurate|"
     r"agree\w*|ok|okay|good|works?|fine|acceptable|yes|approv\w*|authori[sz]e|finali[sz]e|changes?|ready|accept|happy|"
-    r"permission|consent|green light|go-ahead|objections?|complete|process|these|those|everything|all of)\b"
+    r"permission|consent|green light|go-ahead|objections?|complete|process|these|those|everything|all of|"
+    r"make (?:the|this|that) (?:swap|switch|move|update|arrangements?))\b"
 )
 """Asks for a go-ahead to all that was told, not to one thing beside it."""
 _LEAVE_TO = re.compile(
@@ -111,7 +112,7 @@ def offers_another(text: str, tool: str) -> bool:
     verb = words_of(tool)[:1]
     if VERBS.get("".join(verb)) != "write" or verb[0] in _VAGUE:
         return False
-    if deeds(verb[0]).stands_in(text):
+    if loose_deeds(verb[0]).stands_in(text):
         return False
     offered = (found[1] for found in _OFFERS_TO.finditer(text))
     return any(each in VERBS and each not in _FILLERS for each in offered)
