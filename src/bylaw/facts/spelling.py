@@ -99,7 +99,7 @@ class Spelling:
     def _is_day_in(self, text: str) -> bool:
         assert self._day is not None
         year, month, day = self._day
-        if f"{year}-{month:02}-{day:02}" in text or _is_day_named(month, day, text):
+        if f"{year}-{month:02}-{day:02}" in text or _is_day_named(year, month, day, text):
             return True
         if not any(figures in text for figures in self._parts[1:]):
             return False
@@ -203,16 +203,18 @@ def _date(text: str) -> tuple[tuple[str, ...], tuple[str, int, int] | None]:
 
 
 _FIGURES = r"(0?[1-9][0-9]?)"
-_DAY_AFTER = re.compile(rf"(?:the )?{_FIGURES}(?!\d)")
+_DAY_AFTER = re.compile(rf"(?:the )?{_FIGURES}(?!\d)(?:st|nd|rd|th)?")
+_YEAR_AFTER = re.compile(r",? ((?:19|20)\d\d)(?![\d:]|[.,]\d)")
 _DAY_BEFORE = re.compile(rf"(?<!\d){_FIGURES}(?:st|nd|rd|th)? (?:of )?$")
-_TWO_FIGURES = re.compile(rf"(?<!\d){_FIGURES}(?=[/.-]{_FIGURES}(?!\d))")
+_TWO_FIGURES = re.compile(rf"(?<!\d)(?<!\d{{4}}[/.-]){_FIGURES}(?=[/.-]{_FIGURES}(?!\d|[/.-]\d{{4}}(?!\d)))")
+_YEAR_FIRST = re.compile(rf"(?<!\d)([0-9]{{4}})[/.-]{_FIGURES}[/.-]{_FIGURES}(?!\d)")
 _THREE_FIGURES = re.compile(rf"(?<!\d){_FIGURES}(?=[/.-]{_FIGURES}[/.-]([0-9]{{4}}|[0-9]{{2}})(?!\d))")
 _LEAD = 12
 """Letters before the name of a month among which its day may stand."""
 
 
-def _is_day_named(month: int, day: int, words: str) -> bool:
-    """Whether folded words name a day: `may 5`, `5th of may`."""
+def _is_day_named(year: str, month: int, day: int, words: str) -> bool:
+    """Whether folded words name a day, of no other year: `may 5`, `5th of may 2025`."""
     name = _MONTHS[month - 1]
     here = words.find(name[:3])
     while here >= 0:
@@ -221,13 +223,25 @@ def _is_day_named(month: int, day: int, words: str) -> bool:
             end += len(called) < 5 and words.startswith(". ", end)
             if words.startswith(called, here) and words[end : end + 1] == " ":
                 after = _DAY_AFTER.match(words, end + 1)
-                if after is not None and int(after[1]) == day:
+                if after is not None and int(after[1]) == day and _is_year(year, words, after.end()):
                     return True
         before = _DAY_BEFORE.search(words, max(0, here - _LEAD), here)
-        if before is not None and int(before[1]) == day:
+        if before is not None and int(before[1]) == day and _is_year(year, words, _word_end(words, here)):
             return True
         here = words.find(name[:3], here + 1)
     return False
+
+
+def _is_year(year: str, words: str, here: int) -> bool:
+    """Whether no other year stands at a place."""
+    told = _YEAR_AFTER.match(words, here)
+    return told is None or told[1] == year
+
+
+def _word_end(words: str, here: int) -> int:
+    while here < len(words) and (words[here].isalpha() or words[here] == "."):
+        here += 1
+    return here
 
 
 @lru_cache(maxsize=512)
@@ -235,4 +249,6 @@ def _days_in_figures(words: str) -> frozenset[tuple[int, int] | tuple[str, int, 
     """The days that folded words tell in figures: by month and day, and with the year where the day stands first."""
     days = {(int(month), int(day)) for month, day in _TWO_FIGURES.findall(words)}
     dated = {(year, int(month), int(day)) for day, month, year in _THREE_FIGURES.findall(words)}
+    dated |= {(year, day, month) for year, month, day in dated}
+    dated |= {(year, int(month), int(day)) for year, month, day in _YEAR_FIRST.findall(words)}
     return frozenset((*days, *dated))

@@ -294,7 +294,7 @@ DAYS = ("2024-05-15", "2024-05-05", "2024-03-05", "2024-12-03T10:00", "2024-06-0
 MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
 DAY_WORDS = (
     *("may", "may.", "mar", "march.", "marc.", "june.", "jun", "sept.", "september", "december", "decmay", "of", "the"),
-    *("5", "05", "5th", "15", "005", "3", "12", "1", "31", "2024", "24", "2024-05-15", "2023-05-15", "10:00"),
+    *("5", "05", "5th", "15", "005", "3", "12", "1", "31", "2024", "2023", "24", "2024-05-15", "2023-05-15", "10:00"),
 )
 
 
@@ -303,12 +303,16 @@ def day_pattern(text: str) -> re.Pattern[str]:
     year, month, day = text[:4], int(text[5:7]), int(text[8:10])
     name = MONTHS[month - 1]
     called = rf"(?:{name}|{name[:3]}\.?|{name[:4]}\.?)"
+    suffix = r"(?:st|nd|rd|th|(?!st|nd|rd|th))"
+    no_other_year = rf"(?!,? (?!{year})(?:19|20)\d\d(?![\d:]|[.,]\d))"
     forms = (
         re.escape(text[:10]),
-        rf"{called} (?:the )?0?{day}(?:st|nd|rd|th)?(?!\d)",
-        rf"(?<!\d)0?{day}(?:st|nd|rd|th)? (?:of )?{called}",
-        rf"(?<!\d)0?{month}[/.-]0?{day}(?:[/.-](?:{year}|{year[2:]}))?(?!\d)",
+        rf"{called} (?:the )?0?{day}(?!\d){suffix}{no_other_year}",
+        rf"(?<!\d)0?{day}(?:st|nd|rd|th)? (?:of )?{called}[a-z.]*(?![a-z.]){no_other_year}",
+        rf"(?<!\d)(?<!\d{{4}}[/.-])0?{month}[/.-]0?{day}(?!\d|[/.-]\d{{4}}(?!\d))",
+        rf"(?<!\d)0?{month}[/.-]0?{day}[/.-](?:{year}|{year[2:]})(?!\d)",
         rf"(?<!\d)0?{day}[/.-]0?{month}[/.-](?:{year}|{year[2:]})(?!\d)",
+        rf"(?<!\d){year}[/.-]0?{month}[/.-]0?{day}(?!\d)",
     )
     return re.compile("|".join(forms))
 

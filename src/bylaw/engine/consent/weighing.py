@@ -158,8 +158,14 @@ class Weighing:
             action.is_named_in(self.exchange.proposal)
             or any(not goal.is_caller and is_told_apart(hearing, goal) for goal in action.goals)
             or (self.told_deed and self._names_whom_it_charges())
-            or (self.told_deed and any(is_the_only_one(hearing, goal) for goal in action.goals))
+            or (self.told_deed and self._is_the_only_one_to_pay())
         )
+
+    def _is_the_only_one_to_pay(self) -> bool:
+        """Whether the call gives only what it acts on, a sum and the means, and no other such thing was shown."""
+        action = self.action
+        is_alone = all(each.is_target or each.kind in ("amount", "means") for each in action.matters)
+        return is_alone and any(is_the_only_one(self.hearing, goal) for goal in action.goals)
 
     @once
     def lacks(self) -> tuple[Lack, ...]:
