@@ -163,9 +163,11 @@ class Weighing:
 
     def _is_the_only_one_to_pay(self) -> bool:
         """Whether the call gives only what it acts on, a sum and the means, and no other such thing was shown."""
-        action = self.action
-        is_alone = all(each.is_target or each.kind in ("amount", "means") for each in action.matters)
-        return is_alone and any(is_the_only_one(self.hearing, goal) for goal in action.goals)
+        is_alone = all(each.is_target or each.kind in ("amount", "means") for each in self.action.matters)
+        return is_alone and self._is_the_only_one_shown()
+
+    def _is_the_only_one_shown(self) -> bool:
+        return any(is_the_only_one(self.hearing, goal) for goal in self.action.goals)
 
     @once
     def lacks(self) -> tuple[Lack, ...]:
@@ -217,10 +219,8 @@ class Weighing:
             before = self._before
             is_topic = before is not None and self.action.is_named_in((*before.proposal, *before.answer))
             if not (is_topic and before is not None and self._takes_up(before)):
-                found = (
-                    *found,
-                    Lack(self.action.tool, "unclear" if is_topic or tells_of(self.hearing) else "missing", "not_named"),
-                )
+                is_perhaps = is_topic or tells_of(self.hearing) or self._is_the_only_one_shown()
+                found = (*found, Lack(self.action.tool, "unclear" if is_perhaps else "missing", "not_named"))
         # "I'd refund 8.00 again" may well mean another charge.
         return tuple(self._unsure_of(found)) if found and _AGAIN.found_in(self.exchange.put.text) else found
 
