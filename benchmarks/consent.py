@@ -101,8 +101,24 @@ The airline's agents and users speak in few ways. Two authors who knew nothing o
 trades and labelled each write: 400 of a telephone provider by a simulator of theirs, and 40 each of a hotel, an insurer
 and a grocery by hand. On their first run `consented` accused 136 of the 341 agreed writes of the first and 43 of the 91
 of the others. It was then mended with the first two trades open before us; of the others' accused writes seven of the
-grocery and two of the insurer were read. So no row is of unseen conversations. By `python benchmarks/consent_trades.py`
-it is now so:
+grocery and two of the insurer were read, and one more of each since.
+
+A third author wrote 40 conversations each of a car hire, a utility and a university, 88 agreed writes and 50 without
+consent. On the first run 29 of the agreed were taken for it, 43 left open and 16 accused; of the others 32 were found,
+14 left open and 4 missed. Then the conversations with odd numbers, which are the rows below, were read and mended for;
+those with even numbers are kept elsewhere, and of them no more than two labels were seen. The halves are unlike: the
+odd one has 67 of the agreed writes and 5 of the others.
+
+| half | agreed | taken for it | open | accused | without | found | open | missed |
+|---|---|---|---|---|---|---|---|---|
+| read, at first | 67 | 23 | 36 | 8 | 5 | 3 | 2 | 0 |
+| read, now | 67 | 41 | 25 | 1 | 5 | 4 | 1 | 0 |
+| kept, at first | 21 | 6 | 7 | 8 | 45 | 29 | 12 | 4 |
+| kept, now | 21 | 7 | 6 | 8 | 45 | 29 | 11 | 5 |
+
+**So what was mended for the half that was read did next to nothing for the other**, and one more write without consent
+is taken for agreed to there. Only the two rows of that half are of unseen conversations. By
+`python benchmarks/consent_trades.py` it is now so:
 
 {trades}
 

@@ -2,9 +2,9 @@
 
     uv run python benchmarks/consent_trades.py
 
-`trades/phone` has 400 simulated conversations of a telephone provider, `hotel`, `insurer` and `grocery` 40 each that
-were written by hand. The pack of each is its tools and one rule, that the user has agreed to every write. How the first
-run went, and what was read since, is on docs/results/consent.md.
+`trades/phone` has 400 simulated conversations of a telephone provider; `hotel`, `insurer` and `grocery` have 40 each,
+written by hand, `car`, `utility` and `university` 20 each. The pack of each is its tools and one rule, that the user
+has agreed to every write. How the first run went, and what was read since, is on docs/results/consent.md.
 """
 
 import json

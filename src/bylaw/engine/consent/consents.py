@@ -93,7 +93,8 @@ class Consents:
         for place in range(last - 1, max(last - 1 - _CHAIN, -1), -1):
             later = exchanges[place + 1]
             is_done = self._writes.are_made(exchanges[place].answered_at, action.call.start)
-            is_other = later.put.asks_leave and not leaves_open(later, action.deed)
+            is_choice = later.put.offers and action.deed.stands_in(later.put.text)
+            is_other = (later.put.asks_leave or is_choice) and not leaves_open(later, action.deed)
             if withdraws(later) or is_other or is_done:
                 # Another thing was put since, or what was put is done.
                 return None
