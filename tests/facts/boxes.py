@@ -11,6 +11,7 @@ from bylaw.engine.statements import read_tools
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.facts.schema_reader import SchemaReader
+from bylaw.facts.source import HindsightFacts, SeenFacts
 from bylaw.policy.yaml import read_yaml
 from bylaw.trace.event import Call, Event, Message, Result
 
@@ -149,3 +150,22 @@ def histories(draw: Any) -> list[Event]:
                 result = Result(step, draw(_content(call)), captured=fate != "dark", time=stamp)
                 events.extend([result] * (2 if fate == "twice" else 1))
     return events
+
+
+BOX = schema().entities["Box"]
+A, B = BOX.fields["a"], BOX.fields["b"]
+LOOK = Call("look", {"box_id": "1"}, turn=1)
+SEEN = Result(0, '{"a": 5, "b": 6}')
+
+
+def judged(events: list[Event], call: Call | None = None) -> tuple[SeenFacts, HindsightFacts]:
+    """What is known to a last call in a turn of its own."""
+    last = call or Call("set_a", {"box_id": "1"}, turn=99)
+    ledger = ledger_of([*events, last])
+    made = ledger.calls[len(events)]
+    return SeenFacts(ledger, made, {}), HindsightFacts(ledger, made, {})
+
+
+def sees(events: list[Event], call: Call | None = None, *, box: str = "1") -> tuple[Any, Any]:
+    seen, _ = judged(events, call)
+    return seen.read(BOX, (box,), A), seen.read(BOX, (box,), B)
