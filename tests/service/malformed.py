@@ -45,6 +45,9 @@ def malformed(rng: random.Random, name: str = "c") -> tuple[str, bytes]:
         "/v1/events": [events],
         "/v1/events/batch": [{"requests": [events, events]}],
         "/access/v1/evaluation": [{"subject": subject, "action": action, "resource": resource, "context": context}],
+        "/access/v1/evaluations": [
+            {"subject": subject, "resource": resource, "context": context, "evaluations": [{"action": action}] * 2}
+        ],
         "/v1/approvals": [{"id": f"{name}/1", "answer": "reject", "by": "x"}],
     }
     path, wrong = rng.choice(list(good)), rng.choice(list(document()["paths"]))

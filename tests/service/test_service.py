@@ -169,23 +169,6 @@ def test_a_caller_may_keep_the_history_itself(app: Any) -> None:
     assert post(app, "/v1/decide", {**REFUND, "messages": [{"role": "nobody"}]}).status == 422
 
 
-def test_authzen_asks_the_same_question(app: Any) -> None:
-    evaluation = {
-        "subject": {"type": "agent", "id": "shop-bot"},
-        "action": {"name": "refund", "properties": {"order_id": "7"}},
-        "resource": {"type": "order", "id": "7"},
-        "context": {"conversation": "z", "ip": "10.0.0.1"},
-    }
-    answer = post(app, "/access/v1/evaluation", evaluation)
-    assert (answer.status, answer.json["decision"]) == (200, False)
-    assert "get_order(order_id=7)" in answer.json["context"]["reason_user"]["en"]
-    look = {**evaluation, "action": {"name": "get_order", "properties": {"order_id": "7"}}}
-    look["context"] = {"conversation": "z", "call_id": "a"}
-    assert post(app, "/access/v1/evaluation", look).json["decision"] is True
-    evaluation["context"] = {"conversation": "z", "events": [RETURNED]}
-    assert post(app, "/access/v1/evaluation", evaluation).json["decision"] is True
-
-
 def test_another_worker_takes_a_conversation_over(log: Log) -> None:
     one, two = Service(Desk(shop(), log), {}), Service(Desk(shop(), log, sessions=1), {})
     assert decide(one, **LOOK)["allowed"]

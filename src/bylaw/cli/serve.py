@@ -23,6 +23,12 @@ from bylaw.errors import UsageError
 @click.option(
     "--keys", metavar="FILE", type=click.Path(path_type=Path), help="API keys: a tenant and a hash on each line."
 )
+@click.option(
+    "--public-url",
+    metavar="URL",
+    default="",
+    help="Where clients find the service, if not where it listens: told in the AuthZEN configuration.",
+)
 @click.option("--new-key", metavar="TENANT", help="Make a key, print it and the line for --keys, and stop.")
 @click.option(
     "--approver", is_flag=True, help="For --new-key: a person's key, which answers approvals and nothing else."
@@ -36,6 +42,7 @@ def serve_command(
     host: str,
     port: int,
     keys: Path | None,
+    public_url: str,
     new_key: str | None,
     approver: bool,
     workers: int,
@@ -57,7 +64,7 @@ def serve_command(
     if not pack:
         raise UsageError("say which pack to hold calls to", hint="give --pack")
     try:
-        from bylaw.service.run import check_address, listen, run
+        from bylaw.service.run import check_address, check_url, listen, run
     except ImportError as error:
         raise UsageError(
             "the service needs starlette and uvicorn", hint="in your clone of Bylaw: pip install '.[serve]'"
@@ -70,6 +77,7 @@ def serve_command(
 
     known: Mapping[str, Key] = KeyFile(keys) if keys is not None else {}
     check_address(host, known)
+    check_url(public_url)
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
     with Log(store) as log:
         # A log that cannot be opened is told before any address is.
@@ -84,7 +92,7 @@ def serve_command(
         log = Log(store, is_shared=workers > 1, last=last, process=worker, in_loop=True)
         with log, open_answers(llm, memory, operations) as answers:
             desk = Desk(loaded, log, earlier=older, answers=answers)
-            run(desk, known, sockets[worker], board=board, worker=worker)
+            run(desk, known, sockets[worker], board=board, worker=worker, url=public_url)
 
     if workers == 1:
         serve(0)

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
-from fastmcp.exceptions import MCPError, ToolError
+from fastmcp.exceptions import McpError, ToolError
 from fastmcp.server import create_proxy
 from fastmcp.server.dependencies import get_http_headers
 from fastmcp.server.middleware import Middleware
@@ -99,7 +99,7 @@ class ShieldMiddleware(Middleware):
         tools = await call_next(context)
         if not tools and (reason := await self._gone()):
             # fastmcp tells of no tools where it reaches no server.
-            raise MCPError(code=NO_SERVER, message=reason)
+            raise McpError(code=NO_SERVER, message=reason)
         return [_AsGiven(name=tool.name, parameters=tool.parameters, given=tool) for tool in tools]
 
     async def _gone(self) -> str:

@@ -13,7 +13,20 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from bylaw.service.authzen import Evaluation, evaluated, request_of
+from bylaw.service.authzen import (
+    CONFIGURATION,
+    EVALUATION,
+    EVALUATIONS,
+    Evaluated,
+    EvaluatedAll,
+    Evaluation,
+    Evaluations,
+    configuration,
+    evaluated,
+    refused,
+    request_of,
+    without_events,
+)
 from bylaw.service.board import Board
 from bylaw.service.desk import WRONG, Desk, failure
 from bylaw.service.keys import Key, Role, may, tenant_of
@@ -73,8 +86,11 @@ class Service:
         tracing: "Tracing | None" = None,
         board: Board | None = None,
         worker: int = 0,
+        url: str = "",
     ) -> None:
         self.desk = desk
+        self._url = url
+        """Where clients find us; where it is not given, where the one that asks did."""
         self.tracing = tracing
         self._board = board
         self._worker = worker
@@ -91,7 +107,8 @@ class Service:
             "/v1/events": self._events,
             "/v1/events/batch": self._events_batch,
             APPROVALS: self._answer,
-            "/access/v1/evaluation": self._evaluate,
+            EVALUATION: self._evaluate,
+            EVALUATIONS: self._evaluate_all,
         }
         self._posts = {path: _Post(path, self, answer) for path, answer in posts.items()}
         routes = [Route(path, post, methods=["POST"]) for path, post in self._posts.items()]
@@ -100,6 +117,7 @@ class Service:
             Route("/health", self._health, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/openapi.json", self._openapi, methods=["GET"]),
+            Route(CONFIGURATION, self._configuration, methods=["GET"]),
         ]
         self._rest = Starlette(routes=routes, exception_handlers={404: _not_here, 405: _not_here})
         self.routes = routes
@@ -202,6 +220,27 @@ class Service:
         evaluation = self._read(body, Evaluation)
         return evaluated(await self._decided(tenant, request_of(evaluation)))
 
+    async def _evaluate_all(self, tenant: str, body: bytes) -> Any:
+        asked = self._read(body, Evaluations)
+        if not asked.evaluations:
+            one = evaluated(await self._decided(tenant, request_of(asked.alone())))
+            return EvaluatedAll(decision=one.decision, context=one.context)
+        answers: list[Evaluated] = []
+        is_told = False
+        for evaluation in self._few(asked.each()):
+            # What happened before, said once for all, happened once.
+            is_shared = evaluation.context is asked.context
+            try:
+                request = request_of(without_events(evaluation) if is_shared and is_told else evaluation)
+                answer = evaluated(await self._decided(tenant, request))
+                is_told |= is_shared
+            except WRONG as error:
+                answer = refused(*failure(error))
+            answers.append(answer)
+            if asked.options.ends_at(answer.decision):
+                break
+        return EvaluatedAll(answers)
+
     async def _approvals(self, request: Request) -> Response:
         async def listed(tenant: str, _: bytes) -> Approvals:
             status: Any = request.query_params.get("status") or None
@@ -233,6 +272,10 @@ class Service:
     async def _openapi(self, request: Request) -> Response:
         return Response(_encode(document()), media_type="application/json")
 
+    async def _configuration(self, request: Request) -> Response:
+        told = configuration(self._url or str(request.base_url).rstrip("/"))
+        return Response(_encode(told), media_type="application/json")
+
 
 class _Post:
     """A page that a request is posted to, as an ASGI application: no more than is needed between bytes and bytes."""
@@ -254,19 +297,26 @@ class _Post:
             body = await _body(receive, self._service.largest)
         except ClientDisconnect:
             return GONE
+        header, number = b"", b""
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                header = header or value
+            elif name == b"x-request-id":
+                number = value
         if not is_json(scope["headers"]):
-            await respond(send, 415, _encode(Failure(Complaint("BY703", NO_JSON))))
+            await respond(send, 415, _encode(Failure(Complaint("BY703", NO_JSON))), number)
             return 415
-        header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         role: Role = "approve" if self._path == APPROVALS else "decide"
         status, told = await self._service.answered(self._path, header.decode("latin-1"), body, self._answer, role)
-        await respond(send, status, told)
+        await respond(send, status, told, number)
         return status
 
 
-async def respond(send: Send, status: int, told: bytes) -> None:
-    """Send an answer."""
+async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> None:
+    """Send an answer, under the number that the request has, if it has one."""
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(told)).encode())]
+    if number:
+        headers.append((b"x-request-id", number))
     if status == 401:
         headers += [(name.lower().encode(), value.encode()) for name, value in _CHALLENGE.items()]
     await send({"type": "http.response.start", "status": status, "headers": headers})

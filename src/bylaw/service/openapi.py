@@ -7,7 +7,16 @@ import msgspec
 
 from bylaw import __version__
 from bylaw.record.approval import Approval
-from bylaw.service.authzen import Evaluated, Evaluation
+from bylaw.service.authzen import (
+    CONFIGURATION,
+    EVALUATION,
+    EVALUATIONS,
+    Configuration,
+    Evaluated,
+    EvaluatedAll,
+    Evaluation,
+    Evaluations,
+)
 from bylaw.service.request import (
     ApprovalAnswer,
     Approvals,
@@ -28,7 +37,8 @@ POSTS: dict[str, tuple[str, Any, Any]] = {
     "/v1/events": ("Say what happened in a conversation", EventsRequest, EventsAnswer),
     "/v1/events/batch": ("Several such requests", EventsBatch, EventsBatchAnswer),
     "/v1/approvals": ("Approve or reject a call that waits for a person", ApprovalAnswer, Approval),
-    "/access/v1/evaluation": ("AuthZEN 1.0: may this subject make this call?", Evaluation, Evaluated),
+    EVALUATION: ("AuthZEN 1.0: may this subject make this call?", Evaluation, Evaluated),
+    EVALUATIONS: ("AuthZEN 1.0: several such questions", Evaluations, EvaluatedAll),
 }
 """What each route says of itself, reads and writes."""
 FAILURES = {
@@ -47,7 +57,11 @@ FAILURES = {
 @cache
 def document() -> dict[str, Any]:
     """The document of all routes."""
-    types = [type for _, reads, writes in POSTS.values() for type in (reads, writes)] + [Approvals, Failure]
+    types = [type for _, reads, writes in POSTS.values() for type in (reads, writes)] + [
+        Approvals,
+        Failure,
+        Configuration,
+    ]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     named = dict(zip(types, schemas, strict=True))
     failed = {code: {"description": why, "content": _json(named[Failure])} for code, why in FAILURES.items()}
@@ -74,6 +88,14 @@ def document() -> dict[str, Any]:
             answers["503"] = {"description": "the log does not answer"}
         paths[path] = {"get": {"summary": what, "operationId": f"get_{path[1:].split('.')[0]}", "responses": answers}}
         paths[path]["get"]["security"] = []
+    paths[CONFIGURATION] = {
+        "get": {
+            "summary": "AuthZEN 1.0: where what is",
+            "operationId": "get_authzen_configuration",
+            "responses": {"200": {"description": "done", "content": _json(named[Configuration])}},
+            "security": [],
+        }
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "Bylaw", "version": __version__, "description": "Decisions on an agent's tool calls."},

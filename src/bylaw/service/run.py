@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -38,6 +39,13 @@ def check_address(host: str, keys: Mapping[str, Key]) -> None:
             f"without keys the service does not listen at `{host}`, where others could reach it",
             hint="give --keys, or listen at 127.0.0.1",
         )
+
+
+def check_url(url: str) -> None:
+    """It is told to others, who look whether it is the one they know."""
+    parts = urlsplit(url)
+    if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
+        raise UsageError(f"`{url}` is not where a service is found", hint="such as https://decisions.example.com")
 
 
 def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
@@ -76,10 +84,16 @@ def _bound(host: str, port: int, *, shares: bool) -> socket.socket:
 
 
 def run(
-    desk: Desk, keys: Mapping[str, Key], taken: socket.socket, *, board: Board | None = None, worker: int = 0
+    desk: Desk,
+    keys: Mapping[str, Key],
+    taken: socket.socket,
+    *,
+    board: Board | None = None,
+    worker: int = 0,
+    url: str = "",
 ) -> None:
     """Serve until told to stop; what was answered is on disk."""
-    service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker)
+    service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker, url=url)
     sys.setswitchinterval(TURN)
     look_when_idle(desk.metrics.requests.total)
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
