@@ -9,7 +9,7 @@ from bylaw.facts.condition import is_meant
 from bylaw.facts.entity import UNSEEN, Field, Saying
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema_reader import SchemaReader
-from bylaw.facts.source import Testimony as Words
+from bylaw.facts.testimony import Testimony as Words
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Message
 

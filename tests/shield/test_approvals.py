@@ -11,8 +11,11 @@ from bylaw.policy.posture import ApprovalTerms, Postures
 from bylaw.record import Log
 from bylaw.record.verify import verify
 from bylaw.shield import Decision, Guarded, Shield
+from bylaw.shield.history import read_history
+from bylaw.trace.event import Call
 from tests.engine.test_conversation import FILES
 from tests.shield.test_decisions import looked_up, shop
+from tests.shield.test_history import event_of
 
 REFUND = {"order_id": "7"}
 
@@ -96,6 +99,30 @@ def test_who_approved_is_still_known_once_the_approval_was_used(log: Log) -> Non
     assert (used.status, used.answer.by, used.answer.note, used.end.status) == ("used", "ann", "receipt seen", "used")
     assert 0 < used.answered <= used.ended
     assert log.supported("default")[0] == [used]
+
+
+def test_a_session_tells_of_itself_what_its_export_tells(log: Log) -> None:
+    here = blind(shield(log).session("c", context={"channel": "phone"}, agent="bot"))
+    there = shield(log).session("c")
+    waits = ask(here).approval
+    log.approve(waits, by="ann", note="receipt seen")
+    assert ask(here).allowed
+    here.result("refunded")
+    ask(here)
+    here.flush()
+    history = read_history(log.conversation("default", "c"))
+    assert history is not None
+    exported = history.trajectory("c")
+    for told in (here.trajectory(), there.trajectory(), shield(log).session("c").trajectory()):
+        assert (told.id, told.agent, told.context) == ("c", "bot", {"channel": "phone"})
+        assert [event_of(event) for event in told.events] == [event_of(event) for event in exported.events]
+    calls = [event for event in exported.events if isinstance(event, Call)]
+    assert [(call.approved.by, call.approved.note) if call.approved else None for call in calls] == [
+        None,
+        None,
+        ("ann", "receipt seen"),
+        None,
+    ]
 
 
 def test_a_yes_that_nobody_used_lapses(log: Log) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.condition import is_meant
 from bylaw.facts.contradiction import Visible, beside, is_there, told_by
 from bylaw.facts.entity import (
     ABSENT,
@@ -18,70 +17,19 @@ from bylaw.facts.entity import (
     Key,
     NoValue,
     OneOf,
-    Saying,
     is_known,
 )
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.passage import passages_about
 from bylaw.facts.path import NOTHING
 from bylaw.facts.pending import pending_value
 from bylaw.facts.shown import SeenThing, Shown
-from bylaw.facts.spoken_day import spoken_day
+from bylaw.facts.testimony import Testimony
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
-from bylaw.policy.pattern import Match, Pattern, compile_pattern
+from bylaw.trace.event import Call, Result
 
 FOREVER = 1 << 60
 """A step after every step."""
-
-
-class Testimony:
-    """What only the user or the host can say, as of one call; the same for every source."""
-
-    def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
-        self._ledger = ledger
-        self._at = at
-        self._context = context
-
-    def read(self, field: Field) -> Any:
-        """The value, or UNSEEN."""
-        if field.origin == "context":
-            return coerce(field, self._context[field.name]) if field.name in self._context else UNSEEN
-        for saying in field.sayings:
-            value = self._at.call.arguments.get(saying.argument) if saying.argument else None
-            if value is not None:
-                return coerce(field, value)
-        sayings = [(saying, compile_pattern(saying.says, saying.but_not)) for saying in field.sayings if saying.says]
-        said = self._ledger.said
-        for place in reversed(self._ledger.stating([pattern for _, pattern in sayings])) if sayings else ():
-            step, text = said[place]
-            if step >= self._at.step:
-                continue
-            for saying, pattern in sayings:
-                if (match := self._statement(saying, pattern, text)) is not None:
-                    return coerce(field, saying.value) if saying.value is not None else _told(field, match)
-        # What nobody said is so where the pack says what that means, and where all that was said is there.
-        is_unsaid = bool(sayings) and field.default is not UNDECLARED and self._ledger.has_heard_all(self._at.step)
-        return coerce(field, field.default) if is_unsaid else UNSEEN
-
-    def _statement(self, saying: Saying, pattern: Pattern, text: str) -> Match | None:
-        """What in a message states it: neither negated, nor hanging on a condition, nor said of another thing."""
-        found = pattern.finditer(text)
-        about: Any = self._at.call.arguments.get(saying.about) if saying.about else None
-        spans = [(0, len(text))] if not saying.about else passages_about(text, about)
-        for match in found:
-            start, end = match.start(), match.end()
-            if any(begin <= start < stop for begin, stop in spans) and is_meant(text, start, end):
-                return match
-        return None
-
-
-def _told(field: Field, match: Match) -> Any:
-    """The value that words have; a day may be said as people say it, and one that may be two is not known."""
-    said = match[match.lastindex or 0]
-    if field.type != "date" or not isinstance(said, str):
-        return coerce(field, said)
-    return spoken_day(said) or UNSEEN
 
 
 class SeenFacts:
@@ -225,12 +173,43 @@ class _Shown(NamedTuple):
         ]
 
 
+class _LookedUp:
+    """What a shield looked up itself for one call, just before its turn: true then, and never shown to the agent."""
+
+    def __init__(self, ledger: Ledger, at: CallRecord) -> None:
+        self._changes, self._at = ledger.changes, at
+        self._own = Ledger(ledger.schema)
+        call = at.call
+        for place, each in enumerate(call.looked_up):
+            step = 2 * place
+            made = Call(each.tool, each.arguments, turn=-1 - place, agent=call.agent, time=call.time)
+            self._own.observe_all(step, (made, Result(step, each.content, each.failed or None, agent=call.agent)))
+        self._then = self._own.record(call, 2 * len(call.looked_up))
+        self._seen = SeenFacts(self._own, self._then, {})
+
+    def keys(self, entity: Entity) -> Iterable[Key]:
+        """The things that were shown."""
+        return self._own.keys(entity)
+
+    def read(self, entity: Entity, key: Key, field: Field) -> Any:
+        """What was shown, and no call of the turn may have changed since; else UNSEEN."""
+        if self._own.thing(entity.name, key) is None:
+            return UNSEEN
+        found = self._seen.read(entity, key, field)
+        if self._own.latest(entity, key, field.name, self._then) is None and found is not ABSENT:
+            return UNSEEN
+        at = self._at
+        is_so = self._changes.between(entity.name, key, field.name, at.start - 1, at.step) is None
+        return found if is_so and (found is ABSENT or is_known(found)) else UNSEEN
+
+
 class HindsightFacts:
     """The ledger, and what later results show of fields that no write, from the judged one on, declares changed."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
         self._at = at
+        self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
         self.told = Told(ledger, at, context)
         """What no database knows."""
 
@@ -241,6 +220,8 @@ class HindsightFacts:
         if entity.is_always_there:
             return True
         key = key_of(key)
+        if self._looked_up is not None and (found := self._looked_up.read(entity, key, field)) is not UNSEEN:
+            return found
         there = self._is_there(entity, key)
         if there is None:
             return UNSEEN
@@ -300,7 +281,10 @@ class HindsightFacts:
         """The things shown anywhere in the trajectory; there may be others."""
         if entity.origin == "conversation":
             return self.told.members(entity, match)
-        keys, is_sure = matching(self._ledger.keys(entity), self, entity, match)
+        shown = self._ledger.keys(entity)
+        if self._looked_up is not None:
+            shown = dict.fromkeys([*shown, *self._looked_up.keys(entity)])
+        keys, is_sure = matching(shown, self, entity, match)
         return keys, is_sure and bool(keys and match.keys() >= set(entity.key))
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:

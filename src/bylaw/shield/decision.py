@@ -8,6 +8,7 @@ from msgspec import Struct, field
 from bylaw.engine.asking import Answered
 from bylaw.policy.posture import Posture
 from bylaw.policy.statement import Citation
+from bylaw.trace.event import LookedUp
 
 Answer = Literal["allow", "deny", "look_up", "ask"]
 
@@ -35,15 +36,6 @@ class Question(Struct, frozen=True):
     fact: str
     text: str
     whom: Whom
-
-
-class Resolved(Struct, frozen=True):
-    """A look-up that the shield made itself, and what it showed."""
-
-    tool: str
-    arguments: dict[str, Any]
-    content: str
-    failed: bool = False
 
 
 class Ground(Struct, frozen=True):
@@ -123,7 +115,7 @@ class Decision(Struct, frozen=True):
     answered: tuple[Answered, ...] = ()
     """What was answered since the decision before of predicates that code could not settle, with the words it rests on.
     """
-    resolved: tuple[Resolved, ...] = ()
+    resolved: tuple[LookedUp, ...] = ()
     """Look-ups that the shield made itself (`resolve: live`): `grounds` go by them."""
     evidence: tuple[Ground, ...] = ()
     """What each policy said on what the agent had seen, where `grounds` go by more."""

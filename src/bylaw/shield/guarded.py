@@ -232,9 +232,10 @@ class Guarded:
         return context is None or dict(context) == dict(self._kept.context or {})
 
     def trajectory(self, agent: str = "") -> Trajectory:
-        """The conversation so far, refused calls marked as such, as an audit reads it."""
+        """The conversation so far as an audit reads it: refused calls are marked as such, and those that rest on a
+        person's yes or on look-ups of the shield's own say so."""
         with self._lock:
-            return self._kept.open().trajectory(agent or self._kept.by)
+            return self._kept.trajectory(agent)
 
     def _time(self, given: float | None) -> float:
         return self.shield.clock() if given is None else door.seconds(given)

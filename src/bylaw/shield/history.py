@@ -88,8 +88,8 @@ class History(Struct):
     requests: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     """By the names that senders gave their requests, the digest of each and how many decisions came before it."""
 
-    approved_at: dict[str, float] = field(default_factory=dict[str, float])
-    """When a person said yes, by approval."""
+    yeses: dict[str, Approved] = field(default_factory=dict[str, Approved])
+    """What persons said yes to, by approval; which policies that answers, a decision tells."""
 
     def trajectory(self, id: str) -> Trajectory:
         """The conversation as an audit reads it."""
@@ -168,28 +168,30 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
             history.events.append(_read_event(body))
         case "decision":
             history.decisions.append(_decision(body))
-            _note_approval(history)
+            if history.events:
+                history.events[-1] = marked(history.events[-1], history.decisions[-1], history.yeses)
         case "approval":
             change = _change(body)
             history.approvals.append(change)
             if change.status == "approved":
-                history.approved_at[change.approval] = entry.time
+                yes = Approved(change.by, (), change.note, change.approval, entry.time)
+                history.yeses[change.approval] = yes
         case "opening" | "removal":
             pass
     history.length = (entry.position or 0) + 1
     return history
 
 
-def _note_approval(history: History) -> None:
-    """The call that the last decision is about, with the person's yes that let it run."""
-    decision, call = history.decisions[-1], history.events[-1] if history.events else None
-    if not (decision.approval and decision.allowed and isinstance(call, Call)):
-        return
-    said = {change.approval: change for change in history.approvals if change.status == "approved"}
-    if (yes := said.get(decision.approval)) is not None:
+def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Event:
+    """The call that a decision is about, with what that rests on beside what the agent had seen: the person's yes that
+    let it run, and what the shield looked up itself."""
+    yes = yeses.get(decision.approval) if decision.allowed else None
+    if not isinstance(call, Call) or (yes is None and not decision.resolved):
+        return call
+    if yes is not None:
         policies = tuple(dict.fromkeys(each.policy for each in decision.grounds if is_lifted(each, yes.by)))
-        approved = Approved(yes.by, policies, yes.note, yes.approval, history.approved_at.get(yes.approval))
-        history.events[-1] = replace(call, approved=approved)
+        yes = replace(yes, policies=policies)
+    return replace(call, approved=yes, looked_up=decision.resolved)
 
 
 def _read_event(body: bytes) -> Event:

@@ -30,11 +30,13 @@ from bylaw.shield.history import (
     decision_body,
     encode,
     event_body,
+    marked,
     opening_of,
     read_history,
 )
 from bylaw.shield.lost import is_lost
-from bylaw.trace.event import Event
+from bylaw.trace.event import Approved, Event
+from bylaw.trace.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from bylaw.shield.deciding import Decider
@@ -97,6 +99,10 @@ class Kept:
         self._conflicts = (0, 0)
         """With how many entries here something last did not fit the log, and how many times in a row."""
         self._approvals = Approvals()
+        self._yeses: dict[str, Approved] = {}
+        """What persons said yes to, by approval."""
+        self._marks: dict[int, Decision] = {}
+        """By step, decisions made here that rest on more than what the agent had seen."""
         self._requests: dict[str, tuple[str, list[Decision] | None]] = {}
         """Requests that were taken, by the names their senders gave them: the digest of each, and what was answered;
         None where the log has to be asked."""
@@ -163,7 +169,8 @@ class Kept:
             # What happened here and is not written comes after them.
             return False
         pack = self.decider.pack
-        known = History(Opening(pack.name, pack.version, pack.digest), [], [], [], self._length)
+        opening = Opening(pack.name, pack.version, pack.digest)
+        known = History(opening, [], [], [], self._length, yeses=self._yeses)
         news = read_history(entries, known)
         if news is None or any(decision.answered for decision in news.decisions):
             return False
@@ -174,6 +181,13 @@ class Kept:
         self._written += len(news.events)
         self._decided += len(news.decisions)
         return True
+
+    def trajectory(self, agent: str) -> Trajectory:
+        """The conversation so far, as its export tells it."""
+        events = list(self.open().events)
+        for step, decision in self._marks.items():
+            events[step] = marked(events[step], decision, self._yeses)
+        return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
 
     def forget(self) -> None:
         """Read the conversation from the log before anything else: what is not in it has not happened."""
@@ -240,11 +254,12 @@ class Kept:
     def _load(self) -> Conversation:
         """Begin the conversation, or take it up where the log says it was left."""
         history = None
+        self._marks.clear()
         if self._log is not None and (self._may_be_known or self._length):
             history = read_history(self._log.conversation(self._shield.tenant, self.id))
         if history is None:
             self._length = self._written = 0
-            self._approvals, self._requests = Approvals(), {}
+            self._approvals, self._requests, self._yeses = Approvals(), {}, {}
             conversation = self._conversation()
         else:
             opening = history.opening
@@ -256,7 +271,7 @@ class Kept:
             self.context = opening.context
             self.decider = self._shield.decider(opening)
             self.by = opening.agent
-            self._approvals = Approvals(history.approvals)
+            self._approvals, self._yeses = Approvals(history.approvals), history.yeses
             self._requests = _answered(history)
             self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
             conversation = self._conversation([each for decision in history.decisions for each in decision.answered])
@@ -344,6 +359,8 @@ class Kept:
         decision = grounded.decision(name, ruling.grounds, ruling.approval)
         if not decision.allowed:
             conversation.refuse()
+        if decision.resolved or decision.approval:
+            self._marks[judgement.made.step] = decision
         answered = conversation.answered[self._told :]
         self._told += len(answered)
         return timed(decision, answered, started), [_for_person(change, decision) for change in ruling.changes]

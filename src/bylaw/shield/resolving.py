@@ -14,8 +14,8 @@ from bylaw.engine.session import Session
 from bylaw.errors import BylawError
 from bylaw.facts.ledger import Ledger
 from bylaw.shield.deciding import Decider
-from bylaw.shield.decision import Ground, LookUp, Resolved, gravest
-from bylaw.trace.event import Call, Event, Result
+from bylaw.shield.decision import Ground, LookUp, gravest
+from bylaw.trace.event import Call, Event, LookedUp, Result
 
 RunTool = Callable[[str, Mapping[str, Any]], Any]
 """Makes a read call of the host's and gives its result; what it raises is a look-up that failed."""
@@ -30,9 +30,9 @@ def resolve(
     events: Sequence[Event],
     context: Mapping[str, Any] | None,
     run: RunTool,
-) -> tuple[Sequence[Ground], tuple[Resolved, ...]]:
+) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
     """The grounds after the look-ups that they ask for, one link after the other, and what these showed."""
-    made: dict[str, Resolved] = {}
+    made: dict[str, LookedUp] = {}
     for _ in range(LINKS):
         wanted = {f"{each.tool} {each.arguments}": each for ground in grounds for each in ground.look_ups}
         new = {name: each for name, each in wanted.items() if name not in made and _is_read(decider, each)}
@@ -50,16 +50,16 @@ def _is_read(decider: Decider, look_up: LookUp) -> bool:
     return tool is not None and tool.effect == "read" and None not in look_up.arguments.values()
 
 
-def _made(look_up: LookUp, run: RunTool) -> Resolved:
+def _made(look_up: LookUp, run: RunTool) -> LookedUp:
     try:
         content = as_content(run(look_up.tool, look_up.arguments))
     except BylawError as error:
-        return Resolved(look_up.tool, look_up.arguments, str(error), failed=True)
+        return LookedUp(look_up.tool, look_up.arguments, str(error), failed=True)
     except Exception as error:
         # The host's tools may fail in any way; a look-up that failed shows nothing.
-        return Resolved(look_up.tool, look_up.arguments, f"{type(error).__name__}: {error}", failed=True)
+        return LookedUp(look_up.tool, look_up.arguments, f"{type(error).__name__}: {error}", failed=True)
     text = content if isinstance(content, str) else "" if content is None else bytes(content).decode()
-    return Resolved(look_up.tool, look_up.arguments, text)
+    return LookedUp(look_up.tool, look_up.arguments, text)
 
 
 def _judged(
@@ -67,7 +67,7 @@ def _judged(
     judgement: Judgement,
     events: Sequence[Event],
     context: Mapping[str, Any] | None,
-    made: Sequence[Resolved],
+    made: Sequence[LookedUp],
 ) -> tuple[Judgement, Ledger]:
     """What guards say of the call as if the look-ups had been made just before its turn; rules go by what was done."""
     start, shift = judgement.made.start, 2 * len(made)

@@ -1,7 +1,7 @@
 """A conversation written as chat messages, the way the readers take it: reading it gives the same events again.
 
-Beside what OpenAI's messages have, each says its `turn` and `time`, and a call that was refused before it ran, or
-that a person approved, says so.
+Beside what OpenAI's messages have, each says its `turn` and `time`, and a call that was refused before it ran, that a
+person approved, or that a shield looked something up for, says so.
 """
 
 from typing import Any
@@ -64,7 +64,8 @@ def _call(call: Call, name: str) -> dict[str, Any]:
     arguments = None if call.fault else _encode(call.arguments).decode()
     told = {"id": name, "type": "function", "function": {"name": call.tool, "arguments": arguments}}
     told |= {"refused": True} if call.refused else {}
-    return told | ({"approved": call.approved} if call.approved is not None else {})
+    told |= {"approved": call.approved} if call.approved is not None else {}
+    return told | ({"looked_up": call.looked_up} if call.looked_up else {})
 
 
 def _result(result: Result, name: str) -> dict[str, Any]:

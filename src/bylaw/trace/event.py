@@ -64,6 +64,17 @@ class Approved(Struct, frozen=True, omit_defaults=True):
 
 
 @final
+class LookedUp(Struct, frozen=True, omit_defaults=True):
+    """A look-up that a shield made itself before it decided on a call: what it showed is true, and the agent has not
+    seen it."""
+
+    tool: str
+    arguments: dict[str, Any]
+    content: str
+    failed: bool = False
+
+
+@final
 class Call(Struct, frozen=True, tag="call", gc=False):
     """A tool call. Calls of one turn do not see each other's results."""
 
@@ -81,6 +92,8 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     """Whether it was refused before it ran, by a shield or a person: attempted, never done."""
     approved: Approved | None = None
     """Who let it run, where a shield asked a person."""
+    looked_up: tuple[LookedUp, ...] = ()
+    """What a shield looked up for it (`resolve: live`)."""
 
 
 @final

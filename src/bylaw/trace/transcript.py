@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from bylaw.trace.event import Approved, Call, Event, Message, Party, Result, tells_refusal
+from bylaw.trace.event import Call, Event, Message, Party, Result, tells_refusal
 
 NOT_CAPTURED = "arguments were not captured"
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
@@ -94,15 +94,13 @@ class Transcript:
 
     def refuse(self) -> None:
         """The call that came last was refused before it ran."""
-        call = self.events[-1]
-        if isinstance(call, Call):
-            self.events[-1] = self.open[len(self.events) - 1] = replace(call, refused=True)
+        self.mark(refused=True)
 
-    def approve(self, approved: Approved | None) -> None:
-        """A person let the call run that came last."""
+    def mark(self, **told: Any) -> None:
+        """What else is told of the call that came last."""
         call = self.events[-1]
         if isinstance(call, Call):
-            self.events[-1] = self.open[len(self.events) - 1] = replace(call, approved=approved)
+            self.events[-1] = self.open[len(self.events) - 1] = replace(call, **told)
 
     def waits_for(self, id: str = "") -> bool:
         """Whether a call, or the call of this id, still waits for its result."""

@@ -1,17 +1,18 @@
 """Chat messages: the shape that OpenAI made common, with the liberties that logs take with it."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import Struct, field
 
 from bylaw.trace.document import Malformed
-from bylaw.trace.event import Approved, Message, Party
+from bylaw.trace.event import Approved, LookedUp, Message, Party
 from bylaw.trace.plain_chat import PlainMessage
 from bylaw.trace.transcript import Transcript, plain_text, read_arguments, seconds
 
 Id = str | int | None
+T = TypeVar("T")
 
 
 class Function(Struct, gc=False):
@@ -35,6 +36,8 @@ class ToolCall(Struct, gc=False):
     """It was refused before it ran: what `bylaw log export` writes."""
     approved: Any = None
     """A person approved it: what `bylaw log export` writes. Anything else of that name says nothing."""
+    looked_up: Any = None
+    """What a shield looked up for it: as above."""
 
 
 class ChatMessage(Struct, gc=False):
@@ -123,12 +126,14 @@ def _call(transcript: Transcript, calls: Sequence[ToolCall], by: Party, agent: s
         if call.refused:
             transcript.refuse()
         if call.approved is not None:
-            transcript.approve(_approved(call.approved))
+            transcript.mark(approved=_told(call.approved, Approved))
+        if call.looked_up is not None:
+            transcript.mark(looked_up=_told(call.looked_up, tuple[LookedUp, ...]) or ())
 
 
-def _approved(told: Any) -> Approved | None:
+def _told(told: Any, type: type[T]) -> T | None:
     try:
-        return msgspec.convert(told, Approved)
+        return msgspec.convert(told, type)
     except msgspec.ValidationError:
         return None
 
