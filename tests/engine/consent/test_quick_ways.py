@@ -1,6 +1,7 @@
 """What spares work gives the same answers as the plain way, and a long talk costs no more than a short one."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.engine.consent import Consents, weighing
+from bylaw.engine.consent import Consent, Consents, weighing
 from bylaw.engine.consent.answer import affirmation, plain_yes, refusal, user_answer
 from bylaw.engine.consent.answer.plain_yes import is_bare_yes, is_plain_yes
 from bylaw.engine.consent.call.deed import Deed, any_deed, deeds
@@ -20,6 +21,7 @@ from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.engine.consent.shown.field_values import FieldValues
 from bylaw.engine.consent.shown.records import Records
 from bylaw.engine.consent.told import payment, price
+from bylaw.engine.consent.weighing import Weighing
 from bylaw.facts import condition, sentence
 from bylaw.facts.folded_text import fold, occurs
 from bylaw.facts.ledger import Ledger
@@ -27,7 +29,10 @@ from bylaw.facts.phrases import Phrases
 from bylaw.facts.spelling import spell
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.engine.clinic import conversations
-from tests.engine.consent.shop import SCHEMA
+from tests.engine.clinic import pack as clinic_pack
+from tests.engine.consent.shop import SCHEMA, ask, events_of
+from tests.engine.consent.test_consent import CASES as CONSENT_CASES
+from tests.engine.consent.test_consent import last_call
 from tests.engine.consent.test_proposal import ASKS, DOES_NOT
 from tests.examples import examples
 
@@ -243,6 +248,34 @@ def test_a_yes_of_long_ago_counts_where_it_named_the_thing_and_was_not_taken_bac
     assert ask(talk(*["Where is my parcel?"] * 30)) is True
     assert ask(talk(*["Where is my parcel?"] * 30, "Not yet.", *["Where is it?"] * 3)) is False
     assert ask(talk("Hold on.", *["Where is my parcel?"] * 30)) is False
+
+
+def test_it_is_sure_of_a_yes_where_all_that_is_found_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    weigh, is_sure = Weighing.consent, Weighing.is_sure
+    seen: Counter[bool] = Counter()
+
+    def check(self: Weighing) -> bool:
+        sure = not self.is_held and is_sure(self)
+        assert sure == (self.is_named and weigh(self).value is True)
+        seen[sure] += 1
+        return sure
+
+    def consent(self: Weighing) -> Consent:
+        check(self)
+        return weigh(self)
+
+    monkeypatch.setattr(Weighing, "is_sure", check)
+    monkeypatch.setattr(Weighing, "consent", consent)
+    for case in CONSENT_CASES:
+        events = list(events_of(case["events"]))
+        ask(events, last_call(events))
+    for talk in conversations()[:60]:
+        ledger = Ledger(clinic_pack().schema)
+        ledger.observe_all(0, talk.events)
+        consents = Consents(talk.events, ledger)
+        for write in ledger.writes:
+            consents.find(write)
+    assert min(seen[True], seen[False]) > 100
 
 
 NUMBERS = (0, 1, 5, 12, 12.5, 1200, 1200.25, -5, -1200, 0.5, 50, 100.05, 1e20, 1234567)

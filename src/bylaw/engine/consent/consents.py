@@ -75,7 +75,7 @@ class Consents:
     def _agreement(self, action: Action) -> Consent:
         """What the last exchange says, or an earlier one: a yes may cover several actions, done one after the other."""
         last = len(self._talk.exchanges) - 1
-        found = self._weigh(action, last)
+        found = self._weigh_last(action)
         if found.value is True or found.reason in ("held", "spent") or _is_about_it(found, action):
             return found
         for place in range(last - 1, max(last - 1 - _RECENT, -1), -1):
@@ -122,38 +122,49 @@ class Consents:
                 return None
         return None
 
-    def _weigh_earlier(self, action: Action, place: int) -> Consent | None:
-        """What an exchange before the last says, where it holds the call back or agrees to it."""
-        stance = self._talk.exchanges[place].said.stance
-        if stance in ("mixed", "asks"):
-            return None
-        found = self._weigh(action, place, only_yes=True)
-        return found if found.value is True or found.reason == "held" else None
-
-    def _weigh(self, action: Action, place: int, *, only_yes: bool = False) -> Consent:
-        """What one exchange says of the call; with `only_yes` no more than whether it holds it back or agrees to it."""
+    def _weigh_last(self, action: Action) -> Consent:
+        """What the last exchange says of the call, with what was put before it and still stands."""
         exchanges = self._talk.exchanges
-        exchange, before = exchanges[place], exchanges[place - 1] if place else None
-        is_put = exchange.is_put or exchange.said.stance in ("held", "if", "no", "spares")
-        found = Consent(False, "none", exchange.proposed_at, exchange.answered_at)
-        if is_put or not only_yes:
-            found = self._weigh_alone(action, exchange, before, only_yes=only_yes)
-        if found.value is True or found.reason in ("held", "spent") or _is_told_otherwise(found):
+        exchange, place = exchanges[-1], len(exchanges) - 1
+        found = self._weighing(action, exchange, exchanges[-2] if place else None).consent()
+        if found.value is True or _is_final(found):
             return found
         standing = Standing(exchanges, place, action.deed)
         if standing.exchange is exchange:
             return found
-        whole = self._weigh_alone(action, standing.exchange, standing.before, only_yes=only_yes)
+        whole = self._weighing(action, standing.exchange, standing.before).consent()
         if whole.value is True and standing.is_doubtful and not _repeats(action, exchange):
             whole = msgspec.structs.replace(whole, value=None, reason="unclear")
         return whole if whole.value or (whole.value is None and found.value is False) else found
 
-    def _weigh_alone(
-        self, action: Action, exchange: Exchange, before: Exchange | None, *, only_yes: bool = False
-    ) -> Consent:
+    def _weigh_earlier(self, action: Action, place: int) -> Consent | None:
+        """The same of an exchange before the last, where it holds the call back or agrees to it: most do neither, and
+        no more of them is read than shows that."""
+        exchanges = self._talk.exchanges
+        exchange, before = exchanges[place], exchanges[place - 1] if place else None
+        stance = exchange.said.stance
+        if stance in ("mixed", "asks"):
+            return None
+        alone: Weighing | None = None
+        if exchange.is_put or stance in ("held", "if", "no", "spares"):
+            alone = self._weighing(action, exchange, before)
+            if alone.is_held or alone.is_sure():
+                return alone.held() if alone.is_held else alone.agreed()
+        standing = Standing(exchanges, place, action.deed)
+        if standing.exchange is exchange or (standing.is_doubtful and not _repeats(action, exchange)):
+            return None
+        whole = self._weighing(action, standing.exchange, standing.before)
+        if (
+            whole.is_held
+            or not whole.is_sure()
+            or (alone is not None and alone.is_named and _is_final(alone.consent()))
+        ):
+            return None
+        return whole.agreed()
+
+    def _weighing(self, action: Action, exchange: Exchange, before: Exchange | None) -> Weighing:
         hearing = self._hearing(action, about(action, exchange.taken or exchange))
-        last = self._talk.exchanges[-1]
-        return Weighing(hearing, (exchange, before, last), self._writes).consent(only_yes=only_yes)
+        return Weighing(hearing, (exchange, before, self._talk.exchanges[-1]), self._writes)
 
     def _hearing(self, action: Action, exchange: Exchange, *, by: Literal["", "user"] = "") -> Hearing:
         return Hearing(
@@ -190,9 +201,11 @@ def _repeats(action: Action, exchange: Exchange) -> bool:
     return any(each.says(value) for each in exchange.answer for value in given)
 
 
-def _is_told_otherwise(found: Consent) -> bool:
-    """Whether the agent told this action, and something that matters in it otherwise or not at all."""
-    return any(lack.grade == "missing" and lack.why != "not_named" for lack in found.lacks)
+def _is_final(found: Consent) -> bool:
+    """Whether nothing that was put before counts: it is held back or spent; or the agent told this action, and
+    something that matters in it otherwise or not at all."""
+    is_told_otherwise = any(lack.grade == "missing" and lack.why != "not_named" for lack in found.lacks)
+    return is_told_otherwise or found.reason in ("held", "spent")
 
 
 def _is_about_it(found: Consent, action: Action) -> bool:

@@ -39,7 +39,7 @@ from bylaw.engine.consent.told.hearing import Hearing
 from bylaw.engine.consent.told.identity import is_the_only_one
 from bylaw.engine.consent.told.lack import Lack
 from bylaw.engine.consent.told.marks import is_told_apart, marks_told
-from bylaw.engine.consent.told.told import lacks
+from bylaw.engine.consent.told.told import is_all_told, lacks
 from bylaw.facts.phrases import Phrases
 
 _AGAIN = Phrases(
@@ -72,22 +72,17 @@ class Weighing:
         self._whole, self._before, self._last = exchanges
         self._writes = writes
 
-    def consent(self, *, only_yes: bool = False) -> Consent:
-        """What is found; with `only_yes` no more than whether it holds the call back or agrees to it."""
-        if is_held(self.action, self.exchange) or is_left(self.action, self.exchange):
-            if not only_yes and is_perhaps_answered(self.hearing):
+    def consent(self) -> Consent:
+        """What is found."""
+        if self.is_held:
+            if is_perhaps_answered(self.hearing):
                 # "Anything to change before I add it?" - "No, that's it."
                 return self._found(None, "unclear", self.lacks)
-            return self._found(False, "held")
-        if not agrees(self.hearing, is_told=self.is_told_by_values) or not self.names_deed:
-            return self._without_agreement(only_yes=only_yes)
-        if only_yes and not self.is_named:
-            return self._found(False, "none")
+            return self.held()
+        if not self._is_agreed_to:
+            return self._without_agreement()
         found = (*self._untold(), *self._misplaced())
-        stance = self.exchange.said.stance
-        is_unsure = stance in ("mixed", "asks") or bool(found) or is_aside(self.action, self.exchange)
-        # "Cancel it, don't charge me" may well refuse the fee.
-        is_unsure = is_unsure or (stance == "spares" and speaks_of(self.action, self.exchange))
+        is_unsure = bool(found) or self._is_unsure
         spent = self._spent_by(is_in_doubt=is_unsure)
         if spent is not None:
             return self._found(False, "spent", found, spent)
@@ -95,7 +90,46 @@ class Weighing:
             return self._found(False, "differs", found)
         if is_unsure or is_turned(self.action, self.exchange):
             return self._found(None, "unclear", found)
-        return self._found(True, "agreed", found)
+        return self.agreed()
+
+    def is_sure(self) -> bool:
+        """Whether `consent` would find that it agrees to the call, and what it acts on was named: read no further than
+        to the first doubt, and what is soonest read comes first."""
+        return (
+            self._is_agreed_to
+            and self.is_named
+            and not self._is_unsure
+            and is_all_told(self.hearing)
+            and next(self._misplaced(), None) is None
+            and not is_turned(self.action, self.exchange)
+            and self._spent_by(is_in_doubt=False) is None
+        )
+
+    def held(self) -> Consent:
+        """Found where it holds the call back."""
+        return self._found(False, "held")
+
+    def agreed(self) -> Consent:
+        """Found where it agrees to the call."""
+        return self._found(True, "agreed")
+
+    @once
+    def is_held(self) -> bool:
+        """Whether the answer refuses it, puts it off, or took something else."""
+        return is_held(self.action, self.exchange) or is_left(self.action, self.exchange)
+
+    @once
+    def _is_agreed_to(self) -> bool:
+        return agrees(self.hearing, is_told=self.is_told_by_values) and self.names_deed
+
+    @once
+    def _is_unsure(self) -> bool:
+        """Whether something in the answer speaks against the yes in it."""
+        stance = self.exchange.said.stance
+        if stance in ("mixed", "asks") or is_aside(self.action, self.exchange):
+            return True
+        # "Cancel it, don't charge me" may well refuse the fee.
+        return stance == "spares" and speaks_of(self.action, self.exchange)
 
     def if_taken_up(self) -> Consent | None:
         """Open, where nothing that matters was told otherwise or not at all."""
@@ -178,10 +212,8 @@ class Weighing:
     def _is_nothing_missing(self) -> bool:
         return all(lack.grade != "missing" for lack in self.lacks)
 
-    def _without_agreement(self, *, only_yes: bool) -> Consent:
+    def _without_agreement(self) -> Consent:
         """What is found where nothing known here says that the answer agrees to this."""
-        if only_yes:
-            return self._found(False, "none")
         if self.told_deed and is_yes_unasked(self.hearing) and self._is_nothing_missing:
             return self._found(None, "unclear", self.lacks)
         if self._perhaps_agrees():

@@ -16,15 +16,15 @@ _MARKS = 2
 """So many fields of a thing must be named where its own id is not."""
 
 
-def id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
-    """What is wrong where an id was not told, or another was."""
+def id_lack(hearing: Hearing, detail: Detail, *, is_graded: bool = True) -> Lack | None:
+    """What is wrong where an id was not told, or another was; where it is not graded, no more than whether anything."""
     if hearing.is_told_now(detail.value):
         return None
     own = fold_name(str(detail.value))
     by_user, by_agent = hearing.last_said(detail.value, "user"), hearing.last_said(detail.value, "agent")
     is_said = by_user is not None or by_agent is not None
     if detail.is_person and not _names_person(hearing, detail):
-        return None if is_said else _unsaid(hearing, detail)
+        return None if is_said else _unsaid(hearing, detail, is_graded=is_graded)
     if is_said and any(_names_other(hearing, detail, each) for each in hearing.proposal):
         return Lack(detail.name, "missing" if detail.is_target else "unclear", "another_told")
     if is_said and told_in_place(hearing, detail):
@@ -37,13 +37,13 @@ def id_lack(hearing: Hearing, detail: Detail) -> Lack | None:
     if not is_other and is_said:
         return None
     if not is_other and not hearing.records.has_other(detail.name, own, hearing.before):
-        return _unsaid(hearing, detail)
+        return _unsaid(hearing, detail, is_graded=is_graded)
     told = marks_told(hearing, detail)
     if told >= _MARKS or (not is_other and is_told_apart(hearing, detail)):
         return None
     if is_other and not told:
         return Lack(detail.name, "missing", "another_told")
-    if not told and (is_other_told(hearing, detail) or _is_other_spoken_of(hearing, detail)):
+    if is_graded and not told and (is_other_told(hearing, detail) or _is_other_spoken_of(hearing, detail)):
         return Lack(detail.name, "missing", "never_told")
     # It may have been told in words that nothing shown ties to it.
     return Lack(detail.name, "unclear", "one_mark" if told else "never_told")
@@ -58,7 +58,7 @@ def _is_other_spoken_of(hearing: Hearing, detail: Detail) -> bool:
     return hearing.said_before(("other", *detail.key), lambda each: _names_other(hearing, detail, each))
 
 
-def _unsaid(hearing: Hearing, detail: Detail) -> Lack | None:
+def _unsaid(hearing: Hearing, detail: Detail, *, is_graded: bool) -> Lack | None:
     """An id that nobody said, and no other written like it: told by what it belongs to, or by what belongs to it."""
     if told_in_place(hearing, detail):
         return Lack(detail.name, "missing", "another_told")
@@ -76,7 +76,8 @@ def _unsaid(hearing: Hearing, detail: Detail) -> Lack | None:
     is_worded = not detail.is_person and any(names_kind(each.loose, own) for each in hearing.now)
     if is_worded:
         return None
-    is_from_nowhere = hearing.record(detail) is None and not detail.is_person and _is_other_spoken_of(hearing, detail)
+    is_of_none = is_graded and hearing.record(detail) is None and not detail.is_person
+    is_from_nowhere = is_of_none and _is_other_spoken_of(hearing, detail)
     return Lack(detail.name, "missing" if is_from_nowhere else "unclear", "never_told")
 
 

@@ -17,15 +17,21 @@ from bylaw.policy.verb import words_of
 
 def lacks(hearing: Hearing) -> list[Lack]:
     """What of a call was not surely told."""
-    found: list[Lack] = []
-    for detail in hearing.matters:
-        if detail.kind in ("amount", "means") or (lack := _lack(hearing, detail)) is None:
-            continue
-        if not hearing.is_forced(detail.value) and (
-            detail.is_target or hearing.is_new or not hearing.is_unchanged(detail)
-        ):
-            found.append(lack)
+    told = (_lack(hearing, detail) for detail in hearing.matters)
+    found = [lack for lack in told if lack is not None]
     return found + swapped(hearing) + _left_out(hearing) + money_lacks(hearing)
+
+
+def is_all_told(hearing: Hearing) -> bool:
+    """Whether `lacks` finds nothing: read no further than to the first thing it finds, and what is soonest read comes
+    first."""
+    if money_lacks(hearing) or swapped(hearing) or _left_out(hearing):
+        return False
+    return not any(_lack(hearing, detail, is_graded=False) for detail in sorted(hearing.matters, key=_effort))
+
+
+def _effort(detail: Detail) -> int:
+    return (detail.kind == "id") + detail.is_person
 
 
 def chooses(hearing: Hearing) -> bool:
@@ -52,10 +58,20 @@ def chooses(hearing: Hearing) -> bool:
     return False
 
 
-def _lack(hearing: Hearing, detail: Detail) -> Lack | None:
+def _lack(hearing: Hearing, detail: Detail, *, is_graded: bool = True) -> Lack | None:
+    """What is wrong where a value was not told, unless the system asked for it, or it stays as it was."""
+    lack = _untold(hearing, detail, is_graded=is_graded)
+    if lack is None or hearing.is_forced(detail.value):
+        return None
+    return lack if detail.is_target or hearing.is_new or not hearing.is_unchanged(detail) else None
+
+
+def _untold(hearing: Hearing, detail: Detail, *, is_graded: bool) -> Lack | None:
     match detail.kind:
+        case "amount" | "means":
+            return None
         case "id":
-            return id_lack(hearing, detail)
+            return id_lack(hearing, detail, is_graded=is_graded)
         case "name":
             # What belongs to what was told by name need not be read out: the names of those who travel.
             if not hearing.is_told_now(detail.value) and told_in_place(hearing, detail):
