@@ -106,6 +106,20 @@ class Pack(Struct, frozen=True, dict=True):
                 path.write_text(text, encoding="utf-8")
             return load_pack(root)
 
+    def __copy__(self) -> "Pack":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Pack":
+        """Nothing in it changes, so one will do."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Compiled guards do not travel: another process reads the same folder."""
+        if not self.root.is_dir():
+            hint = "send the texts, and call `Pack.from_files` there"
+            raise UsageError(f"`{self.name}` has no folder that another process could read it from", hint=hint)
+        return _load_again, (str(self.root.resolve()), self.digest)
+
     def __repr__(self) -> str:
         return f"<pack {self.name} {self.version}: {len(self.policies)} policies, {len(self.schema.tools)} tools>"
 
@@ -126,6 +140,15 @@ def load_pack(name: str | Path, *, document: Path | None = None, cases: bool = T
         names = ", ".join(f"{name}/{variant.name}" for variant in variants)
         raise UsageError(f"`{name}` only chooses among its variants", hint=f"name one of them: {names}")
     return build_pack(folder, document=document)
+
+
+def _load_again(root: str, digest: str) -> Pack:
+    """A pack that was pickled."""
+    pack = load_pack(root)
+    if pack.digest != digest:
+        hint = "load it in each process, by its path"
+        raise UsageError(f"`{pack.name}` is no longer what was pickled: its files have changed", place=root, hint=hint)
+    return pack
 
 
 def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:

@@ -231,6 +231,10 @@ class Guarded:
         """Whether it was opened with this context, or nothing is said of one."""
         return context is None or dict(context) == dict(self._kept.context or {})
 
+    def __reduce__(self) -> Any:
+        hint = "open it again with `shield.session(id)`: with a log it is taken up where it was left"
+        raise UsageError("a session cannot be pickled or copied: it is one live conversation", hint=hint)
+
     def trajectory(self, agent: str = "") -> Trajectory:
         """The conversation so far as an audit reads it: refused calls are marked as such, and those that rest on a
         person's yes or on look-ups of the shield's own say so."""

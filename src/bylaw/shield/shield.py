@@ -166,6 +166,17 @@ class Shield:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Who copies an agent with all it holds means the same shield, and the same log."""
+        return self
+
+    def __reduce__(self) -> Any:
+        hint = "open `Shield(pack, log=...)` in each process: conversations are found by their ids in the log"
+        raise UsageError("a shield cannot be pickled: its log and its sessions are this process's", hint=hint)
+
     def __repr__(self) -> str:
         count = (
             f"; {len(self.unaccepted)} of {len(self.pack.policies)} policies not enforced" if self.unaccepted else ""
