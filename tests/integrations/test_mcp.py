@@ -1,6 +1,7 @@
 """`bylaw proxy` between a real MCP client and a real MCP server, over pipes and over HTTP on the loopback."""
 
 import contextlib
+import json
 import os
 import shutil
 import socket
@@ -357,3 +358,47 @@ def test_a_server_that_cannot_be_started_is_named(place: Place) -> None:
     done = subprocess.run(place.proxy("--", "no-such-program"), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "there is no program `no-such-program` to start" in done.stderr
+
+
+ODD_META: list[Any] = [
+    "text", 7, [], [1], True, {"progressToken": [1]}, {**KEY, "bylaw/turn": [1]}, {**KEY, "bylaw/turn": True},
+    {**KEY, "bylaw/messages": "hi"}, {**KEY, "bylaw/messages": [1]}, {**KEY, "bylaw/messages": [{"role": ["user"]}]},
+    {**KEY, "bylaw/messages": [{"role": "user", "content": {"a": 1}}]}, {"bylaw/conversation": ["c1"]},
+    {"bylaw/conversation": {"c1": 1}}, {"bylaw/conversation": True}, {"bylaw/conversation": "c\0"},
+    {"bylaw/conversation": "c" * 301},
+]  # fmt: skip
+
+
+def test_a_meta_that_is_none_of_ours_is_answered_in_a_line_and_runs_nothing(place: Place) -> None:
+    command = [*place.proxy("--log", str(place.pack.parent / "log.db"), "--"), *place.server()]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def ask(number: int, method: str, **params: Any) -> Any:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+            assert answer["id"] == number
+            return answer
+
+        about = {"capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        ask(0, "initialize", protocolVersion="2025-06-18", **about)
+        process.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        for number, meta in enumerate(ODD_META, 1):
+            told = ask(number, "tools/call", name="get_order", arguments={"order_id": "7"}, _meta=meta)
+            assert told.get("error", {}).get("code") == -32602 or told["result"]["isError"], meta
+        assert place.ran() == []
+        shown = ask(99, "tools/call", name="get_order", arguments={"order_id": "7"}, _meta=KEY)
+        assert not shown["result"]["isError"]
+        process.stdin.close()
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert process.wait(30) == 0
+    assert "`bylaw/messages` is not a list" in said
+    assert "Traceback" not in said
+    assert len(place.ran()) == 1

@@ -21,7 +21,7 @@ import anyio.to_thread
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, UserMessage
 from claude_agent_sdk.types import PermissionResultAllow, PermissionResultDeny, TextBlock, ToolResultBlock, ToolUseBlock
 
-from bylaw.integrations.undecided import log, undecided
+from bylaw.integrations.undecided import log, tell, undecided
 from bylaw.shield import Decision, Guarded
 from bylaw.trace.transcript import read_content
 
@@ -69,7 +69,7 @@ class ShieldHooks:
             try:
                 await self._hear(message)
             except Exception as error:
-                log.error("a message could not be followed: %s", error, exc_info=error)
+                tell(error, "a message could not be followed")
                 self.session.lacks = f"part of the conversation could not be read: {error}"
             yield message
 
@@ -119,7 +119,7 @@ class ShieldHooks:
             self._end_turn()
             self.session.user(told["prompt"])
         except Exception as error:
-            log.error("a message of the user could not be followed: %s", error, exc_info=error)
+            tell(error, "a message of the user could not be followed")
             self.session.lacks = f"part of the conversation could not be read: {error}"
         return {}
 

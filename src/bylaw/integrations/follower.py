@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bylaw.integrations.undecided import log, undecided
+from bylaw.integrations.undecided import tell, undecided
 from bylaw.shield import Decision, Guarded
 from bylaw.trace.event import Message, Result
 
@@ -91,7 +91,7 @@ class Follower:
                 self._follow(parts)
             except Exception as error:
                 # From here on the history has a gap, so nothing that hangs on it is allowed.
-                log.error("a conversation could not be followed: %s", error, exc_info=error)
+                tell(error, "a conversation could not be followed")
                 self.session.lacks = f"part of the conversation could not be read: {error}"
 
     def _follow(self, parts: Sequence[Part]) -> None:
@@ -132,7 +132,7 @@ class Follower:
             try:
                 self.session.result(_plain(content), id=name, error=error, captured=captured)
             except Exception as fault:
-                log.error("the result of %s could not be kept: %s", id, fault, exc_info=fault)
+                tell(fault, f"the result of {id} could not be kept")
                 self.session.lacks = f"the result of a call could not be kept: {fault}"
 
     def end(self) -> None:
@@ -141,7 +141,7 @@ class Follower:
             try:
                 self.session.flush()
             except Exception as error:
-                log.error("the end of a conversation could not be kept: %s", error, exc_info=error)
+                tell(error, "the end of a conversation could not be kept")
 
     def _decide(self, call: Asked) -> Decision:
         name = self._named(call.id)

@@ -23,7 +23,7 @@ from mcp_types import TextContent
 
 from bylaw.errors import UsageError
 from bylaw.integrations.sessions import Sessions
-from bylaw.integrations.undecided import log, undecided
+from bylaw.integrations.undecided import log, tell, undecided
 from bylaw.shield import Decision, Guarded, Shield
 
 CONVERSATION = "bylaw/conversation"
@@ -38,6 +38,8 @@ _TALK = {"role", "content", "name", "id", "timestamp", "type"}
 """What a message that only says something may hold."""
 HEADER = "bylaw-conversation"
 """The same as a header of HTTP, which a gateway sets: it wins over what the call says of itself."""
+NAME = 300
+"""Characters in the name of a conversation at most."""
 NO_SERVER = -32000
 """What the client is told by number, of those that JSON-RPC leaves to servers."""
 ANSWER = 15.0
@@ -120,7 +122,11 @@ class ShieldMiddleware(Middleware):
         # A gateway sets the header, the client behind it the rest: it must not get out of its conversation.
         given = get_http_headers(include={HEADER}).get(HEADER) or meta.get(CONVERSATION)
         given = given or arguments.get(self._key_argument) or self._conversation
-        return str(given) if given else None
+        if not given:
+            return None
+        if isinstance(given, bool) or not isinstance(given, int | str) or len(str(given)) > NAME:
+            raise UsageError(f"the name of the conversation is not a text of at most {NAME} characters")
+        return str(given)
 
     def _decide(
         self, session: Guarded, meta: Mapping[str, Any], tool: str, arguments: dict[str, Any], id: str
@@ -155,7 +161,7 @@ class ShieldMiddleware(Middleware):
             await anyio.to_thread.run_sync(keep, session)
         except Exception as error:
             # The tool has answered, and the agent is told what; until the log has it too, it does not count as seen.
-            log.error("the answer to call %s is not in the log: %s", id, error, exc_info=error)
+            tell(error, f"the answer to call {id} is not in the log")
 
 
 class _AsGiven(Tool):

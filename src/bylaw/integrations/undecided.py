@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from bylaw.errors import BylawError
 from bylaw.shield import Decision, Ground, Shield
 from bylaw.shield.decision import Answer
 from bylaw.shield.feedback import feedback
@@ -11,9 +12,14 @@ from bylaw.shield.feedback import feedback
 log = logging.getLogger("bylaw")
 
 
+def tell(error: Exception, what: str) -> None:
+    """Say in the program's own log what went wrong: in a line where somebody can mend it, else with its traceback."""
+    log.error("%s: %s", what, error, exc_info=None if isinstance(error, BylawError) else error)
+
+
 def undecided(shield: Shield, tool: str, arguments: Mapping[str, Any] | str, error: Exception) -> Decision:
     """The decision where there is none: what the pack says of a call that could not be judged, a read or another."""
-    log.error("no decision on %s: %s", tool, error, exc_info=error)
+    tell(error, f"no decision on {tool}")
     answer: Answer = shield.decider().on_error(tool)
     posture = shield.postures.of(tool)
     ground = Ground("", "call", answer, posture, _told(error))
