@@ -29,7 +29,7 @@ def all_said(text: str, facts: dict[Fact, Any] | None = None, **options: Any) ->
     now = options.pop("now", NOW)
     completions = evaluate(guard(text), arguments, source, now=now, **options)
     if "coverage" not in options:
-        # While branches are noted, both ways of a last fork are run.
+        # While branches are noted, both ways of every fork are run.
         assert evaluate(guard(text), arguments, source, now=now, coverage=set(), **options) == completions
     shared = {name: options.pop(name) for name in ("tool", "seen") if name in options}
     inquiry = Inquiry(arguments, source, now=now, **shared)

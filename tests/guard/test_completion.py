@@ -36,7 +36,8 @@ class TestAbsence:
     def test_a_field_read_before_the_question_of_existence_ends_in_denial_all_the_same(self) -> None:
         before = "size = r.size\nif not r.exists:\n    return permit()"
         assert outcome("False", before=before, source=Table({})) == "deny"
-        assert outcome("not r.exists", before="size = r.size", source=Table({})) == "deny"
+        for condition in ("not r.exists", "r.exists == False"):
+            assert outcome(condition, before="size = r.size", source=Table({})) == "deny"
 
 
 class TestCompletions:
@@ -99,6 +100,14 @@ class TestReads:
         good = 'def g(call, facts):\n    return deny(f"{facts.Order(call.order_id).size} is over {call.amount}")\n'
         assert said(good, order(size=7)).because == "7 is over 3"
         assert said(good).because == "... is over 3"
+
+    def test_of_several_denials_the_words_of_the_first_are_told(self) -> None:
+        for words, told in (('"paid"', "paid"), ('f"paid {call.amount}"', "paid 3")):
+            before = f"if r.paid or r.gift:\n    return deny({words})"
+            completion = said(wrapped("False", before))
+            assert (completion.outcome, completion.because, completion.paths) == ("deny", told, 3)
+            assert said(wrapped("False", before.replace("or", "and"))).because == told
+            assert said(wrapped("False", before.replace("r.paid or", "not r.paid or"))).because == told
 
 
 SEEN = (

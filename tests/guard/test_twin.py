@@ -103,7 +103,7 @@ def check_knowledge(random: Any, source: str, guard: Guard, *, simple: bool) -> 
     completions = evaluate(guard, ARGUMENTS, source_of(known), now=NOW)
     assert completions == evaluate(guard, ARGUMENTS, source_of(known), now=NOW)
     assert completions == Inquiry(ARGUMENTS, source_of(known), now=NOW).ask(guard)
-    # While branches are noted, both ways of a last fork are run.
+    # While branches are noted, both ways of every fork are run.
     assert completions == evaluate(guard, ARGUMENTS, source_of(known), now=NOW, coverage=set())
     for said in twin.every_completion(users):
         context = f"{source}\nknown {known}\nunknown {list(unknown)}\nsaid {said}\n{completions}"

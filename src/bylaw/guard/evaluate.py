@@ -140,23 +140,22 @@ def _complete(guard: Guard, function: Callable[..., Any], run: Run, split: Split
 def _explore(guard: Guard, function: Callable[..., Any], run: Run, outcome: str, because: str) -> Completion:
     """Every path of one completion, the first of which has just been run."""
     reads = tuple(run.reads)
-    outcomes: dict[str, str] = {}
-    paths = 1
+    outcomes = run.outcomes
     limit = ""
     while True:
         outcomes.setdefault(outcome, because)
-        other = run.other
-        if outcome in ("stuck", "failed") or len(outcomes) > 1 or not (other or _turn(run.decisions, run.position)):
+        other = outcome not in ("stuck", "failed") and len(outcomes) == 1 and _turn(run.decisions, run.position)
+        if not other:
             break
-        if paths == PATHS or run.left < 0:
-            limit = f"more than {PATHS} paths" if paths == PATHS else f"more than {ALL_TICKS} steps over all paths"
+        if run.paths == PATHS or run.left < 0:
+            limit = f"more than {PATHS} paths" if run.paths == PATHS else f"more than {ALL_TICKS} steps over all paths"
             break
-        if other:
-            (outcome, because), run.other = other, None
-        else:
+        if other is True:
             run.restart()
             outcome, because = run_path(guard, function, run)
-        paths += 1
+        else:
+            outcome, because = other
+        run.paths += 1
     for fact, thing in run.doubtful.items():
         run.lacking.setdefault(fact)
         if "deny" not in outcomes:
@@ -170,17 +169,21 @@ def _explore(guard: Guard, function: Callable[..., Any], run: Run, outcome: str,
         ((only, because),) = outcomes.items()
         result = "permit" if only == "permit" else "deny"
     lacking = tuple(run.lacking) if result == "undetermined" else ()
-    return Completion(run.assumptions, result, because, reads, lacking, tuple(run.asked), paths)
+    return Completion(run.assumptions, result, because, reads, lacking, tuple(run.asked), run.paths)
 
 
-def _turn(decisions: list[bool], used: int) -> bool:
-    """Turns the last decision that can still be turned; False where every path has been taken."""
+def _turn(decisions: list[bool | tuple[str, str]], used: int) -> bool | tuple[str, str]:
+    """Turns the last decision that can still be turned: its answer where that is known, or True.
+
+    False where every path has been taken.
+    """
     del decisions[used:]
-    while decisions and not decisions[-1]:
+    while decisions and decisions[-1] is False:
         decisions.pop()
-    if decisions:
-        decisions[-1] = False
-    return bool(decisions)
+    if not decisions:
+        return False
+    other, decisions[-1] = decisions[-1], False
+    return other
 
 
 def run_path(guard: Guard, function: Callable[..., Any], run: Run) -> tuple[Any, str]:

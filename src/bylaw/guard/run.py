@@ -18,7 +18,7 @@ from bylaw.facts.variable import name_of_fact
 from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.interruption import Absent, Hushed, Split, Unsure, no_such
-from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
+from bylaw.guard.language import ALL_TICKS, PATHS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.operation import Failure, admit, fail, name_of
 from bylaw.guard.reading import Spec
 from bylaw.guard.reference import References
@@ -43,8 +43,8 @@ class Run(BuiltIns):
     __slots__ = (
         "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "doubtful", "given",
         "has_decided_existence", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo", "open",
-        "other", "path", "position", "reads", "references", "seen", "source", "time", "tool", "touched", "tried",
-        "unknowns",
+        "outcomes", "path", "paths", "position", "reads", "references", "seen", "source", "time", "tool", "touched",
+        "tried", "unknowns",
     )  # fmt: skip
 
     def __init__(
@@ -89,7 +89,11 @@ class Run(BuiltIns):
     def complete(self, assumptions: Assumptions) -> None:
         """At the beginning of a completion: nothing is decided."""
         self.assumptions = assumptions
-        self.decisions: list[bool] = []
+        self.decisions: list[bool | tuple[str, str]] = []
+        """Of each: whether its other way has yet to be run, or what that would answer. This way is then taken."""
+        self.outcomes: dict[str, str] = {}
+        """What paths answered so far, each with its words."""
+        self.paths = 1
         self.lacking: dict[Fact, None] = {}
         self.doubtful: dict[Fact, tuple[str, Any]] = {}
         """Facts of things of which nothing shows that they exist."""
@@ -112,8 +116,6 @@ class Run(BuiltIns):
         self.looking = False
         self.has_decided_existence = False
         self.position = 0
-        self.other: tuple[str, str] | None = None
-        """The answer of the path that differs in the last decision alone, where it is known already."""
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
 
@@ -320,8 +322,11 @@ class Run(BuiltIns):
 
     # Forks.
 
-    def decide(self, truth: UnknownBool) -> bool:
-        """The answer to an Unknown boolean on this path: what the path implies, or else the next decision."""
+    def decide(self, truth: UnknownBool, ending: tuple[str, str] | None = None) -> bool:
+        """The answer to an Unknown boolean on this path: what the path implies, or else the next decision.
+
+        `ending` is what the guard answers where it is true, should that be known.
+        """
         self.is_open = True
         variable = truth.variable
         assert variable is not None
@@ -348,8 +353,8 @@ class Run(BuiltIns):
             raise Split(variable, yes, no)
         else:
             if self.position == len(self.decisions):
-                self.decisions.append(True)
-            answer = self.decisions[self.position]
+                self.decisions.append(ending is None or not self.is_noted(ending))
+            answer = self.decisions[self.position] is not False
             self.position += 1
             for fact, origin in variable.needs.items():
                 (self.lacking if origin == "system" else self.asked)[fact] = None
@@ -361,15 +366,26 @@ class Run(BuiltIns):
         return answer
 
     def forks(self, test: Any, other: tuple[str, str]) -> bool:
-        """The answer to a test after which the guard ends either way, with `other` where the test is false.
-
-        A decision that is made for it has been looked at from both sides.
-        """
+        """The answer to a test that, where it is false, ends the guard with `other`: that way need not be run."""
         made = len(self.decisions)
         answer = bool(test)
         if len(self.decisions) > made and test.__class__ is UnknownBool and test.variable.thing is None:
-            self.decisions[-1], self.other = False, other
+            self.decisions[-1] = other
         return answer
+
+    def ends(self, test: Any, answer: tuple[str, str]) -> bool:
+        """The answer to a test that, where it is true, ends the guard with `answer`: that way need not be run."""
+        if test.__class__ is UnknownBool and test.variable.thing is None:
+            return self.decide(test, answer)
+        return bool(test)
+
+    def is_noted(self, answer: tuple[str, str]) -> bool:
+        """Counts a path that ends here, so that this one goes the other way; unless its answer is the last needed."""
+        if self.paths == PATHS or (self.outcomes and answer[0] not in self.outcomes):
+            return False
+        self.outcomes.setdefault(*answer)
+        self.paths += 1
+        return True
 
     def lack(self, needs: Mapping[Fact, Origin]) -> None:
         self.is_open = True
