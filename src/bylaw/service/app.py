@@ -32,7 +32,7 @@ from bylaw.service.desk import WRONG, Desk, failure
 from bylaw.service.keys import Key, Role, may, tenant_of
 from bylaw.service.metrics import Counts, Metrics
 from bylaw.service.openapi import document
-from bylaw.service.origin import is_from_here, is_json
+from bylaw.service.origin import Headers, is_from_here, is_json
 from bylaw.service.request import (
     MANY,
     ApprovalAnswer,
@@ -70,6 +70,8 @@ APPROVALS = "/v1/approvals"
 """Where a person answers; anybody with a key of the tenant may list what waits."""
 ELSEWHERE = "without keys only programs on this machine are served: no web page, and under no other name of it"
 NO_JSON = "send JSON, as `Content-Type: application/json`"
+JSON = "application/json"
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 _STATUSES = {"waiting", "approved", "rejected", "expired", "used"}
 
@@ -253,21 +255,37 @@ class Service:
         return Response(body, status, _CHALLENGE if status == 401 else None, "application/json")
 
     async def _health(self, request: Request) -> Response:
+        wrong = await self.desk.log_fault()
+        return Response(self._health_told(wrong), 503 if wrong else 200, media_type="application/json")
+
+    def _health_told(self, wrong: str) -> bytes:
         pack = self.desk.pack
         told = {"status": "ok", "pack": {"name": pack.name, "version": pack.version, "digest": pack.digest}}
-        if wrong := await self.desk.log_fault():
-            told |= {"status": "the log does not answer", "error": wrong}
-        return Response(_encode(told), 503 if wrong else 200, media_type="application/json")
+        return _encode(told | {"status": "the log does not answer", "error": wrong} if wrong else told)
 
     async def _metrics(self, request: Request) -> Response:
         tenant = tenant_of(request.headers.get("authorization", ""), self._keys)
         self._tell()
+        return Response(self._metrics_told(tenant, self.desk.log.journal.waits_for), media_type=PROMETHEUS)
+
+    def _metrics_told(self, tenant: str | None, waits: float) -> str:
         everybody, sessions = Metrics(), 0
         for counts in self._board.all() if self._board is not None else [self._counts()]:
             everybody.add(counts)
             sessions += counts.sessions
-        text = everybody.text(0, sessions, tenant)
-        return Response(text, media_type="text/plain; version=0.0.4")
+        return everybody.text(0, sessions, tenant, waits)
+
+    def answered_at_once(self, method: str, path: str, headers: Headers, still: float) -> tuple[int, str, bytes]:
+        """What can be answered while the loop stands still, from any thread: no file is looked at."""
+        name = self.desk.log.name
+        wrong = f"nothing was done for {still:.0f} seconds: `{name}` may be locked, or its disk may hang"
+        if not self._keys and not is_from_here(headers):
+            return 403, JSON, _encode(Failure(Complaint("BY703", ELSEWHERE)))
+        if (method, path) == ("GET", "/metrics"):
+            return 200, PROMETHEUS, self._metrics_told(None, still).encode()
+        if (method, path) == ("GET", "/health"):
+            return 503, JSON, self._health_told(wrong)
+        return 503, JSON, _encode(Failure(Complaint("BY701", wrong)))
 
     async def _openapi(self, request: Request) -> Response:
         return Response(_encode(document()), media_type="application/json")

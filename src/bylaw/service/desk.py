@@ -118,13 +118,10 @@ class Desk:
         if fault := self.log.journal.fault:
             return fault
         try:
-            if self.log.reads_at_once:
-                self.log.conversation("", "")
-            else:
-                if self._probe is None or self._probe.done():
-                    # One that hangs is not asked again.
-                    self._probe = asyncio.create_task(asyncio.to_thread(self.log.conversation, "", ""))
-                await asyncio.wait_for(asyncio.shield(self._probe), PATIENCE)
+            if self._probe is None or self._probe.done():
+                # One that hangs is not asked again.
+                self._probe = asyncio.create_task(asyncio.to_thread(self.log.conversation, "", ""))
+            await asyncio.wait_for(asyncio.shield(self._probe), PATIENCE)
         except TimeoutError:
             return f"`{self.log.name}` has not been read for {PATIENCE:.0f} seconds"
         except BylawError as error:

@@ -59,8 +59,11 @@ class Metrics:
         self._buckets[bisect_left(BUCKETS, seconds)] += 1
         self._seconds += seconds
 
-    def text(self, commits: int, sessions: int, tenant: str | None) -> str:
-        """The page that Prometheus reads: one tenant's decisions and events, or, for nobody's key, all in one."""
+    def text(self, commits: int, sessions: int, tenant: str | None, waits: float = 0.0) -> str:
+        """The page that Prometheus reads: one tenant's decisions and events, or, for nobody's key, all in one.
+
+        `waits` is how many seconds the log has taken so far for what it was last asked, where that is long.
+        """
         own = f'tenant="{_quoted(tenant)}",' if tenant is not None else ""
         decisions: Counter[tuple[str, str]] = Counter()
         for (whose, answer, allowed), count in self.decisions.items():
@@ -81,6 +84,7 @@ class Metrics:
             lines.append(f'bylaw_decide_seconds_bucket{{le="{limit}"}} {total}')
         lines += [f"bylaw_decide_seconds_sum {self._seconds}", f"bylaw_decide_seconds_count {total}"]
         lines += ["# TYPE bylaw_log_commits_total counter", f"bylaw_log_commits_total {self._commits + commits}"]
+        lines += ["# TYPE bylaw_log_waits_seconds gauge", f"bylaw_log_waits_seconds {waits:.1f}"]
         lines += ["# TYPE bylaw_sessions gauge", f"bylaw_sessions {sessions}", ""]
         return "\n".join(lines)
 

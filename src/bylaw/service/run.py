@@ -4,7 +4,7 @@
 import ipaddress
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +17,7 @@ from bylaw.service.connection import Connection
 from bylaw.service.desk import Desk
 from bylaw.service.garbage import look_when_idle
 from bylaw.service.keys import Key
+from bylaw.service.stand_in import StandIn
 
 KEEP_ALIVE = 75
 """Seconds that a connection may be idle: longer than those of proxies before us, which would meet a closed one."""
@@ -99,7 +100,25 @@ def run(
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
     lean: dict[str, Any] = {"proxy_headers": False, "lifespan": "off", "ws": "none"}
     config = uvicorn.Config(service, http=Connection, timeout_keep_alive=KEEP_ALIVE, **quiet, **lean)
-    uvicorn.Server(config).run(sockets=[taken])
+    taken.setblocking(False)
+    stand_in = StandIn(taken, service.answered_at_once)
+    try:
+        _Ticking(config, stand_in.tick).run(sockets=[taken])
+    finally:
+        stand_in.end()
+
+
+class _Ticking(uvicorn.Server):
+    """uvicorn's server, which tells that it goes on."""
+
+    def __init__(self, config: uvicorn.Config, tick: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._tell = tick
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        self._tell()
+        return await super().on_tick(counter)
 
 
 def _tracing() -> Any:

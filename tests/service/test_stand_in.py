@@ -1,0 +1,113 @@
+"""While the log's file hangs the service says so: nobody waits in vain, and no call is allowed meanwhile."""
+
+import http.client
+import json
+import re
+import socket
+import sqlite3
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from bylaw.service import stand_in
+from bylaw.service.stand_in import StandIn
+from tests.command import PROCESS, environment
+from tests.service.malformed import LOOK
+from tests.service.test_workers import shop
+
+
+def ask(port: int, method: str, path: str, content: Any = None) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    body = json.dumps(content) if content is not None else None
+    connection.request(method, path, body, {"content-type": "application/json"})
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+@pytest.mark.process
+def test_health_and_metrics_are_answered_while_another_process_keeps_the_file_locked(tmp_path: Path) -> None:
+    log = tmp_path / "decisions.db"
+    command = [*PROCESS, "serve", "--pack", shop(tmp_path), "--store", str(log), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
+        try:
+            assert process.stdout is not None
+            found = re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())
+            assert found is not None
+            port = int(found[1])
+            assert ask(port, "GET", "/health")[0] == 200
+            first: list[Any] = []
+            other = sqlite3.connect(log, isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            waiting = threading.Thread(
+                target=lambda: first.append(ask(port, "POST", "/v1/decide", {"conversation": "c", **LOOK}))
+            )
+            waiting.start()
+            time.sleep(1)
+            status, body = ask(port, "GET", "/health")
+            assert (status, json.loads(body)["status"]) == (503, "the log does not answer")
+            assert f"`{log}` may be locked" in json.loads(body)["error"]
+            status, page = ask(port, "GET", "/metrics")
+            waits = re.search(rb"^bylaw_log_waits_seconds (\S+)$", page, re.MULTILINE)
+            assert waits is not None
+            assert (status, float(waits[1]) > stand_in.STILL) == (200, True)
+            status, body = ask(port, "POST", "/v1/decide", {"conversation": "d", **LOOK, "agent": "x" * 300_000})
+            assert (status, json.loads(body)["error"]["code"]) == (503, "BY701")
+            assert not first
+            other.execute("ROLLBACK")
+            other.close()
+            waiting.join()
+            status, body = first[0]
+            assert (status, json.loads(body)["decisions"][0]["id"]) == (200, "c/1")
+            # A tenth of a second may pass until the loop has said that it goes on.
+            time.sleep(0.5)
+            assert ask(port, "GET", "/health")[0] == 200
+            assert json.loads(ask(port, "POST", "/v1/decide", {"conversation": "d", **LOOK})[1])["decisions"]
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def test_it_answers_only_while_the_loop_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stand_in, "STILL", 0.2)
+    monkeypatch.setattr(stand_in, "LOOK", 0.02)
+    monkeypatch.setattr(stand_in, "PATIENCE", 0.2)
+    asked: list[tuple[str, str, float]] = []
+
+    def answer(method: str, path: str, headers: stand_in.Headers, still: float) -> tuple[int, str, bytes]:
+        assert (b"host", b"here") in headers
+        asked.append((method, path, still))
+        return 503, "text/plain", b"no"
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        taken.setblocking(False)
+        standing = StandIn(taken, answer)
+
+        def send(text: bytes) -> bytes:
+            with socket.create_connection(taken.getsockname(), timeout=1) as client:
+                client.sendall(text)
+                try:
+                    return client.recv(1000)
+                except TimeoutError:
+                    return b"none"
+
+        get = b"GET /health?x=1 HTTP/1.1\r\nHost: here\r\n\r\n"
+        # Before its first tick the loop has not begun.
+        assert send(get) == b"none"
+        standing.tick()
+        assert send(get).startswith(b"HTTP/1.1 503 ")
+        assert [(method, path) for method, path, _ in asked][-1] == ("GET", "/health")
+        assert asked[-1][2] > 0.2
+        for wrong in (b"", b"GET\r\n\r\n", b"\xff\x00\r\n\r\n", b"GET /health HTTP/1.1\r\nHost"):
+            send(wrong)
+        assert send(get).startswith(b"HTTP/1.1 503 ")
+        standing.end()
+        count = len(asked)
+        assert send(get) == b"none"
+        assert len(asked) == count
