@@ -1,5 +1,8 @@
 """What writes may have changed, by thing and field: where a fact becomes stale."""
 
+from collections.abc import Iterator
+from itertools import chain
+
 from bylaw.facts.call_record import CallRecord, Touch
 from bylaw.facts.entity import Key
 from bylaw.facts.path import Finder
@@ -15,7 +18,7 @@ class Changes:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._touches: dict[tuple[str, Key | None], list[Touch]] = {}
+        self._touches: dict[str, dict[Key | None, list[Touch]]] = {}
         """By kind and key, the key in the form that all keys share that may be the same thing's."""
         self._strangers: list[tuple[CallRecord, UndeclaredCall]] = []
         """Calls of tools that nobody declared."""
@@ -61,6 +64,8 @@ class Changes:
     ) -> int | None:
         """Step of the last call that may have changed the field since the look-up at a step saw it, of those that were
         made before another step; None where none may."""
+        if entity not in self._touches and not self._strangers:
+            return None
         last = self.between(entity, key, field, after, before, known_at=known_at)
         if last is None and after in self._beside:
             beside = self.beside(entity, key, field, after, known_at=known_at)
@@ -74,10 +79,11 @@ class Changes:
         last: int | None = None
         if self._strangers:
             last = self._by_stranger(key, after, before, known_at)
-        if not self._touches:
+        touches = self._touches.get(entity)
+        if touches is None:
             return last
-        for index in ((entity, loose_key(key)), (entity, None)):
-            for touch in reversed(self._touches.get(index, _NONE)):
+        for index in (loose_key(key), None):
+            for touch in reversed(touches.get(index, _NONE)):
                 step = touch.record.step
                 if step <= after:
                     break
@@ -97,8 +103,7 @@ class Changes:
             return []
         touching = [
             touch.record
-            for index in ((entity, loose_key(key)), (entity, None))
-            for touch in self._touches.get(index, _NONE)
+            for touch in self._of(entity, key)
             if (touch.fields is None or field in touch.fields) and touch.counts(known_at)
         ]
         for made, stranger in self._strangers:
@@ -123,8 +128,7 @@ class Changes:
             return [record for record, _ in self._strangers if after < record.step < at.step]
         found = [
             touch.record
-            for index in ((entity, loose_key(key)), (entity, None))
-            for touch in self._touches.get(index, _NONE)
+            for touch in self._of(entity, key)
             if after < touch.record.step < at.step
             and (touch.fields is None or field in touch.fields)
             and touch.counts(at.step)
@@ -139,8 +143,13 @@ class Changes:
                 return made.step
         return None
 
+    def _of(self, entity: str, key: Key) -> Iterator[Touch]:
+        """The writes that may change a thing, or any of its kind."""
+        touches = self._touches.get(entity, {})
+        return chain(touches.get(loose_key(key), _NONE), touches.get(None, _NONE))
+
     def _touch(self, entity: str, key: Key | None, touch: Touch) -> None:
-        touches = self._touches.setdefault((entity, None if key is None else loose_key(key)), [])
+        touches = self._touches.setdefault(entity, {}).setdefault(None if key is None else loose_key(key), [])
         # A result may come after other writes: the order of the calls is kept.
         place = len(touches)
         while place and touches[place - 1].record.step > touch.record.step:

@@ -233,10 +233,11 @@ class Run(BuiltIns):
         return unknown
 
     def is_shown_to_exist(self, spec: Spec, key: Key) -> bool:
-        fact = Fact(spec.entity_name, key, "exists")
-        if fact not in self.given:
-            self.given[fact] = self.source.read(spec.entity, key, EXISTS)
-        return self.given[fact] is not UNSEEN
+        fact = new_fact(Fact, (spec.entity_name, key, "exists"))
+        found = self.given.get(fact, self)
+        if found is self:
+            found = self.given[fact] = self.source.read(spec.entity, key, EXISTS)
+        return found is not UNSEEN
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
         """Nothing shows that the thing exists: one completion of what is unknown ends here, in a denial."""

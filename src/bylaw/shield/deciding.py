@@ -230,12 +230,11 @@ _AGREES = "Do you agree to this?"
 
 def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
     """The true answer, whether the call runs, and the posture that rests on."""
-    by_posture = firmest(grounds)
+    by_posture = firmest([ground for ground in grounds if ground.answer != "allow"])
     answer = gravest(by_posture.values())
-    if answer != "allow":
-        for posture in ("enforce", "advise", "shadow"):
-            if by_posture.get(posture, "allow") != "allow":
-                return answer, posture != "enforce", posture
+    for posture in ("enforce", "advise", "shadow"):
+        if posture in by_posture:
+            return answer, posture != "enforce", posture
     return answer, True, "enforce"
 
 
