@@ -9,6 +9,7 @@ from bylaw.engine.consent.call.detail import Detail, details
 from bylaw.engine.consent.once import once
 from bylaw.engine.consent.said.utterance import Utterance
 from bylaw.facts.call_record import CallRecord
+from bylaw.facts.folded_text import fold_name
 from bylaw.policy.verb import words_of
 
 _DOING = ("action", "operation", "command")
@@ -53,6 +54,11 @@ class Action:
         """What it does, without how it is paid for."""
         paid = {detail.top for detail in self.matters if detail.kind == "means"}
         return frozenset(detail for detail in self.matters if detail.top not in paid)
+
+    @once
+    def given(self) -> frozenset[str]:
+        """What it gives, and what else it might have chosen, folded."""
+        return frozenset(fold_name(word) for each in self.matters for word in (str(each.value), *each.words))
 
     @once
     def means(self) -> frozenset[str]:

@@ -18,6 +18,8 @@ from bylaw.trace.event import Call, Event, Result
 _LONG = 100
 _NEAR = 16
 """So many of the last results, up to twice as many, are searched as they are."""
+_GLANCE = 4
+"""So many of the last results are looked at before many are read."""
 _LATELY = 64
 """So many of the last results say which values a field may have."""
 
@@ -36,9 +38,6 @@ class Records:
         """By a text between quotes, the places of the older results in which it stands."""
         self._data: dict[int, list[Entry]] = {}
         self._fields: dict[str, FieldValues] = {}
-        self._arguments: dict[str, list[tuple[int, str | int | float]]] = {}
-        """By name, what the arguments of the calls so far were, each with its step."""
-        self._calls_read = 0
 
     def entries(self, value: str, before: int) -> Iterator[Entry]:
         """The records that bear `value` as a field or are listed under it, the newest first."""
@@ -62,6 +61,11 @@ class Records:
 
     def has_other(self, name: str, own: str, before: int) -> bool:
         """Whether a field or an argument of this name lately had another value than one."""
+        quoted, end = f'"{name}"', self._end(before)
+        for place in range(end - 1, max(end - 1 - _GLANCE, -1), -1):
+            # In a long conversation one of the last mostly shows another.
+            if quoted in self._texts[place] and any(fold_name(str(part)) != own for part in self._shown(name, place)):
+                return True
         return self._values(name, before).has_other(own, self._lately(before), before)
 
     def other_in(self, name: str, own: str, said: Utterance, before: int) -> bool:
@@ -95,8 +99,7 @@ class Records:
 
     def _lately(self, before: int) -> int:
         """The step from which on values count: some results back, so that no question costs a long conversation."""
-        self.take_in(before)
-        place = bisect_left(self._steps, before) - _LATELY
+        place = self._end(before) - _LATELY
         return self._steps[place] if place > 0 else 0
 
     def _values(self, name: str, before: int) -> FieldValues:
@@ -112,19 +115,21 @@ class Records:
             quoted = f'"{name}"'
             for place in range(bisect_left(self._steps, start), bisect_left(self._steps, before)):
                 if quoted in self._texts[place]:
-                    step = self._steps[place]
-                    for entry in self._records(step):
-                        for part in _plain(entry.fields.get(name)):
-                            found.add(part, step)
+                    for part in self._shown(name, place):
+                        found.add(part, self._steps[place])
             for step, part in self._given(name, start, until):
                 found.add(part, step)
             found.read = until
         return found
 
+    def _shown(self, name: str, place: int) -> Iterator[Any]:
+        """The plain values that a field of a name has in a result."""
+        for entry in self._records(self._steps[place]):
+            yield from _plain(entry.fields.get(name))
+
     def _holding(self, value: str, before: int) -> Iterator[int]:
         """Places of results before a step, the newest first, of all in which `value` may stand between quotes."""
-        self.take_in(before)
-        end = bisect_left(self._steps, before)
+        end = self._end(before)
         yield from range(end - 1, self._indexed - 1, -1)
         end = min(end, self._indexed)
         if '"' in value or "'" in value:
@@ -134,15 +139,22 @@ class Records:
             for index in range(bisect_left(places, end) - 1, -1, -1):
                 yield places[index]
 
+    def _end(self, before: int) -> int:
+        """How many results there are before a step."""
+        self.take_in(before)
+        return bisect_left(self._steps, before)
+
     def take_in(self, before: int) -> None:
         """Take in the results before a step."""
         end = min(before, len(self._events))
+        if end <= self._seen:
+            return
         for step in range(self._seen, end):
             event = self._events[step]
             if isinstance(event, Result) and event.captured:
                 self._steps.append(step)
                 self._texts.append(result_text(event))
-        self._seen = max(self._seen, end)
+        self._seen = end
         if len(self._steps) - self._indexed > 2 * _NEAR:
             end = len(self._steps) - _NEAR
             for place in range(self._indexed, end):
@@ -151,16 +163,14 @@ class Records:
                     self._quoted.setdefault(part, []).append(place)
             self._indexed = end
 
-    def _given(self, name: str, start: int, end: int) -> list[tuple[int, str | int | float]]:
+    def _given(self, name: str, start: int, end: int) -> Iterator[tuple[int, str | int | float]]:
         """The plain values that arguments of a name had in calls between two steps, each with its step."""
-        for step in range(self._calls_read, end):
+        for step in range(start, end):
             event = self._events[step]
             if isinstance(event, Call) and not event.fault:
                 for key, part in scalars(event.arguments):
-                    self._arguments.setdefault(key, []).append((step, part))
-        self._calls_read = max(self._calls_read, end)
-        found = self._arguments.get(name, [])
-        return found[bisect_left(found, (start,)) : bisect_left(found, (end,))]
+                    if key == name:
+                        yield step, part
 
     def _records(self, step: int) -> list[Entry]:
         found = self._data.get(step)

@@ -56,7 +56,7 @@ def is_spoken_of(hearing: Hearing, detail: Detail, *, by: str = "") -> bool:
     record = hearing.record(detail)
     if record is None:
         return False
-    given = _given(hearing)
+    given = hearing.action.given
     said = [each for each in hearing.now if not by or each.by == by]
     if any(_is_told(form, said) for form in _forms(record.fields) if form not in given):
         return True
@@ -69,21 +69,24 @@ def is_other_told(hearing: Hearing, detail: Detail, *, by: str = "") -> bool:
     if record is None:
         return False
     own = {form for each in islice(hearing.records_of(detail), _RECORDS) for form in _forms(each.fields)}
-    own |= _given(hearing)
+    own |= hearing.action.given
     rivals = hearing.records.rivals(record, hearing.before)
     said = [each for each in hearing.now if not by or each.by == by]
     return any(_is_told(form, said) for rival in rivals for form in _forms(rival) if form not in own)
 
 
 def _tells_apart(hearing: Hearing, record: Entry, by: str) -> bool:
-    rivals = hearing.records.rivals(record, hearing.before)
-    given = _given(hearing)
-    own = {form for form in _forms(record.fields) if form not in given and (rivals or _FIGURES.search(form))}
+    given = hearing.action.given
     said = [each for each in hearing.now if not by or each.by == by]
-    told: set[str | float] = {form for form in own if _is_told(form, said)}
-    if rivals:
-        told.update(sum for sum in _sums(record.fields) if any(each.says(sum) for each in said))
-    # Mostly nothing of it was told, and then nobody has to look through the others.
+    forms = {form for form in _forms(record.fields) if form not in given and _is_told(form, said)}
+    sums = {sum for sum in _sums(record.fields) if any(each.says(sum) for each in said)}
+    if not forms and not sums:
+        # Mostly nothing of it was told, and then nobody has to look through the others.
+        return False
+    rivals = hearing.records.rivals(record, hearing.before)
+    if not rivals:
+        return any(map(_FIGURES.search, forms))
+    told = forms | sums
     for rival in rivals:
         if not told:
             return False
@@ -104,15 +107,11 @@ def _sums(fields: Mapping[str, Any]) -> Iterator[float]:
             yield float(value)
 
 
-def _given(hearing: Hearing) -> set[str]:
-    """What the call itself gives."""
-    given = {fold_name(str(each.value)) for each in hearing.matters}
-    given.update(fold_name(word) for each in hearing.matters for word in each.words)
-    return given
-
-
 def _is_told(form: str, said: Iterable[Utterance]) -> bool:
-    return any(each.names(form) or (form[-1:].isdigit() and each.says(form)) for each in said)
+    for each in said:  # noqa: SIM110 - asked of everything that a record holds
+        if each.names(form) or (form[-1:].isdigit() and each.says(form)):
+            return True
+    return False
 
 
 def _forms(fields: Mapping[str, Any]) -> Iterator[str]:
