@@ -7,6 +7,7 @@ deed that was put. Where this is so, a yes leaves it open whether the user agree
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from bylaw.engine.consent.call.deed import Deed, any_deed
 from bylaw.engine.consent.put.proposal import Proposal
@@ -99,7 +100,7 @@ def is_beside(put: Proposal, deed: Deed, things: Sequence[str]) -> bool:
         return False
     last = put.parts[-1]
     is_so = (
-        not any(names(_main(part, deed)) for part in put.parts if names(part))
+        not any(names(part) and ((main := _main(part, deed)) == part or names(main)) for part in put.parts)
         or (not last.endswith("?") and _LOOKS_FIRST.search(last) is not None)
         or (put.asks_leave and not any(_asks_for(part, deed, things) for part in put.leave()))
     )
@@ -108,28 +109,44 @@ def is_beside(put: Proposal, deed: Deed, things: Sequence[str]) -> bool:
 
 def asks_another(put: Proposal, deed: Deed) -> bool:
     """Whether all it asks leave for is to do something else: to find out, to talk, to send."""
-    verbs = [found[1] for part in put.leave() for found in _OWN_VERB.finditer(_FORWARD.sub("proceed", part))]
+    verbs = [verb for part in put.leave() for verb in own_verbs(part)]
     return bool(verbs) and all(_is_another(verb, deed) for verb in verbs)
 
 
 def _main(part: str, deed: Deed) -> str:
     """A sentence without what hangs on something else in it."""
+    main, rest, verbs = clauses(part)
+    # "Before I cancel R-1, please confirm" tells it; "before I cancel R-1, I'd send an offer" tells the offer.
+    return rest if any(_is_another(verb, deed) for verb in verbs) else main
+
+
+@lru_cache(maxsize=2048)
+def clauses(part: str) -> tuple[str, str, tuple[str, ...]]:
+    """A sentence without what hangs on something else in it; without what comes later, too; and, where there is any
+    such, the verbs that are left."""
     main = _HANGING.without(part)
     rest = _BEFORE_THAT.without(main)
-    # "Before I cancel R-1, please confirm" tells it; "before I cancel R-1, I'd send an offer" tells the offer.
-    return rest if rest != main and any(_is_another(verb, deed) for verb in _verbs(rest)) else main
+    return main, rest, () if rest == main else tuple(_verbs(rest))
 
 
 def _asks_for(part: str, deed: Deed, things: Sequence[str]) -> bool:
     """Whether a sentence that asks for a go-ahead may ask for a deed."""
     if _IS_IT.search(part) and deed.stands_in(part):
         return False
-    main = _OF_A_THING.sub(" ", _main(part, deed)) if part.endswith("?") else _main(part, deed)
+    main = _main(part, deed)
+    if part.endswith("?"):
+        main = _OF_A_THING.sub(" ", main)
     is_named = deed.stands_in(main) or any(thing in main for thing in things)
-    asked = [found[1] for found in _OWN_VERB.finditer(_FORWARD.sub("proceed", main))]
+    asked = own_verbs(main)
     if asked and all(_is_another(verb, deed) for verb in asked):
         return any(thing in main for thing in things)
     return is_named or not deed.stands_in(part) or ANYTHING.search(main) is not None
+
+
+@lru_cache(maxsize=2048)
+def own_verbs(text: str) -> tuple[str, ...]:
+    """The verbs of what a text asks leave for."""
+    return tuple(found[1] for found in _OWN_VERB.finditer(_FORWARD.sub("proceed", text)))
 
 
 def _verbs(text: str) -> Iterator[str]:

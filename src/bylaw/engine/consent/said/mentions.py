@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from bylaw.engine.consent.said.number import counts
 from bylaw.engine.consent.said.utterance import Utterance
+from bylaw.engine.consent.said.wording import wording
 from bylaw.facts.folded_text import runs_of
 from bylaw.facts.spelling import spell
 
@@ -35,9 +36,10 @@ class Mentions:
     def latest(self, value: str | float, end: int, by: str = "") -> int | None:
         """The place of the last utterance before `end` that states a value."""
         self.take_in()
-        said = self._said
+        said, needed = self._said, wording(value).needed
         for place in range(end - 1, self._indexed - 1, -1):
-            if (not by or said[place].by == by) and said[place].says(value):
+            each = said[place]
+            if needed in each.text and (not by or each.by == by) and each.says(value):
                 return place
         return next(self.all(value, min(end, self._indexed), by), None) if self._indexed else None
 

@@ -39,7 +39,7 @@ class Utterance:
         told = self._told.get(value)
         if told is None:
             wanted = wording(value)
-            told = wanted.may_stand_in(self.text) and (
+            told = wanted.needed in self.text and (
                 wanted.stands_in(self.text, self.folded) or (bool(wanted.spoken) and wanted.is_spoken_in(self.loose))
             )
             self._told[value] = told

@@ -28,7 +28,7 @@ _LETTERS = 3
 class Wording:
     """What may be looked for in a message, found once for a value."""
 
-    __slots__ = ("_day", "_figures", "_mark", "_said_in", "_time", "spoken")
+    __slots__ = ("_day", "_figures", "_mark", "_said_in", "_time", "needed", "spoken")
 
     def __init__(self, value: str | float) -> None:
         spelling = spell(value)
@@ -41,6 +41,8 @@ class Wording:
         """The words of a name with hyphens, where the value is one."""
         if isinstance(value, str) and _HYPHENED.fullmatch(value):
             self.spoken = tuple(_HYPHENS.split(value.lower()))
+        self.needed = self._mark
+        """What stands, as it was written, in every message that states the value; the others need not be folded."""
         if not isinstance(value, str) or not value[-1:].isdigit():
             return
         if _DATE.fullmatch(value):
@@ -51,10 +53,8 @@ class Wording:
             found = _NUMBERED.fullmatch(value)
             figures = _GROUPING.sub("", found[1]) if found else ""
             self._figures = figures if len(figures) >= _LONG and figures.isdigit() else ""
-
-    def may_stand_in(self, text: str) -> bool:
-        """Whether a message, as it was written, may state the value; where not, it need not be folded."""
-        return self._mark in text or self._day is not None or self._time is not None or bool(self._figures)
+        if self._day is not None or self._time is not None or self._figures:
+            self.needed = ""
 
     def stands_in(self, text: str, folded: str) -> bool:
         """Whether a message states the value in any usual form: 7:30 pm, 17-21 April, 555-0142."""

@@ -21,15 +21,15 @@ def id_lack(hearing: Hearing, detail: Detail, *, is_graded: bool = True) -> Lack
     if hearing.is_told_now(detail.value):
         return None
     own = fold_name(str(detail.value))
-    by_user, by_agent = hearing.last_said(detail.value, "user"), hearing.last_said(detail.value, "agent")
-    is_said = by_user is not None or by_agent is not None
+    is_said = hearing.last_said(detail.value) is not None
     if detail.is_person and not _names_person(hearing, detail):
         return None if is_said else _unsaid(hearing, detail, is_graded=is_graded)
     if is_said and any(_names_other(hearing, detail, each) for each in hearing.proposal):
         return Lack(detail.name, "missing" if detail.is_target else "unclear", "another_told")
     if is_said and told_in_place(hearing, detail):
         return Lack(detail.name, "unclear", "another_told")
-    if by_agent is not None and by_user is None:
+    by_agent = hearing.last_said(detail.value, "agent") if is_said else None
+    if by_agent is not None and hearing.last_said(detail.value, "user") is None:
         since = hearing.mentions.since(by_agent, hearing.end)
         if any(_names_other(hearing, detail, each) for each in since):
             return Lack(detail.name, "unclear", "others_since")

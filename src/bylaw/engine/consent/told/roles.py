@@ -1,9 +1,9 @@
 """Whether values were told in each other's place: from A1 to B2, book K100 for member M12."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import islice, permutations
+from itertools import permutations
 
 from bylaw.engine.consent.call.detail import Detail
 from bylaw.engine.consent.told.hearing import Hearing
@@ -60,19 +60,18 @@ class _Told:
         self.value = detail.value
         self.words = _words(detail.name)
         self.length = len(own := fold_name(str(detail.value)))
-        found = ((text, here) for text in texts if own in text for here in _places(own, text))
-        self.places = list(islice(found, _PLACES))
+        self.places: list[tuple[str, int]] = []
         """The texts and the places in them at which it stands, and no word goes on after it."""
-        self.called = {word for text, here in self.places for word in _called(text, here)}
-
-
-def _places(value: str, text: str) -> Iterator[int]:
-    here = text.find(value) if value else -1
-    while here >= 0:
-        after = text[here + len(value) : here + len(value) + 1]
-        if not (after.isalnum() or after == "_"):
-            yield here
-        here = text.find(value, here + 1)
+        self.called: set[str] = set()
+        """The words that stand before it there."""
+        for text in texts:
+            here = text.find(own) if own else -1
+            while here >= 0 and len(self.places) < _PLACES:
+                after = text[here + self.length : here + self.length + 1]
+                if not (after.isalnum() or after == "_"):
+                    self.places.append((text, here))
+                    self.called.update(_called(text, here))
+                here = text.find(own, here + 1)
 
 
 def _called(text: str, here: int) -> tuple[str, ...]:
