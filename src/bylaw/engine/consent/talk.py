@@ -37,7 +37,7 @@ class Talk:
         end = min(before, len(self._events))
         for step in range(self._read, end):
             event = self._events[step]
-            if isinstance(event, Message):
+            if type(event) is Message:
                 if not event.captured:
                     self._is_lost = True
                 elif event.text.strip():

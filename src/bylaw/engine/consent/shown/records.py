@@ -72,22 +72,21 @@ class Records:
         """Whether an utterance names another value that a field or an argument of this name lately had."""
         return self._values(name, before).other_in(said, own, self._lately(before), before)
 
-    def rivals(self, entry: Entry, before: int) -> list[Mapping[str, Any]]:
-        """Other things of a record's kind, by the field that holds its id, that were shown lately."""
+    def rivals(self, entry: Entry, before: int) -> Iterator[Mapping[str, Any]]:
+        """Other things of a record's kind, by the field that holds its id, that were shown lately; the newest first."""
         name = entry.id_field
         if name is None:
-            return []
+            return
         own = fold_name(str(entry.fields.get(name, "")))
         if name == "":
-            return [other for other in entry.others if fold_name(str(other.get(name, ""))) != own]
-        start, quoted = bisect_left(self._steps, self._lately(before)), f'"{name}"'
-        return [
-            each.fields
-            for place in range(start, bisect_left(self._steps, before))
-            if quoted in self._texts[place]
-            for each in self._records(self._steps[place])
-            if name in each.fields and fold_name(str(each.fields[name])) != own
-        ]
+            yield from (other for other in entry.others if fold_name(str(other.get(name, ""))) != own)
+            return
+        end, quoted = self._end(before), f'"{name}"'
+        for place in range(end - 1, bisect_left(self._steps, self._lately(before)) - 1, -1):
+            if quoted in self._texts[place]:
+                for each in self._records(self._steps[place]):
+                    if name in each.fields and fold_name(str(each.fields[name])) != own:
+                        yield each.fields
 
     def asked_with(self, entry: Entry) -> list[str]:
         """The texts in the arguments of the call whose result showed a record."""
@@ -151,7 +150,7 @@ class Records:
             return
         for step in range(self._seen, end):
             event = self._events[step]
-            if isinstance(event, Result) and event.captured:
+            if type(event) is Result and event.captured:
                 self._steps.append(step)
                 self._texts.append(result_text(event))
         self._seen = end
@@ -167,7 +166,7 @@ class Records:
         """The plain values that arguments of a name had in calls between two steps, each with its step."""
         for step in range(start, end):
             event = self._events[step]
-            if isinstance(event, Call) and not event.fault:
+            if type(event) is Call and not event.fault:
                 for key, part in scalars(event.arguments):
                     if key == name:
                         yield step, part

@@ -93,7 +93,7 @@ def _is_the_callers(hearing: Hearing, detail: Detail) -> bool:
 def is_the_only_one(hearing: Hearing, detail: Detail) -> bool:
     """Whether records show the thing and no other of its kind, and it was spoken of, if only by what it holds."""
     record = hearing.record(detail)
-    if detail.is_person or record is None or hearing.records.rivals(record, hearing.before):
+    if detail.is_person or record is None or any(True for _ in hearing.records.rivals(record, hearing.before)):
         return False
     holders = hearing.records.holders(str(detail.value), hearing.before)
     if any(each.is_one_of_several(str(detail.value)) for each in holders):

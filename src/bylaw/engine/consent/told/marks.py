@@ -83,16 +83,14 @@ def _tells_apart(hearing: Hearing, record: Entry, by: str) -> bool:
     if not forms and not sums:
         # Mostly nothing of it was told, and then nobody has to look through the others.
         return False
-    rivals = hearing.records.rivals(record, hearing.before)
-    if not rivals:
-        return any(map(_FIGURES.search, forms))
-    told = forms | sums
-    for rival in rivals:
-        if not told:
-            return False
+    told, is_alone = forms | sums, True
+    for rival in hearing.records.rivals(record, hearing.before):
+        is_alone = False
         if not _is_twin(rival, record):
             told.difference_update(_forms(rival), _sums(rival))
-    return bool(told)
+        if not told:
+            return False
+    return any(map(_FIGURES.search, forms)) if is_alone else bool(told)
 
 
 def _is_twin(rival: Mapping[str, Any], record: Entry) -> bool:
