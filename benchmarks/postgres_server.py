@@ -6,7 +6,9 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,14 +27,52 @@ def server() -> Generator[str]:
         shutil.chown(folder, "postgres", "postgres")
     try:
         _run("initdb", "-D", data, "-A", "trust", "-U", "bylaw")
-        where = f"-c listen_addresses= -c unix_socket_directories={folder}"
-        _run("pg_ctl", "-D", data, "-o", where, "-l", folder / "log", "-w", "start")
+        address = f"postgresql://bylaw@/postgres?host={folder}"
+        start(address)
         try:
-            yield f"postgresql://bylaw@/postgres?host={folder}"
+            yield address
         finally:
             _run("pg_ctl", "-D", data, "-m", "fast", "-w", "stop")
     finally:
         shutil.rmtree(folder)
+
+
+def start(address: str) -> None:
+    """Start a server of ours, for the first time or after `crash`."""
+    folder = _home(address)
+    where = f"-c listen_addresses= -c unix_socket_directories={folder}"
+    _run("pg_ctl", "-D", folder / "data", "-o", where, "-l", folder / "log", "-w", "start")
+
+
+def crash(address: str) -> None:
+    """Kill all processes of a server of ours at one moment: what it has not written yet is lost."""
+    first, *children = _processes(address)
+    # Stopped, the first cannot start again what falls, nor tell the others.
+    for pid, how in ((first, signal.SIGSTOP), *((pid, signal.SIGKILL) for pid in (*children, first))):
+        with suppress(ProcessLookupError):
+            os.kill(pid, how)
+    while any(_is_alive(pid) for pid in (first, *children)):
+        time.sleep(0.01)
+    # One that is dead and was not waited for would be taken for a server that runs.
+    for left in (_home(address) / "data" / "postmaster.pid", *_home(address).glob(".s.PGSQL.*")):
+        left.unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def _home(address: str) -> Path:
+    """The folder of a server of ours."""
+    return Path(address.partition("host=")[2])
+
+
+def _processes(address: str) -> list[int]:
+    """All processes of a server of ours, the one that started the others first."""
+    first = int((_home(address) / "data" / "postmaster.pid").read_text().split()[0])
+    return [first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]
 
 
 def settings(address: str) -> str:
@@ -56,10 +96,8 @@ def syncs(address: str) -> int:
 
 def server_cpu(address: str) -> float:
     """Seconds of CPU that all processes of a server of ours have used."""
-    first = int((Path(address.partition("host=")[2]) / "data" / "postmaster.pid").read_text().split()[0])
-    children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
     used = 0.0
-    for pid in (first, *children):
+    for pid in _processes(address):
         with suppress(OSError):
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             used += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,9 +1,12 @@
-"""Kills the service at random moments under load, and looks for what was lost.
+"""Kills the service, or its database, at random moments under load, and looks for what was lost.
 
     python benchmarks/service_kills.py [--store sqlite|postgres] [--workers 2] [--kills 50] [--seed 11]
+                                       [--kill service|database]
 
 A service of its own, on the loopback, with the clinic pack and a log in SQLite or in a PostgreSQL server of its own, is
-asked by 64 clients at once and killed with SIGKILL: all its workers at one moment, or one of them first.
+asked by 64 clients at once and killed with SIGKILL: all its workers at one moment, or one of them first. With `--kill
+database` all processes of the PostgreSQL server are killed at one moment, and the service lives on: it must go on once
+the server is there again.
 Then, for each conversation that it was in:
 
 - every event and decision that was acknowledged stands in the log, in its order, word for word, and beside them at most
@@ -26,6 +29,7 @@ import time
 from collections import deque
 from typing import Any
 
+from postgres_server import crash, start
 from service_stores import arguments, described, new_log
 from service_traffic import Connection, Request, Service, Work, conversations, told
 
@@ -36,6 +40,14 @@ from bylaw.shield.history import read_history
 CLIENTS = 64
 ONE_FIRST = 0.3
 """Seconds between the fall of one worker and that of all, in every second run."""
+
+
+ROUNDS = 3
+"""How often a request is sent at most."""
+
+
+class Unanswered(Exception):
+    """The log could not be written."""
 
 
 class Told:
@@ -64,9 +76,21 @@ class Run:
         self.told: dict[str, Told] = {}
         self.acknowledged = 0
         self._work = work
+        self.service = Service(store, workers=workers, stderr=subprocess.DEVNULL)
+
+    async def lose_its_log(self, after: float) -> None:
+        """The database falls, and comes back when all clients have heard of it; the service stays."""
+        await self.service.ready()
+        clients = [asyncio.create_task(self._client(self.service.port)) for _ in range(CLIENTS)]
+        await asyncio.sleep(after)
+        crash(self.store)
+        for outcome in await asyncio.gather(*clients, return_exceptions=True):
+            if not isinstance(outcome, Unanswered):
+                raise RuntimeError(f"a client ended otherwise than by the kill: {outcome!r}")
+        start(self.store)
 
     async def be_killed(self, after: float, *, one_first: bool) -> None:
-        service = Service(self.store, workers=self._workers, stderr=subprocess.DEVNULL)
+        service = self.service
         await service.ready()
         clients = [asyncio.create_task(self._client(service.port)) for _ in range(CLIENTS)]
         await asyncio.sleep(after)
@@ -86,6 +110,8 @@ class Run:
             told = self.told.setdefault(request.conversation, Told())
             told.pending, told.rest = request, rest
             status, body = await connection.ask(request.sent)
+            if status == 503:
+                raise Unanswered(body)
             if status != 200:
                 raise RuntimeError(f"{status} {body!r}")
             told.acknowledge(request, body)
@@ -114,34 +140,46 @@ class Run:
 
     async def stuck(self, most: int) -> tuple[int, list[str]]:
         """Conversations that were waiting for an answer: how many were tried again, and which do not go on."""
-        service = Service(self.store, workers=self._workers)
-        await service.ready()
-        connection = Connection(service.port)
+        if self.service.process.poll() is not None:
+            self.service = Service(self.store, workers=self._workers)
+            await self.service.ready()
+        connection = Connection(self.service.port)
         waiting = [each for each in self.told.values() if each.pending is not None][:most]
         faults: list[str] = []
         for told_here in waiting:
             first, *later = [told_here.pending, *list(told_here.rest)[:1]]
             assert first is not None
-            status, body = await connection.ask(first.sent)
+            status, body = await self._asked(connection, first)
             if status != 200:
                 faults.append(f"{first.conversation}: sent again: {status} {body!r}")
             for request in later:
-                status, body = await connection.ask(request.sent)
+                status, body = await self._asked(connection, request)
                 if status != 200:
                     faults.append(f"{first.conversation}: goes on: {status} {body!r}")
         connection.close()
-        service.stop()
+        self.service.stop()
         return len(waiting), faults
 
+    async def _asked(self, connection: Connection, request: Request) -> tuple[int, bytes]:
+        """A worker finds out by a request that its database has hung up: the client sends it again."""
+        for _ in range(ROUNDS):
+            status, body = await connection.ask(request.sent)
+            if status != 503:
+                break
+        return status, body
 
-async def measure(store: str, workers: int, kills: int, seed: int) -> int:
+
+async def measure(store: str, workers: int, kills: int, seed: int, *, database: bool) -> int:
     print(described(store), flush=True)
     recorded = conversations()
     rng, faults, heard, tried, touched = random.Random(seed), list[str](), 0, 0, 0
     started = time.perf_counter()
     for number in range(1, kills + 1):
         run = Run(store, workers, Work(recorded, number, apart=True))
-        await run.be_killed(rng.uniform(0.05, 1.5), one_first=number % 2 == 0)
+        if database:
+            await run.lose_its_log(rng.uniform(0.05, 1.5))
+        else:
+            await run.be_killed(rng.uniform(0.05, 1.5), one_first=number % 2 == 0)
         log = open_store(store)
         faults += run.lost(log)
         if number % 10 == 0 or number == kills:
@@ -156,7 +194,8 @@ async def measure(store: str, workers: int, kills: int, seed: int) -> int:
     found = verify(log, "default")
     log.close()
     faults += found.faults
-    print(f"{workers} workers, kill -9 at {kills} random moments under {CLIENTS} clients, "
+    what = "database" if database else "service"
+    print(f"{workers} workers, kill -9 of the {what} at {kills} random moments under {CLIENTS} clients, "
           f"{time.perf_counter() - started:.0f} s, load average {os.getloadavg()[0]:.1f}: "
           f"{heard:,} requests acknowledged in {touched:,} conversations; "
           f"{len(faults)} faults")  # fmt: skip
@@ -171,9 +210,13 @@ def main() -> int:
     parser = arguments(__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--kill", choices=("service", "database"), default="service")
     given = parser.parse_args()
+    if given.kill == "database" and given.store != "postgres":
+        parser.error("a file of SQLite has no process of its own: --kill database is for --store postgres")
     with new_log(given.store) as store:
-        return asyncio.run(measure(store, given.workers, given.kills, given.seed))
+        is_database = given.kill == "database"
+        return asyncio.run(measure(store, given.workers, given.kills, given.seed, database=is_database))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import sys
 import uuid
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -23,11 +24,12 @@ def postgres() -> Iterator[str]:
         return
     if not (os.environ.get("POSTGRES_BIN") or any(Path("/usr/lib/postgresql").glob("*/bin/initdb"))):
         pytest.skip("no PostgreSQL server is installed")
-    with _server().server() as address:
+    with server_module().server() as address:
         yield address
 
 
-def _server() -> ModuleType:
+@cache
+def server_module() -> ModuleType:
     """The module that measurements start their server by."""
     spec = importlib.util.spec_from_file_location("postgres_server", BENCHMARKS / "postgres_server.py")
     assert spec is not None

@@ -90,7 +90,7 @@ def test_a_conversation_that_moves_between_workers_goes_as_in_one_and_is_read_on
     pack, rng = load_pack("clinic"), random.Random(5)
     loads: list[str] = []
     load = Kept._load  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(Kept, "_load", lambda kept: (loads.append(kept.id), load(kept))[1])
+    monkeypatch.setattr(Kept, "_load", lambda kept, **more: (loads.append(kept.id), load(kept, **more))[1])
     with ExitStack() as stack:
         hint = last() if last is not None else None
         logs = [stack.enter_context(Log(where, is_shared=True, last=hint, process=worker)) for worker in range(WORKERS)]

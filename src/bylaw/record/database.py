@@ -97,6 +97,10 @@ class Connection(Protocol):
         """What one statement finds, outside of any transaction that was begun."""
         ...
 
+    def settle(self) -> None:
+        """Wait until all that was read so far is on disk: what others are told of must not vanish."""
+        ...
+
     def turn(self) -> AbstractContextManager[None]:
         """Wait until it is this process's turn to write."""
         ...

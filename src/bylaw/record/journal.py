@@ -118,7 +118,11 @@ class Journal:
             finally:
                 self._alone.release()
             self._tell_loop(loop, jobs, outcomes)
-            if loop in self._gathered:
+            if isinstance(outcome, Exception) and not self.store.is_there:
+                # What was decided meanwhile may rest on what others had written, and the server has lost.
+                late = self._gathered.pop(loop, [])
+                self._tell_loop(loop, late, [self._unwritten(outcome) for _ in late])
+            elif loop in self._gathered:
                 self._hand_over(loop)
 
         self._alone.acquire()

@@ -68,10 +68,18 @@ class Log:
         """A conversation is there sooner than another thread could have fetched it."""
         return self._reader.reads_at_once
 
-    def conversation(self, tenant: str, name: str, *, after: int = 0) -> list[Entry]:
-        """What is kept of a conversation, in order, from position `after` on."""
+    def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
+        """What is kept of a conversation, in order, from position `after` on.
+
+        What is not `settled` may be lost yet. Once anything is written after it, or `settle` returns, it is on disk.
+        """
         with self._reading():
-            return self._reader.conversation(tenant, name, after=after)
+            return self._reader.conversation(tenant, name, after=after, settled=settled)
+
+    def settle(self) -> None:
+        """Wait until all that was read so far is on disk."""
+        with self._reading():
+            self._reader.settle()
 
     def openings(self, tenant: str, *, since: float) -> list[bytes]:
         """How the conversations began that were written to since a time."""

@@ -1,7 +1,9 @@
 """The log in PostgreSQL, for several machines at once. Needs the extra `postgres`.
 
 A batch of any size takes two round trips, since all other writers wait until it ends: one in which the transaction
-begins and all is read, and one in which all is written and committed.
+begins and all is read, and one in which all is written and committed. They do not wait for the disk: a batch is
+committed before it is synced, and whose it was are told after the sync, as is whoever reads it meanwhile. Why nothing
+is lost by that: docs/decisions/0056-a-commit-is-seen-before-it-is-synced.md.
 """
 
 import re
@@ -14,10 +16,27 @@ from typing import Any
 from bylaw.errors import UsageError
 from bylaw.record.database import COLUMNS, HANGS, SCHEMA, Cursor, Known, News, Place, Row, Steps, hung
 from bylaw.record.entry import Entry
-from bylaw.record.wire import Wire, blob, blobs, bounded, integer, integers, is_amid, real, reals, rows, text, texts
+from bylaw.record.wire import (
+    Wire,
+    blob,
+    blobs,
+    bounded,
+    integer,
+    integers,
+    is_amid,
+    is_idle,
+    real,
+    reals,
+    rows,
+    text,
+    texts,
+)
 
 SETTINGS = {"synchronous_commit": "on"}
-"""What makes a commit durable, beside the server's own `fsync`; benchmarks print both."""
+"""What makes a commit durable, beside the server's own `fsync`: all commits but those that `MARK` follows."""
+MARK = "SELECT pg_logical_emit_message(true, 'bylaw', '')"
+"""A transaction that writes no more than its own end. When that is on disk, and with the standbys that the server waits
+for, so is all that was committed before it: what any of it was read from, too."""
 PLANS = "SET plan_cache_mode = force_generic_plan"
 """A statement that was prepared is planned once: of those of a batch none does better with a plan for its values."""
 CALLS = 10
@@ -28,7 +47,7 @@ LOCK = 0x62796C6177
 _WANTED = "unnest($1::text[], $2::text[]) AS wanted (tenant, name)"
 STATEMENTS = {
     "begin": "BEGIN",
-    "lock": f"SELECT pg_advisory_xact_lock({LOCK})",
+    "lock": f"SELECT pg_advisory_xact_lock({LOCK}), set_config('synchronous_commit', 'off', true)",
     "heads": "SELECT tenant, number, link FROM heads WHERE tenant = ANY($1::text[])",
     # Each name is looked for by itself: of a list of names, a server that has not counted a table's rows yet would go
     # through all that a tenant has.
@@ -46,6 +65,7 @@ STATEMENTS = {
         SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
         ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length""",
     "commit": "COMMIT",
+    "mark": MARK,
 }
 """What a batch is written with."""
 _ARRAYS = (texts, integers, reals, texts, texts, integers, texts, blobs, blobs, blobs, blobs)
@@ -103,6 +123,10 @@ class PostgresConnection:
             self._connection.close()
             raise
 
+    def settle(self) -> None:
+        """Rows are seen as soon as they are committed."""
+        self.rows(MARK, ())
+
     def turn(self) -> AbstractContextManager[None]:
         """The server has a queue of its own."""
         return nullcontext()
@@ -146,14 +170,20 @@ class PostgresConnection:
         return _Cursor(self._connection.cursor()), known
 
     def commit_batch(self, news: News) -> Steps[None]:
-        """Written and synced."""
+        """Written; then, while others may write, synced."""
         assert self._wire is not None
         sent: list[tuple[str, Sequence[bytes]]] = []
         if news.rows:
             sent.append(("rows", _columns(news.rows, *_ARRAYS)))
             sent.append(("new heads", _columns(news.heads, texts, integers, blobs)))
             sent.append(("new lengths", _columns(news.lengths, texts, texts, integers)))
-        yield from self._wire.exchange([*sent, ("commit", ())])
+        try:
+            yield from self._wire.exchange([*sent, ("commit", ()), ("mark", ())])
+        except BaseException:
+            if is_idle(self._connection):
+                # Committed, and not known to be synced: it must not be taken for what was not written.
+                self._connection.close()
+            raise
 
     def fileno(self) -> int:
         """Where to wait for the server."""

@@ -70,6 +70,9 @@ class SqliteConnection:
         """What one statement finds; it is a transaction of its own."""
         return self._connection.execute(query, values).fetchall()
 
+    def settle(self) -> None:
+        """What is not synced is not seen."""
+
     def turn(self) -> AbstractContextManager[None]:
         """Wait until no other process writes to this log."""
         return self._turns.take()

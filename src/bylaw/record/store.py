@@ -80,10 +80,15 @@ class Store:
             raise
         return answers
 
-    def conversation(self, tenant: str, name: str, *, after: int = 0) -> list[Entry]:
-        """What the log holds of a conversation, in order, from position `after` on."""
+    def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
+        """What the log holds of a conversation, in order, from position `after` on; all of it on disk, if `settled`."""
         where = "tenant = ? AND conversation = ? AND position >= ? ORDER BY position"
-        return self._read(where, (tenant, name, after))
+        return self._read(where, (tenant, name, after), settled=settled)
+
+    def settle(self) -> None:
+        """Wait until all that was read so far is on disk."""
+        with self._reading():
+            self._connection.settle()
 
     def entries(self, tenant: str, *, page: int = 1000) -> Iterator[Entry]:
         """A tenant's whole chain, in order, read page by page."""
@@ -149,12 +154,13 @@ class Store:
         """Give the connection back."""
         self._connection.close()
 
-    def _read(self, where: str, values: tuple[Any, ...]) -> list[Entry]:
-        return [entry_of(row) for row in self._rows(f"SELECT {COLUMNS} FROM entries WHERE {where}", values)]
+    def _read(self, where: str, values: tuple[Any, ...], *, settled: bool = True) -> list[Entry]:
+        query = f"SELECT {COLUMNS} FROM entries WHERE {where}"
+        return [entry_of(row) for row in self._rows(query, values, settled=settled)]
 
     @contextmanager
     def at_one_moment(self) -> Generator[None]:
-        """Whatever is read within is of one moment, also while others write to the log."""
+        """Whatever is read within is of one moment, also while others write to the log; at the end it is on disk."""
         with self._lock:
             self._moment = self._connection.begin(writing=False)
             try:
@@ -162,14 +168,23 @@ class Store:
             finally:
                 self._moment = None
                 self._connection.rollback()
+            self.settle()
 
-    def _rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+    def _rows(self, query: str, values: tuple[Any, ...], *, settled: bool = True) -> list[Any]:
+        with self._reading():
+            if self._moment is not None:
+                self._moment.execute(query, values)
+                return self._moment.fetchall()
+            found = self._connection.rows(query, values)
+            if settled:
+                self._connection.settle()
+            return found
+
+    @contextmanager
+    def _reading(self) -> Generator[None]:
         with self._lock:
             try:
-                if self._moment is not None:
-                    self._moment.execute(query, values)
-                    return self._moment.fetchall()
-                return self._connection.rows(query, values)
+                yield
             except Exception as error:
                 # Whatever the database said: it is its file or its server that is not as it should be.
                 raise UsageError(f"`{self.name}` could not be read: {error}") from error

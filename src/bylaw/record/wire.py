@@ -21,8 +21,8 @@ _head = struct.Struct(">5i").pack
 _size = struct.Struct(">i").pack
 _sized_integer = struct.Struct(">iq").pack
 _sized_real = struct.Struct(">id").pack
-_ACTIVE = 1
-"""What the driver says while a statement runs."""
+_IDLE, _ACTIVE = 0, 1
+"""What the driver says where no transaction was begun, and while a statement runs."""
 _NOTHING = b"\xff\xff\xff\xff"
 """In the place of a size: no value."""
 
@@ -137,6 +137,11 @@ def rows(result: Any, reads: Sequence[Read]) -> list[list[Any]]:
 def is_amid(connection: Any) -> bool:
     """Whether something was sent over the driver's connection, and not all that it leads to has come back."""
     return bool(connection.pgconn.pipeline_status or connection.pgconn.transaction_status == _ACTIVE)
+
+
+def is_idle(connection: Any) -> bool:
+    """Whether the driver's connection is in no transaction."""
+    return connection.pgconn.transaction_status == _IDLE
 
 
 def bounded(psycopg: Any) -> Any:

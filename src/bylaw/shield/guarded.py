@@ -15,6 +15,7 @@ from bylaw.engine.conversation import Conversation
 from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
 from bylaw.record.journal import Answers, LogError
+from bylaw.record.log import Log
 from bylaw.shield import door
 from bylaw.shield.decision import Decision
 from bylaw.shield.grounded import Arguments, Beside
@@ -288,30 +289,41 @@ class Guarded:
             return (await self._attempt_async(wanted)).decisions
         self._queue = self._queue or asyncio.Lock()
         async with self._queue:
-            for _ in range(TRIES):
-                if not self._kept.must_read:
-                    self._ready()
-                elif self._may_ask_others or not self._begin():
-                    await self._ready_async()
-                named = wanted.named
-                if named is not None and (before := self._taken_before(named, len(wanted.asked))) is not None:
-                    return before
-                try:
-                    attempt = await self._attempt_async(wanted)
-                except UsageError:
-                    if not await self._was_overtaken_async():
-                        raise
-                    continue
-                try:
-                    answers = await self._log.append_async(attempt.drafts)
-                except BaseException:
-                    self._kept.forget()
+            try:
+                return await self._settle_written(wanted, self._log)
+            finally:
+                if self._kept.is_unsettled:
+                    await asyncio.to_thread(self._settle_read)
+
+    async def _settle_written(self, wanted: Wanted, log: Log) -> list[Decision]:
+        for _ in range(TRIES):
+            if not self._kept.must_read:
+                self._ready()
+            elif self._may_ask_others or not self._begin():
+                await self._ready_async(log)
+            named = wanted.named
+            if named is not None and (before := self._taken_before(named, len(wanted.asked))) is not None:
+                return before
+            try:
+                attempt = await self._attempt_async(wanted)
+            except UsageError:
+                if not await self._was_overtaken_async():
                     raise
-                with self._lock:
-                    if self._kept.is_written(attempt, answers, named):
-                        self._rest()
-                        return attempt.decisions
+                continue
+            try:
+                answers = await log.append_async(attempt.drafts)
+            except BaseException:
+                self._kept.forget()
+                raise
+            with self._lock:
+                if self._kept.is_written(attempt, answers, named):
+                    self._rest()
+                    return attempt.decisions
         raise self._overtaken()
+
+    def _settle_read(self) -> None:
+        with self._lock:
+            self._kept.settle()
 
     def _rest(self) -> None:
         """Everything that happened is written: the shield need not remember the session."""
@@ -320,11 +332,11 @@ class Guarded:
 
     def _ready(self) -> None:
         with self._lock:
-            self._kept.catch_up()
+            # What is decided now is written soon; a host's tools and models may take long.
+            self._kept.catch_up(settled=self._may_ask_others)
 
-    async def _ready_async(self) -> None:
-        assert self._log is not None
-        if self._log.reads_at_once:
+    async def _ready_async(self, log: Log) -> None:
+        if log.reads_at_once:
             self._ready()
         else:
             await asyncio.to_thread(self._ready)

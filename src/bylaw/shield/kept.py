@@ -20,6 +20,7 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Change, draft
 from bylaw.record.entry import Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers, LogError
+from bylaw.record.log import Log
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.decision import Decision
 from bylaw.shield.grounded import Beside, Grounded, timed
@@ -92,6 +93,8 @@ class Kept:
         """What happened since the last entry in the log."""
         self.is_held = False
         """A turn of the agent has begun and not ended."""
+        self.is_unsettled = False
+        """What was read of the log may not be on disk yet, and nothing was written after it."""
         self._length = self._written = self._decided = 0
         """Entries, events and decisions in the log so far."""
         self._told = 0
@@ -140,28 +143,46 @@ class Kept:
         self.open()
         return True
 
-    def open(self) -> Conversation:
+    def open(self, *, settled: bool = True) -> Conversation:
         """The conversation as it stands here: begun, or taken up where the log says it was left."""
-        return self.live if self.live is not None else self._load()
+        return self.live if self.live is not None else self._load(settled=settled)
 
-    def catch_up(self) -> None:
-        """Open it, and take in what other processes have written meanwhile: no more than that is read."""
+    def catch_up(self, *, settled: bool = True) -> None:
+        """Open it, and take in what other processes have written meanwhile: no more than that is read.
+
+        Where it need not be `settled`, it is on disk once anything is written after it, or `settle` returns.
+        """
         log = self._log
         if self.live is None or log is None or not self._others_may_have_written():
-            self.open()
+            self.open(settled=settled)
             return
-        entries = log.conversation(self._shield.tenant, self.id, after=self._length)
+        entries = self._read(log, after=self._length, settled=settled)
         if entries and not self._go_on(self.live, entries):
             self.forget()
-            self.open()
+            self.open(settled=settled)
 
     def was_overtaken(self) -> bool:
         """Whether the log has more than is known here: what did not fit may fit then. All is read again if so."""
         log = self._log
-        if log is None or not log.conversation(self._shield.tenant, self.id, after=self._length):
+        if log is None or not self._read(log, after=self._length, settled=False):
             return False
         self.forget()
         return True
+
+    def _read(self, log: Log, *, after: int = 0, settled: bool) -> list[Entry]:
+        entries = log.conversation(self._shield.tenant, self.id, after=after, settled=settled)
+        self.is_unsettled = self.is_unsettled or bool(entries and not settled)
+        return entries
+
+    def settle(self) -> None:
+        """Wait until all that was read is on disk: nobody may be told of it before, nor may it be kept for later."""
+        if self.is_unsettled and self._log is not None:
+            try:
+                self._log.settle()
+            except BaseException:
+                self.forget()
+                raise
+            self.is_unsettled = False
 
     def _go_on(self, live: Conversation, entries: Sequence[Entry]) -> bool:
         """Take in entries that others wrote; False where all has to be read again."""
@@ -193,6 +214,7 @@ class Kept:
         """Read the conversation from the log before anything else: what is not in it has not happened."""
         self.live = None
         self._may_be_known, self._may_be_new = True, False
+        self.is_unsettled = False
 
     def taken_before(self, named: Named, calls: int) -> list[Decision] | None:
         """What was answered to this request; None where none of its name was taken."""
@@ -228,6 +250,8 @@ class Kept:
             self.forget()
             return False
         self._conflicts = (0, 0)
+        if attempt.drafts:
+            self.is_unsettled = False
         if self.live is attempt.conversation:
             self._length += len(attempt.drafts)
             self._decided += len(attempt.decisions)
@@ -251,12 +275,12 @@ class Kept:
             counts = f"{self._length} entries of it are there, and the log has counted others"
             raise LogError(f"conversation `{self.id}` is not whole: {counts}; see `bylaw log verify`")
 
-    def _load(self) -> Conversation:
+    def _load(self, *, settled: bool) -> Conversation:
         """Begin the conversation, or take it up where the log says it was left."""
         history = None
         self._marks.clear()
         if self._log is not None and (self._may_be_known or self._length):
-            history = read_history(self._log.conversation(self._shield.tenant, self.id))
+            history = read_history(self._read(self._log, settled=settled))
         if history is None:
             self._length = self._written = 0
             self._approvals, self._requests, self._yeses = Approvals(), {}, {}
