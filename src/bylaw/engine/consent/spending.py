@@ -64,16 +64,17 @@ class Writes:
         start = action.call.start
         return [result_text(each.result) for each in made if each.result is not None and not each.counts_at(start)]
 
-    def spent_by(self, action: Action, agreement: int, *, is_in_doubt: bool = False) -> int | None:
+    def spent_by(self, action: Action, agreement: int, doubted: tuple[Utterance, ...] = ()) -> int | None:
         """The step of a call, perhaps accepted, that has done what was agreed to, however it was paid for.
 
-        Where it is in doubt that this one was told, the other may have done otherwise to the same thing.
+        Where it is in doubt that this one was told, the other may have done otherwise to the same thing; unless what
+        was `doubted` tells all in which the two differ: "$700 today and $700 on the 20th".
         """
         step = action.call.step
         spending = [
             other.step
             for other in self.made(action.tool, agreement, step)
-            if other.counts_at(step) and _does_the_same(self.action(other), action, is_in_doubt=is_in_doubt)
+            if other.counts_at(step) and _does_the_same(self.action(other), action, doubted)
         ]
         return min(spending, default=None)
 
@@ -96,5 +97,11 @@ class Writes:
         return None
 
 
-def _does_the_same(other: Action, action: Action, *, is_in_doubt: bool) -> bool:
-    return other.core == action.core or (is_in_doubt and bool(action.targets) and other.targets == action.targets)
+def _does_the_same(other: Action, action: Action, doubted: tuple[Utterance, ...]) -> bool:
+    if other.core == action.core:
+        return True
+    if not doubted or not action.targets or other.targets != action.targets:
+        return False
+    done = {detail.value for detail in other.matters}
+    rest = [detail.value for detail in action.matters if detail.value not in done]
+    return not rest or not all(any(each.says(value) for each in doubted) for value in rest)

@@ -143,7 +143,7 @@ class Weighing:
 
     def _spent_by(self, *, is_in_doubt: bool) -> int | None:
         agreement = self.exchange.answered_at
-        spent = self._writes.spent_by(self.action, agreement, is_in_doubt=is_in_doubt)
+        spent = self._writes.spent_by(self.action, agreement, self.exchange.proposal if is_in_doubt else ())
         return self._writes.echoed_by(self.action, agreement, self._last.proposal) if spent is None else spent
 
     @once

@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
+from bylaw.engine.consent.said.hours import span_in
 from bylaw.facts.folded_text import fold_name
 from bylaw.facts.identifier import is_identifier, is_prose
 from bylaw.policy.tool import Tool
@@ -146,6 +147,8 @@ def _detail(top: str, name: str, value: Any, schema: Any) -> Detail | None:
 def _text(top: str, name: str, value: str, schema: Any, about: frozenset[str]) -> Detail:
     if value.lower() in _WORDS_OF_FLAGS:
         return Detail("flag", name, top, value)
+    if value[:1].isdigit() and span_in(value) is not None:
+        return Detail("date", name, top, value)
     listed: Any = cast("Mapping[str, Any]", schema).get("enum") if isinstance(schema, Mapping) else None
     if isinstance(listed, list):
         return Detail("choice", name, top, value, tuple(str(word) for word in cast("list[Any]", listed)))

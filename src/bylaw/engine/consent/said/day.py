@@ -28,6 +28,20 @@ _STAY = re.compile(rf"{_DAY} (?:of )?{_MONTH}{_YEAR}{_NIGHTS}|\b{_MONTH} {_DAY}{
 """17 April for four nights"""
 
 
+_ISO = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_ONE = re.compile(rf"(?<![\d.,$€£:/-]){_FIGURES} (?:of )?{_MONTH}{_YEAR}|\b{_MONTH} (?:the )?{_FIGURES}{_YEAR}")
+"""9 June 2026, June the 9th"""
+
+
+@lru_cache(maxsize=1024)
+def days_told(text: str) -> frozenset[tuple[int, int, int]]:
+    """The days that a folded text tells by month and day, alone or with others; the year is 0 where it names none."""
+    found = {(int(year), int(month), int(day)) for year, month, day in _ISO.findall(text)}
+    for day, month, year, late_month, late_day, late_year in _ONE.findall(text):
+        found.add((int(year or late_year or 0), _number(month or late_month), int(day or late_day)))
+    return frozenset(found) | _days(text, 0)
+
+
 def tells_day(text: str, day: date) -> bool:
     """Whether a folded text tells a day as the first or the last of several; where it names no year, of any."""
     if "night" not in text and (_MONTHS[day.month - 1] not in text or str(day.day) not in text):

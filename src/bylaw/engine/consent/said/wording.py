@@ -5,11 +5,10 @@ from datetime import date
 from functools import lru_cache
 
 from bylaw.engine.consent.said.day import tells_day
+from bylaw.engine.consent.said.hours import Time, span_in, spans_told, time_in, times_told
 from bylaw.facts.spelling import spell
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_TIME = re.compile(r"(\d{1,2}):(\d\d)(?::00)?")
-_TOLD_TIME = re.compile(r"(?<![\d:.])(\d{1,2})(?:[:.](\d\d))?\s?(a\.?m|p\.?m)?\b")
 _GROUPING = re.compile(r"[\s().+-]+")
 _GROUPED = re.compile(r"\+?\(?\d[\d\s().-]{5,24}\d")
 _LONG = 7
@@ -28,14 +27,15 @@ _LETTERS = 3
 class Wording:
     """What may be looked for in a message, found once for a value."""
 
-    __slots__ = ("_day", "_figures", "_mark", "_said_in", "_time", "needed", "spoken")
+    __slots__ = ("_day", "_figures", "_mark", "_said_in", "_span", "_time", "needed", "spoken")
 
     def __init__(self, value: str | float) -> None:
         spelling = spell(value)
         self._said_in = None if spelling is None else spelling.said_in
         self._mark = "" if spelling is None else spelling.mark
         self._day: date | None = None
-        self._time: tuple[int, int] | None = None
+        self._time: Time | None = None
+        self._span: tuple[Time, Time] | None = None
         self._figures = ""
         self.spoken: tuple[str, ...] = ()
         """The words of a name with hyphens, where the value is one."""
@@ -45,15 +45,14 @@ class Wording:
         """What stands, as it was written, in every message that states the value; the others need not be folded."""
         if not isinstance(value, str) or not value[-1:].isdigit():
             return
+        self._time, self._span = time_in(value), span_in(value)
         if _DATE.fullmatch(value):
             self._day = _day(value)
-        elif found := _TIME.fullmatch(value):
-            self._time = int(found[1]), int(found[2])
-        else:
+        elif self._time is None and self._span is None:
             found = _NUMBERED.fullmatch(value)
             figures = _GROUPING.sub("", found[1]) if found else ""
             self._figures = figures if len(figures) >= _LONG and figures.isdigit() else ""
-        if self._day is not None or self._time is not None or self._figures:
+        if self._day or self._time or self._span or self._figures:
             self.needed = ""
 
     def stands_in(self, text: str, folded: str) -> bool:
@@ -63,7 +62,9 @@ class Wording:
         if self._day is not None:
             return tells_day(folded, self._day)
         if self._time is not None:
-            return self._time in _times_in(folded)
+            return self._time in times_told(folded)
+        if self._span is not None:
+            return self._span in spans_told(folded)
         if self._figures:
             return self._is_told_in_figures(text, folded)
         return False
@@ -103,13 +104,3 @@ def _day(value: str) -> date | None:
         return date.fromisoformat(value)
     except ValueError:
         return None
-
-
-def _times_in(text: str) -> set[tuple[int, int]]:
-    """The times of day that a folded text tells, by hour and minute."""
-    found: set[tuple[int, int]] = set()
-    for hour, minute, half in _TOLD_TIME.findall(text):
-        if minute or half:
-            later = 12 if half.startswith("p") and int(hour) < 12 else -12 if half[:1] == "a" and hour == "12" else 0
-            found.add((int(hour) + later, int(minute or 0)))
-    return found

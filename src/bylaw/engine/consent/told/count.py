@@ -19,6 +19,7 @@ _SEVERAL = re.compile(
     r"(?!days\b|hours\b|minutes\b|weeks\b|months\b|years\b|points\b|stars\b)(?:people\b|[a-z]+s\b)"
 )
 """Several things of one kind: 2 people, three mornings."""
+_UNITS = frozenset(("minutes", "hours", "days", "nights", "weeks", "months", "years"))
 _HOW_MANY = frozenset(("quantity", "qty", "count", "number", "num", "total", "units", "size", "copies"))
 
 
@@ -77,7 +78,9 @@ def heads(matters: Sequence[Detail]) -> int:
 
 def _stem(name: str) -> str:
     """What a field is about, as it may begin a word: `bag` of `total_baggages`; empty for a mere `quantity`."""
-    return max((word for word in words_of(name) if word not in _HOW_MANY), key=len, default="")[:3]
+    words = words_of(name)
+    unit = next((word for word in words if word in _UNITS), None)
+    return (unit or max((word for word in words if word not in _HOW_MANY), key=len, default=""))[:3]
 
 
 def _is_number_told(said: Utterance, value: str | float) -> bool:

@@ -11,6 +11,7 @@ from bylaw.engine.consent.told.identity import id_lack
 from bylaw.engine.consent.told.lack import Lack
 from bylaw.engine.consent.told.payment import money_lacks
 from bylaw.engine.consent.told.roles import swapped, told_in_place
+from bylaw.engine.consent.told.when import when_lack
 from bylaw.facts.folded_text import fold_name
 from bylaw.policy.verb import words_of
 
@@ -84,8 +85,7 @@ def _untold(hearing: Hearing, detail: Detail, *, is_graded: bool) -> Lack | None
         case "flag":
             told = detail.is_off or any(_is_spoken_of(hearing, word) for word in words_of(detail.name))
         case _:
-            # A day that a record showed need not be read out: a birth date.
-            told = hearing.is_told(detail.value) or hearing.records.shows(str(detail.value), hearing.before)
+            return when_lack(hearing, detail)
     return None if told else Lack(detail.name, "unclear", "never_told")
 
 
