@@ -117,7 +117,23 @@ odd one has 67 of the agreed writes and 5 of the others.
 | kept, now | 21 | 7 | 6 | 8 | 45 | 29 | 11 | 5 |
 
 **So what was mended for the half that was read did next to nothing for the other**, and one more write without consent
-is taken for agreed to there. Only the two rows of that half are of unseen conversations. By
+is taken for agreed to there. Only the two rows of that half are of unseen conversations.
+
+A fourth author wrote 24 conversations each of a gym, a parcel service and a property manager: 60 agreed writes, 32
+without consent, six unclear. Half of the conversations, by lot, were read and mended for: a time from when to when
+("between 4 and 8 pm" for `16-20`), a number of days, two payments of one sum. The other half was only counted
+(`half` in their `truth.jsonl`).
+
+| half | agreed | taken for it | open | accused | without | found | open | missed |
+|---|---|---|---|---|---|---|---|---|
+| read, at first | 34 | 7 | 18 | 9 | 15 | 6 | 8 | 1 |
+| read, now | 34 | 13 | 15 | 6 | 15 | 6 | 7 | 2 |
+| kept, at first | 26 | 7 | 14 | 5 | 17 | 11 | 6 | 0 |
+| kept, now | 26 | 8 | 14 | 4 | 17 | 12 | 5 | 0 |
+
+So where nobody has read the trade before, about half of what `consented` accuses was agreed to: it is a place to look,
+and a model (`--llm`) or a person should settle it. A rule that left more of these open was tried: it spared five of the
+agreed writes, and lost 17 true findings of the clinic and three of these trades. By
 `python benchmarks/consent_trades.py` it is now so:
 
 {trades}
