@@ -42,8 +42,9 @@ class StandIn:
         self._ticked = time.monotonic()
 
     def end(self) -> None:
-        """The loop has ended."""
+        """The loop has ended; nobody is answered from here on."""
         self._ended.set()
+        self._thread.join()
 
     def _stood_still(self) -> float:
         """For how many seconds, where that is long."""
@@ -55,11 +56,11 @@ class StandIn:
             while self._stood_still():
                 try:
                     ready, _, _ = select.select([self._taken], [], [], LOOK)
-                    if ready:
+                    if ready and self._stood_still():
                         with suppress(BlockingIOError):
                             self._serve(self._taken.accept()[0])
-                except (OSError, ValueError):
-                    # A client that went away; or the socket was closed, and there is nothing more to do.
+                except (OSError, ValueError, RuntimeError):
+                    # A client that went away, or counts that changed as the loop went on; or the socket was closed.
                     if self._taken.fileno() < 0:
                         return
 
