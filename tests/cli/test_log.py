@@ -189,3 +189,22 @@ def test_an_export_names_what_it_cannot_read_and_goes_on(tmp_path: Path) -> None
     ran = bylaw(tmp_path, "log", "export", "--log", "decisions.db")
     assert (ran.returncode, ran.stdout, ran.stderr.count("is left out")) == (1, "", 2)
     assert sorted(path.name for path in tmp_path.iterdir() if "part" in path.name) == []
+
+
+def test_a_database_of_something_else_is_no_log_and_is_left_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "app.db") as other:
+        other.execute("CREATE TABLE customers (name)")
+    other.close()
+    before = (tmp_path / "app.db").read_bytes()
+    for command in (("log", "verify", "--log"), ("log", "export", "--log"), ("serve", "--pack", "clinic", "--store")):
+        ran = bylaw(tmp_path, *command, "app.db")
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert "`app.db` is a database of something else, no decision log" in ran.stderr
+    assert (tmp_path / "app.db").read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["app.db"]
+
+
+def test_an_export_into_a_folder_that_is_not_there_names_the_folder(tmp_path: Path) -> None:
+    write(tmp_path)
+    ran = bylaw(tmp_path, "log", "export", "--log", "decisions.db", "--out", "nowhere/log.jsonl")
+    assert (ran.returncode, "nowhere: the folder does not exist" in ran.stderr) == (2, True)

@@ -93,6 +93,8 @@ def export_command(where: str, tenant: str, out: Path | None, conversations: tup
     if out.exists() and not out.is_file():
         with out.open("wb") as target:
             return _export(store, tenant, wanted, target)
+    if not out.parent.is_dir():
+        raise UsageError("the folder does not exist", place=str(out.parent), hint="make it first")
     rough = out.with_name(f"{out.name}.{os.getpid()}.part")
     try:
         with rough.open("xb") as target:

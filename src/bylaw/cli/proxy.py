@@ -3,9 +3,11 @@
 import ipaddress
 import shutil
 import sys
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -63,6 +65,8 @@ def proxy_command(
         raise UsageError("say which server to stand before", hint="either `--url URL` or `-- COMMAND...`")
     if command and shutil.which(command[0]) is None:
         raise UsageError(f"there is no program `{command[0]}` to start", hint="after `--`, the command of your server")
+    if url and not (url.startswith(("http://", "https://")) and urlsplit(url).netloc):
+        raise UsageError(f"`--url {url}` is not where a server is found", hint="such as `http://127.0.0.1:8000/mcp`")
     address = _address(listen) if listen else None
     given = dict(_pair(each) for each in context)
     try:
@@ -77,7 +81,9 @@ def proxy_command(
         for note in filter(None, (_taken_up(shield, conversation or ""), _stranded(shield), _unanswerable(shield))):
             print(f"bylaw: {note}", file=sys.stderr, flush=True)
         server: Any = proxy(shield, upstream(url or command), context=given, **named)
-        run(server, address, hosts=allow_host)
+        # Who stops a proxy breaks nothing off.
+        with shield, suppress(KeyboardInterrupt):
+            run(server, address, hosts=allow_host)
 
 
 def _taken_up(shield: Shield, name: str) -> str:

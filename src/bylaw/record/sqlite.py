@@ -54,6 +54,10 @@ class SqliteConnection:
                 check_same_thread=False,
                 cached_statements=STATEMENTS,
             )
+            tables = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
+            if tables and "heads" not in tables:
+                self._connection.close()
+                raise UsageError(f"`{path}` is a database of something else, no decision log", hint="name another file")
             for name, value in SETTINGS.items():
                 self._connection.execute(f"PRAGMA {name} = {value}")
             self._connection.execute("PRAGMA secure_delete = ON")

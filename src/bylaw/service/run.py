@@ -2,9 +2,12 @@
 # pyright: basic, reportMissingImports=false
 
 import ipaddress
+import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -103,9 +106,24 @@ def run(
     taken.setblocking(False)
     stand_in = StandIn(taken, service.answered_at_once)
     try:
-        _Ticking(config, stand_in.tick).run(sockets=[taken])
+        with _stopping_well():
+            _Ticking(config, stand_in.tick).run(sockets=[taken])
     finally:
         stand_in.end()
+
+
+@contextmanager
+def _stopping_well() -> Generator[None]:
+    """uvicorn ends as it should where it is told to, and raises the signal again: that is then nobody's."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, lambda *_: None) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 class _Ticking(uvicorn.Server):
