@@ -17,10 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.errors import UsageError
-from bylaw.record import Conflict, Draft, Entry, Journal, approval, checkpoint, open_store
+from bylaw.record import Conflict, Draft, Entry, Journal, Log, approval, checkpoint, open_store
 from bylaw.record.journal import LogError
 from bylaw.record.store import Store
 from bylaw.record.verify import verify
+from tests.command import bylaw_process
 
 
 def event(conversation: str, text: str, **more: object) -> Draft:
@@ -281,6 +282,23 @@ def test_a_file_that_is_taken_away_while_it_is_in_use_is_not_written_to(tmp_path
         assert journal.fault == ""
     assert verify(store, "t").entries == 6
     store.close()
+
+
+@pytest.mark.process
+def test_another_process_that_closes_the_log_takes_nothing_away_from_this_one(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with Log(str(path)) as log, Log(str(path)) as beside:
+        for text, known in (("1", 1), ("2", 5)):
+            log.append([event("c", text)])
+            ran = bylaw_process(tmp_path, "log", "verify", "--log", "log.db")
+            assert f"t: {known} entr" in ran.stdout, ran
+            beside.append([event("d", text)])
+            assert [entry.body for entry in log.conversation("t", "d")][-1:] == [text.encode()]
+            # Without its write-ahead log the file lacks what is written from here on.
+            assert (tmp_path / "log.db-wal").exists()
+            log.append([event("c", text)])
+            beside.append([event("d", text)])
+    assert "t: 8 entries" in bylaw_process(tmp_path, "log", "verify", "--log", "log.db").stdout
 
 
 def test_a_log_is_its_owners_to_read(tmp_path: Path) -> None:

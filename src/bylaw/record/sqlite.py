@@ -2,8 +2,9 @@
 
 import os
 import sqlite3
+import threading
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ ROWS = 64
 of any size takes a few of them."""
 STATEMENTS = 4 * ROWS
 """Statements that are kept ready: one for each number of rows."""
+_making = threading.Lock()
 
 
 class SqliteConnection:
@@ -45,8 +47,7 @@ class SqliteConnection:
             )
         try:
             if path != ":memory:":
-                # Made here, it is nobody else's to read.
-                os.close(os.open(Path(path).expanduser(), os.O_RDWR | os.O_CREAT, 0o600))
+                _make(Path(path).expanduser())
             self._connection = sqlite3.connect(
                 str(Path(path).expanduser()),
                 timeout=BUSY,
@@ -153,6 +154,19 @@ class SqliteConnection:
 _HEAD_AND_LENGTHS = """SELECT NULL, number, link FROM heads WHERE tenant = ?1 UNION ALL
     SELECT name, length, NULL FROM conversations WHERE tenant = ?1 AND name"""
 """In one statement: each costs more than what it finds."""
+
+
+def _make(path: Path) -> None:
+    """Make the file where there is none: nobody else's to read.
+
+    One that is there is never opened here. To close it would give up this process's locks on it, those of other
+    connections too, and the next process to close the log would take the write-ahead log away from under them.
+    """
+    with _making, suppress(FileExistsError):
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except PermissionError as error:
+            raise UsageError(f"`{path}` cannot be made: {error.strerror}", hint="name another file") from error
 
 
 def _file_at(path: str) -> tuple[int, int] | None:
