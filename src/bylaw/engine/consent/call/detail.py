@@ -147,7 +147,7 @@ def _detail(top: str, name: str, value: Any, schema: Any) -> Detail | None:
 def _text(top: str, name: str, value: str, schema: Any, about: frozenset[str]) -> Detail:
     if value.lower() in _WORDS_OF_FLAGS:
         return Detail("flag", name, top, value)
-    if value[:1].isdigit() and span_in(value) is not None:
+    if value[:1].isdigit() and "thing" not in about and span_in(value) is not None:
         return Detail("date", name, top, value)
     listed: Any = cast("Mapping[str, Any]", schema).get("enum") if isinstance(schema, Mapping) else None
     if isinstance(listed, list):

@@ -10,23 +10,25 @@ _TOLD = r"(\d{1,2})(?:[:.](\d\d))?\s?(a\.?m|p\.?m)?\b"
 _TIME = re.compile(rf"(?<![\d:.]){_TOLD}")
 _TO = r"(?: ?h| uhr)?(?: ?[-\u2013\u2014] ?| (?:to|till|until|and|bis|und|a|y|à|et) (?:las )?)"
 _SPAN = re.compile(rf"(?<![\d:.,/$€£-]){_TOLD}\.?{_TO}{_TOLD}")
-_VALUE = re.compile(r"(\d{1,2})(?::(\d\d))?(?::00)?")
-_BETWEEN = re.compile(r"\s?[-\u2013\u2014/]\s?|\s(?:to|until)\s")
+_VALUE = re.compile(r"(\d{1,2}):(\d\d)(?::00)?")
+_BETWEEN = r"(?:\s?[-\u2013\u2014]\s?|\s(?:to|until)\s)"
+_VALUES = re.compile(rf"(\d{{1,2}})(?::(\d\d))?(?::00)?{_BETWEEN}(\d{{1,2}})(?::(\d\d))?(?::00)?")
 _DAY = 24
 
 
 def time_in(value: str) -> Time | None:
     """The time of day that a value is: `19:30`."""
     found = _VALUE.fullmatch(value)
-    return (int(found[1]), int(found[2])) if found and found[2] else None
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def span_in(value: str) -> tuple[Time, Time] | None:
     """From when to when a value is: `16-20`, `09:00-11:00`."""
-    ends = [_VALUE.fullmatch(part) for part in _BETWEEN.split(value)]
-    times = [(int(end[1]), int(end[2] or 0)) for end in ends if end is not None]
-    is_span = len(ends) == len(times) == 2 and times[0] < times[1] and times[1][0] <= _DAY
-    return (times[0], times[1]) if is_span else None
+    found = _VALUES.fullmatch(value)
+    if found is None:
+        return None
+    first, last = (int(found[1]), int(found[2] or 0)), (int(found[3]), int(found[4] or 0))
+    return (first, last) if first < last and last[0] <= _DAY else None
 
 
 @lru_cache(maxsize=1024)
