@@ -143,7 +143,6 @@ def test_another_value_of_a_field_is_found_as_by_trying_all(values: list[str], w
     for since, before in ((0, len(values)), (0, len(values) // 2), (len(values) // 3, len(values) // 2)):
         plain = [fold(value) for value in values[since:before]]
         assert field.other_in(said, own, since, before) == any(occurs(v, said.folded) >= 0 for v in plain if v != own)
-        assert field.has_other(own, since, before) == any(value != own for value in plain)
 
 
 def test_values_of_late_are_read_where_a_question_skipped_them() -> None:
@@ -162,7 +161,8 @@ def test_values_of_late_are_the_same_whatever_was_asked_before(shown: list[str],
         records = Records(events)
         for before in data.draw(st.lists(st.integers(0, len(shown)), max_size=6)):
             late = shown[max(0, before - 5) : before]
-            assert records.has_other("order_id", "r-1", before) == any(each != "R-1" for each in late)
+            for own in ("R-1", "R-2"):
+                assert records.has_other("order_id", own.lower(), before) == any(each != own for each in late)
 
 
 IDS = ("R-1", "R-2", "R-3", "O'H", 'a"b')

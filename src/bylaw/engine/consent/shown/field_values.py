@@ -34,11 +34,6 @@ class FieldValues:
             steps = self._steps[text] = []
         insort(steps, step)
 
-    def has_other(self, own: str, since: int, before: int) -> bool:
-        """Whether there was any other value between two steps."""
-        # The newest first: of a long conversation most have stood only long ago.
-        return any(text != own and _is_between(steps, since, before) for text, steps in reversed(self._steps.items()))
-
     def other_in(self, said: Utterance, own: str, since: int, before: int) -> bool:
         """Whether an utterance names another value that stood between two steps."""
         return any(

@@ -18,8 +18,6 @@ from bylaw.trace.event import Call, Event, Result
 _LONG = 100
 _NEAR = 16
 """So many of the last results, up to twice as many, are searched as they are."""
-_GLANCE = 4
-"""So many of the last results are looked at before many are read."""
 _LATELY = 64
 """So many of the last results say which values a field may have."""
 
@@ -38,6 +36,8 @@ class Records:
         """By a text between quotes, the places of the older results in which it stands."""
         self._data: dict[int, list[Entry]] = {}
         self._fields: dict[str, FieldValues] = {}
+        self._latest: dict[str, tuple[int, dict[str, int]]] = {}
+        """By name, the step up to which events were read for it, and the last two values."""
 
     def entries(self, value: str, before: int) -> Iterator[Entry]:
         """The records that bear `value` as a field or are listed under it, the newest first."""
@@ -61,12 +61,8 @@ class Records:
 
     def has_other(self, name: str, own: str, before: int) -> bool:
         """Whether a field or an argument of this name lately had another value than one."""
-        quoted, end = f'"{name}"', self._end(before)
-        for place in range(end - 1, max(end - 1 - _GLANCE, -1), -1):
-            # In a long conversation one of the last mostly shows another.
-            if quoted in self._texts[place] and any(fold_name(str(part)) != own for part in self._shown(name, place)):
-                return True
-        return self._values(name, before).has_other(own, self._lately(before), before)
+        since = self._lately(before)
+        return any(value != own and step >= since for value, step in self._last_two(name, since, before).items())
 
     def other_in(self, name: str, own: str, said: Utterance, before: int) -> bool:
         """Whether an utterance names another value that a field or an argument of this name lately had."""
@@ -110,21 +106,26 @@ class Records:
             found = self._fields[name] = FieldValues(since)
         until = min(before, len(self._events))
         if found.read < until:
-            start = found.read
-            quoted = f'"{name}"'
-            for place in range(bisect_left(self._steps, start), bisect_left(self._steps, before)):
-                if quoted in self._texts[place]:
-                    for part in self._shown(name, place):
-                        found.add(part, self._steps[place])
-            for step, part in self._given(name, start, until):
+            for step, part in self._had(name, found.read, until):
                 found.add(part, step)
             found.read = until
         return found
 
-    def _shown(self, name: str, place: int) -> Iterator[Any]:
-        """The plain values that a field of a name has in a result."""
-        for entry in self._records(self._steps[place]):
-            yield from _plain(entry.fields.get(name))
+    def _last_two(self, name: str, since: int, before: int) -> dict[str, int]:
+        """The two values, folded, that a field or an argument of this name had last, each with its last step."""
+        read, known = self._latest.get(name, (since, {}))
+        if before < read:
+            read, known = since, {}
+        found: dict[str, int] = {}
+        for step, part in self._had(name, max(read, since), before):
+            found.setdefault(fold_name(str(part)), step)
+            if len(found) == 2:
+                break
+        for value, step in known.items():
+            if len(found) < 2:
+                found.setdefault(value, step)
+        self._latest[name] = (min(before, len(self._events)), found)
+        return found
 
     def _holding(self, value: str, before: int) -> Iterator[int]:
         """Places of results before a step, the newest first, of all in which `value` may stand between quotes."""
@@ -162,14 +163,18 @@ class Records:
                     self._quoted.setdefault(part, []).append(place)
             self._indexed = end
 
-    def _given(self, name: str, start: int, end: int) -> Iterator[tuple[int, str | int | float]]:
-        """The plain values that arguments of a name had in calls between two steps, each with its step."""
-        for step in range(start, end):
+    def _had(self, name: str, start: int, before: int) -> Iterator[tuple[int, Any]]:
+        """The plain values of fields and arguments of a name between two steps, with their steps; the newest first."""
+        place, quoted = self._end(before), f'"{name}"'
+        for step in range(min(before, len(self._events)) - 1, start - 1, -1):
             event = self._events[step]
             if type(event) is Call and not event.fault:
-                for key, part in scalars(event.arguments):
-                    if key == name:
-                        yield step, part
+                yield from ((step, part) for key, part in scalars(event.arguments) if key == name)
+            elif type(event) is Result and event.captured:
+                place -= 1
+                if quoted in self._texts[place]:
+                    for entry in self._records(step):
+                        yield from ((step, part) for part in _plain(entry.fields.get(name)))
 
     def _records(self, step: int) -> list[Entry]:
         found = self._data.get(step)
