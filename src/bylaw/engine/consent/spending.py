@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from bylaw.engine.consent.call.action import Action
 from bylaw.engine.consent.call.deed import Deed, deeds, other_words
 from bylaw.engine.consent.said.utterance import Utterance
+from bylaw.engine.consent.shown.entry import scalars
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.result_field import result_text
@@ -37,7 +38,10 @@ class Writes:
 
     def are_made(self, after: int, before: int) -> bool:
         """Whether there was any write after a step and before another."""
-        return any(after < write.step < before for write in reversed(self._ledger.writes))
+        for write in reversed(self._ledger.writes):
+            if write.step < before:
+                return write.step > after
+        return False
 
     def made(self, tool: str, after: int, before: int) -> Iterator[CallRecord]:
         """The writes by a tool after a step and before another, the latest first."""
@@ -74,7 +78,9 @@ class Writes:
         spending = [
             other.step
             for other in self.made(action.tool, agreement, step)
-            if other.counts_at(step) and _does_the_same(self.action(other), action, doubted)
+            if other.counts_at(step)
+            and _may_do_the_same(other, action)
+            and _does_the_same(self.action(other), action, doubted)
         ]
         return min(spending, default=None)
 
@@ -95,6 +101,12 @@ class Writes:
                 if other.targets and values <= {detail.value for detail in other.matters}:
                     return write.step
         return None
+
+
+def _may_do_the_same(other: CallRecord, action: Action) -> bool:
+    """Whether a call is given all that another acts on: this is soon read, and all that matters in it is not."""
+    given = {str(value) for _, value in scalars(other.call.arguments)}
+    return given.issuperset(action.targets & {str(detail.value) for detail in action.core})
 
 
 def _does_the_same(other: Action, action: Action, doubted: tuple[Utterance, ...]) -> bool:

@@ -15,6 +15,9 @@ from bylaw.engine.consent.told.when import when_lack
 from bylaw.facts.folded_text import fold_name
 from bylaw.policy.verb import words_of
 
+_EFFORTS = {"id": 1, "choice": 2}
+"""How long it may take to find out whether something was told, where that is long."""
+
 
 def lacks(hearing: Hearing) -> list[Lack]:
     """What of a call was not surely told."""
@@ -32,7 +35,7 @@ def is_all_told(hearing: Hearing) -> bool:
 
 
 def _effort(detail: Detail) -> int:
-    return (detail.kind == "id") + detail.is_person
+    return 3 if detail.is_person else _EFFORTS.get(detail.kind, 0)
 
 
 def chooses(hearing: Hearing) -> bool:
