@@ -57,10 +57,6 @@ _IN_WORDS = re.compile(
 )
 
 
-def _says(part: str, value: str | float) -> bool:
-    return Utterance(-1, "agent", part).says(value)
-
-
 class Weighing:
     """One exchange and one call; each of these is found once, where anybody asks."""
 
@@ -165,7 +161,7 @@ class Weighing:
         if self.told_deed or not put.asks_leave or put.is_foreign or _AGAIN.found_in(put.text):
             return False
         telling = self._telling
-        if sum(any(_says(part, value) for part in telling) for value in self._given) < 2:
+        if sum(any(part.says(value) for part in telling) for value in self._given) < 2:
             return False
         return self._is_no_rival_told and not asks_otherwise(put, action.deed) and not self.lacks
 
@@ -175,14 +171,15 @@ class Weighing:
         return {each.value for each in matters if not (each.is_caller or each.is_off or each.kind == "count")}
 
     @once
-    def _telling(self) -> list[str]:
+    def _telling(self) -> list[Utterance]:
         """The sentences of the agent's that state something the call gives."""
-        return [part for part in self.exchange.put.parts if any(_says(part, value) for value in self._given)]
+        parts = (Utterance(-1, "agent", part) for part in self.exchange.put.parts)
+        return [part for part in parts if any(map(part.says, self._given))]
 
     @property
     def _is_no_rival_told(self) -> bool:
         rivals = self._writes.rivals(self.action)
-        return not any(rival.stands_in(part) for rival in rivals for part in self._telling)
+        return not any(rival.stands_in(part.text) for rival in rivals for part in self._telling)
 
     @once
     def is_named(self) -> bool:
