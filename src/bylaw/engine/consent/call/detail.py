@@ -17,6 +17,8 @@ from bylaw.policy.verb import words_of
 Kind = Literal["id", "means", "amount", "date", "count", "choice", "flag", "name"]
 
 _LEAVES = 500
+_MOST = 1e18
+"""What any larger number, and what is no number, counts as: nobody tells such a sum."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.Z+-]*)?")
 _AMOUNT = re.compile(r"[$€£]?\s?-?\d+(?:[.,]\d+)*")
 _SHORT_ID = re.compile(r"[A-Za-z]+-?\d+")
@@ -28,6 +30,8 @@ _NAMES_A_THING = frozenset(("id", "ids", "number", "code", "key", "no", "ref", "
 _REMARKS = frozenset(("reason", "reasons", "note", "notes", "comment", "comments", "remark", "summary", "description"))
 """Arguments for the record: what is said there changes nothing that a user would agree to."""
 _PERSONS = frozenset(("user", "customer", "patient", "member", "client", "guest", "account", "caller"))
+_NEVER_PROSE = frozenset(("money", "means", "thing"))
+"""Traits of arguments whose value is one thing, however it is written."""
 _OTHER_SIDE = frozenset(("to", "into", "target", "destination", "recipient", "payee", "beneficiary", "other", "new"))
 """Of a person's arguments, those that name another than the one that asks."""
 _OFF = frozenset(("no", "none", "false", "off", "0", "n"))
@@ -134,13 +138,15 @@ def _detail(top: str, name: str, value: Any, schema: Any) -> Detail | None:
     if "remark" in about or value is None or value == "":
         return None
     if isinstance(value, str):
-        return None if is_prose(value) else _text(top, name, value, schema, about)
+        # A tool takes "5000\n" for 5000; and a sum or an id is none the less one for its length.
+        text = value.strip()
+        return None if not text or is_prose(text) and not about & _NEVER_PROSE else _text(top, name, text, schema, about)
     if isinstance(value, bool):
         return Detail("flag", name, top, "true" if value else "false")
     if isinstance(value, int | float):
         # Only `0` is a number and a word for no.
         kind: Kind = "flag" if str(value) in _OFF else "amount" if "money" in about else "count"
-        return Detail(kind, name, top, value)
+        return Detail(kind, name, top, _bounded(value))
     return None
 
 
@@ -154,16 +160,22 @@ def _text(top: str, name: str, value: str, schema: Any, about: frozenset[str]) -
         return Detail("choice", name, top, value, tuple(str(word) for word in cast("list[Any]", listed)))
     if value[4:5] == "-" and _DATE.fullmatch(value):
         return Detail("date", name, top, value)
-    if "money" in about and _AMOUNT.fullmatch(value):
-        return Detail("amount", name, top, _number(value))
+    if "money" in about and _AMOUNT.fullmatch(value) and (number := _number(value)) is not None:
+        return Detail("amount", name, top, number)
     if "means" in about:
         return Detail("means", name, top, value)
     is_id = "thing" in about or is_identifier(value) or _SHORT_ID.fullmatch(value) is not None
     return Detail("id" if is_id else "name", name, top, value)
 
 
-def _number(value: str) -> float:
-    return float(re.sub(r"[^\d.-]", "", value))
+def _number(value: str) -> float | None:
+    """None for `1.200.000`, which is no number as we write them."""
+    digits = re.sub(r"[^\d.-]", "", value)
+    return _bounded(float(digits)) if digits.count(".") < 2 else None
+
+
+def _bounded(number: float) -> float:
+    return number if abs(number) <= _MOST else _MOST
 
 
 @lru_cache(maxsize=2048)
