@@ -140,7 +140,9 @@ def _detail(top: str, name: str, value: Any, schema: Any) -> Detail | None:
     if isinstance(value, str):
         # A tool takes "5000\n" for 5000; and a sum or an id is none the less one for its length.
         text = value.strip()
-        return None if not text or is_prose(text) and not about & _NEVER_PROSE else _text(top, name, text, schema, about)
+        if not text or (is_prose(text) and not about & _NEVER_PROSE):
+            return None
+        return _text(top, name, text, schema, about)
     if isinstance(value, bool):
         return Detail("flag", name, top, "true" if value else "false")
     if isinstance(value, int | float):
