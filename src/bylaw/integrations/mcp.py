@@ -9,6 +9,7 @@ import os
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
+from unittest import mock
 
 import anyio
 import anyio.to_thread
@@ -18,10 +19,12 @@ from fastmcp.exceptions import McpError, ToolError
 from fastmcp.server import create_proxy
 from fastmcp.server.dependencies import get_http_headers
 from fastmcp.server.middleware import Middleware
+from fastmcp.server.mixins import transport
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types import TextContent
 
 from bylaw.errors import UsageError
+from bylaw.integrations.mcp_lines import answering_stdio_server
 from bylaw.integrations.sessions import Sessions
 from bylaw.integrations.undecided import log, tell, undecided
 from bylaw.shield import Decision, Guarded, Shield
@@ -282,7 +285,8 @@ def run(server: Any, address: tuple[str, int] | None = None, *, hosts: Sequence[
     foreign site. `hosts` are other names by which the address is reached, such as that of a gateway before it.
     """
     if address is None:
-        server.run("stdio", show_banner=False)
+        with mock.patch.object(transport, "stdio_server", answering_stdio_server):
+            server.run("stdio", show_banner=False)
         return
     host, port = address
     allowed = {
