@@ -4,8 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from bylaw import Pack, Trajectory, verdicts
 from bylaw.shield.backtest import backtest
+from bylaw.trace.event import Approved, Call
 from tests.command import bylaw
 from tests.engine.clinic import conversations, pack
 from tests.engine.test_conversation import FILES
@@ -62,6 +65,21 @@ def test_every_change_is_listed_by_policy_with_its_conversation(tmp_path: Path) 
     assert found["changed"][0]["new"] == said
     same = bylaw(tmp_path, "backtest", "--old", "old", "--new", "old", "logs").stdout
     assert "No policy says anything different of any call." in same
+
+
+def test_a_call_that_a_person_approved_ran_and_is_stopped_where_the_new_version_denies_it() -> None:
+    asking = FILES | {
+        "entities.yaml": FILES["entities.yaml"] + "context:\n  lead_agrees: boolean\n",
+        "guards/g.py": "def returned_first(call, facts):\n"
+        '    return permit() if facts.context.lead_agrees else deny("no lead agreed")\n',
+    }
+    yes = Approved("ann", ("returned-first",))
+    for approved, stopped in ((yes, 1), (replace(yes, policies=("another",)), 0), (None, 0)):
+        recorded = Trajectory("t", (Call("refund", {"order_id": "7"}, approved=approved),))
+        found = backtest(Pack.from_files(asking), Pack.from_files(STRICTER), [recorded])
+        assert (found.changed_calls, found.now_stopped) == (1, stopped)
+        unchanged = backtest(Pack.from_files(asking), Pack.from_files(asking), [recorded])
+        assert (unchanged.changed_calls, unchanged.now_stopped) == (0, 0)
 
 
 def test_what_one_policy_says_beside_another_that_decides_is_told_apart(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from bylaw.engine.judgement import Judgement
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.verdict import Verdict
+from bylaw.shield.approving import lift
 from bylaw.shield.deciding import Decider, outcome
 from bylaw.shield.decision import Answer, Ground
-from bylaw.trace.event import Call
+from bylaw.trace.event import Approved, Call
 from bylaw.trace.trajectory import Trajectory
 
 
@@ -63,6 +64,12 @@ def _asked(
             session.observe_all(events[observed:step])
             judgement = session.judge(event)
             weighed = session.weigh(event) if decider.must_weigh(judgement) else None
-            yield step, event, judgement, tuple(decider.grounds(judgement, session.ledger, weighed=weighed))
+            grounds = decider.grounds(judgement, session.ledger, weighed=weighed)
+            yield step, event, judgement, tuple(_lifted(ground, event.approved) for ground in grounds)
             observed = step
     session.observe_all(events[observed:])
+
+
+def _lifted(ground: Ground, approved: Approved | None) -> Ground:
+    """A ground, after the yes that the person gave to this call: it answers what they were asked."""
+    return ground if approved is None or ground.policy not in approved.policies else lift(ground, approved.by)
