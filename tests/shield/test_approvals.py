@@ -66,6 +66,16 @@ def test_what_only_a_person_can_say_waits_once_for_the_same_call(log: Log) -> No
     assert "Order[7].returned" in first.for_person
 
 
+def test_the_agent_hears_what_only_a_person_can_say() -> None:
+    pack = shop(
+        entities_yaml=FILES["entities.yaml"] + "context:\n  lead: {type: boolean, question: Does a lead agree?}\n",
+        guards__g_py='def returned_first(call, facts):\n    return permit() if facts.context.lead else deny("no")\n',
+    )
+    asked = ask(Shield(pack).session())
+    assert asked.answer == "ask"
+    assert "- only a person can say: Does a lead agree? The policy says:" in asked.feedback
+
+
 def test_without_a_log_the_agent_hears_that_nobody_can_approve() -> None:
     asked = ask(blind(Shield(shop()).session()))
     assert (asked.answer, asked.approval) == ("ask", "")

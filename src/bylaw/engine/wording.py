@@ -109,7 +109,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
 
 
 _TO_AGENT = {
-    "unrecorded": "what was said was not recorded",
+    "unrecorded": "whether the user agreed cannot be told: what was said is not known here, or the call cannot be read",
     "none": "you have not put this to the user yet",
     "unanswered": "the user has not said yes to it",
     "requested": "the user asked for it, but you have not listed it back and waited for a yes",

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.pack import Pack
-from bylaw.engine.wording import consent_step
 from bylaw.facts.entity import Fact, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.policy.posture import Posture, Postures
@@ -210,7 +209,7 @@ class Decider:
     def _questions_of(self, finding: RuleFinding) -> tuple[Question, ...]:
         """What would settle an open rule: its predicates without a value, put to the user where consent is at stake."""
         predicates = self.pack.book.predicates
-        policy, whys = finding.rule.policy, dict(finding.whys)
+        policy = finding.rule.policy
         unknown = [predicates[name] for name, value in finding.values if value is None and name in predicates]
         definition = self.pack.policies[policy].definition
         return tuple(
@@ -218,7 +217,7 @@ class Decider:
                 each.name,
                 each.question.strip()
                 or _asked(each.description or definition)
-                or (_AGREES if consent_step(whys.get(each.name, {})) else f"Is `{each.name}` so here?"),
+                or (_AGREES if each.way == "consented" else f"Is `{each.name}` so here?"),
                 "user" if each.way in ("consented", "said") else "person",
             )
             for each in unknown

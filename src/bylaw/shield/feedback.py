@@ -109,6 +109,8 @@ def _why(pack: Pack, ground: Ground) -> str:
         return f"{ground.because or unknown}. {rule}"
     if ground.missing:
         return f"nothing you have looked up shows {', '.join(ground.missing)}. {rule}".strip()
+    if asked := " ".join(each.text for each in ground.questions if each.whom == "person"):
+        return f"only a person can say: {asked} {rule}".strip()
     return rule or ground.because
 
 
