@@ -34,7 +34,8 @@ async def answering_stdio_server() -> AsyncIterator[tuple[Any, Any]]:
 
 def refusal(fault: Exception) -> JSONRPCError | None:
     """What to answer where a line could not be read; None for what asks for no answer."""
-    found: list[Any] = list(fault.errors(include_url=False)) if isinstance(fault, ValidationError) else []
+    told: Any = fault if isinstance(fault, ValidationError) else None
+    found: list[Any] = [] if told is None else list(told.errors(include_url=False))
     if found and found[0]["type"] == "json_invalid":
         line = str(found[0]["input"])
         if not line.strip():
