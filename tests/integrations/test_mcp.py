@@ -1,7 +1,6 @@
 """`bylaw proxy` between a real MCP client and a real MCP server, over pipes and over HTTP on the loopback."""
 
 import contextlib
-import json
 import os
 import shutil
 import socket
@@ -25,35 +24,15 @@ from mcp.client.streamable_http import streamable_http_client
 from bylaw.integrations.sessions import Sessions
 from bylaw.shield import Shield
 from bylaw.trace import Call, Message
-from tests.command import PROCESS
 from tests.integrations.guide import follow_guide
-from tests.integrations.shop import write_pack
+from tests.integrations.mcp_place import KEY, Place
 
 pytestmark = [pytest.mark.process, pytest.mark.anyio]
-SERVER = Path(__file__).with_name("mcp_shop.py")
-KEY = {"bylaw/conversation": "c1"}
 
 
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-class Place:
-    """A folder with the pack, and what the tools noted there."""
-
-    def __init__(self, folder: Path) -> None:
-        self.pack = write_pack(folder)
-        self.notes = folder / "notes.txt"
-
-    def ran(self) -> list[str]:
-        return self.notes.read_text().splitlines() if self.notes.exists() else []
-
-    def proxy(self, *options: str) -> list[str]:
-        return [*PROCESS, "proxy", "--pack", str(self.pack), *options]
-
-    def server(self, *options: str) -> list[str]:
-        return [sys.executable, str(SERVER), str(self.notes), *options]
 
 
 @pytest.fixture
@@ -145,44 +124,6 @@ async def test_what_is_no_tool_call_passes_through(place: Place) -> None:
         failed = await client.call_tool("get_order", {"order_id": "9"}, meta=KEY)
         assert failed.is_error
         assert text(failed) == text(await plain.call_tool("get_order", {"order_id": "9"}))
-
-
-@pytest.mark.parametrize(
-    ("line", "id", "code"),
-    [
-        (b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {', None, -32700),
-        (b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "\\ud800"}}', 5, -32700),
-        (b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}', None, -32700),
-        (b'{"jsonrpc": "2.0", "id": 5, "method": 5}', 5, -32600),
-        (b'{"jsonrpc": "1.0", "id": "a", "method": "ping"}', "a", -32600),
-        (b'[{"jsonrpc": "2.0", "id": 5, "method": "ping"}]', None, -32600),
-        (b'{"jsonrpc": "2.0", "id": 5, "result": 5}', None, None),
-        (b"", None, None),
-    ],
-)
-def test_a_line_that_cannot_be_read_is_answered_and_the_next_one_too(
-    place: Place, line: bytes, id: int | str | None, code: int | None
-) -> None:
-    version = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
-    begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": version}
-    ping = {"jsonrpc": "2.0", "id": 6, "method": "ping"}
-    command = [*place.proxy(), "--", *place.server()]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(begin).encode() + b"\n")
-        process.stdin.flush()
-        assert json.loads(process.stdout.readline())["id"] == 1
-        process.stdin.write(line + b"\n")
-        process.stdin.flush()
-        if code is not None:
-            answer = json.loads(process.stdout.readline())
-            assert (answer["id"], answer["error"]["code"]) == (id, code)
-        process.stdin.write(json.dumps(ping).encode() + b"\n")
-        process.stdin.flush()
-        assert json.loads(process.stdout.readline())["id"] == 6
-        process.stdin.close()
-    assert process.returncode == 0
 
 
 async def test_without_a_key_what_hangs_on_history_is_never_allowed(place: Place) -> None:
@@ -396,47 +337,3 @@ def test_a_server_that_cannot_be_started_is_named(place: Place) -> None:
     done = subprocess.run(place.proxy("--", "no-such-program"), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "there is no program `no-such-program` to start" in done.stderr
-
-
-ODD_META: list[Any] = [
-    "text", 7, [], [1], True, {"progressToken": [1]}, {**KEY, "bylaw/turn": [1]}, {**KEY, "bylaw/turn": True},
-    {**KEY, "bylaw/messages": "hi"}, {**KEY, "bylaw/messages": [1]}, {**KEY, "bylaw/messages": [{"role": ["user"]}]},
-    {**KEY, "bylaw/messages": [{"role": "user", "content": {"a": 1}}]}, {"bylaw/conversation": ["c1"]},
-    {"bylaw/conversation": {"c1": 1}}, {"bylaw/conversation": True}, {"bylaw/conversation": "c\0"},
-    {"bylaw/conversation": "c" * 301},
-]  # fmt: skip
-
-
-def test_a_meta_that_is_none_of_ours_is_answered_in_a_line_and_runs_nothing(place: Place) -> None:
-    command = [*place.proxy("--log", str(place.pack.parent / "log.db"), "--"), *place.server()]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, **pipes) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-
-        def ask(number: int, method: str, **params: Any) -> Any:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-            process.stdin.write(json.dumps(request) + "\n")
-            process.stdin.flush()
-            answer = json.loads(process.stdout.readline())
-            assert answer["id"] == number
-            return answer
-
-        about = {"capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-        ask(0, "initialize", protocolVersion="2025-06-18", **about)
-        process.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
-        for number, meta in enumerate(ODD_META, 1):
-            told = ask(number, "tools/call", name="get_order", arguments={"order_id": "7"}, _meta=meta)
-            assert told.get("error", {}).get("code") == -32602 or told["result"]["isError"], meta
-        assert place.ran() == []
-        shown = ask(99, "tools/call", name="get_order", arguments={"order_id": "7"}, _meta=KEY)
-        assert not shown["result"]["isError"]
-        process.stdin.close()
-        assert process.stderr is not None
-        said = process.stderr.read()
-        assert process.wait(30) == 0
-    assert "`bylaw/messages` is not a list" in said
-    assert "Traceback" not in said
-    assert len(place.ran()) == 1

@@ -28,8 +28,8 @@ from bylaw.service.request import (
     Failure,
     decided,
 )
+from bylaw.shield.attempt import Happening
 from bylaw.shield.guarded import Guarded
-from bylaw.shield.kept import Happening
 from bylaw.shield.shield import PinnedPack, Shield
 
 SESSIONS = 10_000

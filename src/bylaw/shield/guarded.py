@@ -17,10 +17,11 @@ from bylaw.errors import UsageError
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
 from bylaw.shield import door
+from bylaw.shield.attempt import Asking, Attempt, Happening, Wanted
 from bylaw.shield.decision import Decision
 from bylaw.shield.grounded import Arguments, Beside
 from bylaw.shield.history import Named, writable
-from bylaw.shield.kept import Asking, Attempt, Happening, Kept, Wanted
+from bylaw.shield.kept import Kept
 from bylaw.trace.trajectory import Trajectory
 
 if TYPE_CHECKING:

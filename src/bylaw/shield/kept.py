@@ -6,10 +6,9 @@ first, and the call is decided anew.
 
 import time as clocks
 import uuid
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.asking import Answered
@@ -22,6 +21,7 @@ from bylaw.record.entry import Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
 from bylaw.shield.approving import Approvals, Ruling
+from bylaw.shield.attempt import Attempt, Happening, Wanted
 from bylaw.shield.decision import Decision
 from bylaw.shield.grounded import Beside, Grounded, timed
 from bylaw.shield.history import (
@@ -45,32 +45,6 @@ if TYPE_CHECKING:
 
 MISFITS = 3
 """How often something may not fit a log in which nothing was added."""
-Happening = Callable[[Conversation], object]
-Asking = Callable[[Conversation], Judgement]
-
-
-class Wanted(Struct, frozen=True):
-    """What is to happen and to be decided at once."""
-
-    asked: Sequence[Asking]
-    beside: Sequence[Beside] = ()
-    """For each call, those that its turn makes after it."""
-    first: Sequence[Happening] = ()
-    """What happens before."""
-    named: Named | None = None
-    """The request that it is, where its sender gave it a name."""
-
-
-class Attempt(Struct, frozen=True):
-    """Decisions that hold once they are written."""
-
-    conversation: Conversation
-    happened: int
-    """How many of the happenings that were not written before are among the drafts."""
-    decisions: list[Decision]
-    drafts: list[Draft]
-    events: int
-    """How many events of the conversation are then in the log."""
 
 
 class Kept:
