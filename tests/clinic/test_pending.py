@@ -168,6 +168,22 @@ def test_a_later_reading_tells_hindsight_which_of_the_two_it_was():
     assert scene.verdicts("telehealth-consent") == SETTLED_LATER
 
 
+def test_a_reading_beside_a_write_shows_the_old_value_or_the_new_one():
+    """The contact is changed and read again in one turn: unconfirmed before and after. So for the tier."""
+    scene = Scene(Patient_P1={"contact_confirmed": False})
+    change = ("update_contact", {"patient_id": "P1", "email": "new@example.org"})
+    scene.act([change, ("get_patient", {"patient_id": "P1"})])
+    release = {"patient_id": "P1", "person_id": "P1", "part": "visits", "delivery": "email"}
+    scene.act([("release_records", release)])
+    assert scene.lacks("records-contact") == []
+    assert scene.verdicts("records-contact") == ("violation",) * 6
+    scene = member()
+    scene.act([CHANGE, ("get_membership", {"membership_id": "M1"})])
+    scene.act([book(copay="15.00")])
+    assert scene.lacks("visit-copay") == []
+    assert scene.verdicts("visit-copay") == FINE
+
+
 def test_a_pending_write_to_another_thing_leaves_this_one_known():
     scene = member()
     scene.act([("change_membership", {**CHANGE[1], "patient_id": "P2", "membership_id": "M2"}), book()])

@@ -87,6 +87,22 @@ def test_an_identity_established_after_the_call_was_not_established_then(folder:
     assert verdict(load_pack(folder), [*ORDER], world, after) == "violation"
 
 
+@pytest.mark.parametrize("has_world", [False, True])
+def test_nobody_found_later_is_among_those_seen_at_a_call(folder: Path, has_world: bool) -> None:
+    """The guide's recipe for one customer in a conversation asks for all that were seen, not for one by its key."""
+    (folder / "guards" / "g.py").write_text("""def owner(call, facts):
+    who = facts.Order(call.order_id).user_id
+    if not any(each.user_id == who for each in facts.Identity.seen()):
+        return deny("the owner was not located")
+    return permit()
+""")
+    world = folder / "world.json" if has_world else None
+    later: list[Event] = [Call("find", {"email": "a@b.c"}, turn=10), Result(3, '{"user_id": "ada"}')]
+    assert verdict(load_pack(folder), [*ORDER], world, later) == "violation"
+    before: list[Event] = [*ORDER, Call("find", {"email": "a@b.c"}, turn=2), Result(2, '{"user_id": "ada"}')]
+    assert verdict(load_pack(folder), before, world) == "compliant"
+
+
 def test_what_a_system_knows_cannot_be_complete(folder: Path) -> None:
     (folder / "entities.yaml").write_text(FILES["entities.yaml"].replace("origin: conversation, ", ""))
     with pytest.raises(PackError, match=r"entities\.yaml:3: `Identity` cannot be complete"):

@@ -1,5 +1,6 @@
 """What writes of the same turn leave open: the old value or the new one, known where they are the same."""
 
+import json
 from typing import Any
 
 import pytest
@@ -107,3 +108,37 @@ def test_a_write_of_the_same_turn_leaves_the_old_value_or_the_new_one(
 def test_what_was_not_known_before_the_turn_is_not_known_after_a_write_in_it(pack: Pack) -> None:
     writes: list[tuple[str, dict[str, Any]]] = [("set_cabin", {"cabin": "economy"}), ("refund", {})]
     assert said(pack, writes, look='{"trip_id": "other"}')[0] == "undetermined"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown", "asked", "evidence"),
+    [
+        (("set_cabin", {"cabin": "economy"}), {"cabin": "economy"}, ("refund", {}), "permit"),
+        (("set_cabin", {"cabin": "business"}), {"cabin": "business"}, ("refund", {}), "deny"),
+        (("set_cabin", {"cabin": "business"}), {"cabin": "economy"}, ("refund", {}), "undetermined"),
+        (("set_cabin", {"cabin": "economy"}), {"cabin": "business"}, ("refund", {}), "undetermined"),
+        (("upgrade", {}), {"cabin": "economy"}, ("refund", {}), "undetermined"),
+        (("charge", {"amount": 4}), {"credit": 10}, ("pay", {"amount": 5}), "permit"),
+        (("charge", {"amount": 4}), {"credit": 10}, ("pay", {"amount": 7}), "undetermined"),
+        (("charge", {"amount": 4}), {"credit": 10}, ("pay", {"amount": 11}), "deny"),
+    ],
+)
+def test_a_look_up_beside_a_write_shows_the_old_value_or_the_new_one(
+    pack: Pack,
+    written: tuple[str, dict[str, Any]],
+    shown: dict[str, Any],
+    asked: tuple[str, dict[str, Any]],
+    evidence: str,
+) -> None:
+    """Whether it came before the write or after it nobody can tell."""
+    session = Session(pack)
+    beside: list[Event] = [
+        Call(written[0], {"trip_id": "T", **written[1]}, turn=1),
+        Call("get_trip", {"trip_id": "T"}, turn=1),
+        Result(0, '{"ok": true}'),
+        Result(1, json.dumps({"trip_id": "T", **shown})),
+    ]
+    for event in beside:
+        session.observe(event)
+    call = Call(asked[0], {"trip_id": "T", **asked[1]}, turn=2)
+    assert {c.outcome for each in session.judge(call).evidence for c in each.completions} == {evidence}

@@ -166,6 +166,15 @@ class Ledger:
         self._absorb(entity.name)
         return self._things.get(entity.name, {})
 
+    def visible_keys(self, entity: Entity, at: CallRecord) -> list[Key]:
+        """Those of the things that the judged call's agent had been shown before the turn that makes the call."""
+        self._absorb(entity.name)
+        return [
+            key
+            for key, thing in self._things.get(entity.name, {}).items()
+            if any(delivered < at.start and who == at.who for _, delivered, who, _, _ in thing.sightings)
+        ]
+
     def latest(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
         """The value visible to the judged call `at` and not stale for it."""
         thing = self.thing(entity.name, key)

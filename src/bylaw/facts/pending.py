@@ -1,13 +1,15 @@
 """What writes leave of a field that nobody has looked up again.
 
-Of the same turn: their results are not in yet, so a field has its old value or what they make of it. Of a thing that
-only the conversation makes: there is nowhere to look it up, and what it did with the thing is what is true of it.
+Of the same turn: their results are not in yet, so a field has its old value or what they make of it. Of a turn whose
+look-up was made beside them: it showed the value from before or from after. Of a thing that only the conversation
+makes: there is nowhere to look it up, and what it did with the thing is what is true of it.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.contradiction import Visible
+from bylaw.facts.contradiction import Visible, beside
 from bylaw.facts.entity import UNSEEN, Entity, Field, Key, OneOf
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
@@ -36,23 +38,64 @@ def pending_value(
     writes = ledger.changes.since(entity.name, key, field.name, at.start - 1, at)
     if is_settled:
         writes = [write for write in writes if write.counts()]
-    shown = ledger.latest_of(thing, entity, key, field.name, at, before=at.start) if writes else None
-    if shown is None:
-        return UNSEEN
     try:
-        told = Visible(ledger, thing, entity, key, at).told(field, shown, before=at.start)
-        possible = list(told.values) if isinstance(told, OneOf) else [told]
-        for write in writes:
-            effects = () if write.call.fault else ledger.schema.effects.get(write.call.tool, ())
-            for value in tuple(possible):
-                made = effect_on(effects, write.call.arguments, entity, key, field, value, find=ledger.finder(write))
-                if made is NOTHING:
-                    return UNSEEN
-                if (new := coerce(field, made)) not in possible:
-                    possible.append(new)
-        return possible[0] if len(possible) == 1 else OneOf(tuple(possible))
+        possible = _known_at_start(ledger, thing, entity, key, field, at) if writes else []
+        possible = possible or _shown_beside(ledger, thing, entity, key, field, at, is_settled=is_settled)
+        possible = _outcomes(ledger, writes, entity, key, field, possible)
     except ValueError:
         return UNSEEN
+    return UNSEEN if not possible else possible[0] if len(possible) == 1 else OneOf(tuple(possible))
+
+
+def _known_at_start(
+    ledger: Ledger, thing: SeenThing, entity: Entity, key: Key, field: Field, at: CallRecord
+) -> list[Any]:
+    """What the field may have been when the turn of the judged call began; empty where that was not known."""
+    shown = ledger.latest_of(thing, entity, key, field.name, at, before=at.start)
+    if shown is None:
+        return []
+    told = Visible(ledger, thing, entity, key, at).told(field, shown, before=at.start)
+    return list(told.values) if isinstance(told, OneOf) else [told]
+
+
+def _shown_beside(
+    ledger: Ledger, thing: SeenThing, entity: Entity, key: Key, field: Field, at: CallRecord, *, is_settled: bool
+) -> list[Any]:
+    """What the field may be after the newest look-ups, where writes were under way beside them; empty where any value
+    is possible: each look-up may have come before or after each of those writes."""
+    if entity.fresh_for is not None:
+        return []
+    visible = [each for each in thing.shown(field.name) if each.delivered < at.start and each.agent == at.who]
+    if not visible:
+        return []
+    changes, possible = ledger.changes, list[Any]()
+    for entry in beside(max(visible, key=lambda each: each.as_of), visible):
+        if changes.between(entity.name, key, field.name, entry.as_of, at.start, known_at=at.step) is not None:
+            continue
+        under_way = changes.beside(entity.name, key, field.name, entry.as_of, known_at=at.step)
+        if is_settled:
+            under_way = [write for write in under_way if write.counts()]
+        left = _outcomes(ledger, under_way, entity, key, field, [coerce(field, entry.value)])
+        if not left:
+            return []
+        possible += [value for value in left if value not in possible]
+    return possible
+
+
+def _outcomes(
+    ledger: Ledger, writes: Sequence[CallRecord], entity: Entity, key: Key, field: Field, before: Sequence[Any]
+) -> list[Any]:
+    """Every value the field may have after some of these writes; empty where one of them leaves just any."""
+    possible = list(before)
+    for write in writes:
+        effects = () if write.call.fault else ledger.schema.effects.get(write.call.tool, ())
+        for value in tuple(possible):
+            made = effect_on(effects, write.call.arguments, entity, key, field, value, find=ledger.finder(write))
+            if made is NOTHING:
+                return []
+            if (new := coerce(field, made)) not in possible:
+                possible.append(new)
+    return possible
 
 
 def _made_value(ledger: Ledger, entity: Entity, key: Key, field: Field, at: CallRecord) -> Any:
@@ -61,13 +104,13 @@ def _made_value(ledger: Ledger, entity: Entity, key: Key, field: Field, at: Call
     there = shown or ledger.ever_visible(entity, key, "exists", at)
     if there is None or (shown is None and there.value is False) or entity.fresh_for is not None:
         return UNSEEN
-    beside = ledger.changes.beside(entity.name, key, field.name, there.as_of, known_at=at.step)
-    writes = [*beside, *ledger.changes.since(entity.name, key, field.name, there.as_of, at)]
+    under_way = ledger.changes.beside(entity.name, key, field.name, there.as_of, known_at=at.step)
+    writes = [*under_way, *ledger.changes.since(entity.name, key, field.name, there.as_of, at)]
     try:
         possible: list[Any] = [coerce(field, shown.value) if shown is not None else NOTHING]
         for write in writes:
             after = [_after(ledger, write, entity, key, field, value, at) for value in possible]
-            possible = after if _is_over(write, at) and write not in beside else [*possible, *after]
+            possible = after if _is_over(write, at) and write not in under_way else [*possible, *after]
             if NOTHING in possible:
                 return UNSEEN
         found = [value for place, value in enumerate(possible) if value not in possible[:place]]

@@ -106,7 +106,7 @@ class SeenFacts:
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         """The things seen whose seen fields equal `match`; there may be others, unless the kind is complete."""
-        keys, is_sure = matching(self._ledger.keys(entity), self, entity, match)
+        keys, is_sure = matching(self._ledger.visible_keys(entity, self._at), self, entity, match)
         return keys, is_sure and (bool(keys and match.keys() >= set(entity.key)) or self._holds_all(entity))
 
     def _holds_all(self, entity: Entity) -> bool:

@@ -2,7 +2,8 @@
 
 A result is seen at a call when it was delivered before the call's turn began. It is stale when a write of an earlier
 turn, made after the read, alters the fact. An earlier write of the same turn is pending: it may or may not take effect,
-so the fact has its old value or the new one.
+so the fact has its old value or the new one. A read made in one turn with an earlier write may have come before or after
+it, so what it showed is the old value or the new one, too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,8 +30,8 @@ class Absent(Exception):
 class Source(NamedTuple):
     """Facts somebody knows, facts with a few values they may have, and the things known to exist or not to."""
 
-    values: Mapping[Fact, Any]
-    either: Mapping[Fact, tuple[Any, ...]]
+    values: dict[Fact, Any]
+    either: dict[Fact, tuple[Any, ...]]
     present: frozenset[tuple[str, Key]]
     absent: frozenset[tuple[str, Key]]
 
@@ -96,7 +97,23 @@ class History:
         start = self.turn_start(step)
         done = [write for write in self.writes if write.step < start and self.counts(write, step)]
         visible = self.visible(step)
-        return source_of([sighting for sighting in visible if not altered(sighting, done)], visible)
+        fresh = [sighting for sighting in visible if not altered(sighting, done)]
+        amidst = {each: [write for write in done if self.are_at_once(write, each)] for each in fresh}
+        sure = source_of([each for each, writes in amidst.items() if not writes], visible)
+        unsure = {
+            each.fact: each for each in sorted(amidst, key=lambda each: each.made) if each.fact not in sure.values
+        }
+        for sighting in unsure.values():
+            told = amid(source_of([sighting], visible), amidst[sighting])
+            sure.values.update(told.values)
+            sure.either.update(told.either)
+        return sure
+
+    def are_at_once(self, write: Write, sighting: Sighting) -> bool:
+        """Whether a read was made in one turn with a write before it that alters what it shows: it may have come
+        before or after that."""
+        is_beside = write.step < sighting.made and self.turn_start(write.step) == self.turn_start(sighting.made)
+        return is_beside and sighting.fact in write.alters
 
     def visible(self, step: int) -> list[Sighting]:
         """All that had been shown when the turn of `step` began."""
@@ -124,7 +141,11 @@ class History:
             sighting
             for sighting in self.sightings
             if sighting.delivered >= start
-            and not any(write.step >= min(sighting.made, step) and sighting.fact in write.alters for write in accepted)
+            and not any(
+                (write.step >= min(sighting.made, step) and sighting.fact in write.alters)
+                or self.are_at_once(write, sighting)
+                for write in accepted
+            )
         ]
         told = source_of(later, later)
         return Source(
@@ -177,19 +198,20 @@ def source_of(fresh: Sequence[Sighting], visible: Sequence[Sighting]) -> Source:
 def amid(source: Source, pending: Sequence[Write]) -> Source:
     """What is known while writes are pending, each of which may or may not take effect, in order."""
     values = dict(source.values)
-    either: dict[Fact, tuple[Any, ...]] = {}
-    for fact in {fact for write in pending for fact in write.alters} & values.keys():
-        possible = outcomes(values[fact], fact, [write for write in pending if fact in write.alters])
+    either = dict(source.either)
+    for fact in {fact for write in pending for fact in write.alters} & (values.keys() | either.keys()):
+        olds = either.pop(fact, None) or (values[fact],)
+        possible = outcomes(olds, fact, [write for write in pending if fact in write.alters])
         if possible is None or len(possible) > 1:
-            del values[fact]
+            values.pop(fact, None)
         if possible is not None and len(possible) > 1:
             either[fact] = possible
     return source._replace(values=values, either=either)
 
 
-def outcomes(old: Any, fact: Fact, writes: Sequence[Write]) -> tuple[Any, ...] | None:
+def outcomes(olds: Sequence[Any], fact: Fact, writes: Sequence[Write]) -> tuple[Any, ...] | None:
     """Every value a fact may have after some of these writes; None where one of them leaves just anything."""
-    possible = [old]
+    possible = list(olds)
     for write in writes:
         new = write.alters[fact]
         if new is None:
