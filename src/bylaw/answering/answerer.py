@@ -115,7 +115,8 @@ class ConversationAnswers:
         )
         topic = Topic(self._pack, rule, tuple(each for each in wanted if each.way in ANSWERABLE), act)
         plan = self._plan(topic, queries)
-        claim = Run(plan, History(self._events(), act), act, queries.ask, self._answerer.operations).find(name)
+        history = History(self._events(), act, book.predicates[name].by)
+        claim = Run(plan, history, act, queries.ask, self._answerer.operations).find(name)
         if self._answerer.plans is not None:
             self._answerer.plans.keep(Outcome(topic.about, topic.tool, plan, claim.value is not None))
         return Answered(name, act.step, claim.value, 0, claim.quotes, claim.because)

@@ -3,8 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -12,9 +11,9 @@ from msgspec import Struct
 from bylaw.answering.operation import By, Search
 from bylaw.engine.act import Act
 from bylaw.engine.asking import Quote
+from bylaw.engine.rules import SPEAKERS, Speaker
 from bylaw.trace.event import Call, Event, Message
 
-Who = Literal["user", "agent", "tool"]
 MOST = 8
 """A search finds no more pieces than these, apart from the latest ones it asks for."""
 SHOWN = {"tool": 1200, "user": 12_000, "agent": 12_000}
@@ -30,7 +29,7 @@ class Piece(Struct, frozen=True):
     """One thing that was said, called or returned."""
 
     step: int
-    by: Who
+    by: Speaker
     text: str
 
     def shown(self) -> str:
@@ -41,10 +40,11 @@ class Piece(Struct, frozen=True):
 
 
 class History:
-    """All that happened before an act."""
+    """All that happened before an act, or what some speakers said of it: what the others said is neither shown nor
+    can it be quoted."""
 
-    def __init__(self, events: Sequence[Event], act: Act) -> None:
-        self.pieces = tuple(_pieces(events[: act.step]))
+    def __init__(self, events: Sequence[Event], act: Act, by: Container[Speaker] = SPEAKERS) -> None:
+        self.pieces = tuple(piece for piece in _pieces(events[: act.step]) if piece.by in by)
         self._words = {piece.step: Counter(words(piece.text)) for piece in self.pieces}
         self._texts = {piece.step: _plain(piece.text) for piece in self.pieces}
 

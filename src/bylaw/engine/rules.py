@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any, Protocol, cast, get_args
+from typing import Any, Literal, Protocol, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,8 +37,11 @@ _OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
 """Code that looks at the act itself."""
 MOST_KNOWN = 12
 """A physical rule may have so many predicates: its table must fit."""
-_BESIDE = {"tool": ("when",), **dict.fromkeys(("pattern", "said", "returned"), ("but_not",))}
+_BESIDE = {"tool": ("when",), "question": ("by",), **dict.fromkeys(("pattern", "said", "returned"), ("but_not",))}
 """What may stand beside a way, apart from a description."""
+
+Speaker = Literal["user", "agent", "tool"]
+SPEAKERS: tuple[Speaker, ...] = get_args(Speaker)
 
 Find = Callable[[Act], bool | None]
 
@@ -79,6 +82,7 @@ class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
     detector: Scalar | None = None
     guard: Scalar | None = None
     question: Scalar | None = None
+    by: Scalar | list[Scalar] | None = None
 
 
 class WrittenRule(Struct, frozen=True, forbid_unknown_fields=True):
@@ -152,6 +156,8 @@ class Predicate(Struct, frozen=True):
     """Opens what follows one conversation, where the act and the facts alone do not tell."""
     question: str = ""
     """What to ask, where only a reader can tell."""
+    by: tuple[Speaker, ...] = SPEAKERS
+    """Whose words a reader may rest the answer on."""
     is_about_act: bool = True
     """Whether it speaks of the act itself; else of what came before, which is so whether or not the act is made."""
 
@@ -285,7 +291,9 @@ class RulesReader:
                     hint = f"known: {', '.join(get_args(Basis))}"
                     self._fault(f"`consented` cannot be `{value}`", *at, hint=hint)
                 basis: Basis = "requested" if value == "requested" else "told"
-                return Predicate(name, description, way, witness=lambda ledger: ConsentWitness(ledger, basis))
+                return Predicate(
+                    name, description, way, witness=lambda ledger: ConsentWitness(ledger, basis), by=("user", "agent")
+                )
             case "code":
                 return self._code(name, description, str(value), at)
             case "detector":
@@ -298,7 +306,22 @@ class RulesReader:
                     self._fault(f"`{value}` is not a policy", *at)
                 return Predicate(name, description, way, guard=str(value))
             case _:
-                return Predicate(name, description, way, question=str(value), is_about_act=way not in _BEFORE)
+                about_act = way not in _BEFORE
+                return Predicate(
+                    name, description, way, question=str(value), by=self._by(body, at), is_about_act=about_act
+                )
+
+    def _by(self, body: WrittenPredicate, at: tuple[str, ...]) -> tuple[Speaker, ...]:
+        """The speakers that a question names; all of them where it names none."""
+        if body.by is None:
+            return SPEAKERS
+        named = body.by if isinstance(body.by, list) else [body.by]
+        for each in named:
+            if each not in SPEAKERS:
+                self._fault(f"`by` cannot be `{each}`", *at, "by", hint=f"known: {', '.join(SPEAKERS)}")
+        if not named:
+            self._fault("`by` names nobody", *at, "by", hint=f"known: {', '.join(SPEAKERS)}")
+        return tuple(each for each in SPEAKERS if each in named)
 
     def _search(
         self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]

@@ -2,8 +2,8 @@
 
 A result is seen at a call when it was delivered before the call's turn began. It is stale when a write of an earlier
 turn, made after the read, alters the fact. An earlier write of the same turn is pending: it may or may not take effect,
-so the fact has its old value or the new one. A read made in one turn with an earlier write may have come before or after
-it, so what it showed is the old value or the new one, too.
+so the fact has its old value or the new one. A read made in one turn with an earlier write may have come before it or
+after it, so what it showed is the old value or the new one, too.
 """
 
 from collections.abc import Mapping, Sequence
