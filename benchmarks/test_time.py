@@ -15,7 +15,7 @@ from time import perf_counter
 
 ROOT = Path(__file__).parents[1]
 CORES = 2
-GOAL_S = 180.0
+GOAL_S = 300.0
 
 
 def main() -> int:

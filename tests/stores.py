@@ -1,5 +1,5 @@
-"""A log in every store that is here: SQLite always; PostgreSQL where its server is installed, or `BYLAW_POSTGRES` names
-one, and psycopg is there."""
+"""A log in every store: SQLite, and PostgreSQL on the server that `BYLAW_POSTGRES` names, or on one of our own, which
+`benchmarks/postgres_server.py` starts."""
 
 import importlib.util
 import os
@@ -22,7 +22,7 @@ def postgres() -> Iterator[str]:
     if given := os.environ.get("BYLAW_POSTGRES"):
         yield given
         return
-    if not (os.environ.get("POSTGRES_BIN") or any(Path("/usr/lib/postgresql").glob("*/bin/initdb"))):
+    if not server_module().is_here():
         pytest.skip("no PostgreSQL server is installed")
     with server_module().server() as address:
         yield address
