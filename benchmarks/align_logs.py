@@ -53,8 +53,14 @@ def training(kind: str, place: Place) -> list[dict[str, Any]]:
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [line for text in lines if "loss" in (line := json.loads(text))]
+    return [line for line in records(path) if "loss" in line]
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    """The lines of a log, packed as it is kept here or as a training has just written it; none where it is not."""
+    packed = path.with_name(f"{path.name}.gz")
+    body = gzip.decompress(packed.read_bytes()) if packed.exists() else path.read_bytes() if path.exists() else b""
+    return [json.loads(line) for line in body.splitlines()]
 
 
 def percent(value: float | None) -> str:

@@ -28,6 +28,7 @@ from align_logs import (
     middle,
     percent,
     played,
+    records,
     rights,
     share,
     summary,
@@ -233,7 +234,7 @@ def chosen() -> dict[str, str]:
     """Which turns stage 3 of run 2 was taught by, and what was right at those with a large spread."""
     found = json.loads((LOGS / "choose.json").read_text())
     wide = [place for place in found["chosen"] if max(found["rewards"][place]) - min(found["rewards"][place]) >= 3]
-    purposes = [json.loads(line)["purpose"] for line in (LOGS / "turns.jsonl").read_text().splitlines()]
+    purposes = [line["purpose"] for line in records(LOGS / "turns.jsonl")]
     refused = sum(purposes[place] == "refuse" for place in wide)
     alike = [values for values in found["rewards"] if max(values) - min(values) < 1e-6]
     return {
@@ -300,13 +301,13 @@ def numbers() -> dict[str, str]:
     for seed in SEEDS:
         found[f"dev_was_{seed}"] = percent(_share(developed("stage2", seed)[0]))
         found[f"dev_is_{seed}"] = percent(_share(developed("stage3", seed)[LAST]))
-    third_turns = [json.loads(line)["purpose"] for line in (THIRD / "turns.jsonl").read_text().splitlines()]
+    third_turns = [line["purpose"] for line in records(THIRD / "turns.jsonl")]
     found["parting"] = f"{len(third_turns):,}"
     found["parting_refuse"] = percent(third_turns.count("refuse") / len(third_turns))
     third_lines = [line for seed in SEEDS for line in lines_of(THIRD / f"stage3-{seed}.train.jsonl")]
     found["told"] = percent(sum(line["learned_from"] for line in third_lines) / len(third_lines))
     found["kl_3"] = f"{max(line['kl'] for line in third_lines):.3f}"
-    checked = [json.loads(text) for text in (FOURTH / "log.jsonl").read_text().splitlines()]
+    checked = records(FOURTH / "log.jsonl")
     found |= next(
         {name: percent(off) for name, off in one["gradient_off"].items()} for one in checked if "gradient_off" in one
     )
