@@ -1,26 +1,38 @@
 """Errors a user can fix. A violation of a policy is a value, never one of these."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 class BylawError(Exception):
     """Work that could not be done because of something the user can fix.
 
-    `code` is stable and has a page in `docs/errors/`; `place` is `file` or `file:line`.
+    `code` is stable and has a page in `docs/errors/`; `place` is `file` or `file:line`; `lacks` says what nothing
+    declares (`tool get_order`), so that a hundred places that name it are one fault.
     """
 
     code = "BY000"
 
-    def __init__(self, message: str, *, place: str = "", hint: str = "") -> None:
+    def __init__(self, message: str, *, place: str = "", hint: str = "", lacks: str = "") -> None:
         self.message = message
         self.place = place
         self.hint = hint
+        self.lacks = lacks
         super().__init__(str(self))
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
         then = f"; {self.hint}" if self.hint else ""
         return f"{where}{self.message}{then}"
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """What to do about a name that nothing declares: the nearest that is declared, else some of those there are."""
+    import difflib
+
+    known = sorted(set(known))
+    if close := difflib.get_close_matches(name, known, 1):
+        return f"did you mean `{close[0]}`?"
+    return f"known are {', '.join(f'`{one}`' for one in known[:12])}" if known else "none is declared"
 
 
 class UsageError(BylawError):
@@ -45,6 +57,10 @@ class GuardError(BylawError):
     """A guard is outside the guard language."""
 
     code = "BY201"
+
+
+class SyntaxFault(GuardError):
+    """The text is not Python, so nothing in it is known."""
 
 
 class FormulaError(BylawError):

@@ -8,6 +8,7 @@ import pytest
 
 from bylaw.audit.rate import rate
 from bylaw.audit.run import read_calls
+from bylaw.errors import UsageError
 from tests.audit.logs import CAREFUL, HASTY, NO_RESULT, OK, WRONG, Shop, call, look, record, ship, user
 
 RATE = {"value", "low", "high", "count", "of"}
@@ -69,7 +70,6 @@ def test_a_call_has_the_keys_it_promises(shop: Shop) -> None:
         ((call("ship", {}),), "inconclusive"),
         ((call("ship", "not json"),), "inconclusive"),
         ((call("ship", "[1]"),), "inconclusive"),
-        ((call("teleport", {"order_id": "PAID"}),), "inconclusive"),
     ],
 )
 def test_each_verdict(parts: Any, verdict: str, shop: Shop) -> None:
@@ -212,14 +212,26 @@ def test_agents_have_rows_of_their_own(shop: Shop) -> None:
 
 
 def test_unknown_tools_are_inconclusive_and_named(shop: Shop) -> None:
-    report = shop.audit(
-        shop.logs(record(call("teleport", {"order_id": "PAID"})), record(call("teleport", {}, "Error: no")))
-    )
+    beamed = record(look("PAID", paid=True), call("teleport", {"order_id": "PAID"}))
+    report = shop.audit(shop.logs(beamed, record(call("teleport", {}, "Error: no"))))
     lines = list(read_calls(report.out))
     assert [(line["tool"], line["strict"], line["because"]) for line in lines] == [
         ("teleport", "inconclusive", "unknown tool `teleport`")
     ]
     assert report.summary["unknown_tools"] == {"teleport": 2}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_pack_that_knows_no_tool_of_the_logs_is_an_error_and_leaves_the_earlier_audit(jobs: int, shop: Shop) -> None:
+    before = shop.audit(shop.logs(record(*HASTY, id="t1")))
+    summary = (before.out / "summary.json").read_bytes()
+    with pytest.raises(UsageError, match=r"knows none of the tools that the logs call \(`beam`, `teleport`\)"):
+        shop.audit(shop.logs(record(call("teleport", {})), record(call("beam", {}))), jobs=jobs)
+    assert (before.out / "summary.json").read_bytes() == summary
+
+
+def test_conversations_without_a_call_say_nothing_of_the_pack(shop: Shop) -> None:
+    assert shop.audit(shop.logs(record(user("Hello.")))).summary["agents"][0]["trajectories"] == 1
 
 
 def test_fields_that_no_observation_maps_are_named(shop: Shop) -> None:

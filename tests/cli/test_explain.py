@@ -235,7 +235,7 @@ def test_piped_lines_end_in_no_blanks(tmp_path: Path, demo: Demo) -> None:
     shop.logs(record(*CAREFUL, id="t1"))
     (tmp_path / "logs.jsonl").open("a").write("{broken\n")
     audited = run(f"bylaw audit logs.jsonl --pack {shop.pack}", tmp_path).stdout
-    assert "1 record could not be read: see `skipped` in out/summary.json." in audited
+    assert "bylaw: BY102 logs.jsonl:2: not JSON" in audited
     for text in (audited, run("bylaw explain out t1 3", tmp_path).stdout, demo.shown):
         assert text.splitlines() == [line.rstrip() for line in text.splitlines()]
 

@@ -78,7 +78,7 @@ def test_a_pending_write_leaves_what_its_expression_makes(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("expression", "fault"),
-    [("old.total +", "not python"), ("total + 1", "there is no name `total`"), ("now()", "there is no built-in `now`")],
+    [("old.total +", "not Python"), ("total + 1", "there is no name `total`"), ("now()", "there is no built-in `now`")],
 )
 def test_faults_have_their_place(tmp_path: Path, expression: str, fault: str) -> None:
     effects = f'    effects:\n      - {{as: Order, key: $args.order_id, set: {{total: {{to: "{expression}"}}}}}}\n'

@@ -72,7 +72,7 @@ def some(x, rows):
     def test_faults_of_a_shared_function_have_their_place_and_stand_once(self) -> None:
         text = "def g(call, facts):\n    if f(call.amount):\n        return permit()\n    return deny('no')\n\n"
         twice = text + text.replace("def g", "def h")
-        assert faults(twice + "def f(x):\n    return x.total +\n")[0].startswith("guards/shop.py:12: not python")
+        assert faults(twice + "def f(x):\n    return x.total +\n")[0].startswith("guards/shop.py:12: not Python")
         (only,) = faults(twice + "def f(x):\n    return x > limit\n")
         assert only.startswith("guards/shop.py:12: there is no name `limit`")
         assert "`f` can end without an answer" in faults(text + "def f(x):\n    if x:\n        return 1\n")[0]

@@ -57,10 +57,10 @@ def test_a_predicate_on_what_only_the_user_knows_is_none() -> None:
     [
         ("act.__class__", "rules.yaml:7: `__class__` begins with an underscore"),
         ("call.tool == 'x'", "rules.yaml:7: there is no name `call`"),
-        ("x = 1", "rules.yaml:7: not python"),
+        ("x = 1", "rules.yaml:7: not Python"),
         ("other.x", "rules.yaml:7: there is no name `other`"),
         ("lambda: 1", "rules.yaml:7: `lambda` is not part of the language"),
-        ("act.a and\n", "rules.yaml:7: not python"),
+        ("act.a and\n", "rules.yaml:7: not Python"),
     ],
 )
 def test_a_predicate_outside_the_language_is_refused(text: str, reason: str) -> None:

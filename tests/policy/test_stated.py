@@ -110,7 +110,7 @@ def test_what_it_cannot_mean_is_a_fault(changes: dict[str, str], said: str, tmp_
 
 def test_a_text_that_is_no_python_is_told_once(tmp_path: Path) -> None:
     found = faults(tmp_path, {"guards/shop.py": "def only_paid(call: ship, facts):\n  return (\n"})
-    assert len([fault for fault in found if "not python" in fault]) == 1, found
+    assert len([fault for fault in found if "not Python" in fault]) == 1, found
 
 
 def test_a_tool_that_is_not_there_is_told_at_the_guard_that_names_it(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ class LogCoverage(Struct):
     """Counts over the conversations that were read."""
 
     unknown_tools: Counter[str] = field(default_factory=Counter[str])
+    known_calls: int = 0
+    """How many calls were of tools that the pack knows."""
     unmapped: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Tool and field."""
     worlds: dict[str, str] = {}
@@ -41,6 +43,7 @@ class LogCoverage(Struct):
 
     def __iadd__(self, other: "LogCoverage") -> "LogCoverage":
         self.unknown_tools.update(other.unknown_tools)
+        self.known_calls += other.known_calls
         self.unmapped.update(other.unmapped)
         self.worlds.update(other.worlds)
         self.faults += other.faults

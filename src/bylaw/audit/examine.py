@@ -119,6 +119,8 @@ class Examiner:
             tool = tools.get(call.tool)
             if tool is None:
                 self.coverage.unknown_tools[call.tool] += 1
+            else:
+                self.coverage.known_calls += 1
             if tool is None or tool.effect == "write" or call.tool in pack.by_tool:
                 writes.append(step)
         if not writes and not pack.book.rules:

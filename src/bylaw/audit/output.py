@@ -48,8 +48,8 @@ def written_aside(out: Path) -> Generator[Path]:
 def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
     """Refuse to put an audit that read nothing in the place of an earlier one."""
     if _is_ours(out / "summary.json"):
-        hint = "the earlier audit there is left as it was; give another --out to keep what could not be read"
-        raise UsageError(f"no conversation could be read ({faults[0]})", place=str(out), hint=hint)
+        hint = f"the earlier audit in `{out}` is left as it was"
+        raise UsageError(f"no conversation could be read: {faults[0]}", hint=hint)
 
 
 def _clean(out: Path) -> None:

@@ -2,7 +2,7 @@
 
 import gc
 import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from bylaw.audit.redaction import Pseudonyms, redact_summary
 from bylaw.audit.request import Request
 from bylaw.audit.summary import policies_record, summarise
 from bylaw.engine.pack import Criterion
-from bylaw.errors import RecordError
+from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
 
 Progress = Callable[[int], None]
@@ -70,6 +70,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
                     progress(number)
         if skipped and not lines.count:
             spare_earlier(out, skipped)
+        _check_tools(examiner)
         summary, skipped = _summarised(examiner, request, skipped, lines.repeated)
         _dump(aside / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
         _dump(aside / "summary.json", summary)
@@ -87,6 +88,24 @@ def _summarised(
     pseudonyms = Pseudonyms(request.key)
     skipped = [pseudonyms.fault(fault) for fault in skipped]
     return redact_summary(summarise(examiner, request, skipped, repeated), pseudonyms), skipped
+
+
+def _check_tools(examiner: Examiner) -> None:
+    """Refuse a pack that knows no tool of the logs: zeros in every column would look like a clean audit."""
+    unknown = examiner.coverage.unknown_tools
+    if examiner.coverage.known_calls or not unknown:
+        return
+    name = examiner.shelf.name
+    known = sorted({tool for pack in examiner.shelf.packs for tool in pack.schema.tools})
+    hint = f"it knows {_some(known)}; give the pack of these logs, or list their tools in its tools.yaml"
+    raise UsageError(f"pack `{name}` knows none of the tools that the logs call ({_some(unknown)})", hint=hint)
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first few of the names, in the order of the alphabet."""
+    first = sorted(names)
+    more = f" and {len(first) - 4} more" if len(first) > 4 else ""
+    return ", ".join(f"`{name}`" for name in first[:4]) + more if first else "none"
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from bylaw.errors import BylawError, PackError, UsageError
 COMMANDS = {
     "demo": "Show what a near-miss is, on the shipped example.",
     "audit": "Audit recorded conversations under a policy pack.",
-    "check": "Check a pack: load it, run every case, report coverage.",
+    "check": "Check a pack: what to do next, whether its cases pass, what covers each sentence.",
     "review": "Review a pack: sentence beside check, cases, open questions; accept or reject.",
     "explain": "Explain the verdict on one call, or a broken rule.",
     "report": "Write report.html from an audit's folder.",
@@ -69,8 +69,8 @@ def run() -> None:
     except PackError as error:
         for fault in error.faults:
             print(visible(f"bylaw: {fault.code} {fault}"), file=sys.stderr)
-        count = len(error.faults)
-        print(f"bylaw: pack `{error.place}` has {count} fault{'s' if count != 1 else ''}", file=sys.stderr)
+        if len(error.faults) > 1:
+            print(f"bylaw: pack `{error.place}` has {len(error.faults)} faults", file=sys.stderr)
         sys.exit(2)
     except BylawError as error:
         print(visible(f"bylaw: {error.code} {error}"), file=sys.stderr)

@@ -227,7 +227,8 @@ def _say(report: Report, logs: Logs) -> None:
         print(visible(f"bylaw: {fault.code} {logs.named(str(fault))}"), file=sys.stderr)
     if len(report.skipped) > 20:
         print(f"bylaw: and {len(report.skipped) - 20} more, see summary.json", file=sys.stderr)
-    print_summary(report.summary, open_console(), report.out)
+    if report.summary["agents"]:
+        print_summary(report.summary, open_console(), report.out)
 
 
 def _status(report: Report, findings: Iterable[Finding], gate: Gate) -> int:

@@ -62,7 +62,8 @@ def open_logs(given: Sequence[Path], *, without: Path | None = None) -> Generato
     with ExitStack() as stack:
         for path in given:
             if str(path) not in _STDIN and not path.exists():
-                raise UsageError("no such file or folder", place=str(path))
+                hint = "give files or folders of recorded conversations"
+                raise UsageError("no such file or folder", place=str(path), hint=hint)
             if path.is_dir():
                 inside = log_files(path)
                 if without is not None:

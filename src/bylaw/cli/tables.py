@@ -18,11 +18,8 @@ from bylaw.cli.visible import visible
 
 def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
     """Rates per agent, then where the findings lie."""
-    if summary["agents"]:
-        console.print(agents_table(summary, console.width))
-        console.print(_tools(summary))
-    else:
-        console.print("No conversation could be read.", markup=False)
+    console.print(agents_table(summary, console.width))
+    console.print(_tools(summary))
     if any(row[summary["criterion"]] for row in summary["by_lookup"].values()):
         console.print(_lookups(summary))
     if summary["by_rule"]:
@@ -204,11 +201,6 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
         notes.append(f"Tools the pack does not know: {', '.join(summary['unknown_tools'])}")
         if summary["by_tool"].keys() <= summary["unknown_tools"].keys():
             notes.append("It knows none of the tools that were judged: is it the pack of these logs?")
-    if summary["skipped"]:
-        count = len(summary["skipped"])
-        notes.append(
-            f"{count:,} {'record' if count == 1 else 'records'} could not be read: see `skipped` in {out}/summary.json."
-        )
     return notes
 
 

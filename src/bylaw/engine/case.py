@@ -14,7 +14,7 @@ from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import PolicyVerdict, settle_call
 from bylaw.engine.verdict import WORST_FIRST
-from bylaw.errors import BylawError
+from bylaw.errors import BylawError, meant
 from bylaw.facts.call_record import matches, record_of
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, FactSource, Field, Key, NoValue
 from bylaw.facts.ledger import Ledger
@@ -79,7 +79,8 @@ def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResu
     want = body.wanted
     rule = next((rule for rule in pack.book.rules if rule.name == name), None)
     if rule is None:
-        raise CaseError(f"`{name}` is not a rule", place=place)
+        known = meant(name, (each.name for each in pack.book.rules))
+        raise CaseError(f"`{name}` is not a rule", place=place, hint=known)
     if want not in ("kept", "broken"):
         raise CaseError("a case of a rule wants `kept` or `broken`", place=place)
     for part, given in (("facts", body.facts), ("world", body.world), ("call", body.call), ("done", body.done)):
@@ -116,7 +117,7 @@ class _Case:
         self._place = place
         policy = str(body.policy)
         if policy not in pack.guards:
-            hint = f"policies with one: {', '.join(pack.guards)}"
+            hint = meant(policy, pack.guards)
             raise CaseError(f"`{policy}` is not a policy with a guard", place=place, hint=hint)
         self._policy = pack.policies[policy]
         self._guard: Guard = pack.guards[policy]

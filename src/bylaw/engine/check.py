@@ -51,7 +51,7 @@ class CheckReport(Struct, frozen=True):
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
-        """The cases that did not come out as wanted."""
+        """The cases that do not come out as they want."""
         return tuple(case for case in self.cases if not case.passed)
 
     @property
@@ -100,7 +100,7 @@ class CheckReport(Struct, frozen=True):
     def __repr__(self) -> str:
         state = "sound" if self.is_sound else "not sound"
         right = len(self.cases) - len(self.failed)
-        return f"<check of {self.pack} {self.version}: {state}, {right} of {len(self.cases)} cases as wanted>"
+        return f"<check of {self.pack} {self.version}: {state}, {right} of {len(self.cases)} cases pass>"
 
 
 def check(pack: Pack) -> CheckReport:

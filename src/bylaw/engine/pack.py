@@ -11,12 +11,13 @@ from typing import Any, Literal, cast
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
+from bylaw.engine.causes import causes
 from bylaw.engine.conduct import ReadyRules
 from bylaw.engine.pinned import Pinned
 from bylaw.engine.review import Standing, unaccepted
 from bylaw.engine.rules import Rules, RulesReader
 from bylaw.engine.statements import PolicyReader, read_tools
-from bylaw.errors import BylawError, PackError, UsageError
+from bylaw.errors import BylawError, PackError, UsageError, meant
 from bylaw.facts.schema import FieldSearch, Schema
 from bylaw.facts.schema_reader import SchemaReader
 from bylaw.guard import Guard, Vocabulary, compile_expression, parse_guards, parse_lookups, run_lookup, seen_from
@@ -178,7 +179,9 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     cases = {name: read_case_file(source) for name, source in folder.cases.items()}
     faults += [fault for read in cases.values() for fault in read.faults]
     if faults:
-        raise PackError(faults, place=str(manifest.name or folder.root.name))
+        declared = {"tools": bool(schema.tools), "entities": bool(schema.entities)}
+        told = causes(faults, files=folder.parts, declared=declared)
+        raise PackError(told, place=str(manifest.name or folder.root.name))
     by_tool: dict[str, list[tuple[Policy, Guard]]] = {}
     for policy in policies.values():
         if policy.id in guards:
@@ -305,9 +308,14 @@ def _postures(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema
     except ValidationError as error:
         hint = "postures are enforce, advise and shadow; on_error is deny or ask"
         return Postures(), [ManifestError(f"`shield`: {error}", place=place, hint=hint)]
-    unknown = [f"policy `{name}`" for name in postures.policies if name not in policies]
-    unknown += [f"tool `{name}`" for name in postures.tools if name not in schema.tools]
-    return postures, [ManifestError(f"`shield` names {each}, which is not known", place=place) for each in unknown]
+    unknown = [("policy", name, meant(name, policies)) for name in postures.policies if name not in policies]
+    unknown += [("tool", name, meant(name, schema.tools)) for name in postures.tools if name not in schema.tools]
+    return postures, [
+        ManifestError(
+            f"`shield` names {kind} `{name}`, which is not known", place=place, hint=hint, lacks=f"{kind} {name}"
+        )
+        for kind, name, hint in unknown
+    ]
 
 
 def _manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:

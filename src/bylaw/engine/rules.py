@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.act import Act
 from bylaw.engine.consent import Basis, ConsentWitness
-from bylaw.errors import BylawError, FormulaError, GuardError
+from bylaw.errors import BylawError, FormulaError, GuardError, meant
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
@@ -266,7 +266,8 @@ class RulesReader:
             case "tool":
                 tools = frozenset(map(str, cast(list[Any], value) if isinstance(value, list) else [value]))
                 for tool in sorted(tools - self._schema.tools.keys()):
-                    self._fault(f"`{tool}` is not a tool", *at)
+                    hint, lacks = meant(tool, self._schema.tools), f"tool {tool}"
+                    self._fault(f"`{tool}` is not a tool", *at, hint=hint, lacks=lacks)
                 if body.when is not None:
                     called = " or ".join(f"act.tool == {tool!r}" for tool in sorted(tools))
                     code = self._code(name, description, f"({called}) and ({body.when})", at)
@@ -303,7 +304,8 @@ class RulesReader:
                 return Predicate(name, description, way, found)
             case "guard":
                 if value not in self._policies:
-                    self._fault(f"`{value}` is not a policy", *at)
+                    hint, lacks = meant(str(value), self._policies), f"policy {value}"
+                    self._fault(f"`{value}` is not a policy", *at, hint=hint, lacks=lacks)
                 return Predicate(name, description, way, guard=str(value))
             case _:
                 about_act = way not in _BEFORE
@@ -372,7 +374,8 @@ class RulesReader:
             return None
         physical = body.physical
         if policy not in self._policies and not (physical and body.policy is None):
-            self._fault(f"rule `{name}` names a policy `{policy}` that does not exist", "rules", index)
+            message = f"rule `{name}` names a policy `{policy}` that does not exist"
+            self._fault(message, "rules", index, hint=meant(policy, self._policies), lacks=f"policy {policy}")
         try:
             weight = float(body.weight)
             rule = read_rule(name, str(body.formula), policy=policy, weight=weight, hard=body.hard, physical=physical)
@@ -389,11 +392,12 @@ class RulesReader:
             self._fault(f"physical rule `{name}` has more than {MOST_KNOWN} predicates", "rules", index, hint=hint)
         for atom in atoms(rule.formula):
             if atom not in predicates:
-                self._fault(f"rule `{name}` uses `{atom}`, which is not a predicate", "rules", index)
+                message, hint = f"rule `{name}` uses `{atom}`, which is not a predicate", meant(atom, predicates)
+                self._fault(message, "rules", index, hint=hint, lacks=f"predicate {atom}")
         return rule
 
-    def _fault(self, message: str, *at: str | int, hint: str = "") -> None:
-        self.faults.append(RuleError(message, place=self._source.place(*at), hint=hint))
+    def _fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:
+        self.faults.append(RuleError(message, place=self._source.place(*at), hint=hint, lacks=lacks))
 
 
 def _at_once(formula: Formula) -> Formula:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
-from bylaw.errors import BylawError
+from bylaw.errors import BylawError, meant
 from bylaw.policy.document import Document
 from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.reading import Scalar, read_record
@@ -92,7 +92,8 @@ class PolicyReader:
                 continue
             policy = self._policy(str(body.id), body, index)
             if policy.id in policies:
-                self._fault(f"policy `{policy.id}` is listed twice", index)
+                hint = f"it stands at {self.places[policy.id]} too; remove one, or give it another id"
+                self._fault(f"policy `{policy.id}` is listed twice", index, hint=hint)
             policies[policy.id] = policy
             self.places[policy.id] = self._source.place("policies", index)
         return policies
@@ -109,7 +110,7 @@ class PolicyReader:
         tools = self._bound(body.tools, name, index)
         if kind == "guard" and not tools and not body.spans:
             hint = "name its tools and quote its sentence at its guard, or here under `tools` and `spans`; or remove it"
-            self._fault(f"nothing says what policy `{name}` is about", index, hint=hint)
+            self._fault(f"nothing says what policy `{name}` is about", index, hint=hint, lacks=f"guard {name}")
             return Policy(name, kind, str(body.definition))
         if kind == "guard" and not tools:
             self._fault(f"policy `{name}` binds no tool", index, hint="add `tools: [...]`")
@@ -161,13 +162,15 @@ class PolicyReader:
             if given.effect in (None, tool.effect) and tool.parameters.keys() >= set(taken) and tool.name not in left
         )
         if not found or given == WrittenTools():
-            self._fault(f"no tool matches `tools` of policy `{name}`", index, "tools", hint="see tools.yaml")
+            message = f"no tool matches `tools` of policy `{name}`"
+            self._fault(message, index, "tools", hint="see tools.yaml", lacks="tool" if not self._tools else "")
         return found
 
     def _must_be_tools(self, names: tuple[str, ...], policy: str, index: int) -> None:
         for tool in names:
             if tool not in self._tools:
-                self._fault(f"`{tool}` of policy `{policy}` is not a tool", index, "tools")
+                message, hint = f"`{tool}` of policy `{policy}` is not a tool", meant(tool, self._tools)
+                self._fault(message, index, "tools", hint=hint, lacks=f"tool {tool}")
 
     def _citation(self, span: WrittenSpan) -> Citation | None:
         """Where the span stands; None where the document at hand no longer has it."""
@@ -188,8 +191,9 @@ class PolicyReader:
             return None
         return Citation(document.name, sentence.heading, sentence.line, sentence.text, sentence.start, sentence.end)
 
-    def _fault(self, message: str, index: int, *at: str, hint: str = "") -> None:
-        self.faults.append(StatementError(message, place=self._source.place("policies", index, *at), hint=hint))
+    def _fault(self, message: str, index: int, *at: str, hint: str = "", lacks: str = "") -> None:
+        place = self._source.place("policies", index, *at)
+        self.faults.append(StatementError(message, place=place, hint=hint, lacks=lacks))
 
 
 def _spans(given: Sequence[Scalar | WrittenSpan]) -> Iterator[WrittenSpan]:

@@ -35,11 +35,11 @@ class ChangeReader:
             body = said if isinstance(said, WrittenChange) else _change(str(said))
             entity = self._paths.entities.get(str(body.as_))
             if entity is None:
-                self._paths.fault(f"`{body.as_ if body is said else said}` does not name an entity", *at)
+                self._paths.no_entity(str(body.as_), *at)
                 continue
             fields = listed_names(body.fields)
             for name in sorted(set(fields) - {"*", "exists"} - set(entity.fields)):
-                self._paths.fault(f"`{entity.name}` has no field `{name}`", *at)
+                self._paths.no_field(entity, name, *at)
             if body.key is not None:
                 key = self._paths.key(entity, body.key, at)
             else:
@@ -74,13 +74,13 @@ class ChangeReader:
         for body in tool.effects:
             entity = self._paths.entities.get(str(body.as_))
             if entity is None:
-                self._paths.fault(f"`{body.as_}` is not an entity", *at)
+                self._paths.no_entity(str(body.as_), *at)
                 continue
             changes: dict[str, tuple[str, Getter]] = {}
             computed: dict[str, Expression] = {}
             for name, value in body.set.items():
                 if name not in entity.fields:
-                    self._paths.fault(f"`{entity.name}` has no field `{name}`", *at)
+                    self._paths.no_field(entity, name, *at)
                 if isinstance(value, dict) and "to" in value:
                     if (expression := self._paths.expression(cast(Any, value)["to"], at)) is not None:
                         computed[name] = expression

@@ -1,11 +1,11 @@
 """How the files of a pack point at things: paths, keys, patterns and expressions, each fault with its place."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import UNSET
 
-from bylaw.errors import BylawError, GuardError
+from bylaw.errors import BylawError, GuardError, meant
 from bylaw.facts.entity import Entity
 from bylaw.facts.path import NOTHING, Getter, PathError, PathScope, compile_each, compile_path
 from bylaw.facts.value import key_of, names_several
@@ -134,9 +134,24 @@ class PathReader:
             self.faults.append(error)
             return None
 
-    def fault(self, message: str, *at: str | int, hint: str = "") -> None:
+    def fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:
         """Note what is wrong, with its place."""
-        self.faults.append(SchemaError(message, place=self.place(*at), hint=hint))
+        self.faults.append(SchemaError(message, place=self.place(*at), hint=hint, lacks=lacks))
+
+    def no_tool(self, tool: str, known: Iterable[str], *at: str | int) -> None:
+        """Note that a tool is named which tools.yaml does not list."""
+        self.fault(f"`{tool}` is not a tool", *at, hint=meant(tool, known), lacks=f"tool {tool}")
+
+    def no_entity(self, entity: str, *at: str | int) -> None:
+        """Note that a kind of thing is named which entities.yaml does not declare."""
+        known = meant(entity, self.entities)
+        self.fault(f"`{entity}` is not an entity", *at, hint=known, lacks=f"entity {entity}")
+
+    def no_field(self, entity: Entity, name: str, *at: str | int) -> None:
+        """Note that a field is named which its kind of thing does not have."""
+        known = meant(name, entity.fields)
+        message = f"`{entity.name}` has no field `{name}`"
+        self.fault(message, *at, hint=known, lacks=f"field {entity.name}.{name}")
 
     def place(self, *at: str | int) -> str:
         """Where something stands in the files."""

@@ -55,7 +55,7 @@ class SchemaReader:
         shows: dict[str, dict[str, list[Observation]]] = {}
         for tool, bodies in self._file.observations.items():
             if tool not in self._tools:
-                self._paths.fault(f"`{tool}` is not a tool", "observations", tool, hint="add it to tools.yaml")
+                self._paths.no_tool(tool, self._tools, "observations", tool)
             for index, body in enumerate(listed(bodies)):
                 observation = self._observation(body, ("observations", tool, index), tool)
                 if observation is not None:
@@ -131,14 +131,15 @@ class SchemaReader:
             body = WrittenRead(body, {part: part for part in key})
         tool, arguments = str(body.tool), {name: str(part) for name, part in body.arguments.items()}
         if tool not in self._tools:
-            self._paths.fault(f"`{tool}` is not a tool", *at)
+            self._paths.no_tool(tool, self._tools, *at)
         elif unknown := sorted(set(arguments) - set(self._tools[tool].parameters)):
             takes = [f"`{name}`" for name in self._tools[tool].parameters]
             hint = (
                 f"it takes {', '.join(takes) or 'none'}; write `{{tool: {tool}, arguments: {{argument: key field}}}}`,"
                 " and `arguments: {}` where the key does not tell them"
             )
-            self._paths.fault(f"`{tool}` has no argument `{unknown[0]}`", *at, hint=hint)
+            lacks = f"argument {tool}.{unknown[0]}"
+            self._paths.fault(f"`{tool}` has no argument `{unknown[0]}`", *at, hint=hint, lacks=lacks)
         for part in sorted(set(arguments.values()) - set(key)):
             self._paths.fault(f"`{part}` is not a key", *at, hint="arguments are named, then the key field each takes")
         return ReadTool(tool, arguments)
@@ -166,7 +167,8 @@ class SchemaReader:
             if saying.about and not saying.says:
                 self._paths.fault("`about` needs `says` beside it", *at)
             elif saying.about and not any(saying.about in tool.parameters for tool in self._tools.values()):
-                self._paths.fault(f"no tool has an argument `{saying.about}`", *at)
+                lacks = f"argument {saying.about}"
+                self._paths.fault(f"no tool has an argument `{saying.about}`", *at, lacks=lacks)
             self._paths.pattern(saying.says, at, but_not=saying.but_not)
         return Field(
             name,
@@ -186,10 +188,10 @@ class SchemaReader:
             return None
         entity = self._paths.entities.get(str(body.as_))
         if entity is None:
-            self._paths.fault(f"`{body.as_}` is not an entity", *at)
+            self._paths.no_entity(str(body.as_), *at)
             return None
         for name in body.fields.keys() - entity.fields.keys():
-            self._paths.fault(f"`{entity.name}` has no field `{name}`", *at)
+            self._paths.no_field(entity, name, *at)
         return Observation(
             entity,
             self._paths.each(body.each, at),

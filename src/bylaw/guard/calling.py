@@ -102,9 +102,8 @@ class Calling:
                 node, "done() takes a tool's name and its arguments", 'write done("tool", argument=value)'
             )
         if first.value not in self.scope.vocabulary.tools:
-            return self.fault(
-                node, f"there is no tool `{first.value}`", self.meant(first.value, self.scope.vocabulary.tools)
-            )
+            known = self.meant(first.value, self.scope.vocabulary.tools)
+            return self.fault(node, f"there is no tool `{first.value}`", known, lacks=f"tool {first.value}")
         if (writes := self.scope.vocabulary.writes) is not None:
             if first.value not in writes:
                 return self.fault(
@@ -114,7 +113,9 @@ class Calling:
             for keyword in node.keywords:
                 if keyword.arg not in arguments:
                     name = str(keyword.arg)
-                    self.fault(node, f"`{first.value}` has no argument `{name}`", self.meant(name, arguments))
+                    known = self.meant(name, arguments)
+                    message = f"`{first.value}` has no argument `{name}`"
+                    self.fault(node, message, known, lacks=f"argument {first.value}.{name}")
         return self.run("do_done", ast.Constant(first.value), self.reading.named(node.keywords))
 
     def done_by(self, node: ast.Call) -> ast.expr:
@@ -124,9 +125,8 @@ class Calling:
             for keyword in node.keywords:
                 if keyword.arg not in arguments:
                     name = str(keyword.arg)
-                    self.fault(
-                        node, f"no tool that changes something has the argument `{name}`", self.meant(name, arguments)
-                    )
+                    message = f"no tool that changes something has the argument `{name}`"
+                    self.fault(node, message, self.meant(name, arguments), lacks=f"argument {name}")
         return self.run("do_done", self.run("tool_name"), self.reading.named(node.keywords))
 
     def method(self, node: ast.Call, func: ast.Attribute) -> ast.expr:
@@ -142,7 +142,8 @@ class Calling:
                 node, "`seen` can only be used in `any(... for x in facts.X.seen(...))`", "put it inside any()"
             )
         if self.scope.is_root(func.value, self.scope.facts):
-            self.reading.entity(func)
+            if self.reading.entity(func) is None:
+                return ast.Constant(None)
             return self.fault(node, f"`facts.{name}(...)` is not a value", "read one of its fields")
         arity = TEXT_METHODS.get(name) or DATE_METHODS.get(name)
         value = self.expression(func.value)
@@ -242,6 +243,7 @@ class Calling:
                     call,
                     f"`{entity.name}` has no field `{keyword.arg}`",
                     self.meant(str(keyword.arg), [*entity.fields, *entity.key]),
+                    lacks=f"field {entity.name}.{keyword.arg}",
                 )
         if call.args:
             self.fault(call, "seen() takes fields by name", "write seen(field=value)")

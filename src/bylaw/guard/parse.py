@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.errors import GuardError
+from bylaw.errors import GuardError, SyntaxFault
 from bylaw.guard.helper import FileHelpers
 from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary
 from bylaw.guard.scope import Scope
@@ -232,12 +232,21 @@ def parse_text(text: str, *, file: str, mode: str = "exec") -> tuple[Any, list[G
     try:
         tree = ast.parse(text, file, mode)
     except SyntaxError as error:
-        return nothing, [_fault(f"not python: {error.msg}", file, error.lineno or 1, "correct the syntax")]
+        place = f"{file}:{error.lineno or 1}"
+        return nothing, [SyntaxFault(f"not Python: {error.msg}", place=place, hint=_mend(error))]
     except (RecursionError, MemoryError):
         return nothing, [_fault("the file is nested too deep", file, 1, "write it flatter")]
     except (ValueError, OverflowError) as error:
-        return nothing, [_fault(f"not python: {error}", file, 1, "correct the syntax")]
+        return nothing, [SyntaxFault(f"not Python: {error}", place=f"{file}:1", hint="correct the syntax")]
     return tree, [] if text.isascii() else list(_foreign_names(text, file))
+
+
+def _mend(error: SyntaxError) -> str:
+    if isinstance(error, TabError):
+        return "indent with spaces only"
+    if isinstance(error, IndentationError):
+        return "indent every line of a block alike, by four spaces"
+    return "correct the syntax"
 
 
 def size_fault(node: ast.AST, file: str) -> GuardError | None:

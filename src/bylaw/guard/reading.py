@@ -40,9 +40,8 @@ class Reading:
         if isinstance(node, ast.Attribute) and self.scope.is_root(node.value, self.scope.facts):
             found = self.scope.vocabulary.entities.get(node.attr)
             if found is None:
-                self.fault(
-                    node, f"there is no entity `{node.attr}`", self.meant(node.attr, self.scope.vocabulary.entities)
-                )
+                meant = self.meant(node.attr, self.scope.vocabulary.entities)
+                self.fault(node, f"there is no entity `{node.attr}`", meant, lacks=f"entity {node.attr}")
             return found
         return None
 
@@ -181,6 +180,7 @@ class Reading:
                     node,
                     f"no tool in scope has the argument `{name}`",
                     self.meant(name, self.scope.vocabulary.arguments),
+                    lacks=f"argument {name}",
                 )
             return self.run("argument", ast.Constant(name))
         if self.scope.is_root(node.value, self.scope.facts):
@@ -195,7 +195,10 @@ class Reading:
             field = EXISTS if name == "exists" else entity.fields.get(name)
             if field is None:
                 return self.fault(
-                    node, f"`{entity.name}` has no field `{name}`", self.meant(name, [*entity.fields, "exists"])
+                    node,
+                    f"`{entity.name}` has no field `{name}`",
+                    self.meant(name, [*entity.fields, "exists"]),
+                    lacks=f"field {entity.name}.{name}",
                 )
             return self.run("read", self.spec(entity, field), key)
         return self.run("part", self.expression(node.value), ast.Constant(name))
@@ -229,6 +232,7 @@ class Reading:
                 node,
                 f"no tool in scope has the argument `{name.value}`",
                 self.meant(name.value, self.scope.vocabulary.arguments),
+                lacks=f"argument {name.value}",
             )
         default = self.expression(node.args[2]) if len(node.args) == 3 else ast.Constant(None)
         return self.run("optional", name, default)

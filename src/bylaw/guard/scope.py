@@ -1,11 +1,10 @@
 """What a translation knows while it goes through one function: names, constants, branches, faults."""
 
 import ast
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from bylaw.errors import GuardError
+from bylaw.errors import GuardError, meant
 from bylaw.guard.language import OF_LOOKUPS, REFUSED, RESERVED, Vocabulary
 
 
@@ -70,9 +69,9 @@ class Scope:
         self.label = ""
         """Says which question is asked, where the same words ask another for things of another kind."""
 
-    def fault(self, node: ast.AST, message: str, hint: str) -> ast.expr:
+    def fault(self, node: ast.AST, message: str, hint: str, *, lacks: str = "") -> ast.expr:
         place = f"{self.file}:{getattr(node, 'lineno', 1)}"
-        error = GuardError(message, place=place, hint=hint)
+        error = GuardError(message, place=place, hint=hint, lacks=lacks)
         if str(error) not in {str(known) for known in self.faults}:
             self.faults.append(error)
         return ast.Constant(None)
@@ -112,11 +111,7 @@ class Scope:
         return bool(name) and isinstance(node, ast.Name) and node.id == name and not shadowed
 
     def meant(self, name: str, known: Iterable[str]) -> str:
-        known = sorted(set(known))
-        close = difflib.get_close_matches(name, known, 1)
-        if close:
-            return f"did you mean `{close[0]}`?"
-        return f"known are {', '.join(f'`{one}`' for one in known[:12])}" if known else "none is declared"
+        return meant(name, known)
 
     def check_new_name(self, node: ast.AST, name: str) -> None:
         if name in self.reserved or name in (self.call, self.facts, self.history):

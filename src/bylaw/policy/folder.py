@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from bylaw.errors import BylawError, UsageError
+from bylaw.errors import BylawError, UsageError, meant
 from bylaw.policy.catalogue import with_catalogue
 from bylaw.policy.document import LONGEST, Document
 from bylaw.policy.reading import Scalar, read_record
@@ -95,7 +95,8 @@ class PackFolder(Struct):
             text = path.read_text(encoding="utf-8") if is_short else ""
             if is_short and len(text) <= LONGEST:
                 return Document(text, name=path.name if given is not None else str(named))
-            why, hint = (f"is {TOO_LONG}", PARTED) if _is_file(path) else ("is not there", "")
+            texts = (found.name for found in self.root.glob("*") if found.suffix in (".md", ".txt"))
+            why, hint = (f"is {TOO_LONG}", PARTED) if _is_file(path) else ("is not there", meant(str(named), texts))
         except UnicodeDecodeError:
             why = "is not UTF-8 text"
         except OSError as error:
@@ -115,8 +116,25 @@ def find_folder(name: str) -> Path:
     ready = READY.joinpath(*(part.replace("-", "_") for part in path.parts)) if not path.is_absolute() else path
     if (ready / "pack.yaml").is_file():
         return ready
+    raise _no_pack(path)
+
+
+def _no_pack(path: Path) -> UsageError:
+    """Why a path names no pack, and what to give instead."""
     known = ", ".join(ready_packs())
-    raise UsageError(f"no pack `{name}`", hint=f"give a folder with a pack.yaml, or one of: {known}")
+    if _is_file(path):
+        folder = path.parent if (path.parent / "pack.yaml").is_file() else None
+        hint = f"give its folder: {folder}" if folder is not None else "give the folder that holds the pack.yaml"
+        return UsageError("a file, where a pack's folder is expected", place=str(path), hint=hint)
+    if not _is_folder(path):
+        hint = f"give a folder with a pack.yaml, or one of those that come with Bylaw: {known}"
+        return UsageError("no such folder, and no pack of that name", place=str(path), hint=hint)
+    below = sorted(found.parent for found in path.glob("*/pack.yaml"))
+    if below:
+        hint = f"did you mean {' or '.join(f'`{each}`' for each in below[:3])}?"
+    else:
+        hint = "name the folder of a pack; `bylaw init LOGS --policy DOCUMENT --out FOLDER` starts a new one"
+    return UsageError("this folder has no pack.yaml, so it is not a pack", place=str(path), hint=hint)
 
 
 def ready_packs() -> list[str]:
@@ -193,6 +211,13 @@ def _matching(layer: Path, pattern: str) -> list[Path]:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
     except (OSError, ValueError):
         return False
 

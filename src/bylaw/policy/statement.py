@@ -7,6 +7,9 @@ from msgspec import Struct, field
 from bylaw.errors import BylawError
 from bylaw.policy.reading import Scalar
 
+DRAFTED_BY = "bylaw init"
+"""Who signs for what a draft leaves undecided: nobody has looked at it yet."""
+
 
 class StatementError(BylawError):
     """A policy or a tool of a pack does not say what it must."""

@@ -157,12 +157,32 @@ def read_yaml(text: str, *, file: str) -> Located:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = mark.line + 1 if mark else 1
-        raise YamlError(str(error.problem or "not YAML"), place=f"{file}:{line}") from None
+        what, hint = _told(str(error.problem or ""), text.splitlines(), line)
+        raise YamlError(what, place=f"{file}:{line}", hint=hint) from None
     except yaml.YAMLError as error:
         raise YamlError(f"not YAML: {type(error).__name__}", place=file) from None
     if data is not None and not isinstance(data, dict):
         data = {"": data}
     return Located(file, data, builder.places)
+
+
+def _told(problem: str, lines: Sequence[str], line: int) -> tuple[str, str]:
+    """What is wrong with a line, and the mend, in the words of somebody who writes YAML now and then."""
+    text = lines[line - 1] if line <= len(lines) else ""
+    if "\t" in text[: len(text) - len(text.lstrip())]:
+        return "not YAML: the line is indented with a tab", "indent with spaces"
+    indent = "make lines of one list or mapping begin in the same column"
+    hints = {
+        "mapping values are not allowed": f"{indent}, and put a value with `: ` in it in quotes",
+        "did not find expected key": f"{indent}, and close every quote",
+        "did not find expected '-'": indent,
+        "did not find expected ',' or": "close the bracket, and put a comma between entries",
+        "could not find expected ':'": "write `name: value`",
+        "found character that cannot start": "put the value in quotes",
+        "found unexpected end of stream": "close the quote or bracket that was opened above",
+    }
+    hint = next((hint for start, hint in hints.items() if problem.startswith(start)), indent)
+    return f"not YAML: {problem or 'it cannot be read'}", hint
 
 
 def read_yaml_file(path: Path, *, file: str = "") -> Located:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.clock import Clock, stated_clock
 from bylaw.policy.document import Document, Sentence
+from bylaw.policy.statement import DRAFTED_BY
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import words_of
 from bylaw.scan.effect import Behaviour, Guess, guess
@@ -20,7 +21,6 @@ from bylaw.scan.wording import Wording
 from bylaw.scan.written import dump, flow, remark, word, wrapped
 from bylaw.trace import Trajectory
 
-_ACCEPTED = "bylaw init"
 _WIDE = 110
 _UNDECIDED = "undecided"
 _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
@@ -283,7 +283,7 @@ def _place(document: Document, sentence: Sentence, margin: str) -> str:
 
 
 def _not_enforced(reason: str) -> dict[str, str]:
-    return {"accepted_by": _ACCEPTED, "reason": reason}
+    return {"accepted_by": DRAFTED_BY, "reason": reason}
 
 
 def _span(document: Document, sentence: Sentence) -> str | dict[str, Any]:

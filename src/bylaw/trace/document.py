@@ -269,7 +269,7 @@ def not_json(error: BaseException, raw: bytes) -> str:
     except (ValueError, RecursionError) as again:
         # The line's end, inside a string that is not closed, would be told as an invalid character.
         if "truncated" in str(again):
-            return "not JSON: it looks cut off before its end"
+            return "not JSON: it looks cut off before its end; write that conversation out again"
     return f"not JSON: {tell(error)}"
 
 

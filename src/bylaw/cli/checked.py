@@ -1,0 +1,311 @@
+"""What a check found, for a terminal: what to do next, what is to be mended, the figures. It fits a screen."""
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.text import Text
+
+from bylaw.engine.check import CheckReport
+from bylaw.engine.coverage import Covered
+from bylaw.engine.review import told_unaccepted
+from bylaw.errors import BylawError
+from bylaw.policy.statement import DRAFTED_BY
+
+SCREEN = 24
+"""Lines of a terminal that nobody has made larger."""
+_FEWEST = 2
+"""So many lines every section gets, however many sections there are."""
+
+
+class Section(NamedTuple):
+    """Things that are alike, under one heading."""
+
+    title: str
+    entries: Sequence[str]
+    style: str
+    next: str
+    """What to do about the first of them."""
+
+
+def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None:
+    """What to do next, then everything it rests on; without `whole`, the first few of each kind."""
+    sections = list(_sections(report))
+    state = "sound" if report.is_sound else "not sound"
+    style = "green" if report.is_sound else "red"
+    console.print(Text(f"{report.pack} {report.version}  {report.digest[:12]}  ", style="bold") + Text(state, style))
+    then = wrapped(console, f"next: {_next(report, sections)}")
+    for line in then:
+        console.print(Text(line))
+    figures = list(_figures(report))
+    # Each section has a blank line, its title, and a line for what is left out.
+    room = SCREEN - len(then) - len(figures) - 3 - 3 * len(sections)
+    share = max(_FEWEST, room // len(sections)) if sections else 0
+    hidden = False
+    for section in sections:
+        console.print()
+        console.print(Text(section.title, style=section.style))
+        shown = 0
+        for number, entry in enumerate(section.entries):
+            lines = wrapped(console, entry, indent=2)
+            if not whole and number and shown + len(lines) > share:
+                console.print(f"  and {len(section.entries) - number:,} more", markup=False)
+                hidden = True
+                break
+            shown += len(lines)
+            for line in lines:
+                console.print(Text(line))
+    if sections:
+        console.print()
+    for line in figures:
+        say(console, line)
+    if hidden:
+        console.print("`--all` shows everything that was found.", style="dim", markup=False)
+
+
+def _sections(report: CheckReport) -> Iterable[Section]:
+    """What was found, the most pressing first."""
+    found = (
+        _faults(report.faults),
+        _stale(report),
+        _failed(report),
+        # What cases that cannot be run leave out is told once they can.
+        _untested(report) if not report.faults else None,
+        _conflicts(report),
+        _unaccepted(report),
+        _untaken(report) if not report.faults else None,
+        _uncovered(report.sentences),
+        _ambiguous(report),
+        _unenforced(report),
+    )
+    return (section for section in found if section is not None)
+
+
+def _next(report: CheckReport, sections: Sequence[Section]) -> str:
+    first = next((section for section in sections if section.next), None)
+    drafted, undecided = _drafted(report), _undecided(report)
+    if (first is None or report.is_sound) and undecided:
+        start = f"start with line {undecided[0].sentence.line} of the document"
+        if len(undecided) == len(report.sentences):
+            return (
+                "this is a draft of `bylaw init`, and nothing is enforced yet. Write a guard for each sentence that a"
+                f" call can break, and sign for the others with your name; {start}"
+            )
+        return (
+            f"{len(undecided)} of {len(report.sentences)} sentences are still as `bylaw init` drafted them: write a"
+            f" guard for each that a call can break, and sign for the others with your name; {start}"
+        )
+    if first is not None:
+        return first.next
+    if drafted:
+        return f"nothing is enforced yet: `bylaw init` has drafted {', '.join(drafted)}; give each a guard or your name"
+    return "nothing is left to do here" if report.sentences else "nothing; `--document` adds coverage by sentence"
+
+
+def _drafted(report: CheckReport) -> list[str]:
+    return [name for name, _, who in report.unenforced if who == DRAFTED_BY]
+
+
+def _undecided(report: CheckReport) -> list[Covered]:
+    """The sentences of which only `bylaw init` has said anything."""
+    drafted = set(_drafted(report))
+    return [
+        each for each in report.sentences if each.policies and all(policy.id in drafted for policy in each.policies)
+    ]
+
+
+def _faults(faults: Sequence[BylawError]) -> Section | None:
+    if not faults:
+        return None
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for fault in faults:
+        alike.setdefault((fault.code, fault.message, fault.hint), []).append(fault.place)
+    entries = [
+        f"{code} {places[0]}: {message}{f'; {hint}' if hint else ''}{_also(places)}"
+        for (code, message, hint), places in alike.items()
+    ]
+    return Section(_counted(len(faults), "case", "cannot be run"), entries, "red", f"correct {faults[0].place}")
+
+
+def _also(places: Sequence[str]) -> str:
+    """Where the same fault is, too; places in the same file by their line."""
+    file, _, _ = places[0].rpartition(":")
+    others = [place.removeprefix(f"{file}:") for place in places[1:]]
+    more = f" and {len(others) - 4} more" if len(others) > 4 else ""
+    return f" (also at {', '.join(others[:4])}{more})" if others else ""
+
+
+def _stale(report: CheckReport) -> Section | None:
+    if not report.stale:
+        return None
+    what = "sentence is no longer in the document" if len(report.stale) == 1 else "sentences are no longer there"
+    title = f"{_counted(len(report.stale), 'policy', '')}: the {what}"
+    then = f"read what the document says now, and change `{report.stale[0]}` or its quote"
+    return Section(title, [", ".join(report.stale)], "red", then)
+
+
+def _failed(report: CheckReport) -> Section | None:
+    if not report.failed:
+        return None
+    entries = [
+        f"{': '.join(filter(None, (case.place, case.policy, case.note)))}\nwant {case.want}, got {case.got}"
+        for case in report.failed
+    ]
+    then = f"look at {report.failed[0].place}, and correct the case or its guard"
+    return Section(_counted(len(entries), "case", "fails", "fail"), entries, "red", then)
+
+
+def _untested(report: CheckReport) -> Section | None:
+    if not report.untested:
+        return None
+    title = f"{_counted(len(report.untested), 'guard', '')} without both a case that it permits and one that it denies"
+    then = f"write a case that `{report.untested[0]}` permits and one that it denies, in cases/"
+    return Section(title, [", ".join(report.untested)], "red", then)
+
+
+def _conflicts(report: CheckReport) -> Section | None:
+    if not report.conflicts:
+        return None
+    entries = [f"{found.kind}: {found.message}" for found in report.conflicts]
+    return Section(_counted(len(entries), "problem", "between rules"), entries, "red", "settle which rule is meant")
+
+
+def _unaccepted(report: CheckReport) -> Section | None:
+    if not report.unaccepted:
+        return None
+    count = len(report.unaccepted)
+    title = f"{_counted(count, 'policy', 'waits', 'wait')} for review, and {'is' if count == 1 else 'are'} not enforced"
+    then = "`bylaw review` shows each check beside its sentence, to accept or reject"
+    return Section(title, [told_unaccepted(dict(report.unaccepted))], "yellow", then)
+
+
+def _untaken(report: CheckReport) -> Section | None:
+    missed: dict[str, list[str]] = {}
+    for branch in report.untaken:
+        # A guard without cases is told of already.
+        if branch.policy not in report.untested:
+            missed.setdefault(branch.policy, []).append(f"line {branch.line} {branch.kind}")
+    if not missed:
+        return None
+    entries = [f"{name}: {', '.join(places)}" for name, places in missed.items()]
+    count = sum(map(len, missed.values()))
+    then = f"add a case to `{next(iter(missed))}` that takes {next(iter(missed.values()))[0]}"
+    return Section(_counted(count, "branch", "that no case takes"), entries, "yellow", then)
+
+
+def _uncovered(sentences: Sequence[Covered]) -> Section | None:
+    left = [each.sentence for each in sentences if each.state == "uncovered"]
+    if not left:
+        return None
+    entries = [f"{sentence.line:>4}  {textwrap.shorten(sentence.text, 68, placeholder=' ...')}" for sentence in left]
+    then = f"say what line {left[0].line} of the document means: a guard, a rule, or a policy that only lists it"
+    return Section(_counted(len(left), "sentence", "that no policy cites"), entries, "yellow", then)
+
+
+def _ambiguous(report: CheckReport) -> Section | None:
+    if not report.ambiguous:
+        return None
+    entries = [
+        f"{each.policy}: `{each.quote}` stands on lines {', '.join(map(str, each.lines[:-1]))} and {each.lines[-1]},"
+        " and the first is taken; quote more of the one you mean"
+        for each in report.ambiguous
+    ]
+    return Section(_counted(len(entries), "quote", "in several sentences"), entries, "yellow", "")
+
+
+def _unenforced(report: CheckReport) -> Section | None:
+    chosen = [each for each in report.unenforced if each[2] != DRAFTED_BY]
+    if not chosen:
+        return None
+    entries = [f"{name}: {reason} (accepted by {who})" for name, reason, who in chosen]
+    title = _counted(len(chosen), "policy", "is unenforced by choice", "are unenforced by choice")
+    return Section(title, entries, "dim", "")
+
+
+def _figures(report: CheckReport) -> Iterable[str]:
+    cases, failed = len(report.cases), len(report.failed)
+    yield f"cases: {_share(cases - failed, cases)} pass{'es' if cases == 1 else ''}" if cases else "cases: none"
+    if report.branches:
+        taken = report.branches - len(report.untaken)
+        yield f"branches of guards: {_share(taken, report.branches)} taken by a case"
+    if report.rules:
+        yield f"rules: {report.rules}, {len(report.conflicts) or 'no'} problem{_s(len(report.conflicts))} between them"
+    yield told_sentences(report)
+
+
+def told_sentences(report: CheckReport) -> str:
+    """How many sentences are enforced, and how the others stand."""
+    covered = report.sentences
+    if not covered:
+        return "sentences: not known, as the pack only names its document; `--document FILE` gives it"
+    held_back = {name for name, _ in report.unaccepted}
+    waiting = sum(waits(entry, held_back) for entry in covered)
+    undecided = len(_undecided(report))
+    counts = {state: sum(c.state == state for c in covered) for state in ("enforced", "listed", "uncovered")}
+    told = {
+        "enforced": counts["enforced"] - waiting,
+        "not accepted": waiting or None,
+        "not decided": undecided or None,
+        "listed": counts["listed"] - undecided,
+        "uncovered": counts["uncovered"],
+    }
+    parts = [f"{count} {state}" for state, count in told.items() if count is not None]
+    return f"sentences: {len(covered)}; {', '.join(parts)}"
+
+
+def waits(entry: Covered, held_back: set[str]) -> bool:
+    """Whether calls would be held to a sentence, had anybody accepted one of its checks."""
+    return entry.enforced and held_back.issuperset(entry.checked)
+
+
+def print_sentences(report: CheckReport, console: Console, said: Mapping[str, str]) -> None:
+    """Every sentence in full beside its line, and under it what covers it, or why a compile made nothing of it."""
+    held_back = {name for name, _ in report.unaccepted}
+    heading = None
+    for entry in report.sentences:
+        if entry.sentence.heading != heading:
+            heading = entry.sentence.heading
+            console.print()
+            say(console, heading, style="bold")
+        state = "not accepted" if waits(entry, held_back) else entry.state
+        number = f"{entry.sentence.line:>4}  "
+        say(console, entry.sentence.text, indent=len(number), first=number)
+        kinds = [f"{policy.id} ({policy.kind})" for policy in entry.policies]
+        why = said.get(entry.sentence.text, "")
+        uncovered = f"uncovered; as compiled, no policy: {why}" if why else "uncovered"
+        style = {"enforced": "green", "uncovered": "red"}.get(state, "yellow")
+        say(console, f"{state}: {', '.join(kinds)}" if kinds else uncovered, indent=len(number), style=style)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,}" if part != whole or whole == 1 else f"all {whole:,}"
+
+
+def _counted(count: int, noun: str, what: str, plural: str | None = None) -> str:
+    """`1 case fails`, `3 cases fail`, `2 policies ...`."""
+    nouns = {"policy": "policies", "branch": "branches"}.get(noun, f"{noun}s")
+    words = what if count == 1 or plural is None else plural
+    return f"{count:,} {noun if count == 1 else nouns} {words}".rstrip()
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
+
+
+def wrapped(console: Console, text: str, *, indent: int = 0, first: str = "") -> list[str]:
+    """Text wrapped to the console, every line but the first indented two more than that."""
+    start = first or " " * indent
+    rest = " " * (indent if first else indent + 2)
+    lines: list[str] = []
+    for part in text.split("\n"):
+        begin = rest if lines else start
+        width = console.width - 1
+        lines += textwrap.wrap(part, width, initial_indent=begin, subsequent_indent=rest, break_on_hyphens=False)
+    return lines or [start]
+
+
+def say(console: Console, text: str, *, indent: int = 0, first: str = "", style: str = "") -> None:
+    """Print such text."""
+    for line in wrapped(console, text, indent=indent, first=first):
+        console.print(Text(line, style=style))
