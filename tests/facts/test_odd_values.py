@@ -4,9 +4,10 @@ import time
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from bylaw.facts.acceptance import accepted
-from bylaw.facts.entity import Field, FieldType
+from bylaw.facts.entity import UNSEEN, Field, FieldType
 from bylaw.facts.value import coerce, is_same, loose
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Result
@@ -46,16 +47,20 @@ def test_what_is_not_whole_is_no_whole_number(raw):
         coerce(WHOLE, raw)
 
 
-def test_null_is_not_false():
-    with pytest.raises(ValueError, match="is null"):
-        coerce(Field("controlled", "boolean"), None)
-
-
-@pytest.mark.parametrize(
-    "field", [Field("ended", "date"), Field("note"), MONEY, Field("word", "enum"), Field("tier", "enum", ("gold",))]
+FIELDS = (
+    Field("ended", "date"),
+    Field("note"),
+    MONEY,
+    Field("word", "enum"),
+    Field("tier", "enum", ("gold",)),
+    Field("controlled", "boolean"),
 )
-def test_null_may_mean_that_there_is_none(field):
-    assert coerce(field, None) is None
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_null_is_not_known_unless_the_pack_says_that_there_may_be_none(field):
+    assert coerce(field, None) is UNSEEN
+    assert coerce(replace(field, nullable=True), None) is None
 
 
 @pytest.mark.parametrize("content", ['{"error": "no such order"}', "Error: no such order"])

@@ -178,7 +178,10 @@ class TestRule4Arithmetic:
             == "permit"
         )
         assert outcome("now() == time('2024-05-15T14:00:00')", now=made) == "permit"
-        assert outcome("date('2024-05-15T23:30:00-05:00') == date('2024-05-16')") == "permit"
+
+    def test_a_day_with_an_offset_is_the_day_that_is_written(self) -> None:
+        assert outcome("date('2024-05-15T23:30:00-05:00') == date('2024-05-15')") == "permit"
+        assert outcome("date('2024-05-16T00:30:00+14:00') == date('2024-05-16')") == "permit"
 
     def test_texts_and_lists_are_not_added(self) -> None:
         assert "cannot add text and text" in said(wrapped("call.order_id + call.order_id")).because

@@ -75,15 +75,24 @@ class _Typed:
                 if raw is NOTHING:
                     continue
                 self._seen[observation.entity.name, name] += 1
+                if raw is None and field.type != "boolean":
+                    if field.type != "enum" and not field.nullable:
+                        self._odd.setdefault((observation.entity.name, name), set()).add(None)
+                    continue
                 try:
+                    if raw is None:
+                        raise ValueError(f"`{name}` is null, which could mean anything")
                     coerce(field, raw)
                 except ValueError as error:
                     self._wrong.setdefault((observation.entity.name, name), Counter())[str(error)] += 1
-                    if field.type == "enum" and (raw is None or isinstance(raw, str)):
+                    if field.type == "enum" and isinstance(raw, str):
                         self._odd.setdefault((observation.entity.name, name), set()).add(raw)
 
     def odd(self) -> OddWords:
-        """What stood where a word of an enumeration should, and is none; where it is most of it, the path is wrong."""
+        """What stood where a word of an enumeration should, and is none; where it is most of it, the path is wrong.
+
+        None for a field of another type that was `null`.
+        """
         return {
             field: words
             for field, words in self._odd.items()
@@ -93,22 +102,27 @@ class _Typed:
     def complaints(self) -> list[str]:
         return [
             f"`{kind}.{name}`: {sum(why.values())} of {self._seen[kind, name]} recorded values are not of its type:"
-            f" {why.most_common(1)[0][0]}; only a plain `string`, amount, number or date may be null"
+            f" {why.most_common(1)[0][0]}; a boolean is true or false"
             for (kind, name), why in self._wrong.items()
         ]
 
 
 def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
-    """Enumerations with the words that recorded results have beside them; plain text where one may be empty."""
+    """Enumerations with the words that recorded results have beside them; fields that were `null`, as such."""
     made = dict(entities)
     for (kind, name), words in odd.items():
         fields = section(made[kind], "fields")
         spec = fields[name]
         listed = cast(list[str], spec if isinstance(spec, list) else section({"": spec}, "").get("values") or [])
         known = [*listed, *sorted(word for word in words if word is not None)]
-        wide: Any = known if None not in words and len(known) <= _WORDS else "string"
-        if isinstance(spec, dict) and wide != "string":
-            wide = {**cast(dict[str, Any], spec), "values": known}
+        body: dict[str, Any] = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
+        if None in words:
+            # An amount, a day or a text that is not there; of a word it is not known which it is.
+            kind_of = f"{body.get('type') or (spec if isinstance(spec, str) else 'string')}?"
+            wide: Any = {**body, "type": kind_of} if body else kind_of
+        else:
+            wide = known if len(known) <= _WORDS else "string"
+            wide = {**body, "values": known} if body and wide != "string" else wide
         made[kind] = {**made[kind], "fields": {**fields, name: wide}}
     return made
 

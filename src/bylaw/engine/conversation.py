@@ -175,7 +175,7 @@ class Conversation:
             what = f"no call{which} waits for a result"
             hint = "the call comes first (`call` of a conversation, `decide` of a session), and its result bears its id"
             raise UsageError(what, hint=hint)
-        self._script.answer(shown, id, tool, error=error, captured=captured)
+        self._script.answer(shown, id, tool, error=error, captured=captured, is_decided=True)
         self._doubt(len(self._script.events) - 1)
         if not self._held:
             self._speaker = "tool"
@@ -234,9 +234,11 @@ class Conversation:
         self._doubt(self._taken)
         self._speaker = "tool"
         judged: list[Judgement] = []
-        for event in self._script.events[self._taken :]:
+        for step in range(self._taken, len(self._script.events)):
+            event = self._script.events[step]
             if isinstance(event, Call) and event.by == "agent":
                 judged.append(self._session.judge(event))
+                event = self._script.events[step] = judged[-1].made.call
             self._session.observe(event)
         self._taken = len(self._script.events)
         return judged
@@ -372,6 +374,12 @@ class Conversation:
         new = len(events) - self._taken
         if new == 1:
             self._session.observe(events[-1])
+        elif any(type(event) is Call and event.refused_by_result for event in events[self._taken :]):
+            for step in range(self._taken, len(events)):
+                event = events[step]
+                if isinstance(event, Call) and event.refused_by_result:
+                    event = events[step] = self._session.judge(event).made.call
+                self._session.observe(event)
         elif new:
             self._session.observe_all(events[self._taken :])
         self._taken, self._judged = len(events), None

@@ -59,6 +59,13 @@ class Judgement(Struct, frozen=True):
     """The rules that it breaks or not, hanging on what is not known."""
 
     @property
+    def is_permitted(self) -> bool:
+        """Whether nothing speaks against the call, whatever is not known."""
+        if self.fault or self.rules or self.open_rules:
+            return False
+        return all(each.outcome == "permit" for said in self.evidence for each in said.completions)
+
+    @property
     def outcome(self) -> GuardOutcome:
         """The gravest word of any guard or rule: a broken rule denies, an open one leaves it undetermined."""
         said = {evidence.outcome for evidence in self.evidence}

@@ -20,7 +20,16 @@ from bylaw.engine.statements import PolicyReader, read_tools
 from bylaw.errors import BylawError, PackError, UsageError, meant
 from bylaw.facts.schema import FieldSearch, Schema
 from bylaw.facts.schema_reader import SchemaReader
-from bylaw.guard import Guard, Vocabulary, compile_expression, parse_guards, parse_lookups, run_lookup, seen_from
+from bylaw.guard import (
+    Guard,
+    Vocabulary,
+    compared_with_none,
+    compile_expression,
+    parse_guards,
+    parse_lookups,
+    run_lookup,
+    seen_from,
+)
 from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.document import Document
 from bylaw.policy.folder import (
@@ -159,7 +168,13 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     manifest = folder.manifest
     faults.extend(_manifest_faults(manifest, folder.manifest_source))
     tools, tool_faults = read_tools(folder.parts.get("tools", _EMPTY))
-    reader = SchemaReader(folder.parts.get("entities"), tools, folder.parts.get("tools"), compile_expression)
+    reader = SchemaReader(
+        folder.parts.get("entities"),
+        tools,
+        folder.parts.get("tools"),
+        compile_expression,
+        compared_with_none({**folder.guards, **folder.lookups}.values(), _predicate_code(folder.parts.get("rules"))),
+    )
     schema = reader.read()
     faults += tool_faults + reader.faults
     title = _title(manifest, text)
@@ -210,6 +225,16 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
         unaccepted(folder.root),
         _pinned(folder),
     )
+
+
+def _predicate_code(rules: Located | None) -> list[str]:
+    """The expressions of a pack's predicates, as they stand in rules.yaml."""
+    data: Any = rules.data if rules is not None else None
+    record = cast("Mapping[str, Any]", data) if isinstance(data, Mapping) else {}
+    predicates: Any = record.get("predicates")
+    written = list(cast("Mapping[str, Any]", predicates).values()) if isinstance(predicates, Mapping) else []
+    told = [cast("Mapping[str, Any]", each) for each in written if isinstance(each, Mapping)]
+    return [each[name] for each in told for name in ("code", "when") if isinstance(each.get(name), str)]
 
 
 def _pinned(folder: PackFolder) -> Pinned:

@@ -74,6 +74,8 @@ class Session:
         self._conduct = Conduct(pack.ready_rules, self._asking.ask, self._asking.tell) if pack.book.rules else None
         self._ahead: Ahead | None = None
         """Where the rules go if the call that was judged last is made."""
+        self._disbelieved: Call | None = None
+        """The call judged last, where it was not refused as its result says."""
         self.faults: list[Fault] = []
         """What went wrong in our own code, each at the call it made inconclusive."""
         self._said: list[Said] = []
@@ -100,6 +102,8 @@ class Session:
             return
         step, asking, start = self._step, self._asking, 0
         last = self._judged[-1].made if self._judged else None
+        if last and last.step == step and self._disbelieved is events[0]:
+            events = (last.call, *events[1:])
         made = last if last and last.step == step and last.call is events[0] else None
         if self._conduct is None:
             self.ledger.observe_all(step, events, made)
@@ -112,7 +116,7 @@ class Session:
                 asking.at = place
                 self._conduct.observe(step + place, events[place], self._said)
             asking.finish()
-        self._step, self._ahead = step + len(events), None
+        self._step, self._ahead, self._disbelieved = step + len(events), None, None
 
     def resume(self, events: Sequence[Event]) -> None:
         """Take in events that were seen before, elsewhere: nobody is asked of them again."""
@@ -183,6 +187,9 @@ class Session:
         except Exception as error:
             fault = self._fault(error, made).because
         judgement = Judgement(made, seen, now, evidence, fault, broken, open)
+        if call.refused_by_result and judgement.is_permitted:
+            # No shield refuses what every policy permits: that its result says so does not make it so.
+            made.call, self._disbelieved = replace(call, refused=False, refused_by_result=False), call
         if self._judged and self._judged[-1].made.step == self._step:
             self._judged.pop()
         self._judged.append(judgement)

@@ -8,16 +8,18 @@ from msgspec.structs import replace
 from bylaw.facts.path import NOTHING
 from bylaw.policy.pattern import compile_pattern
 from bylaw.policy.tool import Tool
+from bylaw.trace.contradicted import Contradicted
 from bylaw.trace.event import HOOK, NOT_DONE, Result
 
 _REFUSAL = re.compile(
     r"(?:tool )?errors?(?:\s*[:!(-]|\s*$|\s+(?:executing|calling|invoking|processing|running|while|during)\b)"
     r"|(?:an )?error (?:occurred|code)\b"
-    r"|\[error\]|unknown (?:action|tool|function)\b"
-    rf"|(?:{'|'.join(map(re.escape, NOT_DONE))}) \(|{HOOK}",
+    r"|\[error\]|unknown (?:action|tool|function)\b",
     re.IGNORECASE,
 )
 """How frameworks begin the text of a call they did not carry out."""
+_AS_A_SHIELD = re.compile(rf"(?:{'|'.join(map(re.escape, NOT_DONE))}) \(|{HOOK}", re.IGNORECASE)
+"""How a shield does. Whether it refused the call is known otherwise; here a tool speaks, and may say anything."""
 _DOUBT = re.compile(r"\berrors?\b", re.IGNORECASE)
 _SUCCESS = re.compile(r"(?<!un)(?<!not )\bsuccess(?:ful|fully)?\b|\bno errors?\b", re.IGNORECASE)
 _SIGNS = ('"error"', '"isError"', '"success"', '"ok"', '"status"')
@@ -31,6 +33,10 @@ _ACCOUNT = frozenset(("status", "message", "reason", "reasons", "detail", "detai
 
 _PRINTED_SIGNS = ("error", "isError", "success", "ok", "status")
 """The same, in what Python printed of a record."""
+
+
+_WAYS = 4
+"""Values of one sign, where a result gives it in several ways, of which each is looked at."""
 
 
 def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> bool | None:
@@ -73,11 +79,18 @@ def _unless_surely_refused(tool: Tool, result: Result, value: Any) -> bool | Non
 
 
 def _told_by(tool: Tool | None, record: dict[str, Any]) -> bool | None:
+    for sign in _PRINTED_SIGNS:
+        value = record.get(sign)
+        if isinstance(value, Contradicted):
+            told = {_told_by(tool, {**record, sign: each}) for each in value.values[:_WAYS]}
+            return told.pop() if len(told) == 1 and len(value.values) <= _WAYS else None
     return False if _is_refusal(record) else _by_status(tool, record)
 
 
 def _told(head: str, text: str) -> bool | None:
     """What plain text tells: a refusal, success, or None where it speaks of an error and may yet tell of success."""
+    if _AS_A_SHIELD.match(head):
+        return None
     if _REFUSAL.match(head):
         return None if _SUCCESS.search(text) else False
     return None if _DOUBT.match(head) else True

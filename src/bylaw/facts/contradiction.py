@@ -10,7 +10,7 @@ from bylaw.facts.entity import EXISTS, Entity, Field, Key, OneOf
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
 from bylaw.facts.shown import SeenThing, Shown
-from bylaw.facts.value import coerce
+from bylaw.facts.value import coerce, one_of
 
 
 def beside(entry: Shown, shown: Sequence[Shown]) -> list[Shown]:
@@ -19,13 +19,8 @@ def beside(entry: Shown, shown: Sequence[Shown]) -> list[Shown]:
 
 
 def told_by(field: Field, shown: Sequence[Shown]) -> Any:
-    """The value where all tell the same, else `OneOf` what they tell."""
-    values: list[Any] = []
-    for each in shown:
-        value = coerce(field, each.value)
-        if value not in values:
-            values.append(value)
-    return values[0] if len(values) == 1 else OneOf(tuple(values))
+    """The value where all tell the same, else `OneOf` what they tell; UNSEEN where one of them is a bare `null`."""
+    return one_of(field, [each.value for each in shown])
 
 
 def is_there(shown: Sequence[Shown], is_current: Callable[[Shown], bool]) -> Any:

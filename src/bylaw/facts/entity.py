@@ -47,6 +47,8 @@ class Field(Struct, frozen=True):
     """What a record that lacks the field shows."""
     private: bool = False
     """Its values stay out of findings, reports and messages; a decision log keeps what was said."""
+    nullable: bool = False
+    """`null` says that there is none. Of any other field it says only that whoever was asked does not know."""
 
 
 class ReadTool(Struct, frozen=True):

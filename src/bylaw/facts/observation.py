@@ -9,6 +9,7 @@ from bylaw.facts.entity import UNDECLARED, Entity, Key
 from bylaw.facts.path import NOTHING, Finder, Getter, PathScope
 from bylaw.facts.value import key_of, names_several
 from bylaw.policy.pattern import Pattern
+from bylaw.trace.contradicted import Contradicted
 
 
 class Observation(Struct, frozen=True):
@@ -109,18 +110,22 @@ def thing_at(observation: Observation, scope: PathScope) -> Sighting | None:
     return None if key is None else Sighting(key, observation, scope)
 
 
+def _names_a_thing(part: Any) -> bool:
+    return part is not NOTHING and part is not None and part.__class__ is not Contradicted
+
+
 def _key(observation: Observation, scope: PathScope) -> Key | None:
     if len(observation.key) == 1:
         for place in observation.key[0]:
             part = place(scope)
-            if part is not NOTHING and part is not None:
+            if _names_a_thing(part):
                 return (part,) if part.__class__ is str else key_of((part,))
         return None
     parts: list[Any] = []
     for places in observation.key:
         for place in places:
             part = place(scope)
-            if part is not NOTHING and part is not None:
+            if _names_a_thing(part):
                 parts.append(part)
                 break
         else:
@@ -128,8 +133,9 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
     return key_of(parts)
 
 
-Unread = Literal["not_captured", "not_readable", "not_mapped", "contradicted"]
-"""Why results that came tell nothing: nobody recorded one, it is no data, no observation fits it, or two differ."""
+Unread = Literal["not_captured", "not_readable", "not_mapped", "not_told", "contradicted"]
+"""Why results that came tell nothing: nobody recorded one, it is no data, no observation fits it, what stands there is
+`null`, or two differ."""
 
 
 def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], value: Any) -> Unread | None:

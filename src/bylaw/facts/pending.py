@@ -44,7 +44,9 @@ def pending_value(
         possible = _outcomes(ledger, writes, entity, key, field, possible)
     except ValueError:
         return UNSEEN
-    return UNSEEN if not possible else possible[0] if len(possible) == 1 else OneOf(tuple(possible))
+    if not possible or UNSEEN in possible:
+        return UNSEEN
+    return possible[0] if len(possible) == 1 else OneOf(tuple(possible))
 
 
 def _known_at_start(
@@ -54,7 +56,10 @@ def _known_at_start(
     shown = ledger.latest_of(thing, entity, key, field.name, at, before=at.start)
     if shown is None:
         return []
-    told = Visible(ledger, thing, entity, key, at).told(field, shown, before=at.start)
+    return _alternatives(Visible(ledger, thing, entity, key, at).told(field, shown, before=at.start))
+
+
+def _alternatives(told: Any) -> list[Any]:
     return list(told.values) if isinstance(told, OneOf) else [told]
 
 
@@ -75,7 +80,7 @@ def _shown_beside(
         under_way = changes.beside(entity.name, key, field.name, entry.as_of, known_at=at.step)
         if is_settled:
             under_way = [write for write in under_way if write.counts()]
-        left = _outcomes(ledger, under_way, entity, key, field, [coerce(field, entry.value)])
+        left = _outcomes(ledger, under_way, entity, key, field, _alternatives(coerce(field, entry.value)))
         if not left:
             return []
         possible += [value for value in left if value not in possible]
@@ -93,8 +98,7 @@ def _outcomes(
             made = effect_on(effects, write.call.arguments, entity, key, field, value, find=ledger.finder(write))
             if made is NOTHING:
                 return []
-            if (new := coerce(field, made)) not in possible:
-                possible.append(new)
+            possible += [new for new in _alternatives(coerce(field, made)) if new not in possible]
     return possible
 
 
@@ -111,7 +115,7 @@ def _made_value(ledger: Ledger, entity: Entity, key: Key, field: Field, at: Call
         for write in writes:
             after = [_after(ledger, write, entity, key, field, value, at) for value in possible]
             possible = after if _is_over(write, at) and write not in under_way else [*possible, *after]
-            if NOTHING in possible:
+            if NOTHING in possible or UNSEEN in possible:
                 return UNSEEN
         found = [value for place, value in enumerate(possible) if value not in possible[:place]]
     except ValueError:

@@ -1,6 +1,6 @@
 """A pack's entities and observations, and where a world holds them, compiled once from their YAML."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
 from bylaw.facts.change_reader import ChangeReader
@@ -40,9 +40,12 @@ class SchemaReader:
         tools: Mapping[str, Tool],
         tool_source: Located | None,
         compile: Callable[[str, str], Expression] | None = None,
+        compared_with_none: Collection[str] = (),
     ) -> None:
+        """`compared_with_none` names fields of which guards ask whether there is one."""
         self._file, located, self.faults = read_record(source or Located("entities.yaml", {}, {}), EntitiesFile)
         self._tools = dict(tools)
+        self._compared_with_none = compared_with_none
         self._paths = PathReader(located, tool_source, self.faults, compile)
 
     def read(self) -> Schema:
@@ -151,6 +154,8 @@ class SchemaReader:
             body = WrittenField(values=body)
         record = body if isinstance(body, WrittenField) else WrittenField(type=body)
         type_ = record.type if record.type is not None else "string" if record.values is None else "enum"
+        nullable = str(type_).endswith("?") or record.default is None or name in self._compared_with_none
+        type_ = type_.removesuffix("?") if isinstance(type_, str) else type_
         if type_ not in _TYPES:
             self._paths.fault(f"`{type_}` is not a type", *at, hint=f"types are {', '.join(sorted(_TYPES))}")
             type_ = "string"
@@ -180,6 +185,7 @@ class SchemaReader:
             tuple((value, tuple(map(str, said))) for value, said in record.claims.items() if said is not None),
             record.default,
             record.private,
+            nullable,
         )
 
     def _observation(self, body: WrittenObservation, at: YamlPath, tool: str = "") -> Observation | None:

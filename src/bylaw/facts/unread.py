@@ -61,9 +61,16 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
         showing = [each for each in observations if not each.only or field in each.fields]
         return unreadable(showing, record.call.arguments, record.value) if showing else None
     thing = ledger.thing(entity.name, key)
-    if thing is not None and any(shown.as_of == record.step for shown in thing.shown(field)):
-        return None
+    shown = [each.value for each in thing.shown(field) if each.as_of == record.step] if thing is not None else []
+    if shown:
+        # What was shown as a bare `null` was asked for, and not told.
+        is_null = any(value is None for value in shown) and not _may_be_none(entity, field)
+        return "not_told" if is_null else None
     return "not_readable" if isinstance(record.value, str) else "not_mapped"
+
+
+def _may_be_none(entity: Entity, field: str) -> bool:
+    return field in entity.fields and entity.fields[field].nullable
 
 
 def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) -> bool | None:

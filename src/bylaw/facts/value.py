@@ -3,13 +3,14 @@
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, cast
 
-from bylaw.facts.entity import Field, FieldType, Key
+from bylaw.facts.entity import UNSEEN, Field, FieldType, Key, OneOf
+from bylaw.trace.contradicted import Contradicted, holds_contradiction
 
 _TRUE = frozenset({"true", "yes", "y", "1"})
 _FALSE = frozenset({"false", "no", "n", "0"})
@@ -28,18 +29,29 @@ _BLANKS.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *r
 def coerce(field: Field, raw: Any) -> Any:
     """`raw` as a value of the field's type; ValueError where it is none.
 
-    None stays None, which means that there is none; for a boolean it only says that nobody knows.
+    `null` is None where the pack says that there may be none, else not known: UNSEEN.
     """
     if raw is None:
-        if field.type == "boolean":
-            raise ValueError(f"`{field.name}` is null, which could mean anything")
-        return None
+        return None if field.nullable else UNSEEN
+    if raw.__class__ is Contradicted:
+        return one_of(field, raw.values)
     if field.type == "enum":
         word = raw if isinstance(raw, str) else _text(raw)
         if word in field.values or not field.values:
             return word
         raise ValueError(f"`{word}` is not one of {', '.join(field.values)}")
     return _READ[field.type](raw)
+
+
+def one_of(field: Field, raw: Iterable[Any]) -> Any:
+    """The value where all of these tell the same, else `OneOf` what they tell; UNSEEN where one tells nothing."""
+    values: list[Any] = []
+    for each in raw:
+        value = coerce(field, each)
+        if value is UNSEEN:
+            return UNSEEN
+        values += [told for told in (value.values if isinstance(value, OneOf) else (value,)) if told not in values]
+    return values[0] if len(values) == 1 else OneOf(tuple(values))
 
 
 def key_of(parts: Sequence[Any]) -> Key:
@@ -206,13 +218,13 @@ def _string(raw: Any) -> str:
 
 def _list(raw: Any) -> Any:
     if isinstance(raw, (list, tuple)):
-        return cast(Any, raw)
+        return UNSEEN if holds_contradiction(raw) else cast(Any, raw)
     raise ValueError(f"`{_text(raw)[:40]}` is not a list")
 
 
 def _object(raw: Any) -> Any:
     if isinstance(raw, (dict, list, Mapping)):
-        return cast(Any, raw)
+        return UNSEEN if holds_contradiction(raw) else cast(Any, raw)
     raise ValueError(f"`{_text(raw)[:40]}` is not an object")
 
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from msgspec import Struct, field
 
-from bylaw.facts.entity import UNDECLARED, Entity, Field, Key
+from bylaw.facts.entity import UNDECLARED, UNSEEN, Entity, Field, Key
 from bylaw.facts.path import NOTHING, Finder, Getter, PathScope
 from bylaw.facts.value import coerce, key_of, names_several
 
@@ -68,7 +68,9 @@ def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in record.items():
         if name in entity.fields:
             with suppress(ValueError, TypeError, ArithmeticError):
-                known[name] = coerce(entity.fields[name], value)
+                read = coerce(entity.fields[name], value)
+                if read is not UNSEEN:
+                    known[name] = read
     return known
 
 

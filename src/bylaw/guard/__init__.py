@@ -7,6 +7,7 @@ from bylaw.guard.evaluate import Completion, GuardOutcome, Inquiry, evaluate
 from bylaw.guard.interruption import no_such
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.lookup import LookupFunction, ShownResults, parse_lookups, run_lookup
+from bylaw.guard.none_test import compared_with_none
 from bylaw.guard.parse import Branch, Guard, parse_guards, seen_from
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "LookupFunction",
     "ShownResults",
     "Vocabulary",
+    "compared_with_none",
     "compile_condition",
     "compile_expression",
     "evaluate",

@@ -247,14 +247,16 @@ class BuiltIns(Operations):
         return round(value, digits)
 
     def do_date(self, value: Any) -> Any:
-        """The day of an ISO text, a time or a date."""
+        """The day of an ISO text, as it is written whatever its offset; of a time, or a date."""
         if isinstance(value, Unknown):
             whole = value.kind == "time" and value.step == DAY and value.offset % DAY == 0
             return value if whole else derive("date", (value,), "time", step=DAY)
         if value.__class__ is date:
             return value
-        moment = self.do_time(value)
-        return moment.date()
+        if value.__class__ is str:
+            # In UTC `2026-03-03T00:30+14:00` is the day before: a tool that takes the day acts on what is written.
+            return self._moment(value).date()
+        return self.do_time(value).date()
 
     def do_time(self, value: Any) -> Any:
         """The moment of an ISO text, a time, or the start of a date."""
@@ -264,9 +266,12 @@ class BuiltIns(Operations):
             return admit(value)
         if value.__class__ is date:
             return datetime(value.year, value.month, value.day)
+        return admit(self._moment(value))
+
+    def _moment(self, value: Any) -> datetime:
         if value.__class__ is str and 10 <= len(value) <= 40 and value[4] == value[7] == "-":
             try:
-                return admit(datetime.fromisoformat(value))
+                return datetime.fromisoformat(value)
             except ValueError:
                 pass
         shown = f"`{value[:40]}`" if value.__class__ is str else name_of(value)

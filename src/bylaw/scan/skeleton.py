@@ -213,7 +213,8 @@ def _entities(found: Iterable[LoggedThing]) -> str:
         lines.append("    fields:")
         for name, values in thing.fields.items():
             words = f"  # seen: {remark(', '.join(values.few))}" if values.few and name not in thing.key else ""
-            lines.append(f"      {name}: {values.type}{words}")
+            none = "?" if values.nullable and values.type != "boolean" else ""
+            lines.append(f"      {name}: {values.type}{none}{words}")
     return "\n".join([*lines, *_observations(found)]) + "\n"
 
 

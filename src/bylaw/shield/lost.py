@@ -13,9 +13,12 @@ from bylaw.trace.event import decode_text
 LONGEST = 400
 """A longer text is an answer that came, unless it begins as errors and their pages do."""
 _SURELY = (
-    # The server failed: 500 to 599, said to be a status, or with the words that go with it.
-    r"\b(?:errors?|https?(?:/[\d.]+)?|status(?:[ _-]?code)?|(?:error|response)[ _]code)\W{0,4}5\d\d"
-    r"(?:\W*$|\s*[:;)\]}<\"'-]|\W+(?:internal|server|bad|service|gateway|error|response|from|returned|while|when)\b)"
+    # The server failed (500 to 599), gave up waiting (408, 499), or found it made already (409): said to be a status,
+    # or with the words that go with it.
+    r"\b(?:errors?|https?(?:/[\d.]+)?|status(?:[ _-]?code)?|(?:error|response)[ _]code)\W{0,4}(?:5\d\d|40[89]|499)"
+    r"(?:\W*$|\s*[:;)\]}<\"'-]"
+    r"|\W+(?:internal|server|bad|service|gateway|error|response|from|returned|while|when|conflict|request|client)\b)"
+    r"|\b409\W{1,3}conflict\b|\b408\W{1,3}request time-?out\b|^\W*(?:40[89]|499)\W*$"
     r"|\b5\d\d\W{1,3}(?:(?:internal )?server error|internal error|(?:bad )?gateway|service unavailable)"
     r"|^\W*5\d\d\W*$"
     r"|\binternal (?:server )?error\b|\binternalservererror\b|\bserver error\b|\bbad gateway\b|\bgateway time-?out\b"
@@ -87,10 +90,11 @@ def is_lost(answer: str, error: bool | None = None, tool: str = "") -> bool:
         return False
     record = cast("dict[str, Any]", value)
     codes = list(_codes(record))
-    if codes and not any(500 <= code < 600 or code in (408, 409, 499) for code in codes):
-        return False
+    if codes:
+        # A conflict may be with the very write, made by an earlier try whose answer was lost.
+        return any(500 <= code < 600 or code in (408, 409, 499) for code in codes)
     texts = list(_texts(record))
-    if any(500 <= code < 600 for code in codes) or any(map(_is_lost_text, texts)):
+    if any(map(_is_lost_text, texts)):
         return True
     if error is False or not (record.keys() <= _ACCOUNT):
         return False

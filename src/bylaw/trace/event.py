@@ -10,6 +10,8 @@ from typing import Any, Literal, cast, final
 import msgspec
 from msgspec import Raw, Struct
 
+from bylaw.trace.contradicted import decode_json, either, merged
+
 Party = Literal["user", "agent"]
 
 NOT_DONE = ("Not allowed, and not done", "Not done yet: look this up first", "Not done yet: ask first")
@@ -94,6 +96,8 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     """Who let it run, where a shield asked a person."""
     looked_up: tuple[LookedUp, ...] = ()
     """What a shield looked up for it (`resolve: live`)."""
+    refused_by_result: bool = False
+    """Whether nothing but its result says that it was refused: whoever writes results may write that, too."""
 
 
 @final
@@ -138,15 +142,14 @@ _PART = {"type", "text", "annotations", "meta", "_meta"}
 
 
 _NOTE = "\n\n[bylaw] "
-_decode = msgspec.json.Decoder().decode
 
 
 def _data(content: str | Raw) -> Any:
     if isinstance(content, str):
         return decode_text(content)
     try:
-        return _unwrapped(_decode(content))
-    except (UnicodeDecodeError, RecursionError):
+        return _unwrapped(decode_json(content))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return bytes(content).decode("utf-8", "replace")
 
 
@@ -160,7 +163,7 @@ def decode_text(text: str) -> Any:
     if _NOTE in text:
         text = text.partition(_NOTE)[0]
     try:
-        return _unwrapped(_decode(text))
+        return _unwrapped(decode_json(text))
     except (msgspec.DecodeError, RecursionError):
         pass
     if not _PRINTED.match(text):
@@ -190,9 +193,37 @@ def _unwrapped(value: Any) -> Any:
         return record
     inner = record.get("structuredContent")
     if isinstance(inner, dict | list):
-        return cast("dict[str, Any] | list[Any]", inner)
+        return _as_text_tells(cast("dict[str, Any] | list[Any]", inner), cast("list[Any]", parts))
     text = _part_text(parts[0]) if len(cast("list[Any]", parts)) == 1 and "isError" in record else None
     return record if text is None else decode_text(text)
+
+
+def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
+    """The structured data of a result of MCP, held against its text, which hosts show to the agent in its place.
+
+    Prose beside the data is no account of it; data that tells the same thing otherwise contradicts it.
+    """
+    texts = [text for part in parts if (text := _part_text(part)) is not None]
+    if not texts or len(texts) < len(parts):
+        return inner
+    if inner.__class__ is dict and list(cast("dict[str, Any]", inner)) == ["result"]:
+        return {"result": _result_as_text_tells(inner["result"], texts)}
+    told = decode_text(texts[0]) if len(texts) == 1 else None
+    return merged(inner, told) if isinstance(told, dict | list) else inner
+
+
+def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
+    """The same for what is no record, which servers wrap in one; of a list each item may be a text of its own."""
+    told = [decode_text(text) for text in texts]
+    if result.__class__ is list and not (len(told) == 1 and isinstance(told[0], list)):
+        items: list[Any] = result
+        is_each = len(items) == len(texts)
+        said = [item if item == text else data for item, text, data in zip(items, texts, told, strict=is_each)]
+        return merged(items, said) if is_each else either(items, told)
+    if len(texts) > 1 or result == texts[0]:
+        return result
+    is_prose = isinstance(told[0], str) and not isinstance(result, str)
+    return result if is_prose else merged(result, told[0])
 
 
 def _part_text(part: Any) -> str | None:

@@ -11,6 +11,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from bylaw.trace.contradicted import decode_json, record_of
+
 LONGEST = 1 << 20
 """Characters of a text that is read; a longer one stays text."""
 DEEPEST = 60
@@ -41,7 +43,7 @@ def read_python(text: str) -> Any:
         raise NotPython
     try:
         # Plain literals are soon told as JSON; whatever else there is fails here, and is read below.
-        return msgspec.json.decode(_PLAIN.sub(_as_json, text))
+        return decode_json(_PLAIN.sub(_as_json, text))
     except (msgspec.DecodeError, RecursionError):
         pass
     reading = _Reading(text)
@@ -129,15 +131,15 @@ class _Reading:
                 return [first, *self._items("}", depth)]
             self.expect("}")
             return [first]
-        record = {_key(first): self.value(depth + 1)}
+        pairs = [(_key(first), self.value(depth + 1))]
         while not self.meets("}"):
             self.expect(",")
             if self.meets("}"):
                 break
             name = self.value(depth + 1)
             self.expect(":")
-            record[_key(name)] = self.value(depth + 1)
-        return record
+            pairs.append((_key(name), self.value(depth + 1)))
+        return record_of(pairs)
 
     def _member(self, depth: int) -> Any:
         """A member of an enumeration is its value; any other object in angle brackets says nothing."""
@@ -185,16 +187,16 @@ class _Reading:
         """`name=value` again and again, with commas up to `end`, or as pydantic's `str`, with spaces up to the end."""
         if depth > DEEPEST:
             raise NotPython
-        record: dict[str, Any] = {}
+        pairs: list[tuple[str, Any]] = []
         while found := _FIELD.match(self.text, self.at):
             self.at = found.end()
-            record[found[1]] = self.value(depth + 1)
+            pairs.append((found[1], self.value(depth + 1)))
             if end and not self.meets(","):
                 break
             self.skip()
         if end:
             self.expect(end)
-        return record
+        return record_of(pairs)
 
     def _moment(self, name: str, depth: int) -> Any:
         """A date, a time or a span of time, as ISO 8601 writes it; a span in seconds."""
@@ -295,11 +297,11 @@ def _key(name: Any) -> str:
 
 
 def _paired(pairs: list[Any]) -> dict[str, Any]:
-    record: dict[str, Any] = {}
+    named: list[tuple[str, Any]] = []
     for pair in pairs:
         match pair:
             case [name, value]:
-                record[_key(name)] = value
+                named.append((_key(name), value))
             case _:
                 raise NotPython
-    return record
+    return record_of(named)

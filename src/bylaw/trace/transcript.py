@@ -70,8 +70,13 @@ class Transcript:
         agent: str = "",
         error: bool | None = None,
         captured: bool = True,
+        *,
+        is_decided: bool = False,
     ) -> None:
-        """A tool result, joined to the call that it answers."""
+        """A tool result, joined to the call that it answers.
+
+        Where the call `is_decided`, it is known whether it was refused, whatever its result says.
+        """
         waiting, step = self.open, None
         if id and len(waiting) == 1:
             ((step, call),) = waiting.items()
@@ -85,9 +90,9 @@ class Transcript:
             tool, agent = tool or call.tool, agent or call.agent
             if id:
                 self.answered.add(id)
-            if type(content) is str and tells_refusal(content) and not call.refused:
+            if type(content) is str and not is_decided and tells_refusal(content) and not call.refused:
                 # Logs keep what the agent was told, not that nothing ran.
-                self.events[step] = replace(call, refused=True)
+                self.events[step] = replace(call, refused=True, refused_by_result=True)
         if type(content) is not str:
             content = read_content(content)
         self.events.append(Result(step, content, error, captured, tool, agent, self.time))

@@ -1,0 +1,89 @@
+"""JSON in which a record gives one name twice, or a result is told in two ways: which of them counts nobody can tell.
+
+Readers of such a text differ in which value they take, so whoever can add to it could show one thing to the tool's
+author and another to us. What is given in two ways is kept as both, and is known of neither.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+_decode = msgspec.json.Decoder().decode
+
+
+class Contradicted(Struct, frozen=True):
+    """The values that stand where one should."""
+
+    values: tuple[Any, ...]
+
+
+def decode_json(text: str | Raw) -> Any:
+    """JSON as data; a name given twice in one record has `Contradicted` for its value, unless both say the same."""
+    value: Any = _decode(text)
+    if value.__class__ is not dict and value.__class__ is not list:
+        return value
+    plain = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+    if _says_each_name_once(plain, value):
+        return value
+    try:
+        return json.loads(plain, object_pairs_hook=record_of, strict=False)
+    except ValueError as error:
+        # Python reads no number of thousands of digits, and msgspec does.
+        raise msgspec.DecodeError(str(error)) from None
+
+
+def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """A record of names and values, of which a name may come twice."""
+    record: dict[str, Any] = {}
+    for name, value in pairs:
+        record[name] = either(record[name], value) if name in record else value
+    return record
+
+
+def either(one: Any, other: Any) -> Any:
+    """A value that is told in two ways: it, where they are the same, else both."""
+    told = [*one.values] if isinstance(one, Contradicted) else [one]
+    # True and 1 are equal to Python alone.
+    if not any(value == other and isinstance(value, bool) is isinstance(other, bool) for value in told):
+        told.append(other)
+    return Contradicted(tuple(told)) if len(told) > 1 else one
+
+
+def merged(one: Any, other: Any) -> Any:
+    """What the first of two accounts of one thing tells, with all that the other tells otherwise beside it."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        ours, theirs = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
+        shared = {name: merged(value, theirs[name]) for name, value in ours.items() if name in theirs}
+        return {**ours, **shared}
+    if (
+        isinstance(one, list)
+        and isinstance(other, list)
+        and len(cast("list[Any]", one)) == len(cast("list[Any]", other))
+    ):
+        return [merged(*both) for both in zip(cast("list[Any]", one), cast("list[Any]", other), strict=True)]
+    return either(one, other)
+
+
+def holds_contradiction(value: Any) -> bool:
+    """Whether anything in a list or record is told in two ways."""
+    parts: list[Any] = [value]
+    for part in parts:
+        if part.__class__ is dict:
+            parts += part.values()
+        elif part.__class__ is list or part.__class__ is tuple:
+            parts += part
+        elif part.__class__ is Contradicted:
+            return True
+    return False
+
+
+def _says_each_name_once(text: bytes, value: Any) -> bool:
+    """Whether that is plain to see: every name stands before a colon, and written anew it stands there once."""
+    count = text.count(b":")
+    if value.__class__ is dict and count == len(value):
+        return True
+    # An escaped colon could make up for one that is gone.
+    return b"\\u003" not in text and count == msgspec.json.encode(value).count(b":")
