@@ -229,9 +229,8 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
 
 def _predicate_code(rules: Located | None) -> list[str]:
     """The expressions of a pack's predicates, as they stand in rules.yaml."""
-    data: Any = rules.data if rules is not None else None
-    record = cast("Mapping[str, Any]", data) if isinstance(data, Mapping) else {}
-    predicates: Any = record.get("predicates")
+    data: Any = rules.data if rules is not None else {}
+    predicates: Any = cast("Mapping[str, Any]", data).get("predicates") if isinstance(data, Mapping) else None
     written = list(cast("Mapping[str, Any]", predicates).values()) if isinstance(predicates, Mapping) else []
     told = [cast("Mapping[str, Any]", each) for each in written if isinstance(each, Mapping)]
     return [each[name] for each in told for name in ("code", "when") if isinstance(each.get(name), str)]
