@@ -1,9 +1,7 @@
 """pass@1 of an agent on tasks, the words it took, and what the audit says of its writes."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from bylaw.align.bootstrap import Interval, interval
@@ -129,8 +127,3 @@ def clusters(*runs: Sequence[Score]) -> dict[str, list[float]]:
 def mean(values: Sequence[float]) -> float:
     """The mean; 0 of nothing."""
     return sum(values) / len(values) if values else 0.0
-
-
-def read_scores(path: Path) -> list[Score]:
-    """The lines that `write_results` wrote."""
-    return [msgspec.json.decode(line, type=Score) for line in path.read_bytes().splitlines()]

@@ -67,7 +67,6 @@ class Progression:
         root = self._normalise(skeleton, True)
         self._strong = sum(2 << 2 * node for node in range(len(self._nodes)))
         self._fresh: Demand = frozenset([1 << 2 * root])
-        self.has_past = bool(self._past.first_bits or self._past.bits)
         self.start: State = (self._past.first_bits, self._fresh)
         """Before the first step: if there is one, the formula holds there."""
 

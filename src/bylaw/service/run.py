@@ -16,7 +16,6 @@ import uvicorn
 from bylaw.errors import UsageError
 from bylaw.service.app import Service
 from bylaw.service.board import Board
-from bylaw.service.connection import Connection
 from bylaw.service.desk import Desk
 from bylaw.service.garbage import look_when_idle
 from bylaw.service.keys import Key
@@ -102,7 +101,7 @@ def run(
     look_when_idle(desk.metrics.requests.total)
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
     lean: dict[str, Any] = {"proxy_headers": False, "lifespan": "off", "ws": "none"}
-    config = uvicorn.Config(service, http=Connection, timeout_keep_alive=KEEP_ALIVE, **quiet, **lean)
+    config = uvicorn.Config(service, timeout_keep_alive=KEEP_ALIVE, **quiet, **lean)
     taken.setblocking(False)
     stand_in = StandIn(taken, service.answered_at_once)
     try:
