@@ -110,7 +110,7 @@ def lines(pack: Path, data: Path) -> Iterator[str]:
     lacking = [name for name, body in noted.items() if body.get("failed")]
     kinds = Counter(policy.kind for policy in made.policies.values())
     yield f"policies: {len(made.policies)} ({', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))})"
-    yield f"guards: {len(made.guards)}; rules: {len(made.book.rules)}; cases as wanted: {passed} of {len(results)}"
+    yield f"guards: {len(made.guards)}; rules: {len(made.book.rules)}; cases that pass: {passed} of {len(results)}"
     yield f"unenforced, each with why in compiled.yaml: {', '.join(lacking) or 'none'}"
     waiting = [name for name, body in noted.items() if body.get("failed") == UNANSWERED]
     yield f"of these, because the compile was ended (--as-is) before a question was answered: {len(waiting)}"

@@ -142,7 +142,7 @@ def lines(pack: str, seeds: int, count: int, show: int) -> Iterator[str]:
     labels = [json.loads(line) for line in LABELS.read_text(encoding="utf-8").splitlines() if line.strip()]
     yield from found(loaded, labels)
     counts = f"guards: {len(loaded.guards)}; rules: {len(loaded.book.rules)}"
-    yield f"{counts}; cases as wanted: {passed} of {len(report.cases)}"
+    yield f"{counts}; cases that pass: {passed} of {len(report.cases)}"
     unenforced = ", ".join(f"{name} ({why})" for name, why, _ in report.unenforced)
     yield f"unenforced: {unenforced or 'none'}"
     yield from refinement(loaded)

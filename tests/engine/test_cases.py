@@ -1,4 +1,4 @@
-"""Cases: those of the clinic come out as wanted, and a case that should fail does."""
+"""Cases: those of the clinic pass, and a case that should fail does."""
 
 from pathlib import Path
 from typing import Any

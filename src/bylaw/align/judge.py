@@ -65,7 +65,7 @@ class ModelJudge:
 
 
 def _ask(chat: Chat, asked: Sequence[Request], shape: type[_Shape]) -> list[_Shape]:
-    """The answers as data; a reward cannot be had from one that is none."""
+    """The answers as data; one that cannot be read gives no reward."""
     found: list[_Shape] = []
     for question, answer in zip(asked, chat.ask(asked), strict=True):
         data = answer.read(shape)

@@ -151,7 +151,7 @@ def situations(pack: Pack, body: dict[str, Any]) -> Iterator[Situation]:
 
 
 def _ask(pack: Pack, policy: str, body: dict[str, Any]) -> Iterator[Question]:
-    """Every question on one policy; what its guard leaves open is none."""
+    """Every question on one policy; situations that its guard leaves open are skipped."""
     for each in situations(pack, body):
         permitted = answer(pack, policy, each)
         if permitted is not None:

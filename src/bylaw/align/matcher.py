@@ -28,7 +28,7 @@ SHARED = 0.08
 KNOWLEDGE = 0.15
 """What a policy lacks that only says how to read the others."""
 LONGEST_HEAD = 7
-"""Words of `The policies for this`, which say that rules follow and are none."""
+"""Words of `The policies for this`, which announce rules and are not rules themselves."""
 REMEMBERED = 20_000
 """Statements whose reading is kept: thoughts of one model say the same again and again."""
 LEAST = 0.3
@@ -48,7 +48,7 @@ _DENIED = re.compile(r"\b(?:not|no|never|nobody|cannot|without|none|nothing)\b|n
 
 
 class Mentions(Struct, frozen=True):
-    """What a thought states: policies (B), and rules that are none (C)."""
+    """What a thought states: policies (B), and made-up rules (C)."""
 
     recalled: frozenset[str]
     made_up: tuple[str, ...]

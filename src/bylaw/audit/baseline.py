@@ -67,7 +67,7 @@ class Standings(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True):
-    """The findings of an earlier audit, by id, under each criterion: it may have gone by the other."""
+    """The findings of an earlier audit, by id, under each criterion, since that audit may have used the other."""
 
     folder: Path
     findings: dict[Criterion, dict[str, Finding]]

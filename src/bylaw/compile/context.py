@@ -109,7 +109,7 @@ def told_things(things: Things, cards: Mapping[str, Card], tools: Sequence[str],
 
 
 def _made_by(name: str, body: Mapping[str, Any], things: Things) -> str:
-    """How a thing comes about that only a conversation makes; nothing for all others."""
+    """How the conversation makes a thing that only it can make; empty for all others."""
     if body.get("origin") != "conversation":
         return ""
     shown = ", ".join(tool for tool, seen in things.observations.items() if _shows(seen, name))

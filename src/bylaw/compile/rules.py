@@ -162,7 +162,7 @@ def _nearest(
 ) -> Check | None:
     """The rule that finds most, where all that any could not do is to find some breach; each of these is told.
 
-    A rule that accuses where the policy is kept is none, and so is one that finds no breach at all.
+    A rule that accuses where the policy is kept is rejected, and so is one that finds no breach at all.
     """
     for rules, results in sorted(tried, key=lambda each: sum(map(bool, each[1]))):
         passed = [case for case, wrong in zip(cases, results, strict=True) if not wrong]

@@ -51,6 +51,6 @@ def _told(body: WrittenCase) -> dict[str, Any]:
 
 
 def _key_for(schema: Any, name: str) -> str | int:
-    """A key that nobody would take for a value of its own: its name, or a number where the tool takes numbers."""
+    """A key that cannot be mistaken for a real value: its name, or a number where the tool takes numbers."""
     kind = cast(dict[str, Any], schema).get("type") if isinstance(schema, dict) else None
     return 1 if kind in ("integer", "number") else name

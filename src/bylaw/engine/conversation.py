@@ -83,7 +83,7 @@ class Conversation:
         self._told: dict[str, int] = {}
         """Calls that were refused earlier, by id: what the agent was told in their place may still come."""
         self._held = False
-        """Everything belongs to one turn until it is let go."""
+        """Everything belongs to one turn until the block ends."""
 
     def user(self, text: str, *, time: float | None = None) -> None:
         """The user said something."""
@@ -204,7 +204,7 @@ class Conversation:
             self.let_go()
 
     def hold(self, text: str = "", *, time: float | None = None) -> None:
-        """What follows is one turn of the agent, until it is let go."""
+        """What follows is one turn of the agent, until it is released."""
         self._begin("agent", time, anew=True)
         if text:
             self._script.say("agent", text)

@@ -16,7 +16,7 @@ DEEPEST = 200
 """Lists and objects within each other at most. Python reads more of them, but how many depends on where it is asked:
 what was written by one part of a program, another could not read again."""
 _BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
-"""A text, within which a bracket is none, or a bracket."""
+"""A string, whose brackets do not count, or a bracket."""
 
 
 def refuse_deep(json: bytes, most: int = DEEPEST) -> bytes:

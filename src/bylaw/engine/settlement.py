@@ -140,7 +140,7 @@ class _CallCase:
         """The guards that are run over the world share what it says."""
 
     def close(self) -> None:
-        """All policies are settled: what asks back is let go, or all would wait to be collected."""
+        """All policies are settled: the back-reference is cleared so the cycle can be freed."""
         if self._inquiry is not None:
             self._inquiry.close()
             self._inquiry = None

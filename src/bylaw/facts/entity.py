@@ -70,7 +70,7 @@ class Entity(Struct, frozen=True):
     fields: dict[str, Field]
     read: ReadTool | None = None
     fresh_for: float | None = None
-    """Seconds a seen fact stays known; None for ever."""
+    """Seconds a seen fact stays known; None: it never expires."""
     origin: Origin = "system"
     """`conversation` where only a conversation makes such things: what it showed is what is true."""
     complete: bool = False

@@ -40,7 +40,7 @@ class PathReader:
         """Makes an expression of its text and its place; this area does not know the language."""
 
     def value(self, path: Any, at: YamlPath) -> Getter:
-        """What a path finds, or the value itself where it is none."""
+        """What a path finds; a value that is not a path stands for itself."""
         if not isinstance(path, str) or not path.startswith(("$", "=")):
             return lambda scope: path
         if path.startswith("$of") and at[:1] != ("world",):

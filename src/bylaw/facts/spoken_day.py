@@ -16,7 +16,7 @@ _YEAR_FIRST = re.compile(r"(\d{4})([./-])(\d{1,2})\2(\d{1,2})")
 
 
 def spoken_day(text: str) -> date | None:
-    """The day that a text is; None where it is none, or where its figures may be another day."""
+    """The day a text names; None if it names none, or if its digits could be another day."""
     said = " ".join(text.casefold().split()).strip(" .,;!")
     for pattern in _WORDS:
         if match := pattern.fullmatch(said):

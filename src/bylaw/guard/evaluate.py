@@ -64,7 +64,7 @@ class Inquiry:
         self._run = Run(arguments, source, tool, now, seen)
 
     def close(self) -> None:
-        """No guard is asked any more: what stands for unknown facts is let go, which nobody would find before long."""
+        """No guard is asked any more: what stands for unknown facts is dropped; kept, it would leak."""
         self._run.release()
 
     def knows(self, fact: Fact) -> bool:

@@ -77,7 +77,7 @@ def admit(value: Any) -> Any:
     if cls is bool or value is None or cls is date or cls is timedelta:
         return value
     if cls is int or cls is float or cls is Decimal:
-        # Written so that a float that is not a number fails too; a Decimal that is none raises by itself.
+        # Written so that a float that is not a number fails too; a Decimal NaN raises by itself.
         if -LARGEST <= value <= LARGEST:
             # Places are exact: an amount of 10**-999999999 would take all memory there is.
             if cls is Decimal and value.adjusted() < -SMALLEST:

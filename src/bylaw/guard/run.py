@@ -120,7 +120,7 @@ class Run(BuiltIns):
         self.touched: set[tuple[str, Any]] = set()
 
     def release(self) -> None:
-        """Let go of every Unknown: each knows the run that decides it, so together they would wait to be collected."""
+        """Drop every Unknown: each refers back to this run, a cycle that only the garbage collector could free."""
         self.unknowns, self.memo, self.tried, self.is_open = {}, {}, {}, True
         self.references = References()
 

@@ -1,4 +1,4 @@
-"""What is asked of a language model, and what it answers. Nothing else in Bylaw knows how an answer comes about."""
+"""What is asked of a language model, and what it answers. Nothing else in Bylaw knows where an answer comes from."""
 
 import hashlib
 import re
@@ -154,7 +154,7 @@ def bare_json(text: str) -> str:
 
 
 def checked(answer: Answer, request: Request) -> Answer:
-    """The answer, marked as malformed where JSON was asked for and it is none."""
+    """The answer, marked as malformed if JSON was asked for and it is not JSON."""
     if answer.fault or request.schema is None:
         return answer
     try:

@@ -130,7 +130,7 @@ class Journal:
         flight.start()
 
     def _tell_loop(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job], outcomes: Sequence[_Outcome]) -> None:
-        # A loop that was closed meanwhile has nobody left who waits.
+        # If the loop was closed meanwhile, nobody is waiting any more.
         with suppress(RuntimeError):
             _settle([(future, outcome) for (_, future), outcome in zip(jobs, outcomes, strict=True)])
             loop.call_soon(self._told)
@@ -265,7 +265,7 @@ def _tell(futures: Sequence[_Future], outcomes: Sequence[_Outcome]) -> None:
         else:
             loops.setdefault(future.get_loop(), []).append((future, outcome))
     for loop, waiting in loops.items():
-        # A loop that was closed meanwhile has nobody left who waits.
+        # If the loop was closed meanwhile, nobody is waiting any more.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, waiting)
 

@@ -140,7 +140,7 @@ class Log:
             raise LogError(f"`{self.name}` could not be read: {error}") from error
 
     def close(self) -> None:
-        """Write what waits, then let go of the database."""
+        """Write what is pending, then close the database."""
         self.journal.close()
         self.journal.store.close()
         if self._reader is not self.journal.store:

@@ -139,7 +139,7 @@ class SqliteConnection:
 
     def wipe(self) -> None:
         """What is removed from the file is overwritten; the write-ahead log still has it, until that is cut off."""
-        # Whoever writes waits for it: no longer than a moment for someone who reads.
+        # A writer waits for this, so it must not wait long for a reader.
         self._connection.execute(f"PRAGMA busy_timeout = {WIPE}")
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY * 1000)}")
@@ -157,7 +157,7 @@ _HEAD_AND_LENGTHS = """SELECT NULL, number, link FROM heads WHERE tenant = ?1 UN
 
 
 def _make(path: Path) -> None:
-    """Make the file where there is none: nobody else's to read.
+    """Make the file if it is missing, readable by its owner only.
 
     One that is there is never opened here. To close it would give up this process's locks on it, those of other
     connections too, and the next process to close the log would take the write-ahead log away from under them.

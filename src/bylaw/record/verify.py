@@ -85,7 +85,7 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
 
 
 def _misstated(store: Store, tenant: str) -> list[str]:
-    """Approvals that the entries do not bear out."""
+    """Approvals that the entries contradict."""
     try:
         wrong = unsupported(store, tenant, store.approvals(tenant))
     except msgspec.MsgspecError as error:
@@ -103,7 +103,7 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
 
 
 def unsupported(store: Store, tenant: str, approvals: Iterable[Approval]) -> dict[str, str]:
-    """Approvals that the entries of their conversations do not bear out, by id, each with what is wrong."""
+    """Approvals that the entries of their conversations contradict, by id, each with what is wrong."""
     found: dict[str, str] = {}
     for approval in approvals:
         last: Change | None = None

@@ -20,7 +20,7 @@ ChainPlace = tuple[Bits | None, int]
 """An act, or none before the first, and the state of the automaton after it."""
 
 NO_CHANCE = 1e-12
-"""A chance below this is none."""
+"""A smaller probability counts as zero."""
 LONGEST = 100_000
 """Episodes are followed for so many acts at most."""
 

@@ -103,7 +103,7 @@ class Wording:
 
     @property
     def looks_up(self) -> bool:
-        """Whether it speaks of looking something up; a confirmed visit is none that was confirmed just now."""
+        """Whether it speaks of looking something up; a confirmed visit was not confirmed just now."""
         looking = {stem(word) for word in self.words if word != "confirmed"} & _LOOKING
         return bool(looking) or _LOOK_SOMETHING_UP.search(self._text) is not None
 

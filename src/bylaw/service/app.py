@@ -276,7 +276,7 @@ class Service:
         return everybody.text(0, sessions, tenant, waits)
 
     def answered_at_once(self, method: str, path: str, headers: Headers, still: float) -> tuple[int, str, bytes]:
-        """What can be answered while the loop stands still, from any thread: no file is looked at."""
+        """What can be answered from any thread while the loop is blocked: it touches no file."""
         name = self.desk.log.name
         wrong = f"nothing was done for {still:.0f} seconds: `{name}` may be locked, or its disk may hang"
         if not self._keys and not is_from_here(headers):

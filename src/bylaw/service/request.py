@@ -259,7 +259,7 @@ class Approvals(Struct, frozen=True):
 
     approvals: list[Approval]
     unsupported: dict[str, str] = field(default_factory=dict[str, str])
-    """Rows that the entries do not bear out, by id, each with what is wrong: somebody has been at the database."""
+    """Rows that the entries contradict, by id, each with what is wrong: somebody has edited the database."""
 
 
 def decided(decision: Decision, conversation: str, pack: str) -> Decided:

@@ -22,7 +22,7 @@ from bylaw.service.keys import Key
 from bylaw.service.stand_in import StandIn
 
 KEEP_ALIVE = 75
-"""Seconds that a connection may be idle: longer than those of proxies before us, which would meet a closed one."""
+"""Seconds that a connection may be idle: longer than a proxy in front of us keeps one, which would meet it closed."""
 
 TURN = 0.001
 """Seconds that one thread may keep the interpreter while others wait: the log's writer needs it often, and briefly."""
@@ -45,14 +45,14 @@ def check_address(host: str, keys: Mapping[str, Key]) -> None:
 
 
 def check_url(url: str) -> None:
-    """It is told to others, who look whether it is the one they know."""
+    """Clients compare it with the address they know, so it must be a plain URL."""
     parts = urlsplit(url)
     if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
         raise UsageError(f"`{url}` is not where a service is found", hint="such as https://decisions.example.com")
 
 
 def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
-    """Sockets that are taken, one for each worker: whoever is told the address finds us there."""
+    """Bound sockets, one for each worker, so that the address we print already answers."""
     first = _bound(host, port, shares=False)
     if count == 1:
         first.listen(BACKLOG)
@@ -60,7 +60,7 @@ def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
     if not hasattr(socket, "SO_REUSEPORT"):
         first.close()
         raise UsageError("this system does not let several workers share a port", hint="leave --workers out")
-    # Only who asks for it shares a port: that nobody else is there was just seen.
+    # A port is shared only on request; we have just seen that nobody else uses it.
     port = first.getsockname()[1]
     first.close()
     sockets = [_bound(host, port, shares=True) for _ in range(count)]
@@ -113,7 +113,7 @@ def run(
 
 @contextmanager
 def _stopping_well() -> Generator[None]:
-    """uvicorn ends as it should where it is told to, and raises the signal again: that is then nobody's."""
+    """uvicorn stops cleanly on a signal and then raises it again; that second one is swallowed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Answers in the loop's place while that stands still: a file that does not let itself be written stops all else.
+"""Answers in the loop's place while the loop is blocked, as by a log file that cannot be written.
 
 The loop writes to SQLite by itself (see `record.journal`), so a disk that hangs, or another process that keeps the file
 locked, would leave `/health` and `/metrics` without an answer, and clients waiting for decisions that nobody makes.
@@ -26,7 +26,7 @@ Answer = Callable[[str, str, Headers, float], tuple[int, str, bytes]]
 
 
 class StandIn:
-    """Takes new connections while the loop stands still. Those that the loop has taken wait for it."""
+    """Accepts new connections while the loop is blocked. Those the loop has accepted wait for it."""
 
     def __init__(self, taken: socket.socket, answer: Answer) -> None:
         """`taken` is the socket at which the loop listens."""

@@ -119,7 +119,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
     def value(self) -> Any:
         """The content as data: decoded where it is JSON or what Python printed, else the text itself.
 
-        Everybody who asks is given the same, so nobody may change it.
+        All callers share one object, so it must not be changed.
         """
         kept: Any = self.__dict__
         if "data" not in kept:

@@ -121,7 +121,7 @@ def _call(transcript: Transcript, calls: Sequence[ToolCall], by: Party, agent: s
         if not name:
             raise Malformed("a tool call has no name")
         id = call.id
-        # Who asks is who the message is from, whatever a call says of its `requestor`.
+        # The caller is the message's author, whatever the call's `requestor` says.
         transcript.call(name, arguments, id if type(id) is str else text_id(id), by, agent)
         if call.refused:
             transcript.refuse()
@@ -251,7 +251,7 @@ def name_and_arguments(call: ToolCall) -> tuple[str | None, Any]:
 
 
 def object_of(arguments: Any) -> dict[str, Any]:
-    """Arguments as an object; empty where they are none."""
+    """Arguments as an object; empty if they are not one."""
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else read_arguments(arguments)[0]
 
 

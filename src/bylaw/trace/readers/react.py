@@ -24,7 +24,7 @@ _ACTION = msgspec.json.Decoder(WrittenAction)
 
 
 def is_react(messages: Sequence[ChatMessage]) -> bool:
-    """Whether calls are written as text: an action that is none of the API's calls, and an answer to one."""
+    """Whether calls are written as text: an action that is not one of the API's calls, and an answer to it."""
     return not any(message.tool_calls or message.role == "tool" for message in messages) and any(
         _action(asked) is not None and _answer(answered) is not None for asked, answered in pairwise(messages)
     )
