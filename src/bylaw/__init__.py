@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bylaw.shield import Decision, Shield
     from bylaw.trace import Call, Message, Result, Trajectory, read
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BylawError",
