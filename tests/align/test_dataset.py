@@ -14,7 +14,7 @@ from bylaw.align.builder import build_from_logs, write_sets
 from bylaw.align.card import Source
 from bylaw.align.dataset import SHAPES, conversation_row, parting_rows, read_rows, turn_rows
 from bylaw.align.episode import Episode
-from bylaw.align.filters import hallucinated, unfit
+from bylaw.align.filters import hallucinated
 from bylaw.align.gold import gold
 from bylaw.align.lesson import LessonSeries
 from bylaw.align.matcher import Matcher
@@ -22,7 +22,7 @@ from bylaw.align.output import read_output
 from bylaw.align.planted import Faults, distort, plant
 from bylaw.align.prompt import pack_named
 from bylaw.cli.app import app
-from bylaw.errors import UsageError
+from bylaw.errors import BylawError, UsageError
 from bylaw.packs.clinic.tasks import scenarios
 from bylaw.trace import Call, Message, Result, Trajectory, read
 from bylaw.trace.event import Event
@@ -98,7 +98,7 @@ def test_sets_are_the_same_each_time_and_the_card_counts_them(talks: list[Lesson
         source = Source("Gold conversations.", "a command", {"failed": 3})
         write_sets("clinic", tmp_path / name, talks[4:], talks[:4], turns=12, seed=5, source=source)
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert files == ["README.md", "answers.jsonl", "rl.jsonl", "stage1.jsonl", "stage2.jsonl"]
+    assert files == ["README.md", "answers.jsonl", "data.json", "rl.jsonl", "stage1.jsonl", "stage2.jsonl"]
     for name in files:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     card = (tmp_path / "one" / "README.md").read_text()
@@ -109,6 +109,10 @@ def test_sets_are_the_same_each_time_and_the_card_counts_them(talks: list[Lesson
 
 def talk(*events: Any) -> Trajectory:
     return Trajectory("t", [Message("user", "I am P121, my email is a@example.com now.", turn=1), *events])
+
+
+def placed(*found: Trajectory | BylawError) -> list[tuple[Path, Trajectory | BylawError]]:
+    return [(DEMO, each) for each in found]
 
 
 READ = Call("get_patient", {"patient_id": "P121"}, turn=2)
@@ -131,21 +135,13 @@ def test_made_up_calls_are_found(events: tuple[Event, ...], why: str | None) -> 
     assert hallucinated(PACK, talk(*events)) == why
 
 
-def test_what_the_audit_flags_is_no_example() -> None:
-    write = Call("update_contact", {"patient_id": "P121", "email": "a@example.com"}, turn=4)
-    done = Result(3, '{"ok": true}', tool="update_contact")
-    assert unfit(PACK, talk(READ, SHOWN, write, done)) is None
-    late = Result(3, '{"patient_id": "P121", "identity_checked": true}', tool="get_patient")
-    blind = msgspec.structs.replace(done, call=1)
-    assert unfit(PACK, talk(write, blind, msgspec.structs.replace(READ, turn=6), late)) == "flagged"
-
-
 def test_logs_become_sets_and_what_is_left_out_is_counted(tmp_path: Path) -> None:
-    card = build_from_logs("clinic", tmp_path, list(read(DEMO))[:70], turns=10).read_text()
+    card = build_from_logs("clinic", tmp_path, placed(*read(DEMO))[:70], turns=10).read_text()
     rows = list(read_rows(tmp_path / "stage2.jsonl"))
     assert rows
     assert "| failed |" in card
-    assert "| flagged |" in card
+    assert "| flagged: confirm-before-change not kept |" in card
+    assert "| open: a write of which nobody knows whether it was right |" in card
     for row in rows:
         roles = [message["role"] for message in row["messages"]]
         assert roles[:2] == ["system", "user"]
@@ -156,7 +152,7 @@ def test_logs_become_sets_and_what_is_left_out_is_counted(tmp_path: Path) -> Non
 
 
 def test_a_document_that_is_given_stands_in_stage_1(tmp_path: Path) -> None:
-    build_from_logs("clinic", tmp_path, list(read(DEMO))[:12], turns=3, document="Be kind.")
+    build_from_logs("clinic", tmp_path, placed(*read(DEMO))[:12], turns=3, document="Be kind.")
     rows = list(read_rows(tmp_path / "stage1.jsonl"))
     assert rows
     assert all(row["messages"][0]["content"].endswith("\n\nBe kind.") for row in rows)
@@ -164,14 +160,15 @@ def test_a_document_that_is_given_stands_in_stage_1(tmp_path: Path) -> None:
 
 def test_logs_with_nothing_to_learn_from_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no conversations left"):
-        build_from_logs("clinic", tmp_path, [talk()])
+        build_from_logs("clinic", tmp_path, placed(talk()))
     with pytest.raises(UsageError, match="there were none"):
         build_from_logs("clinic", tmp_path, [])
 
 
 def test_a_single_conversation_is_learned_from_and_nothing_is_held_out(tmp_path: Path) -> None:
     (tmp_path / "rl.jsonl").write_text('{"of": "an earlier time"}\n')
-    card = build_from_logs("clinic", tmp_path, [talk(READ, SHOWN, Message("agent", "You are known here.", turn=3))])
+    alone = talk(READ, SHOWN, Message("agent", "You are known here.", turn=3))
+    card = build_from_logs("clinic", tmp_path, placed(alone))
     assert [row["id"] for row in read_rows(tmp_path / "stage2.jsonl")] == ["t"]
     assert list(read_rows(tmp_path / "rl.jsonl")) == []
     assert "There is only one, so none is held out for `rl`." in card.read_text()

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.grader import Gold, Grader, gold_of
-from bylaw.align.reward import Switches
-from bylaw.align.training.scoring import grades, scorer
+from bylaw.align.grader import Gold, Grader, UngradedError, gold_of
+from bylaw.align.reward import PAPER, Switches
+from bylaw.align.training.scoring import graded, grades, scorer
 from bylaw.errors import UsageError
 from tests.engine import clinic
 
@@ -41,9 +41,9 @@ def test_each_fault_costs_its_own_term() -> None:
     long = GRADER.grade(f"<think>{RULE} {'so ' * 400}</think>{READ}", LOOK)
     assert (long.length, long.total) == (1, 4)
     talk = GRADER.grade(f"<think>{RULE}</think>One moment.", LOOK)
-    assert (talk.turn, talk.total) == (0, 2)
-    floor = Grader(PACK, switches=Switches(mismatch="floor")).grade(f"<think>{RULE}</think>One moment.", LOOK)
-    assert floor.turn == -3
+    assert (talk.turn, talk.total) == (-3, -1)
+    paper = Grader(PACK, switches=PAPER).grade(f"<think>{RULE}</think>One moment.", LOOK)
+    assert (paper.turn, paper.total) == (0, 2)
 
 
 def test_a_thought_that_is_never_closed_costs_its_length() -> None:
@@ -55,10 +55,30 @@ def test_a_reply_is_marked_by_its_slots_or_by_a_judge() -> None:
     gold = gold_of(ROW)
     both = GRADER.grade("<think></think>I will change it for $0.00. Shall I?", gold)
     assert both.turn == 3
-    one = GRADER.grade("<think></think>I will change it. Shall I?", gold)
+    one = GRADER.grade("<think></think>I will change it for $0.00.", gold)
     assert one.turn == pytest.approx(6 * (2 / 3) - 3)
+    assert GRADER.grade("<think></think>I will change it. Shall I?", gold).turn == -3  # about nothing it should name
     judged = Grader(PACK, judge=lambda due, said: 7).grade("<think></think>Whatever.", gold)
     assert judged.turn == pytest.approx(1.2)
+
+
+def test_a_text_that_nothing_says_what_it_must_tell_is_not_graded_without_a_judge() -> None:
+    gold = gold_of({**ROW, "slots": []})
+    assert gold.needs_judge
+    for output in ("ok", "<think></think>ok", READ):
+        with pytest.raises(UngradedError, match="nothing says what a text must tell"):
+            GRADER.grade(output, gold)
+    assert Grader(PACK, judge=lambda due, said: 7).grade("<think></think>ok", gold).turn == pytest.approx(1.2)
+
+
+def test_rows_of_another_pack_are_refused_and_texts_nobody_can_mark_are_counted() -> None:
+    texts = {**ROW, "slots": []}
+    assert graded([ROW, texts], "clinic") == ([ROW], 1)
+    assert graded([ROW, texts], "clinic", has_judge=True) == ([ROW, texts], 0)
+    with pytest.raises(UsageError, match="no row can be graded"):
+        graded([texts], "clinic")
+    with pytest.raises(UsageError, match="row 1 needs the policy `upgrade-balance`, which pack `tau-airline/tau2` has"):
+        graded([ROW], "tau-airline/tau2")
 
 
 def test_the_compliance_term_is_the_guards_word_on_what_was_seen() -> None:

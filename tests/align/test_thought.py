@@ -84,8 +84,8 @@ def test_an_announcement_serves_the_rule_and_what_settles_its_values() -> None:
     talk.user("I want to be a Silver member.")
     patient = _patient(balance_due="0.00")
     talk.call("get_patient", patient_id=patient)
-    span = talk.agent("I will change your membership to Silver. Shall I?")
     membership = clinic().desk.need("Patient", patient)["membership_id"]
+    span = talk.agent(f"I will change your membership {membership} to Silver. Shall I?")
     arguments = {"patient_id": patient, "membership_id": membership, "new_tier": "silver"}
     thought = think(PACK, talk.events, span, Serving(Call("change_membership", arguments)), seed=1)
     assert thought.bearing.purpose == "announce"
@@ -99,6 +99,35 @@ def test_an_announcement_serves_the_rule_and_what_settles_its_values() -> None:
     span = talk.agent("Done.")
     done = think(PACK, talk.events, span, None, seed=1)
     assert done.required == frozenset()
+
+
+def test_no_verified_thought_ends_in_a_write_that_nobody_agreed_to_or_that_was_not_checked() -> None:
+    patient = _patient(balance_due="0.00")
+    membership = clinic().desk.need("Patient", patient)["membership_id"]
+    arguments = {"patient_id": patient, "membership_id": membership, "new_tier": "silver"}
+    unasked, unchecked = Talk(), Talk()
+    for talk in (unasked, unchecked):
+        talk.user("I want to be a Silver member.")
+    unasked.call("get_patient", patient_id=patient)
+    unchecked.agent(f"I will change your membership {membership} to Silver. Shall I?")
+    unchecked.user("yes")
+    for talk in (unasked, unchecked):
+        span = talk.call("change_membership", **arguments)
+        made = think(PACK, talk.events, span, next_write(PACK, talk.events, span.start), seed=1)
+        assert made.bearing.purpose == "write"
+        assert made.text == ""
+
+
+def test_what_is_said_after_a_change_announces_nothing_though_another_change_follows() -> None:
+    talk = Talk()
+    patient = _patient(balance_due="0.00")
+    membership = clinic().desk.need("Patient", patient)["membership_id"]
+    arguments = {"patient_id": patient, "membership_id": membership, "new_tier": "silver"}
+    talk.user("I want to be a Silver member.")
+    talk.call("get_patient", patient_id=patient)
+    span = talk.agent("All set.")
+    thought = think(PACK, talk.events, span, Serving(Call("change_membership", arguments)), seed=1)
+    assert (thought.bearing.purpose, thought.required) == ("other", frozenset())
 
 
 def test_a_question_serves_the_policies_that_hang_on_the_answer() -> None:
@@ -135,7 +164,7 @@ def test_thoughts_name_no_ids_keep_short_and_vary_with_the_seed() -> None:
             assert not [name for name in ids if name in one.text]
             calls = sum(isinstance(event, Call) for event in events[span.start : span.end])
             assert calls > 1 or len(one.text.split()) <= SOFT + 20, one.text
-            if one.required:
+            if one.required and one.text:
                 total += 1
                 differ += one.text != two.text
     assert total > 30

@@ -1,6 +1,7 @@
 """What `bylaw align train` says where it cannot begin. Training itself is tested in `tests/align/training`."""
 
 import importlib
+import json
 
 import pytest
 from click.testing import CliRunner
@@ -45,3 +46,18 @@ def test_what_is_not_there_is_said_before_torch_is_imported(tmp_path, monkeypatc
     monkeypatch.setattr(importlib, "import_module", asked)
     assert ask(tmp_path, "--model", "nope").startswith("there is no model in `nope`")
     assert ask(tmp_path, "--stage", "2").startswith("there is no `stage2.jsonl`")
+
+
+ROW = {"prompt": [], "required": ["visit-copay"], "expected": {"tool": "t", "arguments": {}}}
+
+
+def test_stage_3_is_graded_by_the_pack_of_its_rows_and_by_no_other(tmp_path):
+    """Rows of an airline were once graded by the clinic's policies, whatever was meant."""
+    (tmp_path / "rl.jsonl").write_text(json.dumps(ROW) + "\n")
+    assert ask(tmp_path, "--stage", "3").startswith("which pack are the rows of")
+    said = ask(tmp_path, "--stage", "3", "--pack", "tau-airline/tau2")
+    assert said.startswith("row 1 needs the policy `visit-copay`, which pack `tau-airline/tau2` has not")
+    text = {**ROW, "expected": {"text": "All set."}, "slots": []}
+    (tmp_path / "rl.jsonl").write_text(json.dumps(text) + "\n")
+    assert ask(tmp_path, "--stage", "3", "--pack", "clinic").startswith("no row can be graded; mark texts with --judge")
+    assert ask(tmp_path, "--pack", "clinic").startswith("--pack and --judge are for stage 3")

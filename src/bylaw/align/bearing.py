@@ -57,7 +57,7 @@ class Bearing(Struct, frozen=True):
     denials: tuple[str, ...] = ()
     """Why the guards that deny do so."""
     is_settled: bool = False
-    """Every guard permits on what was seen."""
+    """Every guard permits on what was seen, and where the turn is the write itself, it breaks no rule."""
 
     @property
     def required(self) -> frozenset[str]:
@@ -131,7 +131,7 @@ def _put_together(
         tuple(dict.fromkeys(fact for each in evidence for fact in now.lacking(each))) if purpose == "look_up" else (),
         _questions(pack, served) if purpose == "ask" else (),
         now.denials(),
-        now.is_settled(),
+        now.is_settled() and (purpose != "write" or now.keeps_rules()),
     )
 
 
@@ -186,6 +186,10 @@ class _Look:
 
     def is_settled(self) -> bool:
         return all(done.outcome == "permit" for each in self.evidence for done in each.completions)
+
+    def keeps_rules(self) -> bool:
+        """No rule is broken by the call, or may be."""
+        return not self._judged.rules and not self._judged.open_rules
 
     def weighing(self) -> set[str]:
         """The policies that settle a value of the call, one that names no thing: an amount, a tier, a way."""
@@ -243,7 +247,7 @@ def _purpose(pack: Pack, events: Sequence[Event], span: Span, serving: Serving, 
     asked = _question(pack, events, span, serving)
     if asked == "ask":
         return "ask"
-    return "announce" if _broken_by(pack, events[: span.start], serving.call) and now.is_settled() else "other"
+    return "announce" if now.is_settled() and _wins(pack, events, span, serving.call) else "other"
 
 
 def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
@@ -329,6 +333,13 @@ def _broken_by(pack: Pack, before: Sequence[Event], call: Call) -> set[str]:
     session = Session(pack)
     session.observe_all(before)
     return {found.rule.policy for found in session.judge(replace(call, turn=_APART)).rules}
+
+
+def _wins(pack: Pack, events: Sequence[Event], span: Span, call: Call) -> bool:
+    """Whether a yes to this turn would keep the call from breaking a rule that it would break now."""
+    broken = _broken_by(pack, events[: span.start], call)
+    answered = [*events[: span.end], Message("user", "Yes.", turn=_APART - 1)]
+    return bool(broken) and broken != _broken_by(pack, answered, call)
 
 
 def _answered(events: Sequence[Event], span: Span) -> int:

@@ -2,23 +2,30 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
-from bylaw.align.card import Source, write_card
-from bylaw.align.dataset import SHAPES, conversation_row, parting_rows, turn_rows, write_rows
+from bylaw.align.card import Source, sets_in, write_card
+from bylaw.align.dataset import SHAPES, conversation_row, is_graded, parting_rows, turn_rows, write_rows
 from bylaw.align.filters import unfit
 from bylaw.align.gold import CannotPassError, gold
 from bylaw.align.lesson import LessonSeries
-from bylaw.align.logged import lessons_of
+from bylaw.align.logged import Thoughts, acts, lessons_of
+from bylaw.align.manifest import write_manifest
 from bylaw.align.planted import Faults, plant
 from bylaw.align.prompt import pack_named
+from bylaw.align.standing import Auditor, FreshAudit
 from bylaw.align.tasks import load_tasks
+from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, UsageError
 from bylaw.trace.trajectory import Trajectory
 
 HELD_OUT = 0.1
 """Share of recorded conversations kept apart for the RL turns: one at least, where there are two or more."""
+Keep = Literal["failed", "flagged", "open"]
+"""What is kept though it would be left out: conversations that missed their goal, that an audit flags, or in which it
+could not settle something."""
 Watch = Callable[[str, int, int], None]
 """Hears what is being made, how many are done, and of how many."""
 
@@ -67,38 +74,73 @@ def build_from_tasks(
 def build_from_logs(
     pack: str,
     out: Path,
-    logs: Iterable[Trajectory | BylawError],
+    logs: Iterable[tuple[Path, Trajectory | BylawError]],
     *,
+    auditor: Auditor | None = None,
+    thoughts: Thoughts | None = None,
+    keep: Collection[Keep] = (),
     turns: int = 900,
     seed: int = 0,
     command: str = "",
-    keep_all: bool = False,
     document: str = "",
+    for_judge: bool = False,
 ) -> Path:
-    """Sets from recorded conversations that are fit to learn from; returns the data card's path."""
+    """Sets from recorded conversations that are fit to learn from; returns the data card's path.
+
+    `auditor` says which of them an audit flags or leaves open; without one they are audited here, without a world.
+    """
     held = pack_named(pack)
+    audited = auditor or FreshAudit(pack)
     dropped: Counter[str] = Counter()
     kept: list[LessonSeries] = []
-    for each in logs:
+    cut = 0
+    for file, each in logs:
         if isinstance(each, BylawError):
             dropped["unreadable"] += 1
-        elif (why := unfit(held, each)) is not None and not (keep_all and why in ("failed", "flagged")):
+        elif (why := _left_out(held, each, file, audited, keep)) is not None:
             dropped[why] += 1
         else:
-            kept.append(lessons_of(held, each, seed=seed))
+            found = lessons_of(held, each, seed=seed, thoughts=thoughts)
+            if not found.lessons:
+                dropped["no written thought for the first turn"] += 1
+                continue
+            kept.append(found)
+            cut += len(found.lessons) < sum(1 for _ in acts(each.events))
     if not kept:
         counts = ", ".join(f"{why} {count}" for why, count in dropped.items()) or "there were none"
-        hint = (
-            "--keep-all keeps what failed or was flagged"
-            if not keep_all
-            else "see what the logs hold with `bylaw scan`"
-        )
-        raise UsageError(f"no conversations left to learn from ({counts})", hint=hint)
+        raise UsageError(f"no conversations left to learn from ({counts})", hint=_remedy(dropped, keep))
     random.Random(seed).shuffle(kept)
     apart = max(1, round(HELD_OUT * len(kept))) if len(kept) > 1 else 0
-    alone = "" if apart else " There is only one, so none is held out for `rl`."
-    source = Source(f"Recorded conversations.{alone}", command, dropped)
-    return write_sets(pack, out, kept[apart:], kept[:apart], turns=turns, seed=seed, source=source, document=document)
+    said = ["Recorded conversations."]
+    said += [f"{cut} of them end before the first turn whose written thought was not good enough."] if cut else []
+    said += [] if apart else ["There is only one, so none is held out for `rl`."]
+    source = Source(" ".join(said), command, dropped, thoughts="verified" if thoughts is None else "written")
+    training, tried = kept[apart:], kept[:apart]
+    return write_sets(
+        pack, out, training, tried, turns=turns, seed=seed, source=source, document=document, for_judge=for_judge
+    )
+
+
+def _left_out(pack: Pack, trajectory: Trajectory, file: Path, auditor: Auditor, keep: Collection[Keep]) -> str | None:
+    """Why a conversation is left out; None where it is learned from."""
+    why = unfit(pack, trajectory)
+    if why is not None and not (why == "failed" and "failed" in keep):
+        return why
+    standing = auditor.standing(trajectory, file)
+    if standing.flagged and "flagged" not in keep:
+        return f"flagged: {standing.flagged[0]}"
+    if standing.open and "open" not in keep:
+        return f"open: {standing.open[0]}"
+    return None
+
+
+def _remedy(dropped: Counter[str], keep: Collection[Keep]) -> str:
+    """What may be done where nothing is left."""
+    if "open" not in keep and any(why.startswith("open: ") for why in dropped):
+        return "--world settles what is open; --keep-open keeps it"
+    if "failed" not in keep and set(dropped) - {"unreadable"}:
+        return "--keep-all keeps what failed, was flagged or stayed open"
+    return "see what the logs hold with `bylaw scan`"
 
 
 def write_sets(
@@ -112,14 +154,21 @@ def write_sets(
     source: Source,
     document: str = "",
     parting: bool = False,
+    for_judge: bool = False,
 ) -> Path:
-    """Write the sets and the card. Without the policy's document there is no stage 1."""
+    """Write the sets, `data.json` and the card. Without the policy's document there is no stage 1."""
     out.mkdir(parents=True, exist_ok=True)
     held = pack_named(pack)
+    (out / "stage1.jsonl").unlink(missing_ok=True)
     for name, shape in SHAPES.items():
         if shape.policy == "none" or document or held.document is not None:
             rows = (conversation_row(pack, talk, shape, document=document) for talk in training)
             write_rows(out / f"{name}.jsonl", rows)
-    tried = parting_rows(pack, apart)[:turns] if parting else turn_rows(pack, apart, turns, seed=seed)
+    if parting:
+        tried = parting_rows(pack, apart)[:turns]
+    else:
+        tried = turn_rows(pack, apart, turns, seed=seed, for_judge=for_judge)
     write_rows(out / "rl.jsonl", tried)
-    return write_card(out, held, source)
+    ungraded = sum(not is_graded(lesson) for talk in apart for lesson in talk.lessons)
+    write_manifest(out, pack, held, source.command, sets_in(out))
+    return write_card(out, held, source, ungraded=0 if for_judge else ungraded)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -23,9 +23,11 @@ SHAPE = """\
 Rows are JSON lines: `messages` as chat messages, `tools` as JSON text. Tools are told in the system message, and a call
 is the assistant's text, so train on assistant messages only (TRL: `assistant_only_loss`; ms-swift: its default). Rows
 of `rl` hold `prompt`, what was `expected`, the policies `required`, the `slots` that a text must fill, the `gold` turn,
-and the `events` before it.
-
-Thoughts are put together from what the guards found at each turn; no model wrote them."""
+and the `events` before it."""
+THOUGHTS = {
+    "verified": "Thoughts are put together from what the guards found at each turn; no model wrote them.",
+    "written": "A model wrote the thoughts; those that did not reach the rubrics' thresholds are not among them.",
+}
 
 
 class Source(Struct, frozen=True):
@@ -36,11 +38,17 @@ class Source(Struct, frozen=True):
     command: str
     dropped: Mapping[str, int]
     """Conversations left out, by why."""
+    thoughts: Literal["verified", "written"] = "verified"
 
 
-def write_card(out: Path, pack: Pack, source: Source) -> Path:
-    """`README.md` beside the sets."""
-    files = [name for name in WHAT if (out / f"{name}.jsonl").exists()]
+def sets_in(out: Path) -> list[str]:
+    """The sets that lie in a folder."""
+    return [name for name in WHAT if (out / f"{name}.jsonl").exists()]
+
+
+def write_card(out: Path, pack: Pack, source: Source, *, ungraded: int = 0) -> Path:
+    """`README.md` beside the sets. `ungraded`: held-out texts that are not in `rl`."""
+    files = sets_in(out)
     configs = "\n".join(f"  - config_name: {name}\n    data_files: {name}.jsonl" for name in files)
     dropped = "\n".join(f"| {why} | {count} |" for why, count in sorted(source.dropped.items()))
     parts = [
@@ -54,7 +62,12 @@ def write_card(out: Path, pack: Pack, source: Source) -> Path:
         parts.append(_policies(turns))
     if dropped:
         parts.append(f"Conversations left out:\n\n| why | conversations |\n|---|---|\n{dropped}")
-    parts.append(SHAPE)
+    if ungraded:
+        parts.append(
+            f"{ungraded} texts of the held-out conversations are not in `rl`: they tell no value that a result, a guard"
+            " or the next write knows, or they deny something, so only a judge can mark them (`--for-judge`)."
+        )
+    parts += [SHAPE, THOUGHTS[source.thoughts]]
     path = out / "README.md"
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return path

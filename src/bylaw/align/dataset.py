@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bylaw.align.lesson import Lesson, LessonSeries, messages_of
+from bylaw.align.lesson import Lesson, LessonSeries, messages_of, written
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_schemas
 
 SetName = Literal["stage1", "stage2", "answers"]
@@ -64,16 +64,26 @@ def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
         "required": list(lesson.required),
         "policies": {id: policies[id].definition for id in lesson.required},
         "slots": msgspec.to_builtins(lesson.slots),
-        "gold": f"<think>{lesson.thought}</think>\n{lesson.answer}",
+        "gold": written(lesson),
         "events": msgspec.json.encode(lesson.before).decode(),
     }
 
 
-def turn_rows(pack: str, talks: Sequence[LessonSeries], count: int, *, seed: int = 0) -> list[Row]:
-    """`count` turns drawn from some conversations, in the order they stand."""
-    turns = [(talk, lesson) for talk in talks for lesson in talk.lessons]
+def turn_rows(
+    pack: str, talks: Sequence[LessonSeries], count: int, *, seed: int = 0, for_judge: bool = False
+) -> list[Row]:
+    """`count` turns drawn from some conversations, in the order they stand.
+
+    A text that nothing can be checked by is left out, unless a judge is to mark it.
+    """
+    turns = [(talk, lesson) for talk in talks for lesson in talk.lessons if for_judge or is_graded(lesson)]
     drawn = sorted(random.Random(seed).sample(range(len(turns)), min(count, len(turns))))
     return [turn_row(pack, *turns[place]) for place in drawn]
+
+
+def is_graded(lesson: Lesson) -> bool:
+    """Whether another turn in its place can be told right from wrong without a model: a call, or a text with slots."""
+    return lesson.call is not None or bool(lesson.slots)
 
 
 def parting_rows(pack: str, talks: Iterable[LessonSeries]) -> list[Row]:

@@ -4,24 +4,21 @@ from typing import Literal
 
 from bylaw.align.episode import misfit
 from bylaw.engine.pack import Pack
-from bylaw.engine.session import Session
 from bylaw.facts.identifier import is_identifier
 from bylaw.facts.provenance import Provenance, leaf_values
 from bylaw.trace.event import Call
 from bylaw.trace.trajectory import Trajectory
 
-Unfit = Literal["no turn", "unreadable call", "unknown tool", "unfit arguments", "made-up id", "failed", "flagged"]
-"""`made-up id`: an identifier that neither the user, the host nor any result had shown. `flagged`: the audit found a
-violation or a near-miss. `failed`: its source says that it did not reach its goal."""
+Unfit = Literal["no turn", "unreadable call", "unknown tool", "unfit arguments", "made-up id", "failed"]
+"""`made-up id`: an identifier that neither the user, the host nor any result had shown. `failed`: its source says that
+it did not reach its goal. What an audit says of it is asked apart (`standing`)."""
 
 
 def unfit(pack: Pack, trajectory: Trajectory) -> Unfit | None:
     """Why a conversation is no good example; None where it is one."""
     if (why := hallucinated(pack, trajectory)) is not None:
         return why
-    if trajectory.outcome is not None and not trajectory.outcome.good:
-        return "failed"
-    return "flagged" if flagged(pack, trajectory) else None
+    return "failed" if trajectory.outcome is not None and not trajectory.outcome.good else None
 
 
 def hallucinated(pack: Pack, trajectory: Trajectory) -> Unfit | None:
@@ -49,13 +46,3 @@ def hallucinated(pack: Pack, trajectory: Trajectory) -> Unfit | None:
 def named_nowhere(provenance: Provenance, value: str, step: int) -> bool:
     """Whether nothing before a call shows a value that it uses."""
     return provenance.origin(value, before=step).kind == "nowhere"
-
-
-def flagged(pack: Pack, trajectory: Trajectory) -> bool:
-    """Whether the audit finds a violation or a near-miss in it."""
-    session = Session(pack)
-    for event in trajectory.events:
-        if isinstance(event, Call) and pack.schema.tools[event.tool].effect == "write":
-            session.judge(event)
-        session.observe(event)
-    return any(verdict.determined in ("violation", "near_miss") for verdict in session.settle())

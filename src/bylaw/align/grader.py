@@ -9,12 +9,13 @@ from msgspec import Struct
 from bylaw.align.history import events_of, text_of
 from bylaw.align.matcher import Matcher, Reader
 from bylaw.align.output import Output, read_output
-from bylaw.align.reward import PAPER, Judged, Reward, Switches, Text, ToolCall, Turn, score
+from bylaw.align.reward import FLOOR, Judged, Reward, Switches, Text, ToolCall, Turn, score
 from bylaw.align.slot import Slot, f1
 from bylaw.align.stem import values_in
 from bylaw.engine.pack import Pack
 from bylaw.engine.session import Session
 from bylaw.engine.verdict import Verdict, worst
+from bylaw.errors import UsageError
 from bylaw.trace.event import Call
 
 Term = Literal["format", "turn", "policy_recall", "hallucination", "length", "compliance"]
@@ -23,6 +24,10 @@ _TAKEN_OFF = frozenset(("hallucination", "length", "compliance"))
 
 Judge = Callable[[str, str], float]
 """Marks a reply from 0 to 10 beside the gold reply (the paper's way, with a model)."""
+
+
+class UngradedError(UsageError):
+    """A text was due, and nothing says what a good one tells."""
 
 
 class Said(Struct, frozen=True):
@@ -45,6 +50,11 @@ class Gold(Struct, frozen=True):
         """What was due."""
         return msgspec.convert(self.expected, ToolCall if "tool" in self.expected else Said)
 
+    @property
+    def needs_judge(self) -> bool:
+        """Whether only a judge can mark what comes: a text is due, and no slots say what it must tell."""
+        return "tool" not in self.expected and not self.slots
+
 
 class Grader:
     """Grades outputs against gold turns under one pack."""
@@ -55,7 +65,7 @@ class Grader:
         *,
         reader: Reader | None = None,
         judge: Judge | None = None,
-        switches: Switches = PAPER,
+        switches: Switches = FLOOR,
         terms: Collection[Term] = TERMS,
     ) -> None:
         self._pack = pack
@@ -65,11 +75,14 @@ class Grader:
         self._terms = frozenset(terms)
 
     def grade(self, output: str, gold: Gold) -> Reward:
-        """The reward of one output."""
+        """The reward of one output; UngradedError where a text was due and there is nothing to mark it by."""
+        if gold.needs_judge and self._judge is None:
+            hint = "mark it with a judge (--judge MODEL), or leave the row out"
+            raise UngradedError("nothing says what a text must tell here", hint=hint)
         read = read_output(output)
         thought = _thought(read, output)
         found = self._reader.mentions(thought, _shown(gold.prompt))
-        predicted = ToolCall(read.tool, read.arguments) if read.tool is not None else Text(read.text or read.rest)
+        predicted = _predicted(read)
         due = gold.due()
         expected = due if isinstance(due, ToolCall) else Judged(self._mark(predicted, due, gold.slots))
         verdict = self._verdict(predicted, gold.prompt) if self._switches.compliance else None
@@ -97,6 +110,13 @@ class Grader:
     def totals(self, outputs: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[float]:
         """The rewards of many outputs, each with its row of the data."""
         return [self.total(output, gold_of(row)) for output, row in zip(outputs, rows, strict=True)]
+
+    def asked(self, output: str, gold: Gold) -> tuple[str, str] | None:
+        """What a judge would be asked about an output: the reply that was due, and the one that came."""
+        due, predicted = gold.due(), _predicted(read_output(output))
+        if self._judge is None or isinstance(due, ToolCall) or isinstance(predicted, ToolCall) or not predicted.text:
+            return None
+        return due.text, predicted.text
 
     def _mark(self, predicted: ToolCall | Text, due: Said, slots: Sequence[Slot]) -> float:
         if isinstance(predicted, ToolCall) or not predicted.text:
@@ -126,6 +146,10 @@ def gold_of(row: Mapping[str, Any]) -> Gold:
         for name, value in known.items()
     }
     return msgspec.convert(parsed, Gold)
+
+
+def _predicted(read: Output) -> ToolCall | Text:
+    return ToolCall(read.tool, read.arguments) if read.tool is not None else Text(read.text or read.rest)
 
 
 def _thought(read: Output, output: str) -> str:

@@ -1,6 +1,6 @@
 """A model in the place of the matcher and of the slots: the paper's way to find B and C, and to mark replies."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, TypeVar
 
 from msgspec import Meta, Struct
@@ -58,14 +58,24 @@ class ModelJudge:
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
+        self._known: dict[tuple[str, str], float] = {}
 
     def __call__(self, due: str, given: str) -> float:
-        asked = [request("mark", Mark, {"due": due, "given": given})]
-        return _ask(self._chat, asked, Mark)[0].mark
+        """The mark of one reply."""
+        self.prepare([(due, given)])
+        return self._known[due, given]
+
+    def prepare(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Ask about many replies together; each is marked once, however often it comes."""
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        asked = [request("mark", Mark, {"due": due, "given": given}) for due, given in new]
+        self._known |= {pair: found.mark for pair, found in zip(new, _ask(self._chat, asked, Mark), strict=True)}
 
 
 def _ask(chat: Chat, asked: Sequence[Request], shape: type[_Shape]) -> list[_Shape]:
     """The answers as data; one that cannot be read gives no reward."""
+    if not asked:
+        return []
     found: list[_Shape] = []
     for question, answer in zip(asked, chat.ask(asked), strict=True):
         data = answer.read(shape)

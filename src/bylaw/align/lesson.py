@@ -18,6 +18,7 @@ class Lesson(Struct, frozen=True):
     """The turn as it should be written, without its thought: a text, or a call."""
     call: tuple[str, dict[str, Any]] | None
     thought: str
+    """Empty where the turn is not what the guards would have had."""
     required: tuple[str, ...]
     """The policies that bear on the next write and that this turn serves."""
     slots: tuple[Slot, ...]
@@ -46,6 +47,10 @@ def messages_of(
         found += [{"role": role, "content": content} for role, content in lesson.heard]
         if lesson.turn == upto:
             return found
-        thought = f"<think>{lesson.thought}</think>\n" if thoughts else ""
-        found.append({"role": "assistant", "content": thought + lesson.answer})
+        found.append({"role": "assistant", "content": written(lesson) if thoughts else lesson.answer})
     return found
+
+
+def written(lesson: Lesson) -> str:
+    """A turn as a model should write it: its thought, where it has one, and what it says or does."""
+    return f"<think>{lesson.thought}</think>\n{lesson.answer}" if lesson.thought else lesson.answer

@@ -92,6 +92,8 @@ class Reward(Struct, frozen=True, omit_defaults=True):
 
 
 PAPER = Switches()
+FLOOR = Switches(mismatch="floor")
+"""What answers are graded by, unless the paper's 0 is asked for."""
 
 
 def score(turn: Turn, switches: Switches = PAPER) -> Reward:

@@ -81,10 +81,6 @@ _WRITE = (
     "I have the yes and all I looked at allows it: I go ahead{values}.",
     "That was a yes, and nothing I saw is against it. I carry it out{values}.",
 )
-_BLIND = (
-    "I go ahead{values}.",
-    "I make the change{values}.",
-)
 _DONE = (
     "The change went through, so I tell the user.",
     "That worked; I report it to the user.",
@@ -104,7 +100,7 @@ class Thought(Struct, frozen=True):
     """What to think at a turn, and what it rests on."""
 
     text: str
-    """Without the `<think>` tags."""
+    """Without the `<think>` tags; empty where nothing true leads to the turn."""
     bearing: Bearing
 
     @property
@@ -140,8 +136,14 @@ def compose(
     *,
     seed: int | str,
 ) -> str:
-    """The words of a thought. What was just seen always stays, since it decides; long ones are shorter in the rest."""
+    """The words of a thought. What was just seen always stays, since it decides; long ones are shorter in the rest.
+
+    There are none for a write that was not permitted on what was seen, or that nobody agreed to: no verified thought
+    ends in it.
+    """
     text = ""
+    if found.purpose == "write" and found.serving is not None and not found.is_settled:
+        return text
     for brevity in range(4):
         text = _Composer(pack, found, before, turn, random.Random(str(seed)), brevity).text()
         if len(text.split()) <= SOFT:
@@ -218,7 +220,7 @@ class _Composer:
                 reasons = listed([inner(reason, self._names) for reason in found.denials])
                 return rng.choice(_REFUSE).format(reasons=reasons) if reasons else rng.choice(_OTHER)
             case "write":
-                return rng.choice(_WRITE if found.is_settled else _BLIND).format(values=self._values())
+                return rng.choice(_WRITE).format(values=self._values())
             case "other":
                 return self._reply()
 

@@ -6,17 +6,22 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from bylaw.align.bearing import Bearing, next_write, spans
+from bylaw.align.bearing import Bearing, next_write
 from bylaw.align.check import Checked, check
+from bylaw.align.logged import acts, place_of
 from bylaw.align.matcher import Matcher
 from bylaw.align.telling import conversation_text, policy_text
 from bylaw.align.thought import think
 from bylaw.align.written import ROUNDS, THRESHOLDS, Rubric, Turn, requests_for, write_thoughts
 from bylaw.engine.pack import Pack
+from bylaw.errors import UsageError
 from bylaw.llm.meter import estimate
 from bylaw.llm.source import open_chat
 from bylaw.trace import Trajectory
 from bylaw.trace.event import Event
+
+NO_WAY = "the call was not permitted on what was seen, or nobody had agreed to it"
+"""Why a write has no verified thought."""
 
 
 class Options(Struct, frozen=True):
@@ -48,7 +53,7 @@ def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Optio
     places = _limited(_places(pack, trajectories, options.seed), options.limit)
     if not options.written:
         for place in places:
-            yield _line(place, {"thought": place.thought})
+            yield _line(place, {"thought": place.thought} if place.thought else {"thought": None, "why": NO_WAY})
         return
     found = list(places)
     policy = policy_text(pack, whole=options.whole_policy)
@@ -71,6 +76,28 @@ def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Optio
         yield _line(place, {"thought": result.thought, "rounds": result.rounds, "why": result.why})
 
 
+class _ReadLine(Struct, frozen=True):
+    """What data takes from a line of thoughts."""
+
+    turn: str
+    thought: str | None
+
+
+def read_thoughts(path: Path) -> dict[str, str | None]:
+    """The thoughts of a file that `bylaw align thoughts` wrote, by turn."""
+    found: dict[str, str | None] = {}
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            read = msgspec.json.decode(line, type=_ReadLine)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            hint = "a file that `bylaw align thoughts --out` wrote"
+            raise UsageError(f"not a thought: {error}", place=f"{path}:{number}", hint=hint) from None
+        if read.thought is not None and ("<think>" in read.thought or "</think>" in read.thought):
+            raise UsageError("a thought stands without its tags", place=f"{path}:{number}")
+        found[read.turn] = read.thought
+    return found
+
+
 def _most(turns: list[Turn], rounds: int) -> int:
     """Requests where every turn takes every round: a draft and four reviews, each time after the first a summary."""
     return len(turns) * (5 + 6 * rounds)
@@ -79,11 +106,11 @@ def _most(turns: list[Turn], rounds: int) -> int:
 def _places(pack: Pack, trajectories: Iterable[Trajectory], seed: int) -> Iterator[_Place]:
     for trajectory in trajectories:
         events = tuple(trajectory.events)
-        for span in spans(pack, events):
+        for span in acts(events):
             serving = next_write(pack, events, span.start)
             thought = think(pack, events, span, serving, seed=f"{seed}/{trajectory.id}")
             turn = events[span.start : span.end]
-            yield _Place(f"{trajectory.id}@{span.start}", events[: span.start], turn, thought.text, thought.bearing)
+            yield _Place(place_of(trajectory, span), events[: span.start], turn, thought.text, thought.bearing)
 
 
 def _limited(places: Iterator[_Place], limit: int | None) -> Iterator[_Place]:

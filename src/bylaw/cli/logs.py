@@ -41,16 +41,20 @@ class Logs(Struct, frozen=True):
 
     def trajectories(self, *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
         """The conversations, each under an id of its own, and in its place an error for each that cannot be read."""
+        return (each for _, each in self.placed(agent=agent))
+
+    def placed(self, *, agent: str | None = None) -> Iterator[tuple[Path, Trajectory | BylawError]]:
+        """The same, each with its file."""
         identities = Identities()
         for file in self.files:
             try:
                 for each in read(file, agent=agent):
-                    yield identities.own(each) if isinstance(each, Trajectory) else each
+                    yield file, identities.own(each) if isinstance(each, Trajectory) else each
             except FormatError as error:
                 # A folder may hold other things than logs; a file that was named must be one.
                 if file not in self.found:
                     raise
-                yield error
+                yield file, error
 
 
 @contextmanager

@@ -1,14 +1,45 @@
-"""The rows a stage learns from, as `bylaw align data` writes them."""
+"""The rows a stage learns from, as `bylaw align data` writes them, and the pack that they are graded by."""
 
 import gzip
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
+from bylaw.align.manifest import find_manifest
+from bylaw.align.prompt import pack_named
+from bylaw.engine.pack import Pack
 from bylaw.errors import UsageError
 
+
+class Held(Struct, frozen=True):
+    """The pack of some rows."""
+
+    name: str
+    pack: Pack
+
+
 FILES = {1: "stage1", 2: "stage2", 3: "rl"}
+
+
+def pack_of(data: Path, named: str | None) -> Held:
+    """The pack that rows are graded by: the one that is named, or the one that `data.json` beside them tells of.
+
+    An error where neither is there, and where the pack that made the rows has since changed.
+    """
+    made = find_manifest(data)
+    if named is None and made is None:
+        raise UsageError(f"which pack are the rows of `{data}` of?", hint="name it with --pack")
+    name = named or (made.pack if made is not None else "")
+    pack = pack_named(name)
+    if made is not None and named is None and pack.digest != made.pack_digest:
+        raise UsageError(
+            f"pack `{name}` has changed since the rows were made",
+            place=str(data),
+            hint="make them again with `bylaw align data`, or name the pack with --pack to grade by it all the same",
+        )
+    return Held(name, pack)
 
 
 def training_rows(path: Path, stage: int) -> list[dict[str, Any]]:

@@ -7,9 +7,11 @@ from math import inf
 from typing import Any
 
 from bylaw.align.grader import Grader, Term, gold_of
+from bylaw.align.judge import ModelJudge
 from bylaw.align.prompt import pack_named
-from bylaw.align.reward import Switches
+from bylaw.align.reward import Mismatch, Switches
 from bylaw.errors import UsageError
+from bylaw.llm.source import open_chat
 
 PARTS: dict[str, tuple[Term, ...]] = {
     "tf": ("format", "turn"),
@@ -50,11 +52,19 @@ def _parts(said: str) -> list[str]:
 
 
 def grades(
-    outputs: Sequence[str], rows: Sequence[Mapping[str, Any]], said: str, pack: str = "clinic"
+    outputs: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    said: str,
+    pack: str = "clinic",
+    mismatch: Mismatch = "floor",
+    judge: ModelJudge | None = None,
 ) -> list[dict[str, float]]:
     """Each output's terms, and as `total` the sum of those that count."""
     terms = terms_of(said)
-    grader = _grader(pack, weight_of(said))
+    grader = _grader(pack, weight_of(said), mismatch, judge)
+    if judge is not None:
+        pairs = (grader.asked(output, gold_of(row)) for output, row in zip(outputs, rows, strict=True))
+        judge.prepare(pair for pair in pairs if pair is not None)
     found: list[dict[str, float]] = []
     for output, row in zip(outputs, rows, strict=True):
         reward = grader.grade(output, gold_of(row))
@@ -65,18 +75,24 @@ def grades(
 
 
 def scorer(
-    said: str = "full", *, pack: str = "clinic", pool: Executor | None = None, pieces: int = 16
+    said: str = "full",
+    *,
+    pack: str = "clinic",
+    mismatch: Mismatch = "floor",
+    judge: ModelJudge | None = None,
+    pool: Executor | None = None,
+    pieces: int = 16,
 ) -> Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
-    """`grades` for one choice of terms, on several cores where there is a pool."""
+    """`grades` for one choice of terms, on several cores where there is a pool; a judge is asked from this process."""
     terms_of(said)
     weight_of(said)
 
     def score(outputs: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
-        if pool is None:
-            return grades(outputs, rows, said, pack)
+        if pool is None or judge is not None:
+            return grades(outputs, rows, said, pack, mismatch, judge)
         size = max(1, -(-len(outputs) // pieces))
         jobs = [
-            pool.submit(grades, outputs[start : start + size], rows[start : start + size], said, pack)
+            pool.submit(grades, outputs[start : start + size], rows[start : start + size], said, pack, mismatch)
             for start in range(0, len(outputs), size)
         ]
         return [one for job in jobs for one in job.result()]
@@ -84,7 +100,28 @@ def scorer(
     return score
 
 
+def graded(
+    rows: Sequence[Mapping[str, Any]], pack: str, *, has_judge: bool = False
+) -> tuple[list[Mapping[str, Any]], int]:
+    """The rows that can be graded, and how many cannot; an error where they are not of this pack."""
+    known = pack_named(pack).policies
+    for number, row in enumerate(rows, start=1):
+        if strange := [name for name in gold_of(row).required if name not in known]:
+            raise UsageError(
+                f"row {number} needs the policy `{strange[0]}`, which pack `{pack}` has not",
+                hint="--pack names the pack that the rows were made with",
+            )
+    kept = [row for row in rows if has_judge or not gold_of(row).needs_judge]
+    if not kept:
+        raise UsageError("no row can be graded", hint="mark texts with --judge MODEL")
+    return kept, len(rows) - len(kept)
+
+
+def open_judge(said: str | None) -> ModelJudge | None:
+    """The judge that `--judge` means; None where texts are marked by their slots."""
+    return None if said is None else ModelJudge(open_chat(said, concurrency=16))
+
+
 @cache
-def _grader(pack: str, compliance: float) -> Grader:
-    # The wrong kind of turn gets the lowest worth: 0, as the paper prints it, would teach to talk where acting is due.
-    return Grader(pack_named(pack), switches=Switches(mismatch="floor", compliance=compliance))
+def _grader(pack: str, compliance: float, mismatch: Mismatch, judge: ModelJudge | None) -> Grader:
+    return Grader(pack_named(pack), judge=judge, switches=Switches(mismatch=mismatch, compliance=compliance))

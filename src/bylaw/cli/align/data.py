@@ -6,6 +6,7 @@ from typing import Any
 import click
 import msgspec
 
+from bylaw.cli.align.sources import sources
 from bylaw.cli.logs import open_logs
 from bylaw.errors import UsageError
 
@@ -13,7 +14,27 @@ from bylaw.errors import UsageError
 @click.command("data")
 @click.argument("logs", nargs=-1, type=click.Path(path_type=Path), metavar="[LOGS]...")
 @click.option(
-    "--pack", default="clinic", metavar="PACK", help="A pack's folder, or the name of one that comes with Bylaw."
+    "--pack",
+    metavar="PACK",
+    help="A pack's folder, or the name of one that comes with Bylaw; by default the audit's, or `clinic`.",
+)
+@click.option(
+    "--world",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="The database the logs started from; what an audit flags over it is left out.",
+)
+@click.option(
+    "--audit",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="The folder of an audit of the logs, instead of auditing them again.",
+)
+@click.option(
+    "--thoughts",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Thoughts that `bylaw align thoughts --written` let through, instead of verified ones.",
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where to write the sets.")
 @click.option(
@@ -39,7 +60,9 @@ from bylaw.errors import UsageError
 )
 @click.option("--parting", is_flag=True, help="Hold out the turns where twin tasks part (without logs).")
 @click.option("--seed", default=0, metavar="N", help="Another seed gives the thoughts other words.")
-@click.option("--keep-all", is_flag=True, help="Keep logs that failed or that the audit flags.")
+@click.option("--keep-open", is_flag=True, help="Keep logs in which the audit could not settle something.")
+@click.option("--keep-all", is_flag=True, help="Keep those, and logs that failed or that the audit flags.")
+@click.option("--for-judge", is_flag=True, help="Keep RL texts that only a judge model can mark (`train --judge`).")
 @click.option(
     "--plant",
     default="",
@@ -49,7 +72,10 @@ from bylaw.errors import UsageError
 @click.option("--parquet", is_flag=True, help="Write Parquet files too (needs the extra `parquet`).")
 def data_command(
     logs: tuple[Path, ...],
-    pack: str,
+    pack: str | None,
+    world: Path | None,
+    audit: Path | None,
+    thoughts: Path | None,
     out: Path,
     document: Path | None,
     turns: int,
@@ -57,46 +83,56 @@ def data_command(
     rl_times: int,
     parting: bool,
     seed: int,
+    keep_open: bool,
     keep_all: bool,
+    for_judge: bool,
     plant: str,
     parquet: bool,
 ) -> int:
     """Build the three stages' sets from LOGS, or, without logs, from the tasks that come with the pack."""
     from bylaw.align.builder import build_from_logs, build_from_tasks
     from bylaw.align.parquet import write_parquet
+    from bylaw.align.thoughts import read_thoughts
 
-    said = ["bylaw align data", *map(str, logs), f"--pack {pack}", f"--turns {turns}", f"--seed {seed}"]
-    said += [f"--times {times}"] if times > 1 else []
-    said += [f"--rl-times {rl_times}"] if rl_times > 1 else []
-    said += ["--parting"] if parting else []
-    said += [f"--document {document}"] if document is not None else []
-    command = " ".join([*said, *(["--keep-all"] if keep_all else []), *([f"--plant {plant}"] if plant else [])])
+    pack = pack or (None if audit is not None else "clinic")
+    told: dict[str, Any] = {"--pack": pack, "--world": world, "--audit": audit, "--thoughts": thoughts}
+    told |= {"--turns": turns, "--seed": seed, "--document": document, "--plant": plant or None}
+    told |= {"--times": times if times > 1 else None, "--rl-times": rl_times if rl_times > 1 else None}
+    flags = {"--parting": parting, "--keep-open": keep_open, "--keep-all": keep_all, "--for-judge": for_judge}
+    said = [f"{name} {value}" for name, value in told.items() if value is not None]
+    said += [name for name, is_set in flags.items() if is_set]
+    command = " ".join(["bylaw align data", *map(str, logs), *said])
     faults = _faults(plant) if plant else None
-    if logs:
+    if logs or audit is not None:
         if parting:
             raise UsageError("logs have no twins", hint="leave out --parting, or the logs")
         if times > 1 or rl_times > 1:
             raise UsageError("logs cannot be multiplied", hint="leave out --times and --rl-times, or the logs")
         if faults is not None:
             raise UsageError("faults are planted in gold conversations", hint="leave out the logs")
-        with open_logs(list(logs), without=out) as opened:
+        wanted = sources(logs, pack, world, audit, document)
+        with open_logs(list(wanted.logs), without=out) as opened:
             card = build_from_logs(
-                pack,
+                wanted.pack,
                 out,
-                opened.trajectories(),
+                wanted.checked(opened.placed(agent=wanted.agent)),
+                auditor=wanted.auditor,
+                thoughts=read_thoughts(thoughts) if thoughts is not None else None,
+                keep=("failed", "flagged", "open") if keep_all else ("open",) if keep_open else (),
                 turns=turns,
                 seed=seed,
                 command=command,
-                keep_all=keep_all,
                 document=document.read_text(encoding="utf-8") if document is not None else "",
+                for_judge=for_judge,
             )
         if not (out / "rl.jsonl").stat().st_size:
-            click.echo("only one conversation is left to learn from: no turns for stage 3 (`rl.jsonl`)", err=True)
+            click.echo("nothing is left for stage 3 (`rl.jsonl`): too few conversations, or no turn to grade", err=True)
     else:
-        if document is not None or keep_all:
-            raise UsageError("--document and --keep-all are for logs", hint="name the logs, or leave these out")
+        if any((document, keep_open, keep_all, for_judge, world, thoughts)):
+            names = "--document, --world, --thoughts, --keep-open, --keep-all and --for-judge"
+            raise UsageError(f"{names} are for logs", hint="name the logs, or leave these out")
         card = build_from_tasks(
-            pack,
+            pack or "clinic",
             out,
             turns=turns,
             times=times,

@@ -1,7 +1,8 @@
-"""`bylaw align score`: the rewards of turns, line by line."""
+"""`bylaw align score`: the rewards of turns, line by line, or of answers to the rows of `rl.jsonl`."""
 
 import sys
 from math import isfinite
+from pathlib import Path
 
 import click
 import msgspec
@@ -11,24 +12,46 @@ from bylaw.errors import UsageError
 
 @click.command("score")
 @click.option(
+    "--rows",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help='Grade answers, {"answer": ..., "row": 1} a line, against these rows of `rl.jsonl`.',
+)
+@click.option("--pack", metavar="PACK", help="With --rows: the pack to grade by, unless `data.json` beside them tells.")
+@click.option("--judge", metavar="MODEL", help="With --rows: a model at OPENAI_BASE_URL, or batch:DIR, marks texts.")
+@click.option(
     "--mismatch",
     type=click.Choice(["paper", "floor"]),
-    default="paper",
-    help="A call where text was due, or the reverse: 0, or -3.",
+    help="A call where text was due, or the reverse: 0, or -3 (by default with --rows).",
 )
 @click.option(
     "--compliance",
     type=click.FloatRange(min=0),
     default=0.0,
     metavar="WEIGHT",
-    help="What a write costs that the line's `verdict` finds fault with.",
+    help="What a write costs that the line's `verdict`, or with --rows the guards, find fault with.",
 )
-def score_command(mismatch: str, compliance: float) -> int:
+def score_command(
+    rows: Path | None, pack: str | None, judge: str | None, mismatch: str | None, compliance: float
+) -> int:
     """Score turns by the paper's rewards, as JSON lines on stdin."""
+    from bylaw.align.answers import score_answers
+    from bylaw.align.grader import Grader
     from bylaw.align.lines import score_lines
     from bylaw.align.reward import Switches
+    from bylaw.align.training.data import pack_of, training_rows
+    from bylaw.align.training.scoring import graded, open_judge
 
     if not isfinite(compliance):
         raise UsageError(f"`{compliance}` is no weight", hint="a number from 0 on, as in --compliance 1")
-    switches = msgspec.convert({"mismatch": mismatch, "compliance": compliance}, Switches)
-    return score_lines(sys.stdin.buffer, sys.stdout.buffer, switches)
+    chosen = mismatch or ("paper" if rows is None else "floor")
+    switches = msgspec.convert({"mismatch": chosen, "compliance": compliance}, Switches)
+    if rows is None:
+        if pack is not None or judge is not None:
+            raise UsageError("--pack and --judge grade answers", hint="name the rows with --rows data/rl.jsonl")
+        return score_lines(sys.stdin.buffer, sys.stdout.buffer, switches)
+    found = training_rows(rows, 3)
+    held = pack_of(rows, pack)
+    graded(found, held.name, has_judge=True)
+    grader = Grader(held.pack, judge=open_judge(judge), switches=switches)
+    return score_answers(sys.stdin.buffer, sys.stdout.buffer, found, grader)

@@ -2,13 +2,16 @@
 
 import importlib
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bylaw.align.training.data import training_rows
+from bylaw.align.reward import Mismatch
+from bylaw.align.training.data import pack_of, training_rows
 from bylaw.align.training.preset import PresetName, settings_of
+from bylaw.align.training.scoring import graded, open_judge, scorer
 from bylaw.errors import UsageError
 
 
@@ -37,6 +40,18 @@ from bylaw.errors import UsageError
     metavar="TERMS",
     help="Stage 3: full, or some of tf, pr, hp, lp, vc joined by +; vc=3 gives compliance weight 3.",
 )
+@click.option("--pack", metavar="PACK", help="Stage 3: the pack to grade by, unless `data.json` beside the rows tells.")
+@click.option(
+    "--judge",
+    metavar="MODEL",
+    help="Stage 3: a model at OPENAI_BASE_URL marks texts, as in the paper; by default their slots do.",
+)
+@click.option(
+    "--mismatch",
+    type=click.Choice(["floor", "paper"]),
+    default="floor",
+    help="Stage 3: what a call is worth where text was due, or the reverse: -3, or the paper's 0.",
+)
 @click.option("--fresh", is_flag=True, help="Start over even if the folder holds a checkpoint.")
 def train_command(
     stage: str,
@@ -49,6 +64,9 @@ def train_command(
     seed: int,
     changes: tuple[str, ...],
     terms: str,
+    pack: str | None,
+    judge: str | None,
+    mismatch: Mismatch,
     fresh: bool,
 ) -> None:
     """Train one stage. A run that was killed goes on from its last checkpoint, at most two minutes back."""
@@ -56,14 +74,23 @@ def train_command(
     settings_of(preset, int(stage), changed)
     if not (model / "config.json").exists():
         raise UsageError(f"there is no model in `{model}`", hint="a folder with config.json, weights and a tokenizer")
-    rows = training_rows(data, int(stage))
+    rows: Sequence[Mapping[str, Any]] = training_rows(data, int(stage))
+    score: Any = None
+    ungraded = 0
+    if stage == "3":
+        held = pack_of(data, pack)
+        rows, ungraded = graded(rows, held.name, has_judge=judge is not None)
+        score = scorer(terms, pack=held.name, mismatch=mismatch, judge=open_judge(judge))
+    elif pack is not None or judge is not None:
+        raise UsageError("--pack and --judge are for stage 3", hint="leave them out: stages 1 and 2 grade nothing")
+    if ungraded:
+        click.echo(f"{ungraded} texts are left out: only a judge can mark them (--judge)", err=True)
     try:
         run: Any = importlib.import_module("bylaw.align.training.run")
     except ModuleNotFoundError as error:
         raise UsageError(
             f"training needs `{error.name}`", hint="in your clone of Bylaw: pip install '.[train]'"
         ) from None
-    score = importlib.import_module("bylaw.align.training.scoring").scorer(terms) if stage == "3" else None
     request = run.Run(
         stage=int(stage),
         model=model,
