@@ -36,7 +36,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 class UsageError(BylawError):
-    """The command line asks for something that cannot be."""
+    """The command line names something that is missing, or options that clash."""
 
     code = "BY001"
 

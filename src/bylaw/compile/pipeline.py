@@ -34,7 +34,7 @@ _ANY_TIME = "2025-01-15T10:00:00"
 
 
 class CompileError(BylawError):
-    """A pack cannot be made of what is there."""
+    """A pack cannot be compiled from this document and these tools."""
 
     code = "BY802"
 

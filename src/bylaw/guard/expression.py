@@ -145,7 +145,7 @@ class Expressions:
         return self.run(method, left, right)
 
     def check_words(self, node: ast.Compare, operands: Sequence[ast.expr]) -> None:
-        """A field compared with a constant it can never equal is a slip of the pen."""
+        """A field compared with a constant it can never equal is a typo."""
         for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
             for side, other in ((left, right), (right, left)):
                 if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
