@@ -15,6 +15,12 @@ from tests.policy.shop import FILES, write_pack
 SPAN = '    spans: [{quote: "Only paid orders are shipped."}]\n'
 
 
+@pytest.fixture(autouse=True)
+def allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies beside a pack here is ours, too."""
+    monkeypatch.setenv("BYLAW_OUTSIDE", str(tmp_path))
+
+
 def digest(root: Path) -> str:
     return load_pack(root).digest
 

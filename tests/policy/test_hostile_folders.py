@@ -1,6 +1,8 @@
 """A folder that means harm is refused with a place, or its odd files are left out; soon either way."""
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,10 +50,78 @@ def test_a_document_that_is_no_file_is_a_fault(folder: Path, name: str) -> None:
         load_pack(folder)
 
 
-def test_a_document_elsewhere_is_read(folder: Path) -> None:
+def test_a_document_elsewhere_is_read_only_where_that_is_allowed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "policy.md").rename(folder.parent / "elsewhere.md")
     (folder / "pack.yaml").write_text(FILES["pack.yaml"].replace("policy.md", str(folder.parent / "elsewhere.md")))
+    with pytest.raises(PackError, match="lies outside of the pack's folder"):
+        load_pack(folder)
+    monkeypatch.setenv("BYLAW_OUTSIDE", os.pathsep.join(("/nowhere", str(folder.parent))))
     assert load_pack(folder).stale == ()
+
+
+SECRET = "password: hunter2"
+
+
+def lead_out(folder: Path, what: str) -> None:
+    """Have a pack name a file that is not its own, in one of the ways there are."""
+    secret = folder.parent / "secret"
+    manifest = FILES["pack.yaml"]
+    match what:
+        case "document":
+            manifest = manifest.replace("policy.md", "../secret")
+        case "catalogue":
+            (folder / "tools.yaml").write_text(f"from: {secret}\n{FILES['tools.yaml']}")
+        case "base":
+            manifest += "base: ../other\n"
+        case "variant":
+            manifest = "format: 1\nname: p\nvariants: [{name: ../other}]\n"
+        case _:
+            (folder / what).parent.mkdir(exist_ok=True)
+            (folder / what).unlink(missing_ok=True)
+            (folder / what).symlink_to(secret)
+    if what != "pack.yaml":
+        (folder / "pack.yaml").write_text(manifest)
+
+
+WAYS_OUT = ("document", "catalogue", "base", "variant", *FILES, "guards/z.py", "lookups/z.py", "cases/z.yaml")
+
+
+@pytest.mark.parametrize("what", [*WAYS_OUT, "compiled.yaml", "review.yaml", "weights.yaml"])
+def test_nothing_outside_of_its_folder_is_opened(folder: Path, what: str) -> None:
+    other = folder.parent / "other"
+    other.mkdir()
+    for path in (folder.parent / "secret", other / "tools.yaml", other / "pack.yaml", other / "guards.py"):
+        path.write_text(SECRET)
+    lead_out(folder, what)
+    # In a process of its own: what the interpreter opens is watched to its end.
+    code = f"""
+import sys
+from pathlib import Path
+from bylaw.cli import app
+opened = []
+sys.addaudithook(lambda event, given: opened.append(str(given[0])) if event == "open" else None)
+for command in ("check", "review"):
+    sys.argv = ["bylaw", command, {str(folder)!r}]
+    try:
+        app.run()
+    except SystemExit as end:
+        print(end.code)
+print([each for each in opened if {str(folder.parent)!r} in each and {str(folder)!r} not in each])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.endswith("[]\n"), done.stdout + done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert "outside" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["guards/g.py", "tools.yaml", "policy.md", "cases/z.yaml"])
+def test_a_file_of_gigabytes_is_not_read(folder: Path, name: str) -> None:
+    (folder / name).parent.mkdir(exist_ok=True)
+    with (folder / name).open("wb") as stream:
+        stream.truncate(4 << 30)
+    with pytest.raises(PackError, match=r"larger than 16 MB|longer than 2,000,000"):
+        load_pack(folder)
 
 
 @pytest.mark.parametrize("base", ['"\\0"', "../nothing", "x" * 5000])

@@ -2,17 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import Any, cast
 
 import click
 
 from bylaw.cli.checked import print_checked, print_sentences
 from bylaw.cli.console import open_console
+from bylaw.cli.noted import left_out_of
 from bylaw.engine.check import check
 from bylaw.engine.pack import load_pack
-from bylaw.engine.review import COMPILED
+from bylaw.errors import PackError
 from bylaw.policy.folder import find_folder, read_folder
-from bylaw.policy.yaml import read_yaml_file
 
 
 @click.command("check")
@@ -29,7 +28,10 @@ from bylaw.policy.yaml import read_yaml_file
 def check_command(pack: str, document: Path | None, whole: bool, sentences: bool, as_json: bool) -> int:
     """Check a pack: what to do next, whether its cases pass, what covers each sentence."""
     root = find_folder(pack)
-    variants = read_folder(root).manifest.variants
+    folder = read_folder(root)
+    variants = folder.manifest.variants
+    if variants and folder.faults:
+        raise PackError(folder.faults, place=root.name)
     names = [root / str(variant.name) for variant in variants] if variants else [root]
     console = open_console()
     reports = [check(load_pack(name, document=document)) for name in names]
@@ -41,13 +43,5 @@ def check_command(pack: str, document: Path | None, whole: bool, sentences: bool
             console.print()
         print_checked(report, console, whole=whole)
         if sentences:
-            print_sentences(report, console, _said_of(root))
+            print_sentences(report, console, left_out_of(root))
     return 0 if all(report.is_sound for report in reports) else 1
-
-
-def _said_of(root: Path) -> dict[str, str]:
-    """Why a compile made no policy of a sentence, by its text."""
-    if not (root / COMPILED).is_file():
-        return {}
-    listed = cast(list[dict[str, Any]], read_yaml_file(root / COMPILED).data.get("sentences_without_policy") or [])
-    return {str(each["sentence"]): str(each["said"]) for each in listed}

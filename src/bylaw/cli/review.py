@@ -16,11 +16,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.cli.console import open_console
+from bylaw.cli.noted import Noted, noted_of
 from bylaw.cli.review_page import review_page
 from bylaw.engine.case import CaseResult, run_cases
 from bylaw.engine.pack import Pack, build_pack
 from bylaw.engine.review import (
-    COMPILED,
     REVIEW,
     Sides,
     Signature,
@@ -34,8 +34,8 @@ from bylaw.engine.review import (
 )
 from bylaw.errors import PackError, UsageError
 from bylaw.policy.folder import READY, NothingEnforces, PackFolder, find_folder, read_folder
+from bylaw.policy.reach import own_record, own_text
 from bylaw.policy.statement import Policy
-from bylaw.policy.yaml import read_yaml_file
 from bylaw.scan.written import dump
 
 WEIGHTS = "weights.yaml"
@@ -100,10 +100,11 @@ def review_command(
         return _go_through(root, shown, sides, console, by)
     standing = standings(root)
     if not words and not unenforced and page is None:
+        noted = noted_of(root)
         for name in policies or sides:
-            _show(shown, name, standing[name], _compiled(root, name), console, everything=all_cases)
+            _show(shown, name, standing[name], noted.get(name, Noted()), console, everything=all_cases)
     if page is not None:
-        noted = {name: _compiled(root, name) for name in sides}
+        noted = noted_of(root)
         checks = {name: _check(shown, policy) for name, policy in shown.policies.items()}
         page.write_text(
             review_page(shown, standing, noted, read_signatures(root), checks, _weighed(shown)), encoding="utf-8"
@@ -166,7 +167,7 @@ def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Consol
     for name, state in standings(root).items():
         if state in ("accepted", "rejected"):
             continue
-        _show(pack, name, state, _compiled(root, name), console, everything=False)
+        _show(pack, name, state, noted_of(root).get(name, Noted()), console, everything=False)
         policy = pack.policies[name]
         is_lacking = policy.unenforced is not None and policy.unenforced.accepted_by == _NOBODY
         what = "accept that nothing enforces it" if is_lacking else "accept"
@@ -206,19 +207,11 @@ def _accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:
     path.write_text(made, encoding="utf-8")
 
 
-def _compiled(root: Path, name: str) -> dict[str, Any]:
-    """What the compiler noted of a policy."""
-    if not (root / COMPILED).is_file():
-        return {}
-    noted = cast(dict[str, Any], read_yaml_file(root / COMPILED).data.get("policies") or {})
-    return cast(dict[str, Any], noted.get(name) or {})
-
-
 def _why(root: Path, name: str) -> str:
-    return str(_compiled(root, name).get("failed") or "nothing enforces it")
+    return str(noted_of(root).get(name, Noted()).failed or "nothing enforces it")
 
 
-def _show(pack: Pack, name: str, state: Standing, noted: dict[str, Any], console: Console, *, everything: bool) -> None:
+def _show(pack: Pack, name: str, state: Standing, noted: Noted, console: Console, *, everything: bool) -> None:
     policy = pack.policies[name]
     console.print(Text.assemble((name, "bold"), f"  {policy.kind}  ", (state, _STYLES[state])))
     for citation in policy.citations:
@@ -232,14 +225,14 @@ def _show(pack: Pack, name: str, state: Standing, noted: dict[str, Any], console
         console.print(Padding(Text(line), (0, 4)))
     for line in _cases(pack, name, everything):
         console.print(Padding(Text(line), (0, 2)))
-    for verdict, body in cast(dict[str, Any], noted.get("in_logs") or {}).items():
-        console.print(Padding(Text(f"in the logs: {verdict} {body['calls']} times, such as"), (0, 2)))
-        for each in body["first"]:
-            console.print(Padding(Text(f"{each['conversation']} step {each['step']}: {each['why']}"), (0, 4)))
-    for question in cast(list[dict[str, Any]], noted.get("questions") or []):
-        console.print(Padding(Text(f"? {question['about']}: {question['text']}", style="yellow"), (0, 2)))
-        if "input" in question:
-            console.print(Padding(Text(json.dumps(question["input"], ensure_ascii=False)), (0, 4)))
+    for verdict, body in noted.in_logs.items():
+        console.print(Padding(Text(f"in the logs: {verdict} {body.calls} times, such as"), (0, 2)))
+        for each in body.first:
+            console.print(Padding(Text(f"{each.conversation} step {each.step}: {each.why}"), (0, 4)))
+    for question in noted.questions:
+        console.print(Padding(Text(f"? {question.about}: {question.text}", style="yellow"), (0, 2)))
+        if question.input is not None:
+            console.print(Padding(Text(json.dumps(question.input, ensure_ascii=False)), (0, 4)))
     console.print()
 
 
@@ -247,7 +240,7 @@ def _check(pack: Pack, policy: Policy) -> list[str]:
     """The code of a guard, or the formula of a rule."""
     if policy.id in pack.guards:
         guard = pack.guards[policy.id]
-        lines = (pack.root / guard.file).read_text(encoding="utf-8").split("\n")[guard.line - 1 :]
+        lines = own_text(pack.root, guard.file).split("\n")[guard.line - 1 :]
         end = next((number for number, line in enumerate(lines[1:], 1) if line and not line[0].isspace()), len(lines))
         return "\n".join(lines[:end]).rstrip().split("\n")
     learned = _learned(pack)
@@ -260,17 +253,16 @@ def _check(pack: Pack, policy: Policy) -> list[str]:
 
 def _learned(pack: Pack) -> Mapping[str, Any]:
     """The weights of rules that were learned, by rule."""
-    path = pack.root / WEIGHTS
-    return cast(dict[str, Any], read_yaml_file(path).data.get("weights") or {}) if path.is_file() else {}
+    has_any = (pack.root / WEIGHTS).is_file()
+    return cast(dict[str, Any], own_record(pack.root, WEIGHTS).get("weights") or {}) if has_any else {}
 
 
 def _weighed(pack: Pack) -> str:
     """How right the rules are with their learned weights, in a line; empty where none were learned."""
     from bylaw.compile.weights import told_weights
 
-    path = pack.root / WEIGHTS
-    has_record = path.is_file() and "learned" in read_yaml_file(path).data
-    return told_weights(path.read_text(encoding="utf-8")) if has_record else ""
+    has_record = (pack.root / WEIGHTS).is_file() and "learned" in own_record(pack.root, WEIGHTS)
+    return told_weights(own_text(pack.root, WEIGHTS)) if has_record else ""
 
 
 def _cases(pack: Pack, name: str, everything: bool) -> list[str]:

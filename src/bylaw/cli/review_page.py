@@ -1,24 +1,32 @@
-"""A review as one page without scripts: each sentence beside its check, with cases, writer and open questions."""
+"""A review as one page without scripts: each sentence beside its check, with cases, writer and open questions.
+
+A pack may come from anybody. Whatever it says goes through `_text`, whatever an attribute holds stands in quotes, and
+the browser is told to run nothing and to load nothing.
+"""
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from bylaw.cli.noted import Noted, NotedCalls
+from bylaw.cli.visible import visible
 from bylaw.engine.pack import Pack
 from bylaw.engine.review import Signature, Standing
 from bylaw.policy.statement import Policy
 from bylaw.scan.written import dump
 
 _STYLE = Path(__file__).with_suffix(".css")
+_NOTHING = Noted()
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def review_page(
     pack: Pack,
     standings: Mapping[str, Standing],
-    noted: Mapping[str, Mapping[str, Any]],
+    noted: Mapping[str, Noted],
     signatures: Mapping[str, Signature],
     checks: Mapping[str, list[str]],
     weighed: str = "",
@@ -27,48 +35,59 @@ def review_page(
 
     `weighed` says how right the rules are with learned weights, where there are any.
     """
-    title = f"Review of {escape(pack.name)}"
+    title = f"Review of {_text(pack.name)}"
     told = ", ".join(f"{count} {state}" for state, count in Counter(standings.values()).items())
-    rows = "".join(_row(pack, policy, standings[name], noted.get(name, {})) for name, policy in pack.policies.items())
+    rows = "".join(
+        _row(pack, policy, standings[name], noted.get(name, _NOTHING)) for name, policy in pack.policies.items()
+    )
     bodies = "".join(
-        _policy(pack, policy, standings[name], noted.get(name, {}), signatures.get(name), checks.get(name, []))
+        _policy(pack, policy, standings[name], noted.get(name, _NOTHING), signatures.get(name), checks.get(name, []))
         for name, policy in pack.policies.items()
     )
     return (
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        "<meta name=viewport content='width=device-width'>"
         f"<title>{title}</title><style>{_STYLE.read_text(encoding='utf-8')}</style><h1>{title}</h1>"
-        f"<p class=lede>{len(pack.policies)} policies: {escape(told)}. Read each sentence beside its check; then "
-        f"say so: <code>bylaw review {escape(pack.root.name)} --accept POLICY --reject POLICY --by NAME</code></p>"
-        f"{f'<p>{escape(weighed)}</p>' if weighed else ''}"
+        f"<p class=lede>{len(pack.policies)} policies: {_text(told)}. Read each sentence beside its check; then "
+        f"say so: <code>bylaw review {_text(pack.root.name)} --accept POLICY --reject POLICY --by NAME</code></p>"
+        f"{f'<p>{_text(weighed)}</p>' if weighed else ''}"
         "<table class=index><tr><th>policy<th>kind<th>standing<th>cases<th>flagged in logs<th>questions"
         f"{rows}</table>{bodies}</html>\n"
     )
 
 
-def _row(pack: Pack, policy: Policy, state: Standing, noted: Mapping[str, Any]) -> str:
+def _text(value: object) -> str:
+    """Whatever a pack says, as text of a page or of an attribute in quotes; what hides or turns text round is shown."""
+    return escape(visible(str(value)), quote=True)
+
+
+def _row(pack: Pack, policy: Policy, state: Standing, noted: Noted) -> str:
     """A policy's line in the table at the top."""
-    flagged = sum(body["calls"] for body in _in_logs(noted).values())
-    numbers = (len(_cases_of(pack, policy.id)), flagged, len(noted.get("questions") or ()))
+    flagged = sum(body.calls for body in noted.in_logs.values())
+    numbers = (len(_cases_of(pack, policy.id)), flagged, len(noted.questions))
     cells = "".join(f"<td>{number or ''}" for number in numbers)
     what = "unenforced" if policy.unenforced is not None else policy.kind
-    return f"<tr><td><a href='#{escape(policy.id)}'>{escape(policy.id)}</a><td>{what}<td class={state}>{state}{cells}"
+    name = _text(policy.id)
+    return f"<tr><td><a href='#{name}'>{name}</a><td>{_text(what)}<td class='{_text(state)}'>{_text(state)}{cells}"
 
 
 def _policy(
     pack: Pack,
     policy: Policy,
     state: Standing,
-    noted: Mapping[str, Any],
+    noted: Noted,
     signature: Signature | None,
     check: list[str],
 ) -> str:
     sentences = "".join(
-        f"<blockquote>{escape(each.text or '')} <span class=dim>{escape(str(each))}</span></blockquote>"
+        f"<blockquote>{_text(each.text or '')} <span class=dim>{_text(str(each))}</span></blockquote>"
         for each in policy.citations
     )
     parts = [
-        f"<article id='{escape(policy.id)}'><header><h2>{escape(policy.id)}</h2>"
-        f"<span class='state {state}'>{state}</span><span class=dim>{escape(_writer(noted, signature))}</span>",
+        f"<article id='{_text(policy.id)}'><header><h2>{_text(policy.id)}</h2>",
+        f"<span class='state {_text(state)}'>{_text(state)}</span>",
+        f"<span class=dim>{_text(_writer(noted, signature))}</span>",
         f"</header><div class=both><div><h3>The document says</h3>{sentences}</div><div>",
         *_check(policy, check),
         *_questions(noted),
@@ -80,22 +99,23 @@ def _policy(
 
 
 def _check(policy: Policy, check: list[str]) -> Iterator[str]:
-    bound = f", for {', '.join(f'<code>{escape(tool)}</code>' for tool in policy.tools)}" if policy.tools else ""
-    yield f"<h3>{f'Bylaw checks, as a {policy.kind}{bound}' if check else f'Nothing is checked ({policy.kind})'}</h3>"
+    bound = f", for {', '.join(f'<code>{_text(tool)}</code>' for tool in policy.tools)}" if policy.tools else ""
+    kind = _text(policy.kind)
+    yield f"<h3>{f'Bylaw checks, as a {kind}{bound}' if check else f'Nothing is checked ({kind})'}</h3>"
     if policy.definition:
-        yield f"<p>{escape(policy.definition)}</p>"
+        yield f"<p>{_text(policy.definition)}</p>"
     if policy.unenforced is not None:
         word = f"Not enforced, accepted by {policy.unenforced.accepted_by}: {policy.unenforced.reason}"
-        yield f"<p class=question>{escape(word)}</p>"
+        yield f"<p class=question>{_text(word)}</p>"
     if check:
-        yield f"<pre{'' if policy.kind == 'guard' else ' class=formula'}>{escape(chr(10).join(check))}</pre>"
+        yield f"<pre{'' if policy.kind == 'guard' else ' class=formula'}>{_text(chr(10).join(check))}</pre>"
 
 
-def _writer(noted: Mapping[str, Any], signature: Signature | None) -> str:
+def _writer(noted: Noted, signature: Signature | None) -> str:
     """Who wrote the check, and whose word there is on it."""
     written = "written by hand"
-    if noted:
-        tried = [f"{word} {noted[part]}" for part, word in _TRIED.items() if noted.get(part)]
+    if noted.is_compiled:
+        tried = [f"{word} {told}" for part, word in _TRIED.items() if (told := getattr(noted, part))]
         written = "written by a model" + (f" ({', '.join(tried)})" if tried else "")
     word = f"; {signature.word} by {signature.by} on {signature.on} {signature.note}".rstrip() if signature else ""
     return written + word
@@ -109,26 +129,26 @@ _TRIED = {
 }
 
 
-def _questions(noted: Mapping[str, Any]) -> Iterator[str]:
-    for question in cast(list[dict[str, Any]], noted.get("questions") or []):
-        yield f"<p class=question>{escape(question['about'])}: {escape(question['text'])}</p>"
-        if "input" in question:
-            yield f"<pre class=given>{escape(dump(question['input']))}</pre>"
+def _questions(noted: Noted) -> Iterator[str]:
+    for question in noted.questions:
+        yield f"<p class=question>{_text(question.about)}: {_text(question.text)}</p>"
+        if question.input is not None:
+            yield f"<pre class=given>{_text(dump(question.input))}</pre>"
 
 
-def _in_logs(noted: Mapping[str, Any]) -> dict[str, Any]:
-    return cast(dict[str, Any], noted.get("in_logs") or {})
+def _flagged(noted: Noted) -> Iterator[str]:
+    for verdict, body in noted.in_logs.items():
+        name = _text(verdict.replace("_", "-"))
+        yield f"<h3>In the logs: <span class='{_text(verdict)}'>{name}</span> {_times(body)}</h3>"
+        first = [
+            f"<li><code>{_text(each.conversation)}</code> step {_text(each.step)}: {_text(each.why)}"
+            for each in body.first
+        ]
+        yield f"<ul class=found>{''.join(first)}</ul>"
 
 
-def _flagged(noted: Mapping[str, Any]) -> Iterator[str]:
-    for verdict, body in _in_logs(noted).items():
-        first = "".join(
-            f"<li><code>{escape(each['conversation'])}</code> step {each['step']}: {escape(each['why'])}"
-            for each in body["first"]
-        )
-        times = "once" if body["calls"] == 1 else f"{body['calls']} times, such as"
-        yield f"<h3>In the logs: <span class={escape(verdict)}>{escape(verdict.replace('_', '-'))}</span> {times}</h3>"
-        yield f"<ul class=found>{first}</ul>"
+def _times(body: NotedCalls) -> str:
+    return "once" if body.calls == 1 else f"{body.calls} times, such as"
 
 
 def _cases_of(pack: Pack, name: str) -> list[Any]:
@@ -143,12 +163,12 @@ def _cases(pack: Pack, name: str) -> Iterator[str]:
         return
     rows: list[str] = []
     for case in cases:
-        want = escape(case.wanted)
+        want = _text(case.wanted)
         lines = [_call(case)] if case.rule is None else [_event(each) for each in case.events or ()]
-        shown = "<br>".join(map(escape, lines))
-        rows.append(f"<tr><td class={want}>{want}<td>{escape(str(case.note))}<br><code class=dim>{shown}</code>")
+        shown = "<br>".join(map(_text, lines))
+        rows.append(f"<tr><td class='{want}'>{want}<td>{_text(str(case.note))}<br><code class=dim>{shown}</code>")
     told = ", ".join(f"{count} {want}" for want, count in Counter(case.wanted for case in cases).items())
-    yield f"<h3>Cases</h3><details><summary>{escape(told)}</summary><table>{''.join(rows)}</table></details>"
+    yield f"<h3>Cases</h3><details><summary>{_text(told)}</summary><table>{''.join(rows)}</table></details>"
 
 
 def _call(case: Any) -> str:

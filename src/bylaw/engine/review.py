@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from bylaw.errors import BylawError
 from bylaw.policy.folder import PackFolder, read_folder
 from bylaw.policy.posture import Posture, Postures
-from bylaw.policy.yaml import read_yaml_file
+from bylaw.policy.reach import own_record
 
 REVIEW = "review.yaml"
 COMPILED = "compiled.yaml"
@@ -108,7 +108,7 @@ def read_signatures(root: Path) -> dict[str, Signature]:
     """What was signed, by policy; ReviewError where the file does not say it."""
     if not (root / REVIEW).is_file():
         return {}
-    data = read_yaml_file(root / REVIEW).data
+    data = own_record(root, REVIEW)
     try:
         return msgspec.convert(data.get("policies") or {}, dict[str, Signature])
     except msgspec.ValidationError as error:

@@ -9,9 +9,10 @@ from msgspec import Struct, field
 from bylaw.errors import BylawError, UsageError, meant
 from bylaw.policy.catalogue import with_catalogue
 from bylaw.policy.document import LONGEST, Document
+from bylaw.policy.reach import OutsideError, Reach, outside
 from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.stated import with_kinds, with_stated
-from bylaw.policy.yaml import Located, YamlError, read_yaml_file
+from bylaw.policy.yaml import Located, YamlError, read_yaml
 
 READY = Path(__file__).parent.parent / "packs"
 """Where the packs that come with Bylaw lie."""
@@ -89,10 +90,18 @@ class PackFolder(Struct):
             return None
         path = given if given is not None else self.root / str(named)
         hint = ""
+        reach = Reach(self.root)
+        place = self.manifest_source.place("document")
         try:
+            if given is None and _is_file(path) and not reach.holds(path):
+                self.faults.append(outside(str(named), place=place))
+                return None
             # By its size, before any of it is read: a character takes at most four bytes.
             is_short = (given is not None or _is_file(path)) and path.stat().st_size <= 4 * LONGEST
-            text = path.read_text(encoding="utf-8") if is_short else ""
+            data = (
+                b"" if not is_short else path.read_bytes() if given is not None else reach.read(path, file=str(named))
+            )
+            text = data.decode()
             if is_short and len(text) <= LONGEST:
                 return Document(text, name=path.name if given is not None else str(named))
             texts = (found.name for found in self.root.glob("*") if found.suffix in (".md", ".txt"))
@@ -103,7 +112,6 @@ class PackFolder(Struct):
             why = f"cannot be read: {(error.strerror or str(error)).lower()}"
         if given is not None:
             raise UsageError(f"the document {why}", place=str(given), hint=hint)
-        place = self.manifest_source.place("document")
         self.faults.append(ManifestError(f"document `{str(named)[:200]}` {why}", place=place, hint=hint))
         return None
 
@@ -145,13 +153,16 @@ def ready_packs() -> list[str]:
 def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
     """Read every file of the pack, its cases only where they are asked for; faults are kept, not raised."""
     faults: list[BylawError] = []
-    source = _yaml(root / "pack.yaml", faults, root) or Located("pack.yaml", {}, {})
+    files = _Files(root, faults)
+    source = files.yaml(root / "pack.yaml") or Located("pack.yaml", {}, {})
     manifest, source, wrong = read_record(source, Manifest)
     faults += wrong
     layers = [root]
     if manifest.base:
         below = _folder(root / str(manifest.base))
-        if below is not None:
+        if below is not None and not files.reach.holds(below):
+            faults.append(outside(str(manifest.base), place=source.place("base")))
+        elif below is not None:
             layers.insert(0, below)
         else:
             faults.append(ManifestError(f"base `{manifest.base}` is not a folder", place=source.place("base")))
@@ -159,26 +170,31 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
         if not variant.name:
             hint = "name the folder beside pack.yaml that holds it"
             faults.append(ManifestError("a variant needs a name", place=source.place("variants", index), hint=hint))
+        elif not files.reach.holds(root / str(variant.name)):
+            faults.append(outside(str(variant.name), place=source.place("variants", index)))
     digest = hashlib.sha256()
     folder = PackFolder(root, manifest, source, {})
     for layer in layers:
         for name, path in _files(layer, root, manifest):
-            digest.update(f"{name}\0".encode() + _bytes(path) + b"\0")
+            digest.update(f"{name}\0".encode() + files.bytes(path) + b"\0")
         for part in _PARTS:
-            found = _yaml(layer / f"{part}.yaml", faults, root, shared=_SHARED.get(part, ""))
+            found = files.yaml(layer / f"{part}.yaml", shared=_SHARED.get(part, ""))
             if part == "tools" and found is not None and (catalogue := found.data.get("from")) is not None:
                 path = layer / str(catalogue)
-                digest.update(f"{catalogue}\0".encode() + _bytes(path) + b"\0")
-                found, wrong = with_catalogue(found, path, file=_name(path, root))
-                faults.extend(wrong)
+                if _is_file(path) and not files.reach.holds(path):
+                    faults.append(outside(str(catalogue), place=found.place("from")))
+                else:
+                    digest.update(f"{catalogue}\0".encode() + files.bytes(path) + b"\0")
+                    found, wrong = with_catalogue(found, path, file=_name(path, root))
+                    faults.extend(wrong)
             if found is not None:
                 folder.parts[part] = found.over(folder.parts[part]) if part in folder.parts else found
         for path in _matching(layer, "guards/*.py"):
-            folder.guards[_name(path, root)] = _text(path, faults, root)
+            folder.guards[_name(path, root)] = files.text(path)
         for path in _matching(layer, "lookups/*.py"):
-            folder.lookups[_name(path, root)] = _text(path, faults, root)
+            folder.lookups[_name(path, root)] = files.text(path)
         for path in _matching(layer, "cases/*.yaml") if cases else ():
-            if case := _yaml(path, faults, root):
+            if case := files.yaml(path):
                 folder.cases[_name(path, root)] = case
     policies, wrong = with_stated(folder.parts.get("policies"), folder.guards)
     faults.extend(wrong)
@@ -193,7 +209,7 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
 def _files(layer: Path, root: Path, manifest: Manifest) -> list[tuple[str, Path]]:
     names = ["pack.yaml", *(f"{part}.yaml" for part in _PARTS)]
     document = manifest.document
-    if isinstance(document, str) and layer == root:
+    if isinstance(document, str) and layer == root and Reach(root).holds(root / document):
         names.append(document)
     found = [(name, layer / name) for name in names if _is_file(layer / name)]
     return found + [
@@ -230,28 +246,6 @@ def _folder(path: Path) -> Path | None:
         return None
 
 
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        # Told where the file is read for what it says.
-        return b""
-
-
-def _yaml(path: Path, faults: list[BylawError], root: Path, *, shared: str = "") -> Located | None:
-    if not path.is_file():
-        if path.name == "pack.yaml":
-            faults.append(ManifestError("no pack.yaml", place=str(path.parent)))
-        return None
-    try:
-        return read_yaml_file(path, file=_name(path, root)).shared_out(shared)
-    except YamlError as error:
-        faults.append(error)
-    except OSError as error:
-        faults.append(YamlError(f"cannot be read: {(error.strerror or str(error)).lower()}", place=_name(path, root)))
-    return None
-
-
 def _name(path: Path, root: Path) -> str:
     """As messages name it: relative to the pack, or, for a file of its base, from the base's own folder on."""
     if path.is_relative_to(root):
@@ -263,11 +257,51 @@ def _name(path: Path, root: Path) -> str:
     )
 
 
-def _text(path: Path, faults: list[BylawError], root: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        faults.append(YamlError("not UTF-8 text", place=_name(path, root)))
-    except OSError as error:
-        faults.append(YamlError(f"cannot be read: {(error.strerror or str(error)).lower()}", place=_name(path, root)))
-    return ""
+class _Files:
+    """The files of one pack, each read once where it may be; what is wrong with them is kept."""
+
+    def __init__(self, root: Path, faults: list[BylawError]) -> None:
+        self.reach = Reach(root)
+        self._root = root
+        self._faults = faults
+        self._read: dict[Path, bytes | None] = {}
+
+    def bytes(self, path: Path) -> bytes:
+        """What a file holds; nothing where it cannot be read, which is told once."""
+        return self._data(path) or b""
+
+    def yaml(self, path: Path, *, shared: str = "") -> Located | None:
+        """What a YAML file says."""
+        if not _is_file(path):
+            if path.name == "pack.yaml":
+                self._faults.append(ManifestError("no pack.yaml", place=str(path.parent)))
+            return None
+        text = self.text(path) if self._data(path) is not None else None
+        if text is None:
+            return None
+        try:
+            return read_yaml(text, file=_name(path, self._root)).shared_out(shared)
+        except YamlError as error:
+            self._faults.append(error)
+        return None
+
+    def text(self, path: Path) -> str:
+        """The text of a file; empty where it has none that can be read."""
+        try:
+            return (self._data(path) or b"").decode()
+        except UnicodeDecodeError:
+            self._faults.append(YamlError("not UTF-8 text", place=_name(path, self._root)))
+        return ""
+
+    def _data(self, path: Path) -> "bytes | None":
+        if path not in self._read:
+            self._read[path] = None
+            place = _name(path, self._root)
+            try:
+                self._read[path] = self.reach.read(path, file=place)
+            except OSError as error:
+                why = (error.strerror or str(error)).lower()
+                self._faults.append(YamlError(f"cannot be read: {why}", place=place))
+            except OutsideError as error:
+                self._faults.append(error)
+        return self._read[path]

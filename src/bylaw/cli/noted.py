@@ -1,0 +1,79 @@
+"""What a compile noted of a pack, as `review` and `check` show it: a foreign file, read by its types."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.engine.review import COMPILED
+from bylaw.policy.reach import own_record
+from bylaw.policy.reading import Scalar
+from bylaw.policy.yaml import YamlError
+
+
+class NotedQuestion(Struct, frozen=True):
+    """Something that a person should settle."""
+
+    about: Scalar = ""
+    text: Scalar = ""
+    input: Any = None
+
+
+class NotedCall(Struct, frozen=True):
+    """A recorded call that the check speaks of."""
+
+    conversation: Scalar = ""
+    step: Scalar = ""
+    why: Scalar = ""
+
+
+class NotedCalls(Struct, frozen=True):
+    """The recorded calls of one verdict: how many there are, and the first of them."""
+
+    calls: int = 0
+    first: list[NotedCall] = []
+
+
+class Noted(Struct, frozen=True):
+    """What a compile noted of one policy."""
+
+    repairs: Scalar = ""
+    generated_inputs: Scalar = ""
+    generations_divided_on: Scalar = ""
+    mutants_found: Scalar = ""
+    failed: Scalar = ""
+    questions: list[NotedQuestion] = []
+    in_logs: dict[str, NotedCalls] = {}
+    is_compiled: bool = False
+
+
+class _LeftOut(Struct, frozen=True):
+    sentence: Scalar = ""
+    said: Scalar = ""
+
+
+class _File(Struct, frozen=True):
+    policies: dict[str, Noted | None] | None = None
+    sentences_without_policy: list[_LeftOut] | None = None
+
+
+def noted_of(root: Path) -> dict[str, Noted]:
+    """By policy, what a compile noted of it; nothing for a pack that was written by hand."""
+    found = _read(root).policies or {}
+    return {name: msgspec.structs.replace(each or Noted(), is_compiled=True) for name, each in found.items()}
+
+
+def left_out_of(root: Path) -> dict[str, str]:
+    """Why a compile made no policy of a sentence, by its text."""
+    return {str(each.sentence): str(each.said) for each in _read(root).sentences_without_policy or ()}
+
+
+def _read(root: Path) -> _File:
+    if not (root / COMPILED).is_file():
+        return _File()
+    try:
+        return msgspec.convert(own_record(root, COMPILED), _File)
+    except msgspec.ValidationError as error:
+        hint = "`bylaw compile` writes this file"
+        raise YamlError(f"not what a compile notes: {error}", place=COMPILED, hint=hint) from None
