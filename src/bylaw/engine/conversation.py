@@ -110,21 +110,31 @@ class Conversation:
             self._speaker = "agent"
 
     def call(
-        self, tool: str, arguments: Mapping[str, Any] | str, *, id: str = "", time: float | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | str,
+        *,
+        id: str = "",
+        time: float | None = None,
+        agent: str = "",
     ) -> Judgement:
         """The agent wants to make a call: what guards and rules say of it.
+
+        `agent` names an inner agent that makes it for the main one: it has seen only what was shown to itself.
 
         Calls that follow each other were made side by side. Where the first one's result is in hand before the second
         is judged, put both under `turn()`: a call does not see the results of its own turn. Arguments may be JSON text.
         """
         check_name(tool)
-        return self._judge(tool, *as_object(arguments), id, time)
+        return self._judge(tool, *as_object(arguments), id, time, agent)
 
-    def _judge(self, tool: str, given: dict[str, Any], fault: str, id: str, time: float | None) -> Judgement:
+    def _judge(
+        self, tool: str, given: dict[str, Any], fault: str, id: str, time: float | None, agent: str = ""
+    ) -> Judgement:
         self._begin("agent", time)
         if id and self._script.waits_for(id):
             raise UsageError(f"a call `{id}` still waits for its result", hint="give each call an id of its own")
-        self._script.call(tool, given, id)
+        self._script.call(tool, given, id, agent=agent)
         call = self._script.events[-1]
         assert isinstance(call, Call)
         if fault:

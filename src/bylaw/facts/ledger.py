@@ -39,8 +39,8 @@ class Ledger:
         self.writes: list[CallRecord] = []
         """Calls that may change something: of tools that do, and of tools that nobody declared."""
         self.said: list[tuple[int, str]] = []
-        self._unheard = 1 << 60
-        """The first step at which the user said something that was not recorded."""
+        self._unheard: list[int] = []
+        """The steps at which the user said something that was not recorded."""
         self.turn = -1
         """The number of the last turn, and the step at which it began."""
         self.turn_start = 0
@@ -112,7 +112,7 @@ class Ledger:
                 if event.by == "user":
                     self.said.append((step, event.text))
                     if not event.captured:
-                        self._unheard = min(self._unheard, step)
+                        self._unheard.append(step)
             step += 1
 
     def _write_answered(self, made: CallRecord, result: Result) -> None:
@@ -243,7 +243,11 @@ class Ledger:
 
     def has_heard_all(self, step: int) -> bool:
         """Whether all that the user said before a step is there; where nothing is, the log may not keep such words."""
-        return step <= self._unheard and bool(self.said) and self.said[0][0] < step
+        return self.has_heard_since(-1, step) and bool(self.said) and self.said[0][0] < step
+
+    def has_heard_since(self, step: int, before: int) -> bool:
+        """Whether all that the user said after one step and before another is there."""
+        return not any(step < unheard < before for unheard in self._unheard)
 
     def stating(self, patterns: Iterable[Pattern]) -> list[int]:
         """The places among what the user said of the messages that have one of the patterns, in order."""

@@ -35,6 +35,9 @@ class Testimony:
             step, text = said[place]
             if step >= self._at.step:
                 continue
+            if not self._ledger.has_heard_since(step, self._at.step):
+                # The user may have said otherwise since.
+                return UNSEEN
             for saying, pattern in sayings:
                 if (match := self._statement(saying, pattern, text)) is not None:
                     return coerce(field, saying.value) if saying.value is not None else _told(field, match)

@@ -1,20 +1,20 @@
 """Follows a conversation as a framework keeps it: what is new in it is told to the session, each turn is decided once.
 
-Frameworks hand over the whole history each time, and may trim it. What was told once is not told again; what is missing
-later was still seen.
+Frameworks hand over a history each time: all of it, the end of it, a summary and the end, or only what is new. What was
+told once is not told again, and what is missing later was still seen; `alignment` finds out which is which.
 """
 
 import threading
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
+from bylaw.integrations.alignment import Mark, align
 from bylaw.integrations.undecided import tell, undecided
 from bylaw.shield import Decision, Guarded
-from bylaw.trace.event import Message, Result
+from bylaw.trace.event import Call, Message, Result
 
 
 class Asked(Struct, frozen=True):
@@ -29,6 +29,8 @@ class Heard(Struct, frozen=True):
     """The user said something."""
 
     text: str
+    key: str = ""
+    """The framework's id for the message."""
 
 
 class Turn(Struct, frozen=True):
@@ -36,6 +38,7 @@ class Turn(Struct, frozen=True):
 
     text: str
     calls: tuple[Asked, ...] = ()
+    key: str = ""
 
 
 class Answered(Struct, frozen=True):
@@ -46,7 +49,22 @@ class Answered(Struct, frozen=True):
     error: bool | None = None
 
 
-Part = Heard | Turn | Answered
+class Summary(Struct, frozen=True):
+    """What a model or a framework wrote in the place of earlier messages: nobody said it."""
+
+
+Part = Heard | Turn | Answered | Summary
+
+INNER = " / "
+"""Between the name of an inner agent and the id of its call."""
+
+
+class _Known(Struct):
+    """A message that the session was told of."""
+
+    mark: Mark
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    """By the ids of its calls, the names under which the session knows them: some models count anew in every turn."""
 
 
 class Follower:
@@ -54,61 +72,154 @@ class Follower:
 
     def __init__(self, session: Guarded) -> None:
         self.session = session
-        self._told: Counter[Any] = Counter()
-        """How often each part was told to the session."""
+        self._known: list[_Known] = []
+        """The messages told so far, in their order."""
+        self._last: tuple[list[Mark], list[_Known | None], int] = ([], [], 0)
+        """The history that was handed over last, what each of its messages is, and how many were known after it."""
         self._planned: dict[str, Decision] = {}
         """Decisions on the calls of the last turn that were not made yet, by their ids."""
+        self._plans: set[tuple[str, str]] = set()
+        """Messages of inner agents whose calls were decided on."""
         self._given: dict[str, str] = {}
-        """The name under which the session knows the last call of an id: some models count anew in every turn."""
+        """The session's name for the last call of an id."""
         self._names: set[str] = set()
+        self._answered: set[str] = set()
+        """Names of calls whose answers were told."""
+        self._unannounced: set[str] = set()
+        """Ids of calls that were decided on before the message that asks for them was heard."""
+        self._events = 0
+        """How many events of the session are known here."""
         self._lock = threading.RLock()
         self._recall()
 
     def _recall(self) -> None:
-        """What a log has brought back of the conversation was told already."""
-        calls: dict[int, str] = {}
-        turns: dict[int, tuple[str, list[str]]] = {}
-        for step, event in enumerate(self.session.trajectory().events):
+        """What a log has brought back of the conversation, or another worker has added to it, was told already."""
+        events = self.session.trajectory().events
+        turns: dict[int, tuple[list[str], dict[str, str]]] = {}
+        order: list[Mark | int] = []
+        names: dict[int, str] = {}
+        for step, event in enumerate(events):
             if isinstance(event, Result):
-                self._told["answer", calls.get(-1 if event.call is None else event.call, "")] += 1
-            elif event.by == "user":
-                self._told["user", event.text if isinstance(event, Message) else ""] += 1
-            else:
-                _, ids = turns.setdefault(event.turn, ("", []))
-                if isinstance(event, Message):
-                    turns[event.turn] = (event.text, ids)
-                else:
-                    self._names.add(event.id)
-                    calls[step] = event.id.partition("#")[0]
-                    self._given[calls[step]] = event.id
-                    ids.append(calls[step])
-        self._told.update(("agent", text, tuple(ids)) for text, ids in turns.values())
+                self._answered.add(names.get(-1 if event.call is None else event.call, ""))
+                continue
+            if isinstance(event, Call):
+                names[step] = event.id
+            if step < self._events:
+                continue
+            if event.by == "user":
+                if isinstance(event, Message) and event.captured:
+                    order.append(Mark("user", event.text))
+                continue
+            if isinstance(event, Call) and event.agent:
+                # Of an inner agent: no part of the history that is handed over.
+                self._names.add(event.id)
+                self._given[event.id.partition("#")[0]] = event.id
+                continue
+            if event.turn not in turns:
+                order.append(event.turn)
+            texts, ids = turns.setdefault(event.turn, ([], {}))
+            if isinstance(event, Message) and event.captured:
+                texts.append(event.text)
+            elif isinstance(event, Call):
+                id = event.id.partition("#")[0]
+                ids[id] = self._given[id] = event.id
+                self._names.add(event.id)
+        for each in order:
+            if isinstance(each, Mark):
+                self._known.append(_Known(each))
+                continue
+            texts, ids = turns[each]
+            if texts or ids:
+                self._known.append(_Known(Mark("agent", "".join(texts[-1:]), tuple(ids)), ids))
+        self._events = len(events)
 
     def follow(self, parts: Sequence[Part]) -> None:
         """The history so far. A turn whose calls have no answers yet is decided; an older one happened."""
         with self._lock:
             try:
+                self.session.catch_up()
+                if len(self.session.trajectory().events) != self._events:
+                    self._recall()
                 self._follow(parts)
             except Exception as error:
                 # From here on the history has a gap, so nothing that hangs on it is allowed.
                 tell(error, "a conversation could not be followed")
                 self.session.lacks = f"part of the conversation could not be read: {error}"
+            finally:
+                self._events = len(self.session.trajectory().events)
 
     def _follow(self, parts: Sequence[Part]) -> None:
-        counted: Counter[Any] = Counter()
-        answered = Counter(part.id for part in parts if isinstance(part, Answered))
-        last = max((at for at, part in enumerate(parts) if isinstance(part, Turn)), default=-1)
-        for at, part in enumerate(parts):
-            name = _name(part)
-            counted[name] += 1
-            if counted[name] <= self._told[name]:
-                continue
-            self._told[name] += 1
-            is_open = at == last and isinstance(part, Turn) and not any(answered[call.id] for call in part.calls)
-            self._tell(part, is_open=is_open)
+        marks = [mark for part in parts if (mark := _mark(part)) is not None]
+        found, told, gap = self._place(marks)
+        last = max((at for at, mark in enumerate(marks) if mark.by == "agent"), default=-1)
+        names: dict[str, str] = {}
+        at = -1
+        if gap == len(marks):
+            self.session.unheard()
+        for place, part in enumerate(parts):
+            if isinstance(part, Answered):
+                self._answer(part, names.get(part.id) or self._given.get(part.id))
+            elif not isinstance(part, Summary):
+                at += 1
+                if at == gap:
+                    self.session.unheard()
+                known = found[at]
+                if known is None:
+                    known = found[at] = _Known(marks[at])
+                    if at in told:
+                        is_open = at == last and not _has_answers(parts[place + 1 :], marks[at].calls)
+                        known.names = self._tell(part, is_open=is_open)
+                elif marks[at].key:
+                    known.mark = marks[at]
+                names |= known.names
+        self._keep(found)
+        self._last = (marks, found, len(self._known))
 
-    def decide(self, id: str, tool: str, arguments: Mapping[str, Any] | str) -> Decision:
-        """The decision on a call that is about to be made."""
+    def _place(self, marks: list[Mark]) -> tuple[list[_Known | None], frozenset[int], int | None]:
+        """What each message is, which of them are to be told, and where something may be missing."""
+        before, found, count = self._last
+        if before and count == len(self._known) and marks[: len(before)] == before:
+            fresh = range(len(before), len(marks))
+            return [*found, *(None for _ in fresh)], frozenset(fresh), None
+        aligned = align([each.mark for each in self._known], marks)
+        places = [None if at in aligned.told else place for at, place in enumerate(aligned.places)]
+        return [None if place is None else self._known[place] for place in places], aligned.told, aligned.gap
+
+    def _keep(self, found: Sequence[_Known | None]) -> None:
+        """Keep what is known in the order of the history that shows it."""
+        there = {id(each): at for at, each in enumerate(self._known)}
+        waiting: list[_Known] = []
+        inserted: dict[int, list[_Known]] = {}
+        for each in found:
+            assert each is not None
+            if id(each) not in there:
+                waiting.append(each)
+            elif waiting:
+                inserted.setdefault(there[id(each)], []).extend(waiting)
+                waiting = []
+        if inserted:
+            self._known = [every for at, known in enumerate(self._known) for every in (*inserted.get(at, ()), known)]
+        self._known += waiting
+
+    def plan(self, calls: Sequence[Asked], agent: str, key: str = "") -> None:
+        """An inner agent asks for calls at once, in the message of this id. What it says is not said to the user."""
+        with self._lock:
+            if key and (agent, key) in self._plans:
+                return
+            self._plans.add((agent, key))
+            try:
+                with self.session.turn():
+                    for call in calls:
+                        id = _inner(agent, call.id)
+                        self._planned[id] = self._decide(Asked(id, call.tool, call.arguments), agent)
+            except Exception as error:
+                # They are decided on one by one, where they are made.
+                tell(error, f"what `{agent}` asks for could not be decided on")
+            self._events = len(self.session.trajectory().events)
+
+    def decide(self, id: str, tool: str, arguments: Mapping[str, Any] | str, *, agent: str = "") -> Decision:
+        """The decision on a call that is about to be made, by the main agent or by an inner one."""
+        id = _inner(agent, id)
         with self._lock:
             try:
                 decision = self._planned.pop(id, None)
@@ -116,24 +227,30 @@ class Follower:
                     # A call nobody told of before, one that another hand has changed, or the same once more.
                     self.session.resume_turn()
                     given = arguments if isinstance(arguments, str) else dict(arguments)
-                    decision = self._decide(Asked(id, tool, given))
+                    self._unannounced.add(id)
+                    decision = self._decide(Asked(id, tool, given), agent)
+                    self._events = len(self.session.trajectory().events)
             except Exception as error:
                 self._given.pop(id, None)
                 return undecided(self.session.shield, tool, arguments, error)
             return decision
 
-    def answered(self, id: str, content: Any, *, error: bool | None = None, captured: bool = True) -> None:
+    def answered(
+        self, id: str, content: Any, *, error: bool | None = None, captured: bool = True, agent: str = ""
+    ) -> None:
         """What became of a call: what the agent is shown as its result."""
+        id = _inner(agent, id)
         with self._lock:
             name = self._given.get(id)
             if name is None:
                 return
-            self._told["answer", id] += 1
+            self._answered.add(name)
             try:
                 self.session.result(_plain(content), id=name, error=error, captured=captured)
             except Exception as fault:
                 tell(fault, f"the result of {id} could not be kept")
                 self.session.lacks = f"the result of a call could not be kept: {fault}"
+            self._events = len(self.session.trajectory().events)
 
     def end(self) -> None:
         """The agent has done for now: what happened since its last call goes to the log."""
@@ -143,11 +260,11 @@ class Follower:
             except Exception as error:
                 tell(error, "the end of a conversation could not be kept")
 
-    def _decide(self, call: Asked) -> Decision:
+    def _decide(self, call: Asked, agent: str = "") -> Decision:
         name = self._named(call.id)
-        decision = self.session.decide(call.tool, call.arguments, id=name)
+        decision = self.session.decide(call.tool, call.arguments, id=name, agent=agent)
         if not decision.allowed:
-            self._told["answer", call.id] += 1
+            self._answered.add(name)
             self.session.result(decision.feedback, id=name, error=True)
         return decision
 
@@ -157,32 +274,53 @@ class Follower:
         self._given[id] = name
         return name
 
-    def _tell(self, part: Part, *, is_open: bool) -> None:
+    def _tell(self, part: Heard | Turn, *, is_open: bool) -> dict[str, str]:
+        """Tell the session of a message; the names of the calls in it."""
         match part:
             case Heard(text):
                 self.session.user(text)
+                return {}
             case Turn(text, ()):
                 self.session.agent(text)
+                return {}
+            case Turn(text, calls) if all(call.id in self._unannounced for call in calls):
+                if text:
+                    self.session.agent(text)
             case Turn(text, calls) if is_open:
-                self._planned.clear()
+                self._planned = {id: each for id, each in self._planned.items() if INNER in id}
                 with self.session.turn(text):
                     self._planned |= {call.id: self._decide(call) for call in calls}
             case Turn(text, calls):
                 told = [{"id": self._named(call.id), "function": _function(call)} for call in calls]
                 self.session.messages([{"role": "assistant", "content": text, "tool_calls": told}])
-            case Answered(id, content, error):
-                told = {"role": "tool", "tool_call_id": self._given.get(id, id), "content": _plain(content)}
-                self.session.messages([told if error is None else {**told, "is_error": error}])
+        self._unannounced.difference_update(call.id for call in part.calls)
+        return {call.id: self._given[call.id] for call in part.calls}
+
+    def _answer(self, part: Answered, name: str | None) -> None:
+        """Tell the session what a tool answered, once."""
+        if name in self._answered:
+            return
+        self._answered.add(name or part.id)
+        told = {"role": "tool", "tool_call_id": name or part.id, "content": _plain(part.content)}
+        self.session.messages([told if part.error is None else {**told, "is_error": part.error}])
 
 
-def _name(part: Part) -> Any:
+def _inner(agent: str, id: str) -> str:
+    return f"{agent}{INNER}{id}" if agent else id
+
+
+def _mark(part: Part) -> Mark | None:
     match part:
-        case Heard(text):
-            return "user", text
-        case Turn(text, calls):
-            return "agent", text, tuple(call.id for call in calls)
-        case Answered(id):
-            return "answer", id
+        case Heard(text, key):
+            return Mark("user", text, key=key)
+        case Turn(text, calls, key):
+            return Mark("agent", text, tuple(call.id for call in calls), key)
+        case _:
+            return None
+
+
+def _has_answers(parts: Sequence[Part], ids: Sequence[str]) -> bool:
+    return any(isinstance(part, Answered) and part.id in ids for part in parts)
 
 
 def _function(call: Asked) -> dict[str, str]:

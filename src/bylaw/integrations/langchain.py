@@ -1,13 +1,14 @@
 """The shield as a middleware of LangChain's agents, and so of LangGraph. Extra `langchain`.
 
-The history is the agent's own state, so nothing has to be kept: after a restart, or in another worker, the shield knows
-what the messages show.
+The history is the agent's own state: after a restart, or in another worker, the shield knows what the messages show.
+An agent that a tool of another runs is an inner one: its calls are decided on in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -15,8 +16,10 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 
 from bylaw.engine.pack import Pack
-from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
+from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Summary, Turn
 from bylaw.integrations.followers import Followers
+from bylaw.integrations.langchain_inner import place, watch
+from bylaw.integrations.nesting import begin, carried, end, inner_agent
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.transcript import plain_text, read_content
@@ -31,34 +34,54 @@ class ShieldMiddleware(AgentMiddleware):
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Mapping[str, Any] | None = None) -> None:
         super().__init__()
         self.shield = shield if isinstance(shield, Shield) else Shield(shield)
+        self._context = context
         self._followers = Followers(self.shield, context)
+        self._agent = ""
+        """The name of the inner agent that it stands before, where that does not work for a tool of another."""
+
+    def inner(self, agent: str) -> Self:
+        """The middleware of an agent whose messages your code or another agent writes, in the same conversations.
+
+        Not needed for an agent that a tool runs: that is seen. Give each such agent a name of its own.
+        """
+        other = object.__new__(type(self))
+        other.__dict__ |= self.__dict__ | {"_agent": agent}
+        return other
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Let the call through, or answer in the tool's place."""
-        follower, decision = self._decide(request)
+        follower, agent, decision = self._decide(request)
         if not decision.allowed:
             return _told(request, decision)
+        token = _begin(request, follower, self.shield)
         try:
             result = handler(request)
         except BaseException as error:
-            self._failed(follower, request, error)
+            _failed(follower, agent, request, error)
             raise
-        return self._kept(follower, request, decision, result)
+        finally:
+            end(token)
+        return _kept(follower, agent, request, decision, result)
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """The same, for `ainvoke` and `astream`."""
-        follower, decision = self._decide(request)
+        """The same, for `ainvoke` and `astream`; the loop is free while the log is waited for."""
+        follower, agent, decision = await asyncio.to_thread(self._decide, request)
         if not decision.allowed:
             return _told(request, decision)
+        token = _begin(request, follower, self.shield)
         try:
             result = await handler(request)
         except BaseException as error:
-            self._failed(follower, request, error)
+            await asyncio.to_thread(_failed, follower, agent, request, error)
             raise
-        return self._kept(follower, request, decision, result)
+        finally:
+            end(token)
+        return await asyncio.to_thread(_kept, follower, agent, request, decision, result)
 
     def after_agent(self, state: Any, runtime: Any) -> None:
         """What the agent said in the end belongs to the conversation too."""
+        if self._agent or carried() is not None:
+            return
         messages = _messages(state)
         follower = self._followers.get(_thread(runtime), messages, _first)
         follower.follow(_parts(messages))
@@ -66,35 +89,64 @@ class ShieldMiddleware(AgentMiddleware):
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
         """The same, for `ainvoke` and `astream`."""
-        self.after_agent(state, runtime)
+        await asyncio.to_thread(self.after_agent, state, runtime)
 
     def follower(self, thread: str) -> Follower | None:
         """What the shield knows of a thread."""
         return self._followers.known(thread)
 
-    def _decide(self, request: Any) -> tuple[Follower, Decision]:
-        messages = _messages(request.state)
-        follower = self._followers.get(_thread(request.runtime), messages, _first)
-        follower.follow(_parts(messages))
-        call = request.tool_call
-        return follower, follower.decide(call["id"] or "", call["name"], call["args"])
+    def _decide(self, request: Any) -> tuple[Follower, str, Decision]:
+        """The conversation that a call belongs to, the inner agent that makes it, and the decision."""
+        messages, call, agent = _messages(request.state), request.tool_call, self._agent or inner_agent()
+        if agent:
+            follower = self._outer(request, messages, agent)
+            asking = next((each for each in reversed(messages) if isinstance(each, AIMessage)), None)
+            if asking is not None and any(each["id"] == call["id"] for each in asking.tool_calls):
+                follower.plan(_asked(asking), agent, asking.id or call["id"] or "")
+        else:
+            follower = self._followers.get(_thread(request.runtime), messages, _first)
+            follower.follow(_parts(messages))
+        return follower, agent, follower.decide(call["id"] or "", call["name"], call["args"], agent=agent)
 
-    def _failed(self, follower: Follower, request: Any, error: BaseException) -> None:
-        if not isinstance(error, GraphBubbleUp):
-            # It may have been carried out or not. (A graph that is interrupted comes back to the call.)
-            follower.answered(request.tool_call["id"] or "", "", captured=False)
+    def _outer(self, request: Any, messages: list[Any], agent: str) -> Follower:
+        """The conversation that an inner agent works for."""
+        outer = carried()
+        if outer is None:
+            return self._followers.get(_thread(request.runtime), messages, _first)
+        if outer.follower.session.pack.pin == self.shield.pack.pin:
+            return outer.follower
+        # Another pack: it has a conversation of its own, of which nobody heard what was said.
+        key = f"{outer.follower.session.id} > {agent}"
+        is_new = self._followers.known(key) is None
+        follower = self._followers.get(key, messages, _first)
+        if is_new:
+            follower.session.unheard()
+        return follower
 
-    def _kept(self, follower: Follower, request: Any, decision: Decision, result: Any) -> Any:
-        id = request.tool_call["id"] or ""
-        message = _message_of(result, id)
-        if message is None:
-            follower.answered(id, "", captured=False)
-            return result
-        error = True if message.status == "error" else None
-        follower.answered(id, read_content(message.content), error=error)
-        if decision.feedback and isinstance(message.content, str):
-            message.content = with_note(message.content, decision.feedback)
+
+def _begin(request: Any, follower: Follower, shield: Shield) -> Any:
+    call, config = request.tool_call, request.runtime.config
+    watch(config, shield.pack)
+    return begin(call["name"], call["id"] or "", follower, place(config.get("metadata")))
+
+
+def _failed(follower: Follower, agent: str, request: Any, error: BaseException) -> None:
+    if not isinstance(error, GraphBubbleUp):
+        # It may have been carried out or not. (A graph that is interrupted comes back to the call.)
+        follower.answered(request.tool_call["id"] or "", "", captured=False, agent=agent)
+
+
+def _kept(follower: Follower, agent: str, request: Any, decision: Decision, result: Any) -> Any:
+    id = request.tool_call["id"] or ""
+    message = _message_of(result, id)
+    if message is None:
+        follower.answered(id, "", captured=False, agent=agent)
         return result
+    error = True if message.status == "error" else None
+    follower.answered(id, read_content(message.content), error=error, agent=agent)
+    if decision.feedback and isinstance(message.content, str):
+        message.content = with_note(message.content, decision.feedback)
+    return result
 
 
 def _told(request: Any, decision: Decision) -> ToolMessage:
@@ -130,15 +182,21 @@ def _first(messages: list[Any]) -> str:
     return str(getattr(messages[0], "id", None) or "") if messages else ""
 
 
+def _asked(message: AIMessage) -> tuple[Asked, ...]:
+    return tuple(Asked(call["id"] or "", call["name"], dict(call["args"])) for call in message.tool_calls)
+
+
 def _parts(messages: list[Any]) -> list[Part]:
     parts: list[Part] = []
     for message in messages:
         match message:
+            case HumanMessage() if message.additional_kwargs.get("lc_source"):
+                # A middleware wrote it, such as a summary of what was said before.
+                parts.append(Summary())
             case HumanMessage():
-                parts.append(Heard(plain_text(message.content)))
+                parts.append(Heard(plain_text(message.content), message.id or ""))
             case AIMessage():
-                calls = tuple(Asked(call["id"] or "", call["name"], dict(call["args"])) for call in message.tool_calls)
-                parts.append(Turn(plain_text(message.content), calls))
+                parts.append(Turn(plain_text(message.content), _asked(message), message.id or ""))
             case ToolMessage():
                 error = True if message.status == "error" else None
                 parts.append(Answered(message.tool_call_id, read_content(message.content), error))

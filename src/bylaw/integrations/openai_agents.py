@@ -3,22 +3,35 @@
     guard = ShieldHooks(shield.session("conv-17"))
     result = await Runner.run(guard.protect(agent), "Refund order 7", hooks=guard)
 
-Tools that OpenAI runs on its own servers never come by here; see the guide.
+Agents that are handed over to, and agents that are tools of others, are protected with it: what an inner agent calls is
+decided on in the same conversation. Tools that OpenAI runs on its own servers never come by here; see the guide.
 """
 # pyright: basic, reportMissingImports=false
 
 import asyncio
+import copy
 import dataclasses
+import weakref
 from typing import Any
 
 from agents import Agent, FunctionTool, RunHooks, ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolOutputGuardrail
 from agents.items import ItemHelpers
+from agents.models.fake_id import FAKE_RESPONSES_ID
 
 from bylaw.errors import UsageError
-from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
+from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Summary, Turn
+from bylaw.integrations.nesting import begin, inner_agent, is_begun
+from bylaw.integrations.openai_agents_inner import both, is_agent_tool, with_agent
 from bylaw.shield import Decision, Guarded
 from bylaw.trace.event import with_note
 from bylaw.trace.transcript import plain_text
+
+HANDED_OVER = "For context, here is the conversation so far"
+"""How the SDK begins what it writes for an agent that is handed over to, in place of the history."""
+HOSTED = frozenset(
+    ("WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "HostedMCPTool", "ImageGenerationTool", "ToolSearchTool")
+)
+"""Tools that OpenAI runs on its own servers."""
 
 
 class ShieldHooks(RunHooks):
@@ -27,22 +40,58 @@ class ShieldHooks(RunHooks):
     def __init__(self, session: Guarded) -> None:
         self.session = session
         self.follower = Follower(session)
-        self._decided: dict[str, Decision] = {}
+        self._decided: dict[tuple[str, str], Decision] = {}
+        """Decisions on calls that may run, by the inner agent and their ids."""
+        self._protected: dict[int, tuple[Any, ...]] = {}
+        """By the identity of an agent: its copy, and what it was made of."""
+        self._ours: set[int] = set()
 
     def protect(self, agent: Agent) -> Agent:
-        """The agent with the shield before its tools, and before those of the agents it hands over to."""
-        return self._protect(agent, {})
+        """The agent with the shield before its tools, and before those of all agents that it hands over to or asks."""
+        if id(agent) in self._ours:
+            return agent
+        made_of = (agent, list(agent.tools), list(agent.handoffs), list(agent.mcp_servers))
+        protected, *before = self._protected.get(id(agent), (None,))
+        if protected is not None and tuple(before) == made_of:
+            return protected
+        protected = agent.clone(tools=[])
+        self._protected[id(agent)] = (protected, *made_of)
+        self._ours.add(id(protected))
+        protected.tools = [self._guarded(tool, agent) for tool in agent.tools]
+        protected.handoffs = [self._handoff(each) for each in agent.handoffs]
+        if agent.mcp_servers:
+            find = protected.get_mcp_tools
 
-    def _protect(self, agent: Agent, done: dict[int, Agent]) -> Agent:
-        if id(agent) in done:
-            return done[id(agent)]
-        copy = done[id(agent)] = agent.clone(tools=[self._guarded(tool) for tool in agent.tools])
-        copy.handoffs = [self._protect(each, done) if isinstance(each, Agent) else each for each in agent.handoffs]
-        return copy
+            async def get_mcp_tools(context: Any) -> list[Any]:
+                return [self._guarded(tool, agent) for tool in await find(context)]
 
-    def _guarded(self, tool: Any) -> Any:
+            protected.get_mcp_tools = get_mcp_tools
+        return protected
+
+    def _handoff(self, given: Any) -> Any:
+        if isinstance(given, Agent):
+            return self.protect(given)
+        invoke = given.on_invoke_handoff
+
+        async def on_invoke_handoff(context: Any, arguments: Any = None) -> Any:
+            return self.protect(await invoke(context, arguments))
+
+        handoff = copy.copy(given)
+        handoff.on_invoke_handoff = on_invoke_handoff
+        target = given._agent_ref() if given._agent_ref is not None else None
+        if isinstance(target, Agent):
+            handoff._agent_ref = weakref.ref(self.protect(target))
+        return handoff
+
+    def _guarded(self, tool: Any, agent: Agent) -> Any:
         if not isinstance(tool, FunctionTool):
-            return tool
+            if type(tool).__name__ in HOSTED:
+                return tool
+            what = f"tool `{getattr(tool, 'name', type(tool).__name__)}` of agent `{agent.name}`"
+            hint = "make it a function tool"
+            raise UsageError(f"{what} is a `{type(tool).__name__}`, which the shield cannot stand before", hint=hint)
+        if is_agent_tool(tool):
+            tool = with_agent(tool, self.protect(tool._agent_instance), lambda hooks: both(self, hooks))
         before = ToolInputGuardrail(guardrail_function=self._before, name="bylaw")
         after = ToolOutputGuardrail(guardrail_function=self._after, name="bylaw")
         return dataclasses.replace(
@@ -53,39 +102,52 @@ class ShieldHooks(RunHooks):
         )
 
     async def _before(self, data: Any) -> ToolGuardrailFunctionOutput:
-        call = data.context
+        call, agent = data.context, inner_agent()
         decide = self.follower.decide
-        decision = await asyncio.to_thread(decide, call.tool_call_id, call.tool_name, call.tool_arguments)
+        decision = await asyncio.to_thread(decide, call.tool_call_id, call.tool_name, call.tool_arguments, agent=agent)
         if not decision.allowed:
             return ToolGuardrailFunctionOutput.reject_content(decision.feedback, output_info=decision.id)
-        self._decided[call.tool_call_id] = decision
+        self._decided[agent, call.tool_call_id] = decision
+        begin(call.tool_name, call.tool_call_id, self.follower)
         return ToolGuardrailFunctionOutput.allow(output_info=decision.id)
 
     async def _after(self, data: Any) -> ToolGuardrailFunctionOutput:
         """Advice goes below the answer."""
-        decision = self._decided.get(data.context.tool_call_id)
+        id = data.context.tool_call_id
+        decision = self._decided.get((inner_agent(id), id))
         if decision is None or not decision.feedback:
             return ToolGuardrailFunctionOutput.allow()
         shown = with_note(_shown(data.output), decision.feedback)
         return ToolGuardrailFunctionOutput.reject_content(shown)
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
-        """What the model is about to see is the history."""
+        """What the model is about to see is the history. That of an inner agent is written by the outer one."""
+        if inner_agent():
+            return
         await asyncio.to_thread(self.follower.follow, _parts(input_items))
         self._seen = list(input_items)
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
         """What the model asks for is decided as one turn."""
+        if name := inner_agent():
+            calls = [
+                call for part in _parts(response.to_input_items()) if isinstance(part, Turn) for call in part.calls
+            ]
+            if calls:
+                await asyncio.to_thread(self.follower.plan, calls, name)
+            return
         items = [*self._seen, *response.to_input_items()]
         await asyncio.to_thread(self.follower.follow, _parts(items))
 
     async def on_agent_end(self, context: Any, agent: Any, output: Any) -> None:
         """The agent has done for now."""
-        await asyncio.to_thread(self.follower.end)
+        if not inner_agent():
+            await asyncio.to_thread(self.follower.end)
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
         """Nothing runs here that was not decided on."""
-        if getattr(context, "tool_call_id", None) not in self._decided:
+        id = getattr(context, "tool_call_id", "")
+        if (inner_agent(id), id) not in self._decided or not is_begun(id):
             name = getattr(tool, "name", type(tool).__name__)
             raise UsageError(
                 f"tool `{name}` would run without a decision", hint="run the agent that `protect` returns, with it"
@@ -94,8 +156,9 @@ class ShieldHooks(RunHooks):
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
         """What the tool answered."""
         id = context.tool_call_id
-        self._decided.pop(id, None)
-        await asyncio.to_thread(self.follower.answered, id, _shown(result))
+        inner = inner_agent(id)
+        self._decided.pop((inner, id), None)
+        await asyncio.to_thread(self.follower.answered, id, _shown(result), agent=inner)
 
 
 def _shown(result: Any) -> str:
@@ -117,13 +180,13 @@ _NO_CALL: Any = _Call()
 def _parts(items: Any) -> list[Part]:
     """Items of the Responses API as the SDK keeps them: a message and the calls after it are one turn."""
     parts: list[Part] = []
-    text, calls = "", []
+    text, key, calls = "", "", []
 
     def end_turn() -> None:
-        nonlocal text, calls
+        nonlocal text, key, calls
         if text or calls:
-            parts.append(Turn(text, tuple(calls)))
-        text, calls = "", []
+            parts.append(Turn(text, tuple(calls), key))
+        text, key, calls = "", "", []
 
     for given in items:
         item = given if isinstance(given, dict) else given.model_dump(exclude_unset=True)
@@ -135,12 +198,22 @@ def _parts(items: Any) -> list[Part]:
             output = item["output"]
             parts.append(Answered(item["call_id"], output if isinstance(output, str) else plain_text(output)))
         elif kind == "message" and item.get("role") == "assistant":
-            if calls:
-                end_turn()
             end_turn()
-            text = plain_text(item.get("content"))
+            said = plain_text(item.get("content"))
+            if said.startswith(HANDED_OVER):
+                parts.append(Summary())
+            else:
+                text, key = said, _key(item)
         elif kind == "message" and item.get("role") == "user":
             end_turn()
-            parts.append(Heard(plain_text(item.get("content"))))
+            parts.append(Heard(plain_text(item.get("content")), _key(item)))
+        elif kind.startswith("compaction"):
+            end_turn()
+            parts.append(Summary())
     end_turn()
     return parts
+
+
+def _key(item: dict[str, Any]) -> str:
+    id = str(item.get("id") or "")
+    return "" if id == FAKE_RESPONSES_ID else id

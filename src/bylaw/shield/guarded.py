@@ -66,6 +66,12 @@ class Guarded:
         """Agent and user may have talked, and nobody told: rules about their words are open from here on."""
         self._happen(Conversation.unheard)
 
+    def catch_up(self) -> None:
+        """Take in what others have written to the conversation meanwhile."""
+        with self._lock:
+            if not self._kept.unwritten:
+                self._kept.catch_up()
+
     def resume_turn(self) -> None:
         """What is decided next is still of the agent's last turn, whatever tools have answered since."""
         self._happen(Conversation.resume_turn)
@@ -102,9 +108,14 @@ class Guarded:
 
         self._happen(answer)
 
-    def decide(self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None) -> Decision:
-        """Whether the agent may make a call now. A call that is not allowed counts as refused before it ran."""
-        return self._settle([self._asking(tool, arguments, id, time=time)])[0]
+    def decide(
+        self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None, agent: str = ""
+    ) -> Decision:
+        """Whether the agent may make a call now. A call that is not allowed counts as refused before it ran.
+
+        `agent` names an inner agent that makes it for the main one: it has seen only what was shown to itself.
+        """
+        return self._settle([self._asking(tool, arguments, id, time=time, agent=agent)])[0]
 
     async def decide_async(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None
@@ -246,10 +257,10 @@ class Guarded:
     def _time(self, given: float | None) -> float:
         return self.shield.clock() if given is None else door.seconds(given)
 
-    def _asking(self, tool: str, arguments: Arguments, id: str = "", *, time: float | None) -> Asking:
-        at = self._time(time)
+    def _asking(self, tool: str, arguments: Arguments, id: str = "", *, time: float | None, agent: str = "") -> Asking:
+        at, by = self._time(time), door.text(agent, "the name of an agent")
         name, called = door.tool_name(tool), door.text(id, "the id of a call")
-        return lambda conversation: conversation.call(name, arguments, id=called, time=at)
+        return lambda conversation: conversation.call(name, arguments, id=called, time=at, agent=by)
 
     def _happen(self, happening: Happening) -> None:
         with self._lock:

@@ -69,7 +69,10 @@ class Consents:
         action = Action(call)
         found = self._agreement(action)
         if basis == "requested" and found.value is not True and found.reason in ("requested", "differs", "unclear"):
-            return self._request(action)
+            found = self._request(action)
+        if self._talk.has_gap and found.value is False and found.reason not in ("held", "spent"):
+            # What was put, or agreed to, may lie in what was not recorded.
+            return Consent(None, "unrecorded")
         return found
 
     def _agreement(self, action: Action) -> Consent:

@@ -18,6 +18,8 @@ class Talk:
 
     def _begin(self) -> None:
         self._read = 0
+        self.has_gap = False
+        """Whether something was said before that was not recorded."""
         self._is_lost = False
         self._said: list[Utterance] = []
         self._agent: list[Utterance] = []
@@ -27,7 +29,7 @@ class Talk:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it is not known what was said: some text, or any message at all, was not recorded."""
+        """Whether it is not known what was said last: nothing was recorded, or nothing since a message that was not."""
         return self._is_lost or not self._said
 
     def read(self, before: int) -> None:
@@ -39,7 +41,10 @@ class Talk:
             event = self._events[step]
             if type(event) is Message:
                 if not event.captured:
-                    self._is_lost = True
+                    # What was put and answered before may have been taken back; what comes after stands by itself.
+                    self.has_gap = self._is_lost = True
+                    self._agent.clear()
+                    self.exchanges.clear()
                 elif event.text.strip():
                     self._hear(Utterance(step, event.by, event.text))
         self._read = end
@@ -50,6 +55,7 @@ class Talk:
         if each.by != "user":
             self._agent.append(each)
         elif self._agent or not self.exchanges:
+            self._is_lost = self._is_lost and not self._agent
             self.exchanges.append(Exchange(len(self._said) - 1 - len(self._agent), tuple(self._agent), (each,)))
             self._agent = []
         else:

@@ -1,0 +1,80 @@
+"""Agents that are tools of other agents in the OpenAI Agents SDK: their runs are put under the same hooks.
+
+`agent.as_tool(...)` keeps the agent and its hooks inside a function, which is rebuilt around the protected agent. Where
+the SDK keeps them elsewhere one day, protecting the outer agent fails and says so.
+"""
+# pyright: basic, reportMissingImports=false
+
+import dataclasses
+from collections.abc import Callable
+from types import CellType, FunctionType
+from typing import Any
+
+from agents import FunctionTool, RunHooks
+
+from bylaw.errors import UsageError
+
+
+def is_agent_tool(tool: FunctionTool) -> bool:
+    """Whether a tool runs an agent."""
+    return bool(getattr(tool, "_is_agent_tool", False))
+
+
+def with_agent(tool: FunctionTool, agent: Any, hooks: Callable[[Any], Any]) -> FunctionTool:
+    """The tool, running this agent in place of its own, under hooks made from its own."""
+    invoke = getattr(tool.on_invoke_tool, "_invoke_tool_impl", None)
+    names = getattr(getattr(invoke, "__code__", None), "co_freevars", ())
+    if not isinstance(invoke, FunctionType) or not {"self", "hooks"} <= set(names):
+        raise UsageError(
+            f"tool `{tool.name}` runs agent `{agent.name}`, and this version of the SDK does not show how",
+            hint=f"make a function tool of it that awaits `Runner.run(guard.protect({agent.name}), ..., hooks=guard)`",
+        )
+    cells: dict[str, Any] = dict(zip(names, invoke.__closure__ or (), strict=True))
+    cells |= {"self": CellType(agent), "hooks": CellType(hooks(cells["hooks"].cell_contents))}
+    code = invoke.__code__
+    closure = tuple(cells[name] for name in names)
+    run = FunctionType(code, invoke.__globals__, invoke.__name__, invoke.__defaults__, closure)
+    run.__kwdefaults__ = invoke.__kwdefaults__
+
+    invoker: Any = tool.on_invoke_tool
+    return dataclasses.replace(
+        tool, on_invoke_tool=type(invoker)(run, invoker._on_handled_error), _agent_instance=agent
+    )
+
+
+def both(ours: RunHooks, theirs: RunHooks | None) -> RunHooks:
+    """Hooks that are run one after the other, ours first."""
+    return ours if theirs is None else _Both(ours, theirs)
+
+
+class _Both(RunHooks):
+    def __init__(self, *hooks: RunHooks) -> None:
+        self._hooks = hooks
+
+    async def on_llm_start(self, *given: Any) -> None:
+        for each in self._hooks:
+            await each.on_llm_start(*given)
+
+    async def on_llm_end(self, *given: Any) -> None:
+        for each in self._hooks:
+            await each.on_llm_end(*given)
+
+    async def on_agent_start(self, *given: Any) -> None:
+        for each in self._hooks:
+            await each.on_agent_start(*given)
+
+    async def on_agent_end(self, *given: Any) -> None:
+        for each in self._hooks:
+            await each.on_agent_end(*given)
+
+    async def on_handoff(self, *given: Any) -> None:
+        for each in self._hooks:
+            await each.on_handoff(*given)
+
+    async def on_tool_start(self, *given: Any) -> None:
+        for each in self._hooks:
+            await each.on_tool_start(*given)
+
+    async def on_tool_end(self, *given: Any) -> None:
+        for each in self._hooks:
+            await each.on_tool_end(*given)

@@ -1,0 +1,97 @@
+"""Which messages of a history are new: every way in which hosts change one."""
+
+import time
+
+import pytest
+
+from bylaw.integrations.alignment import Mark, align
+
+PAST = [Mark("user", "Hello"), Mark("agent", "Hi."), Mark("user", "Yes."), Mark("agent", "Done."), Mark("user", "More"),
+        Mark("agent", "Shall I?")]  # fmt: skip
+YES, NO = Mark("user", "Yes."), Mark("user", "No, stop.")
+
+
+def new(known: list[Mark], given: list[Mark]) -> tuple[list[int], int | None]:
+    """The messages that are told, and where something may be missing."""
+    found = align(known, given)
+    return sorted(found.told), found.gap
+
+
+def keyed(marks: list[Mark], start: int = 0) -> list[Mark]:
+    return [Mark(each.by, each.text, each.calls, f"m{start + at}") for at, each in enumerate(marks)]
+
+
+@pytest.mark.parametrize("has_keys", [True, False])
+@pytest.mark.parametrize("start", range(len(PAST)))
+def test_after_any_trimming_from_the_front_only_the_new_words_are_new(start: int, has_keys: bool) -> None:
+    past = keyed(PAST) if has_keys else PAST
+    fresh = Mark("user", "Yes.", key="m90" if has_keys else "")
+    assert new(past, [*past[start:], fresh]) == ([len(PAST) - start], None)
+
+
+def test_only_what_is_new_is_new_even_if_it_was_said_before() -> None:
+    assert new(PAST, [YES]) == ([0], None)
+
+
+def test_ids_that_are_made_anew_each_time_are_no_ids() -> None:
+    assert new(keyed(PAST), keyed([*PAST, YES], start=50)) == ([6], None)
+
+
+def test_an_id_that_all_messages_share_is_none() -> None:
+    fake = [Mark(each.by, each.text, key="__fake__" if each.by == "agent" else "") for each in PAST]
+    assert new(fake, [*fake, YES]) == ([6], None)
+    assert new(fake[:2], [*fake[2:4], YES])[0] == [0, 1, 2]
+
+
+def test_what_stands_in_the_place_of_the_beginning_is_not_new() -> None:
+    assert new(PAST, [Mark("user", "A summary: yes, do it."), *PAST[3:], YES]) == ([4], None)
+
+
+def test_what_stands_in_the_middle_of_what_was_heard_leaves_a_gap() -> None:
+    past = keyed(PAST)
+    inserted = [*past[:3], Mark("user", "No, stop.", key="m70"), *past[3:], Mark("user", "Yes.", key="m71")]
+    assert new(past, inserted) == ([7], 7)
+
+
+def test_a_copy_or_another_wording_of_what_was_heard_is_not_new() -> None:
+    assert new(PAST, [*PAST[:3], PAST[2], *PAST[3:], YES]) == ([7], None)
+    assert new(PAST, [*PAST[:4], Mark("user", "[12:01] More"), PAST[5], YES]) == ([6], None)
+    assert new(PAST, [*PAST[:5], Mark("agent", "Shall I do it?"), YES]) == ([5, 6], None)
+
+
+def test_a_history_that_went_back_in_time_leaves_a_gap_before_new_words() -> None:
+    assert new(PAST, [*PAST[:4], YES]) == ([4], 4)
+
+
+def test_a_run_that_is_tried_again_says_nothing_new() -> None:
+    past = [*PAST, YES, Mark("agent", "", ("call_1",))]
+    assert new(past, [*PAST, YES]) == ([], None)
+
+
+def test_of_a_history_that_nobody_knows_only_the_last_exchange_counts() -> None:
+    strange = [Mark("user", "Book it"), Mark("agent", "Which?"), Mark("user", "That"), Mark("agent", "This?"), YES]
+    assert new(PAST, strange) == ([0, 1, 2, 3, 4], 3)
+    assert new(PAST, [NO, YES]) == ([0, 1], 1)
+
+
+def test_an_old_yes_that_was_moved_to_the_end_is_no_new_one() -> None:
+    past = keyed(PAST)
+    assert new(past, [past[5], Mark("user", "Hm", key="m80"), past[2]])[0] == []
+    assert new(PAST, [PAST[5], Mark("user", "Hm"), YES]) == ([1, 2], 1)
+
+
+def test_a_reply_that_was_given_before_does_not_hide_what_it_answers() -> None:
+    assert new([*PAST, YES, Mark("agent", "All right.")], [NO, Mark("agent", "All right.")])[0] == [0, 1]
+
+
+def test_words_that_were_changed_after_they_were_heard_are_heard_with_a_gap() -> None:
+    past = keyed([*PAST, YES])
+    changed = [*past[:-1], Mark("user", "No, stop.", key=past[-1].key)]
+    assert new(past, changed) == ([6], 6)
+
+
+def test_long_histories_are_placed_in_a_short_time() -> None:
+    past = [Mark("user" if at % 2 == 0 else "agent", f"said {at % 7}") for at in range(3000)]
+    begun = time.perf_counter()
+    align(past, [Mark("user", "another"), *past[-800::2], YES])
+    assert time.perf_counter() - begun < 5
