@@ -92,6 +92,6 @@ def test_words_that_were_changed_after_they_were_heard_are_heard_with_a_gap() ->
 
 def test_long_histories_are_placed_in_a_short_time() -> None:
     past = [Mark("user" if at % 2 == 0 else "agent", f"said {at % 7}") for at in range(3000)]
-    begun = time.perf_counter()
+    begun = time.process_time()
     align(past, [Mark("user", "another"), *past[-800::2], YES])
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5

@@ -43,6 +43,9 @@ MANGLINGS = [
     "users",
 ]
 
+TASKS = 40
+"""How many tasks are tried for each way of changing a history."""
+
 Stored = list[Part]
 
 
@@ -164,7 +167,7 @@ LIMITS: Any = {"deadline": None, "suppress_health_check": [HealthCheck.function_
 
 
 @pytest.mark.parametrize("has_keys", [True, False])
-@settings(max_examples=300, **LIMITS)
+@settings(max_examples=60, **LIMITS)
 @given(steps=runs)
 def test_no_write_runs_that_the_whole_history_would_refuse(shield: Shield, has_keys: bool, steps: list[Any]) -> None:
     host = Host(shield, has_keys=has_keys)
@@ -179,7 +182,7 @@ _names = itertools.count(1)
 
 
 @pytest.mark.parametrize("has_keys", [True, False])
-@settings(max_examples=60, **LIMITS)
+@settings(max_examples=20, **LIMITS)
 @given(steps=runs)
 def test_nor_after_another_worker_took_the_conversation_up(
     tmp_path_factory: pytest.TempPathFactory, has_keys: bool, steps: list[Any]
@@ -220,11 +223,11 @@ def test_trimmed_and_summarised_agents_finish_their_tasks(shield: Shield, has_ke
     shares: dict[str, tuple[float, float]] = {}
     for how in ("keep", "window", "nothing", "summary", "no_tools", "twice"):
         done: list[int] = []
-        for seed in range(100):
+        for seed in range(TASKS):
             chance = random.Random(seed)
             host = Host(shield, has_keys=has_keys)
             done.append(task(host, lambda: host.mangle(how, chance), chance.choice(["extend", "refund"])))  # noqa: B023
             assert host.wrong == []
-        shares[how] = (sum(times > 0 for times in done) / 100, done.count(1) / 100)
+        shares[how] = (sum(times > 0 for times in done) / TASKS, done.count(1) / TASKS)
     print(f"\n{'with' if has_keys else 'without'} ids, finished and finished at the first yes:", shares)
     assert min(finished for finished, _ in shares.values()) >= 0.95

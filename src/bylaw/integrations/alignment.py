@@ -19,7 +19,7 @@ INSERTED = 1.0
 SKIPPED = 0.01
 FRONT = 0.5
 KEYED = 10.0
-MOST = 250_000
+MOST = 100_000
 """Pairs of messages that are compared at most; of longer histories the last part is."""
 _NEVER = float("inf")
 
