@@ -68,7 +68,8 @@ def init_command(
     print(f"things: {', '.join(made.things) or 'none that the results show'}")
     if world is not None:
         print(_world(out, world))
-    print(f"sentences: {made.sentences}, all unenforced so far; {_guard(made)}")
+    drafted = f"; drafted rules: {', '.join(made.rules)}" if made.rules else ""
+    print(f"sentences: {made.sentences}, all unenforced so far; {_guard(made)}{drafted}")
     print(f"next: correct {out / 'tools.yaml'}, then `bylaw check {out}`")
     return 3 if scan.unreadable else 0
 

@@ -113,6 +113,13 @@ class Shape:
         """The arguments that no call left out."""
         return [name for name, values in self.arguments.items() if values.count == self.calls]
 
+    @property
+    def defined(self) -> list[str]:
+        """The arguments that its recorded definition requires."""
+        schema: Any = self.definition.get("parameters")
+        required: Any = cast("dict[str, Any]", schema).get("required") if isinstance(schema, dict) else None
+        return [str(name) for name in cast("list[Any]", required)] if isinstance(required, list) else []
+
 
 class Shapes:
     """Shapes by tool, gathered over conversations."""

@@ -11,6 +11,8 @@ from bylaw.policy.document import Document, Sentence
 from bylaw.policy.statement import DRAFTED_BY
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import words_of
+from bylaw.scan.confirmation import DraftedRule, drafted_rules, rules_file
+from bylaw.scan.difference import Differences, Narrowed
 from bylaw.scan.effect import Behaviour, Guess, guess
 from bylaw.scan.example import Example, choose_example, example_files
 from bylaw.scan.match import arguments_for
@@ -25,6 +27,7 @@ _WIDE = 110
 _UNDECIDED = "undecided"
 _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
 """Words of writes after which a thing may be there no more, or only then."""
+_DRAFTED = "drafted from these words: read the rule in rules.yaml first"
 _LOOKED_UP = "an example: its guard asks only that the record was looked up and exists"
 
 
@@ -39,6 +42,8 @@ class Skeleton(Struct, frozen=True):
     """Id of the policy with the worked guard; empty where there is none."""
     switched_off: str
     """Id for the worked guard where it is only a comment, as no sentence speaks of it."""
+    rules: tuple[str, ...] = ()
+    """Ids of the rules that were drafted."""
     whole: frozenset[str] = frozenset()
     """Tools whose results, plain texts such as an id, are taken as they are."""
 
@@ -57,12 +62,13 @@ def skeleton(
     """
     if not document.sentences:
         raise UsageError("the document has no sentence", place=document.name)
-    survey, shapes = Survey(effects=effects), Shapes()
+    survey, shapes, differences = Survey(effects=effects), Shapes(), Differences(effects)
     timed = False
     for trajectory in trajectories:
         survey.add(trajectory)
         if isinstance(trajectory, Trajectory):
             shapes.add(trajectory)
+            differences.add(trajectory)
             timed = timed or trajectory.bears_times
     scan = survey.result()
     guesses = {each.tool: each for each in scan.tools}
@@ -70,20 +76,23 @@ def skeleton(
         raise UsageError("the logs show no tool", hint="a pack needs the tools that the agent may call")
     found = things(shapes.tools, guesses)
     example = choose_example(scan, found, shapes.tools, document)
+    rules = [rule for rule in drafted_rules(document) if example is None or rule.sentence != example.sentence]
     files = {
         "pack.yaml": _manifest(name, document, stated_clock(document) if not timed else None),
         "policy.md": document.text,
-        "tools.yaml": _tools(scan.tools, shapes.tools, list(found.values()), effects or {}, catalogue),
+        "tools.yaml": _tools(scan.tools, shapes.tools, list(found.values()), effects or {}, catalogue, differences),
         "entities.yaml": _entities(found.values()),
-        "policies.yaml": _policies(document, scan.tools, example),
+        "policies.yaml": _policies(document, scan.tools, example, rules),
     }
+    if rules:
+        files["rules.yaml"] = rules_file(rules, document)
     if example is not None:
         files |= example_files(example, shapes.tools[example.tool])
     live = example is not None and example.sentence is not None
     names = (example.id, "") if example and live else ("", example.id) if example else ("", "")
     sights = [sight for thing in found.values() for sight in thing.sights]
     whole = frozenset(sight.tool for sight in sights if "$" in sight.fields.values())
-    return Skeleton(files, scan, tuple(found), len(document.sentences), *names, whole)
+    return Skeleton(files, scan, tuple(found), len(document.sentences), *names, tuple(rule.id for rule in rules), whole)
 
 
 def _manifest(name: str, document: Document, clock: Clock | None) -> str:
@@ -100,6 +109,7 @@ def _tools(
     found: Sequence[LoggedThing],
     effects: Mapping[str, Effect],
     catalogue: Collection[str],
+    differences: Differences,
 ) -> str:
     lines = [
         "# What each tool does is a guess: read | write | none. Correct it; a write is what policies bind.",
@@ -118,12 +128,16 @@ def _tools(
                 body["description"] = " ".join(str(description).split())[:300]
             if parameters := parameters_of(shape):
                 body["parameters"] = dict(parameters)
-        if each.effect == "write" and (changes := _changes(each.tool, shape, found)):
-            body["changes"] = changes
+        compared: list[str] = []
+        if each.effect == "write":
+            changes = _changes(each.tool, shape, found, differences, compared)
+            if changes or compared:
+                body["changes"] = changes
         if each.effect != "write" and len(body) == 1:
             alike.setdefault(each.effect, []).append(each)
             continue
         lines.append(f"  # {each.sure:.0%} sure: {remark('; '.join(each.why))}")
+        lines += [f"  # before and after it: {remark('; '.join(compared))}"] if compared else []
         lines += _entry(each.tool, body)
     for effect, several in alike.items():
         reasons = dict.fromkeys(reason for each in several for reason in each.why)
@@ -160,8 +174,11 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
     return [f"  {word(name)}:", *(wrapped(f"    {part}: ", value) for part, value in body.items())]
 
 
-def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str | dict[str, Any]]:
-    """What a write may change of the things that its arguments name; that there are such things it leaves as it is."""
+def _changes(
+    tool: str, shape: Shape, found: Sequence[LoggedThing], differences: Differences, compared: list[str]
+) -> list[str | dict[str, Any]]:
+    """What a write may change of the things that its arguments name; that there are such things it leaves as it is.
+    Fields that stayed as they were in the logs are left out, and `compared` says so."""
     if set(words_of(tool)) & _ENDING:
         return []
     given = parameters_of(shape)
@@ -170,13 +187,31 @@ def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str 
     changes: list[str | dict[str, Any]] = []
     for thing in found:
         fields = [name for name in thing.fields if name not in thing.key]
+        narrowed = differences.of(tool, thing)
+        left = [name for name in fields if name not in narrowed.kept]
         if thing.key and arguments.keys() >= set(thing.key):
             if not fields:
                 return []
-            changes.append(f"{thing.name}.*")
+            changes += _listed_changes(thing.name, left) if narrowed.kept else [f"{thing.name}.*"]
         elif thing.key and fields and (named := _named_otherwise(thing, arguments)):
-            changes.append({"as": thing.name, "key": named, "fields": fields})
+            changes += [{"as": thing.name, "key": named, "fields": left}] if left else []
+        else:
+            continue
+        if narrowed.kept:
+            compared.append(_said(thing.name, narrowed))
     return changes
+
+
+def _listed_changes(thing: str, fields: Sequence[str]) -> list[str | dict[str, Any]]:
+    """The fields one by one where they are few."""
+    if len(fields) > 3:
+        return [{"as": thing, "fields": list(fields)}]
+    return [f"{thing}.{name}" for name in fields]
+
+
+def _said(thing: str, narrowed: Narrowed) -> str:
+    changed = f"{', '.join(narrowed.changed)} changed, " if narrowed.changed else ""
+    return f"{thing}: {changed}{', '.join(narrowed.kept)} stayed"
 
 
 def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
@@ -208,7 +243,9 @@ def _entities(found: Iterable[LoggedThing]) -> str:
     for thing in found:
         lines.append(f"  {thing.name}:")
         lines.append(f"    key: {thing.key[0] if len(thing.key) == 1 else flow(list(thing.key))}")
-        if thing.read:
+        if thing.asked_with and any(name != part for name, part in thing.asked_with.items()):
+            lines.append(f"    read: {flow({'tool': thing.read, 'arguments': thing.asked_with})}   # a guess")
+        elif thing.read:
             lines.append(f"    read: {word(thing.read)}")
         lines.append("    fields:")
         for name, values in thing.fields.items():
@@ -243,7 +280,9 @@ def _observation(thing: LoggedThing, sight: ToolSight) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part}
 
 
-def _policies(document: Document, guesses: Sequence[Guess], example: Example | None) -> str:
+def _policies(
+    document: Document, guesses: Sequence[Guess], example: Example | None, rules: Sequence[DraftedRule]
+) -> str:
     lines = [
         "# Every sentence of the document, and behind it the tools that it seems to speak of. Nothing enforces any of",
         "# them yet. One that a call can break becomes a guard that quotes it, in guards/*.py; one about order a rule",
@@ -256,7 +295,12 @@ def _policies(document: Document, guesses: Sequence[Guess], example: Example | N
             about |= {"tools": [example.tool], "spans": [_span(document, example.sentence)]}
         about["unenforced"] = _not_enforced(_LOOKED_UP)
         lines.append("  - " + "\n".join(wrapped(f"    {part}: ", value) for part, value in about.items()).lstrip())
-    left = [each for each in document.sentences if example is None or each != example.sentence]
+    for rule in rules:
+        about = {"id": rule.id, "kind": "rule", "spans": [_span(document, rule.sentence)]}
+        about["unenforced"] = _not_enforced(_DRAFTED)
+        lines.append("  - " + "\n".join(wrapped(f"    {part}: ", value) for part, value in about.items()).lstrip())
+    taken = [rule.sentence for rule in rules] + ([example.sentence] if example is not None else [])
+    left = [each for each in document.sentences if each not in taken]
     if left:
         lines += [
             f"  - id: {_UNDECIDED}",

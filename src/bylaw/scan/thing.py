@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from bylaw.policy.verb import words_of
 from bylaw.scan.effect import Guess, by_name
-from bylaw.scan.match import spelled_like
+from bylaw.scan.match import arguments_for, spelled_like
 from bylaw.scan.shape import RecordShape, SeenValues, Shape
 
 _FILLER = {
@@ -47,6 +47,8 @@ class LoggedThing(Struct):
     fields: dict[str, SeenValues]
     read: str = ""
     sights: list[ToolSight] = field(default_factory=list[ToolSight])
+    asked_with: dict[str, str] = field(default_factory=dict[str, str])
+    """The arguments of its look-up, each with the part of the key it takes, where they have other names."""
     finds: str = ""
     """The key of another thing, which is all that its look-up answers."""
 
@@ -70,7 +72,24 @@ def things(shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> dict[st
             _shown_as_known(tool, shape, place, record, found)
     for thing in found.values():
         _name_what_it_finds(thing, found)
+        if not thing.read:
+            _propose_look_up(thing, reads)
     return found
+
+
+def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> None:
+    """A look-up for a thing that so far only lists show: one called like it that takes just what names it, whether it
+    was ever called or is only defined."""
+    known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
+    near: list[tuple[int, str, dict[str, str]]] = []
+    for tool, shape in reads:
+        given = {name: shape.arguments.get(name, SeenValues()) for name in shape.required or shape.defined}
+        chosen, distance = arguments_for(thing.key, thing.name, given, known)
+        fits = len(chosen) == len(thing.key) == len(given) and all(map(is_name, chosen))
+        if fits and name_of_thing(tool, ()) == thing.name:
+            near.append((distance, tool, dict(zip(chosen, thing.key, strict=True))))
+    if near:
+        _, thing.read, thing.asked_with = min(near, key=lambda each: each[:2])
 
 
 def _name_what_it_finds(thing: LoggedThing, found: Mapping[str, LoggedThing]) -> None:

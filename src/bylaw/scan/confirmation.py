@@ -1,0 +1,99 @@
+"""Rules that nearly every handbook has, drafted from the sentence that says so: ask first, one call at a time."""
+
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.policy.document import Document, Sentence
+from bylaw.scan.written import flow, remark
+
+_CHANGE = r"(?:chang|updat|modif|writ|book|cancel|act(?:ion|ing)|transaction|consequential|anything|order|tool call)"
+_CONFIRM = (
+    re.compile(rf"\bbefore\b.{{0,80}}{_CHANGE}.{{0,200}}\b(?:confirm|yes\b|consent|agree|approv)", re.I | re.S),
+    re.compile(
+        rf"\b(?:obtain|get|ask for|wait for|require|need)\b.{{0,60}}\b(?:confirm|yes\b|consent|approv).{{0,120}}"
+        rf"\b(?:before|prior to|to proceed)\b.{{0,80}}{_CHANGE}?",
+        re.I | re.S,
+    ),
+)
+_SEVERAL_CALLS = re.compile(
+    r"\b(?:one|a single) tool call\b.{0,40}\b(?:at a time|at once|per turn|in a turn)"
+    r"|\b(?:only|at most)\b.{0,20}\b(?:one|a single) tool call\b"
+    r"|\b(?:never|not|no)\b.{0,40}\b(?:several|multiple|more than one|parallel) (?:tool )?calls?\b",
+    re.I | re.S,
+)
+_SEVERAL_CHANGES = re.compile(
+    r"\bone (?:change|action|booking|write|update|request) at a time\b"
+    r"|\b(?:several|multiple|more than one) (?:change|action|write|update)s?\b.{0,40}\bat (?:once|the same time)\b",
+    re.I | re.S,
+)
+_NEGATED = re.compile(r"\b(?:need not|do not need|no need|without (?:asking|confirm)|not required)\b", re.I)
+
+
+class DraftedRule(Struct, frozen=True):
+    """A rule that a sentence of the document seems to ask for."""
+
+    id: str
+    sentence: Sentence
+    formula: str
+    predicates: dict[str, dict[str, Any]]
+
+
+_WAYS: tuple[tuple[str, tuple[re.Pattern[str], ...], str, dict[str, dict[str, Any]]], ...] = (
+    (
+        "confirm-before-change",
+        _CONFIRM,
+        "ALWAYS (change IMPLIES agreed)",
+        {
+            "change": {"effect": "write", "description": "the act changes something"},
+            "agreed": {"consented": "told", "description": "the user agreed to this very change after it was told"},
+        },
+    ),
+    (
+        "one-change-at-a-time",
+        (_SEVERAL_CHANGES,),
+        "ALWAYS NOT (change AND several_changes)",
+        {
+            "change": {"effect": "write", "description": "the act changes something"},
+            "several_changes": {"turn": "several_writes", "description": "the turn makes several changes"},
+        },
+    ),
+    (
+        "one-call-at-a-time",
+        (_SEVERAL_CALLS,),
+        "ALWAYS NOT several_calls",
+        {"several_calls": {"turn": "several_calls", "description": "the turn makes several calls"}},
+    ),
+)
+
+
+def drafted_rules(document: Document) -> list[DraftedRule]:
+    """The rules that sentences of the document ask for, each from the first sentence that does."""
+    found: list[DraftedRule] = []
+    for name, patterns, formula, predicates in _WAYS:
+        for sentence in document.sentences:
+            asks = any(pattern.search(sentence.text) for pattern in patterns)
+            if asks and not _NEGATED.search(sentence.text) and all(each.sentence != sentence for each in found):
+                found.append(DraftedRule(name, sentence, formula, predicates))
+                break
+    return found
+
+
+def rules_file(rules: Sequence[DraftedRule], document: Document) -> str:
+    """`rules.yaml` with these rules."""
+    predicates = {name: body for rule in rules for name, body in rule.predicates.items()}
+    lines = [
+        "# Drafted from sentences of the document. Where a rule says what its sentence means, take `unenforced` out of",
+        "# its entry in policies.yaml; where it does not, correct it, or remove it here and there.",
+        "predicates:",
+        *(f"  {name}: {flow(body)}" for name, body in predicates.items()),
+        "rules:",
+    ]
+    for rule in rules:
+        said = textwrap.shorten(remark(rule.sentence.text), 90, placeholder=" ...")
+        lines.append(f"  # {document.name}:{rule.sentence.line}: {said}")
+        lines.append(f"  - {{id: {rule.id}, formula: {rule.formula}}}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,61 @@
+"""The rules that `init` drafts: from sentences that ask for a yes before a change, or for one call at a time."""
+
+from pathlib import Path
+
+import pytest
+
+from bylaw import Conversation
+from bylaw.cli.init import init_pack
+from bylaw.engine.pack import load_pack
+from bylaw.policy.document import Document
+from bylaw.scan.confirmation import drafted_rules
+
+from .library import visits
+from .test_init import openai, sound
+
+TAU = (
+    "Before taking any actions that update the booking database (booking, modifying flights, editing baggage), you must"
+    " list the action details and obtain explicit user confirmation (yes) to proceed."
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "wanted"),
+    [
+        (TAU, ["confirm-before-change"]),
+        ("Before you make any change, tell the caller what it is and wait for a clear yes.", ["confirm-before-change"]),
+        ("Always get the customer's consent before you cancel an order.", ["confirm-before-change"]),
+        ("You should only make one tool call at a time, and not respond at the same time.", ["one-call-at-a-time"]),
+        ("You should at most make one tool call.", ["one-call-at-a-time"]),
+        ("Never make several tool calls in one turn.", ["one-call-at-a-time"]),
+        ("2.2 Make one change at a time, and read its result first.", ["one-change-at-a-time"]),
+        ("A refund is paid within ten days.", []),
+        ("You need not ask for confirmation before you update a note.", []),
+        ("Orders are confirmed by mail.", []),
+        ("An order can be cancelled until it has been shipped.", []),
+        ("Say yes politely.", []),
+    ],
+)
+def test_a_sentence_that_asks_for_it_gets_a_rule_and_no_other_does(sentence: str, wanted: list[str]) -> None:
+    assert [rule.id for rule in drafted_rules(Document(sentence))] == wanted
+
+
+def test_the_drafted_rules_find_what_their_sentences_forbid(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.md"
+    policy.write_text(
+        "# Desk\n\nBefore you make any change, say what it is and wait for a yes.\nMake one change at a time.\n"
+    )
+    made = init_pack([openai(tmp_path / "log.jsonl", visits(20))], policy, tmp_path / "desk")
+    assert made.rules == ("confirm-before-change", "one-change-at-a-time")
+    sound(tmp_path / "desk")
+    pack = load_pack(tmp_path / "desk")
+    assert {policy.id for policy in pack.policies.values() if policy.kind == "rule"} == set(made.rules)
+    asked = Conversation(pack)
+    asked.user("Renew L0001.")
+    asked.agent("Shall I renew loan L0001?")
+    asked.user("Yes.")
+    assert not asked.call("renew_loan", {"loan_id": "L0001"}).rules
+    unasked = Conversation(pack)
+    unasked.user("Hello.")
+    broken = unasked.call("renew_loan", {"loan_id": "L0001"}).rules
+    assert [finding.rule.name for finding in broken] == ["confirm-before-change"]
