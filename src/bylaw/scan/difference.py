@@ -36,7 +36,7 @@ class Differences:
     """Counts of fields that differed or not around a write, over conversations."""
 
     def __init__(self, effects: Mapping[str, Effect] | None = None) -> None:
-        self._effects = dict(effects or {})
+        self._effects: Mapping[str, Effect] = effects or {}
         self._changed: Counter[Compared] = Counter()
         self._same: Counter[Compared] = Counter()
 
