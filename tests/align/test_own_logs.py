@@ -179,7 +179,7 @@ def test_without_a_manifest_the_pack_must_be_named_and_a_changed_one_is_told(dat
 
 def test_an_audit_that_cannot_speak_for_the_logs_is_refused(demo: Path, tmp_path: Path) -> None:
     out = ("--out", tmp_path / "data")
-    with pytest.raises(UsageError, match="two audits"):
+    with pytest.raises(UsageError, match="cannot be combined"):
         run("align", "data", "--audit", demo / "audit", "--world", demo / "clinic.sqlite", *out)
     with pytest.raises(UsageError, match="no audit's folder"):
         run("align", "data", "--audit", demo, *out)

@@ -137,7 +137,7 @@ def test_conversations_of_one_id_in_two_files_are_told_apart(tmp_path: Path) -> 
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "logs.jsonl").write_bytes((tmp_path / "logs.jsonl").read_bytes())
     said = bylaw(tmp_path, "audit", "a", "b", *WORLD, "--sarif", "s.sarif")
-    assert "1 conversation has an id that another has" in " ".join(said.split())
+    assert "1 conversation has the same id as another" in " ".join(said.split())
     summary = json.loads((tmp_path / "out" / "summary.json").read_bytes())
     assert (summary["files"], summary["repeated_ids"]) == (["a/logs.jsonl", "b/logs.jsonl"], 1)
     found = run_of(tmp_path / "s.sarif")["results"]

@@ -16,7 +16,7 @@ from tests.command import bylaw
         (("--listen", "shop.example:80", "--", "python", "server.py"), "it does not listen at `shop.example`"),
         (("--listen", "127.0.0.1", "--", "python", "server.py"), "is not HOST:PORT"),
         (("--context", "caller", "--", "python", "server.py"), "is not NAME=VALUE"),
-        (("--url", "127.0.0.1:8000/mcp"), "`--url 127.0.0.1:8000/mcp` is not where a server is found"),
+        (("--url", "127.0.0.1:8000/mcp"), "`--url 127.0.0.1:8000/mcp` is not the address of a server"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(options: tuple[str, ...], said: str, tmp_path: Path) -> None:

@@ -228,16 +228,16 @@ def test_a_pack_that_asks_for_the_time_of_calls_nobody_timed_is_inconclusive(sho
     line = json.loads((shop.root / "out" / "calls.jsonl").read_text())
     assert line["strict"] == "inconclusive"
     assert {"fact": "context.now", "question": "what is context.now?"} in line["policies"][0]["asks"]
-    assert "1 calls hang on the time" in ran.stdout
+    assert "1 calls depend on the time" in ran.stdout
 
 
 @pytest.mark.parametrize(("was", "now"), [('"PAID", "paid": true', '"PAID", "paid": false'), ('"PAID"', '"paid"')])
 def test_a_database_of_other_conversations_is_told(was: str, now: str, shop: Shop) -> None:
     logs = shop.logs(record(*CAREFUL), record(*HASTY))
-    assert "says otherwise" not in audit(shop, logs).stdout
+    assert "disagrees" not in audit(shop, logs).stdout
     shop.world.write_text(shop.world.read_text().replace(was, now))
     told = " ".join(audit(shop, logs).stdout.split())
-    assert "At 1 call the database says otherwise than what the agent had looked up" in told
+    assert "At 1 call the database disagrees with what the agent had looked up" in told
 
 
 @pytest.mark.parametrize("command", [("scan",), ("init", "--policy", "policy.md", "--out")])

@@ -184,7 +184,7 @@ def test_the_configuration_says_where_to_ask(app: Any, log: Log, tmp_path: Path)
     assert told["access_evaluations_endpoint"] == "https://decisions.example.com/shop/access/v1/evaluations"
     ran = bylaw(tmp_path, "serve", "--pack", "clinic", "--public-url", "decisions.example.com")
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "`decisions.example.com` is not where a service is found" in ran.stderr
+    assert "`decisions.example.com` is not the address of a service" in ran.stderr
 
 
 def test_an_answer_has_the_number_of_its_request(app: Any) -> None:

@@ -129,7 +129,7 @@ def compile_command(
     if clock is not None:
         print(f'the time of every call is {clock.now}, by "{clock.sentence}"; --now TIME sets another')
     elif not made_of.now and (stated := stated_clock(reading.document)) is not None:
-        print(f'calls in the logs bear their own times; checks are tried on {stated.by_day}, by "{stated.sentence}"')
+        print(f'calls in the logs have their own times; checks are tried on {stated.by_day}, by "{stated.sentence}"')
     now = made_of.now or (clock.now if clock is not None else "")
     known = read_labels(Path(_seen((made_of.labels,), out)[0])) if made_of.labels else None
     source = Source(reading.document, reading.title, cards, trajectories, now, earlier, made_of.refine, known)
@@ -211,7 +211,7 @@ def _show_differences(root: Path, before: "PackFolder") -> None:
     told = {"new": "is new", "gone": "is gone", "sentences": "reads differently", "check": "has another check"}
     for each in found:
         what = told.get(each.change, "reads differently and has another check")
-        print(f"{each.policy} {what}" + ("; what was signed for it lapses" if each.was_signed else ""))
+        print(f"{each.policy} {what}" + ("; its signature lapses" if each.was_signed else ""))
         print("\n".join(f"    {line}" for line in each.lines))
     print(f"policies that differ: {len(found)}")
 

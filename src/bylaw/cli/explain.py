@@ -144,7 +144,7 @@ def _call(line: dict[str, Any], criterion: Criterion, events: list[dict[str, Any
     if step < len(events):
         console.print(Padding(Text(_short(json.dumps(events[step]["arguments"], ensure_ascii=False), 1000)), (0, 2)))
     else:
-        console.print(Padding(Text("its arguments are in the log, which is not where it was", style="dim"), (0, 2)))
+        console.print(Padding(Text("its arguments are in the log, which has been moved", style="dim"), (0, 2)))
     console.print(_standing(line, criterion))
     if line.get("because"):
         console.print(Text(line["because"]))

@@ -233,7 +233,7 @@ def remove_command(where: str, tenant: str, before: str | None, even_live: bool,
 
 def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: float | None) -> None:
     """What was done in a conversation that still goes on must not be forgotten by mistake."""
-    since, hint = time.time() - LIVE, "add --even-live if it may be forgotten what was done in it"
+    since, hint = time.time() - LIVE, "add --even-live to remove it anyway"
     if end is not None and end > since:
         raise UsageError("what ended within the last day may still go on", hint="give an earlier time, or --even-live")
     for name in conversations:

@@ -66,7 +66,7 @@ def proxy_command(
     if command and shutil.which(command[0]) is None:
         raise UsageError(f"there is no program `{command[0]}` to start", hint="after `--`, the command of your server")
     if url and not (url.startswith(("http://", "https://")) and urlsplit(url).netloc):
-        raise UsageError(f"`--url {url}` is not where a server is found", hint="such as `http://127.0.0.1:8000/mcp`")
+        raise UsageError(f"`--url {url}` is not the address of a server", hint="such as `http://127.0.0.1:8000/mcp`")
     address = _address(listen) if listen else None
     given = dict(_pair(each) for each in context)
     try:

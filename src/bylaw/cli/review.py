@@ -115,7 +115,7 @@ def review_command(
     if counts["unreviewed"] == len(standing):
         console.print("nobody has reviewed this pack; written by hand, it needs no review to be enforced")
     elif counts["unreviewed"]:
-        console.print("written by hand, what nobody has reviewed is enforced all the same")
+        console.print("the pack was written by hand, so what nobody has reviewed is enforced too")
     if told := _weighed(shown):
         console.print(told, markup=False)
     if told := told_unaccepted(unaccepted(root)):

@@ -37,7 +37,7 @@ _READING = {
     "(a to b)": "where the true share lies, with 95% confidence.",
     "id @step": "a call: its conversation, and which event there, counted from 0. Messages, calls and results each"
     " count and system messages do not, so a step is not an index into the log's `messages`.",
-    "left out": "arguments with values from nowhere, where too few others came from somewhere to call that strange.",
+    "left out": "arguments whose values often come from nowhere, so that one more is not suspicious.",
     "and more": "lists show three; --json has the first 20 of each, or as many as --examples says.",
 }
 _LIMITS = (
@@ -192,7 +192,7 @@ def _origins(found: Scan, console: Console) -> None:
     strange = sorted((each for each in arguments if each.strange), key=lambda each: (-each.sure, each.tool, each.name))
     console.print()
     _say(console, "Values that no tool result showed and no user said", style="bold")
-    _say(console, "Whole numbers below 20 are left out: they stand everywhere.", head="  ")
+    _say(console, "Whole numbers below 20 are left out: they occur everywhere.", head="  ")
     if not strange:
         _say(console, "none, among arguments whose values usually come from somewhere", head="  ")
     for each in strange:

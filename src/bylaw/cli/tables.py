@@ -178,16 +178,16 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
         notes.append(f"No guard binds these tools, so their calls were not judged: {names}")
     if summary["clockless"]:
         notes.append(
-            f"{summary['clockless']:,} calls hang on the time, which the logs do not bear and the pack does not set:"
-            " give messages a `timestamp`, or the pack a `now:`."
+            f"{summary['clockless']:,} calls depend on the time, which neither the logs nor the pack give:"
+            " add a `timestamp` to messages, or `now:` to the pack."
         )
     if count := summary.get("repeated_ids", 0):
-        what = "conversation has an id that another has" if count == 1 else "conversations have an id that others have"
+        what = "conversation has the same id as another" if count == 1 else "conversations have the same id as others"
         notes.append(f"{count:,} {what}, and got `~2`, `~3` and so on behind it, in the order of the files.")
     if summary["contradicted"]:
         count = summary["contradicted"]
         notes.append(
-            f"At {count:,} {'call' if count == 1 else 'calls'} the database says otherwise than what the agent had"
+            f"At {count:,} {'call' if count == 1 else 'calls'} the database disagrees with what the agent had"
             " looked up: is it the database of these conversations, as it was when they began?"
         )
     if summary["clock"] and summary["period"] is not None:
@@ -196,7 +196,7 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
             " not as of the times in the logs."
         )
     if summary["untimed"]:
-        notes.append(f"Conversations without times, in which no fact could grow old: {summary['untimed']}")
+        notes.append(f"Conversations without times, in which no fact could expire: {summary['untimed']}")
     if summary["unknown_tools"]:
         notes.append(f"Tools the pack does not know: {', '.join(summary['unknown_tools'])}")
         if summary["by_tool"].keys() <= summary["unknown_tools"].keys():

@@ -57,7 +57,7 @@ def read_documents(paths: Sequence[Path]) -> Reading:
         pages = [(page, list(found)) for page, found in _pages(path)]
         if not any(line.strip() for _, found in pages for line in found):
             hint = "a scanned PDF must be turned into text first" if path.suffix.lower() == ".pdf" else ""
-            raise UsageError("the document holds no text", place=str(path), hint=hint)
+            raise UsageError("the document contains no text", place=str(path), hint=hint)
         first = next(line for _, found in pages for line in found if line.strip())
         if len(paths) > 1 and not first.startswith("#"):
             places.append(Place(len(lines) + 1, path.name))

@@ -68,7 +68,7 @@ GONE = 499
 """The status, never sent, of a request whose sender hung up."""
 APPROVALS = "/v1/approvals"
 """Where a person answers; anybody with a key of the tenant may list what waits."""
-ELSEWHERE = "without keys only programs on this machine are served: no web page, and under no other name of it"
+ELSEWHERE = "without keys only programs on this machine are served, under its own name, and no web pages"
 NO_JSON = "send JSON, as `Content-Type: application/json`"
 JSON = "application/json"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"

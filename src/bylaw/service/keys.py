@@ -98,7 +98,7 @@ class KeyFile(Mapping[str, Key]):
         try:
             self._keys = read_keys(self._path)
         except (BylawError, OSError, UnicodeError) as error:
-            print(f"bylaw: the keys are those of before: {error}", file=sys.stderr, flush=True)
+            print(f"bylaw: the keys stay as they were: {error}", file=sys.stderr, flush=True)
 
     def _stamp(self) -> tuple[int, int, int]:
         try:

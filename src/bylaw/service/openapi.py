@@ -42,13 +42,13 @@ POSTS: dict[str, tuple[str, Any, Any]] = {
 }
 """What each route says of itself, reads and writes."""
 FAILURES = {
-    "400": "the request does not read",
+    "400": "the request cannot be read",
     "401": "no valid key",
     "403": "the key is for something else: an agent's does not approve, a person's does not decide; without keys, "
-    "a web page asks",
+    "it came from a web page",
     "409": "the conversation began under a version of the pack that is not loaded",
     "413": "the request is too large",
-    "415": "the body is not said to be JSON",
+    "415": "the content type is not JSON",
     "422": "the request does not fit the conversation",
     "503": "the log could not be written: nothing was decided",
 }
@@ -90,7 +90,7 @@ def document() -> dict[str, Any]:
         paths[path]["get"]["security"] = []
     paths[CONFIGURATION] = {
         "get": {
-            "summary": "AuthZEN 1.0: where what is",
+            "summary": "AuthZEN 1.0: where to find each endpoint",
             "operationId": "get_authzen_configuration",
             "responses": {"200": {"description": "done", "content": _json(named[Configuration])}},
             "security": [],

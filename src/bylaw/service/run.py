@@ -48,7 +48,7 @@ def check_url(url: str) -> None:
     """Clients compare it with the address they know, so it must be a plain URL."""
     parts = urlsplit(url)
     if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
-        raise UsageError(f"`{url}` is not where a service is found", hint="such as https://decisions.example.com")
+        raise UsageError(f"`{url}` is not the address of a service", hint="such as https://decisions.example.com")
 
 
 def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
