@@ -39,7 +39,9 @@ def test_the_shipped_pack_is_what_the_recordings_make(made: tuple[Source, Work, 
 
 
 def test_every_recording_is_asked_for(made: tuple[Source, Work, Desk]) -> None:
-    assert Recordings(ANSWERS).keys() == made[2].asked.keys()
+    # Asked while a sentence that stands twice counted as quoted in its first place alone.
+    needless = {"1aef872712c4202a758cf84d2314b3c7-1"}
+    assert Recordings(ANSWERS).keys() - needless == made[2].asked.keys()
 
 
 def test_no_recording_has_changed_since_it_was_committed() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bylaw.engine.check import check
-from bylaw.engine.coverage import ambiguous_quotes, covered_sentences
+from bylaw.engine.coverage import covered_sentences
 from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
 from bylaw.policy.document import Document, digest_of
@@ -53,11 +53,24 @@ def test_a_quote_is_found_however_it_is_wrapped(tmp_path: Path) -> None:
     assert (citation.text, citation.line, citation.heading) == ("Only paid orders are shipped.", 5, "Shipping")
 
 
-def test_a_changed_sentence_makes_the_pack_stale_and_names_the_policies(tmp_path: Path) -> None:
-    pack = load(tmp_path, edited("policy.md", "Gifts are never refunded.", "Gifts are seldom refunded."))
+def test_a_quote_that_the_document_lacks_is_a_fault_at_its_line_with_the_nearest_sentence(tmp_path: Path) -> None:
+    (fault,) = faults(tmp_path, edited("policy.md", "Gifts are never refunded.", "Gifts are seldom refunded."))
+    assert fault == (
+        "BY406 policies.yaml:12: `Gifts are never refunded.`, quoted by `no-gifts`, does not stand in policy.md;"
+        " the nearest sentence is `Gifts are seldom refunded.`, policy.md:9 (Refunds): quote it letter for letter"
+    )
+
+
+def test_another_version_of_the_packs_own_document_makes_it_stale_and_names_the_policies(tmp_path: Path) -> None:
+    given = tmp_path / "next.md"
+    given.write_text(FILES["policy.md"].replace("Gifts are never refunded.", "Gifts are seldom refunded."))
+    pack = load_pack(write_pack(tmp_path / "pack"), document=given)
     assert pack.stale == ("no-gifts",)
     assert pack.policies["no-gifts"].stale
     assert not pack.policies["only-paid"].stale
+    assert str(pack.policies["no-gifts"].citations[0]) == "next.md"
+    (lost,) = check(pack).lost
+    assert (lost.place, "next.md:9 (Refunds)" in lost.hint) == ("policies.yaml:12", True)
 
 
 def test_a_sentence_that_moved_is_not_stale(tmp_path: Path) -> None:
@@ -135,9 +148,10 @@ def test_what_is_accepted_as_unenforced_does_not_count_as_enforced(tmp_path: Pat
     assert [entry.state for entry in covered_sentences(pack)] == ["listed", "uncovered", "enforced", "listed"]
 
 
-def test_quotes_that_the_document_lacks_never_load_as_current(tmp_path: Path) -> None:
-    assert faults(tmp_path, {"policy.md": "# Nothing\n\nof the kind\n"}) == []
-    assert load_pack(tmp_path).stale == ("only-paid", "no-gifts", "say-it")
+def test_quotes_that_the_document_lacks_never_load(tmp_path: Path) -> None:
+    found = faults(tmp_path, {"policy.md": "# Nothing\n\nof the kind\n"})
+    assert [fault.split(":")[1] for fault in found] == ["6", "12", "16"]
+    assert all("policy.md:0" not in fault and "changed" not in fault for fault in found)
 
 
 def test_a_quote_is_found_where_it_is_a_sentence_of_its_own() -> None:
@@ -148,14 +162,6 @@ def test_a_quote_is_found_where_it_is_a_sentence_of_its_own() -> None:
         (32, 36),
         None,
     ]
-
-
-def test_a_quote_in_two_sentences_may_mean_either() -> None:
-    document = Document("The fee is 5.00 for adults. The fee is 2.00 for children. A fee.\nThe fee is waived.\n")
-    assert [each.index for each in document.holding("The fee is")] == [1, 2, 1]
-    assert len(document.holding("The fee is 5.00")) == 1
-    assert [each.text for each in document.holding("A fee.")] == ["A fee."]
-    assert document.holding("no such words") == []
 
 
 def test_a_beginning_is_told_as_the_whole_sentence() -> None:
@@ -169,9 +175,12 @@ def test_a_check_names_a_quote_that_may_mean_two_sentences_and_is_sound_all_the_
     text = FILES["policy.md"] + "\nOnly paid orders are shipped abroad.\n"
     quote = {"policies.yaml": FILES["policies.yaml"].replace("Only paid orders are shipped.", "Only paid orders")}
     pack = load(tmp_path, {"policy.md": text, **quote})
-    (found,) = ambiguous_quotes(pack)
-    assert (found.policy, found.quote, len(found.lines)) == ("only-paid", "Only paid orders", 2)
+    (found,) = pack.ambiguous
+    assert (found.policy, found.quote, found.places) == ("only-paid", "Only paid orders", "policy.md:5, policy.md:11")
+    assert found.example == "[policy.md:5] Only paid orders"
+    cited = [citation.text for citation in pack.policies["only-paid"].citations]
+    assert cited == ["Only paid orders are shipped.", "Only paid orders are shipped abroad."]
     report = check(pack)
     assert report.ambiguous == (found,)
     assert report.record()["ambiguous"][0]["policy"] == "only-paid"
-    assert not ambiguous_quotes(load(tmp_path / "whole", {"policy.md": text}))
+    assert not load(tmp_path / "whole", {"policy.md": text}).ambiguous

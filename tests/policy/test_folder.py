@@ -112,7 +112,7 @@ def test_of_a_record_only_what_is_other_is_said_again(tmp_path: Path) -> None:
     (was, now) = (each.policies["only-paid"] for each in (below, pack))
     assert (now.definition, now.tools, now.kind) == (was.definition, was.tools, was.kind)
     assert (was.severity, now.severity) == ("high", "medium")
-    assert [citation.text for citation in now.citations] == ["Only paid orders"]
+    assert [citation.text for citation in now.citations] == ["Only paid orders are shipped."]
     assert list(pack.policies) == list(below.policies)
     (was_tool, now_tool) = (each.schema.tools["refund"] for each in (below, pack))
     assert now_tool.description == "Give money back."
@@ -140,7 +140,8 @@ def test_a_base_alone_may_lack_what_each_pack_says_itself(tmp_path: Path) -> Non
     with pytest.raises(PackError) as caught:
         load_pack(based(tmp_path / "b", {}, shared))
     assert [str(fault) for fault in caught.value.faults] == [
-        "../shared/policies.yaml:2: policy `only-paid` cites no sentence; add `spans: [...]`, or quote it in the guard"
+        "../shared/policies.yaml:2: policy `only-paid` cites no sentence; quote it in the docstring of its guard, a"
+        " line for each sentence, or here: `spans: [...]`"
     ]
 
 

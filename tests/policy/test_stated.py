@@ -72,11 +72,21 @@ def test_tools_are_named_or_told_by_what_they_do_and_take(call: str, tools: tupl
 def test_each_line_is_a_sentence(tmp_path: Path) -> None:
     pack = load(tmp_path, stated(sentence="Only paid orders\n\n    Nothing is shipped to somebody else.\n    "))
     cited = [citation.text for citation in pack.policies["only-paid"].citations]
-    assert cited == ["Only paid orders", "Nothing is shipped to somebody else."]
+    assert cited == ["Only paid orders are shipped.", "Nothing is shipped to somebody else."], "whole sentences"
 
 
-def test_a_sentence_that_went_makes_it_stale(tmp_path: Path) -> None:
-    assert load(tmp_path, stated(sentence="Only paid parcels are shipped.")).stale == ("only-paid",)
+def test_a_sentence_that_is_nowhere_is_a_fault_at_its_line_of_the_docstring(tmp_path: Path) -> None:
+    two = "Nothing is shipped to somebody else.\n\n    Only paid parcels are shipped.\n    "
+    (fault,) = faults(tmp_path, stated(sentence=two))
+    assert fault.startswith("BY406 guards/shop.py:4: `Only paid parcels are shipped.`, quoted by `only-paid`, does not")
+    assert "`Only paid orders are shipped.`, policy.md:5 (Shipping)" in fault
+
+
+def test_what_is_said_twice_is_to_be_left_out_where_it_stands(tmp_path: Path) -> None:
+    (spans,) = faults(tmp_path / "spans", stated(policies=QUOTED_TWICE))
+    assert spans.endswith("leave `spans` out here, or the docstring there")
+    (tools,) = faults(tmp_path / "tools", stated(policies=TWICE))
+    assert tools.endswith("leave `tools` out here, or the annotation of `call` there")
 
 
 def test_what_a_guard_states_is_reviewed_as_any_policy(tmp_path: Path) -> None:

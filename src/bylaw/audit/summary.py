@@ -12,6 +12,7 @@ from bylaw.engine.asking import TellsUnanswered
 from bylaw.engine.pack import CRITERIA, Pack
 from bylaw.errors import RecordError
 from bylaw.facts.evidence import LookupEvidence
+from bylaw.policy.statement import Citation
 from bylaw.rule.formula import atoms
 
 SCHEMA = "bylaw.audit/1"
@@ -83,10 +84,7 @@ def policies_record(packs: Sequence[Pack], tally: Tally) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for pack in _held(packs, tally):
         for policy in pack.policies.values():
-            citations = [
-                {"document": c.document, "heading": c.heading, "line": c.line, "text": whole_sentence(pack, c)}
-                for c in policy.citations
-            ]
+            citations = [_citation(pack, each) for each in policy.citations]
             if policy.id in found:
                 found[policy.id]["citations"] += [c for c in citations if c not in found[policy.id]["citations"]]
                 continue
@@ -102,6 +100,13 @@ def policies_record(packs: Sequence[Pack], tally: Tally) -> dict[str, Any]:
             if predicates := _predicates(pack, policy.id):
                 found[policy.id]["predicates"] = predicates
     return found
+
+
+def _citation(pack: Pack, cited: Citation) -> dict[str, Any]:
+    """A cited sentence and its place; where it stands again and is meant there, too, those places."""
+    own = {"document": cited.document, "heading": cited.heading, "line": cited.line}
+    again = [{"document": each.document, "heading": each.heading, "line": each.line} for each in cited.again]
+    return own | {"text": whole_sentence(pack, cited)} | ({"again": again} if again else {})
 
 
 def _held(packs: Sequence[Pack], tally: Tally) -> Sequence[Pack]:

@@ -142,7 +142,7 @@ def _stale(report: CheckReport) -> Section | None:
     what = "sentence is no longer in the document" if len(report.stale) == 1 else "sentences are no longer there"
     title = f"{_counted(len(report.stale), 'policy', '')}: the {what}"
     then = f"read what the document says now, and change `{report.stale[0]}` or its quote"
-    return Section(title, [", ".join(report.stale)], "red", then)
+    return Section(title, [str(each) for each in report.lost] or [", ".join(report.stale)], "red", then)
 
 
 def _failed(report: CheckReport) -> Section | None:
@@ -207,8 +207,8 @@ def _ambiguous(report: CheckReport) -> Section | None:
     if not report.ambiguous:
         return None
     entries = [
-        f"{each.policy}: `{each.quote}` stands on lines {', '.join(map(str, each.lines[:-1]))} and {each.lines[-1]},"
-        " and the first is taken; quote more of the one you mean"
+        f"{each.policy}: `{each.quote}` is in {len(each.lines)} sentences that differ ({each.places}), and covers them"
+        f" all; quote more, or say which: `{each.example}`"
         for each in report.ambiguous
     ]
     return Section(_counted(len(entries), "quote", "in several sentences"), entries, "yellow", "")

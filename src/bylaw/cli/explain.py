@@ -20,6 +20,7 @@ from bylaw.cli.visible import all_visible, clean
 from bylaw.engine.pack import Criterion
 from bylaw.engine.wording import fact_words, host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
 from bylaw.errors import UsageError
+from bylaw.policy.statement import told_place
 
 _STYLES = {
     "violation": "red",
@@ -211,13 +212,15 @@ def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
     places: dict[tuple[str, str], list[int]] = {}
     for citation in policy.get("citations", []):
         if citation["text"]:
-            heading = f" ({citation['heading']})" if citation["heading"] else ""
-            yield f"{citation['document']}:{citation['line']}{heading}", citation["text"]
+            stands = (citation, *citation.get("again", ()))
+            told_places = (told_place(each["document"], each["line"], each["heading"]) for each in stands)
+            yield ", ".join(told_places), citation["text"]
         else:
             places.setdefault((citation["document"], citation["heading"]), []).append(citation["line"])
     if places:
         told = [
-            f"{document}:{', '.join(map(str, sorted(lines)))}{f' ({heading})' if heading else ''}"
+            f"{document}{':' if any(lines) else ''}{', '.join(str(line) for line in sorted(lines) if line)}"
+            f"{f' ({heading})' if heading else ''}"
             for (document, heading), lines in places.items()
         ]
         yield "; ".join(told), f"in the pack's words: {policy.get('definition', '')}"

@@ -6,13 +6,13 @@ from typing import Any
 from msgspec import to_builtins
 
 from bylaw.compile.check import Check, Question
-from bylaw.compile.extract import Draft
+from bylaw.compile.draft import Draft
 from bylaw.compile.flagged import flagged
 from bylaw.compile.identifier import slug
 from bylaw.compile.naming import named_apart
 from bylaw.compile.pipeline import Source, Work
 from bylaw.compile.reading import Reading
-from bylaw.compile.span import spans
+from bylaw.compile.span import first_place, ranges, spans
 from bylaw.compile.things import entities_file, tools_file
 from bylaw.compile.weights import Weighed, learn_weights
 from bylaw.policy.document import Document
@@ -98,8 +98,13 @@ def _record(
     for draft in drafts:
         check, kind = work.checks.get(draft.id), work.kinds.get(draft.id)
         body: dict[str, Any] = {"why": kind.why if kind is not None else "nobody said what kind it is"}
+        questions = work.questions.get(draft.id, ())
         if check is not None:
-            questions = (*check.questions, *(weighed.questions.get(draft.id, ()) if weighed is not None else ()))
+            questions = (
+                *check.questions,
+                *(weighed.questions.get(draft.id, ()) if weighed is not None else ()),
+                *questions,
+            )
             body |= {
                 "failed": check.failed,
                 "repairs": check.repairs,
@@ -107,12 +112,12 @@ def _record(
                 "generated_inputs": check.generated,
                 "generations_divided_on": check.divided,
                 "mutants_found": f"{check.mutants[0]} of {check.mutants[1]}" if check.mutants[1] else "",
-                "questions": [_told_question(each, check, source) for each in questions],
             }
+        body["questions"] = [_told_question(each, check, source) for each in questions]
         if draft.id in said:
             body["in_logs"] = said[draft.id]
         policies[draft.id] = {name: part for name, part in body.items() if part not in ("", [])}
-    left_out = [each for found in (work.first, work.second) if found is not None for each in found.dropped]
+    left_out = [each for found in work.extractions for each in found.left_out]
     listed = [
         {"line": each.line, "sentence": each.text, "said": aside[each.digest]}
         for each in source.document.sentences
@@ -142,12 +147,14 @@ def _merged(checks: list[Check]) -> dict[str, Any]:
 
 
 def _in_order(drafts: tuple[Draft, ...], document: Document) -> list[Draft]:
-    return sorted(drafts, key=lambda draft: min(document.find(quote) or (0, 0) for quote in draft.quotes))
+    return sorted(drafts, key=lambda draft: first_place(draft.quotes, document))
 
 
-def _told_question(question: Question, check: Check, source: Source) -> dict[str, Any]:
+def _told_question(question: Question, check: Check | None, source: Source) -> dict[str, Any]:
     body = {name: part for name, part in to_builtins(question).items() if part}
-    return {**body, "input": _at_a_time(question.input, check, source)} if question.input else body
+    if check is None or question.input is None:
+        return body
+    return {**body, "input": _at_a_time(question.input, check, source)}
 
 
 def _timed(check: Check, source: Source) -> list[dict[str, Any]]:
@@ -163,6 +170,6 @@ def _at_a_time(case: dict[str, Any], check: Check, source: Source) -> dict[str, 
 
 def _part(draft: Draft, document: Document) -> str:
     """The file that a policy's guard and cases stand in: named after the heading above it."""
-    place = document.find(draft.quotes[0])
-    heading = document.heading_at(place[0]) if place is not None else ""
+    found = ranges(draft.quotes, document)
+    heading = document.heading_at(found[0][0][0]) if found else ""
     return slug(heading).replace("-", "_") or "policies"

@@ -10,25 +10,20 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.compile.check import Question
 from bylaw.compile.desk import Desk
+from bylaw.compile.draft import Draft
 from bylaw.compile.identifier import slug
 from bylaw.compile.prompt import render
+from bylaw.compile.repeat import told_apart, told_repeats
 from bylaw.compile.section import Section, sections
+from bylaw.compile.span import covered, ranges, stands
 from bylaw.llm.chat import bare_json, schema_of
-from bylaw.policy.document import Document, Sentence
+from bylaw.policy.document import Document
 
 _ROUNDS = 2
-
-
-class Draft(Struct, frozen=True):
-    """A policy as it was extracted."""
-
-    id: str
-    definition: str
-    # What may be empty may be left out: a schema asks for it, and not every model has one.
-    scope: str = ""
-    description: str = ""
-    quotes: tuple[str, ...] = ()
+UNSAID = "nothing was said of it"
+"""What stands beside a sentence that was asked about, and that the answer passed over."""
 
 
 class Remark(Struct, frozen=True):
@@ -55,23 +50,38 @@ class Extraction(Struct, frozen=True):
     """Policies that were left out, each with why."""
     aside: dict[str, str] = {}
     """Sentences that no policy cites, by digest, with what was said of them."""
+    questions: dict[str, tuple[Question, ...]] = {}
+    """By policy what the owner of the document has to say of it."""
+    repeats: dict[str, str] = {}
+    """Policies that were left out, since they say what another one says on the same words in another part."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What was left out, and why, a line each."""
+        told = (f"`{name}` says what `{other}` says, on the same words" for name, other in self.repeats.items())
+        return (*self.dropped, *told)
 
 
 def extract(desk: Desk, document: Document, title: str) -> Extraction | None:
     """The policies of the document; None while an answer is missing."""
-    found: list[Draft] = []
+    found: list[tuple[Section, Draft]] = []
     dropped: list[str] = []
     missing = False
     for section in sections(document):
         shown = {"title": title, "above": " > ".join(section.above) or "none", "text": section.text}
+        shown["again"] = told_repeats(section, document)
         request = render("extract", shown, schema=schema_of(_Listed), max_tokens=8192)
         outcome = desk.converse(request, lambda text: _judged(text, document), rounds=_ROUNDS)
         if outcome is None:
             missing = True
             continue
-        found += outcome.made
+        found += [(section, draft) for draft in outcome.made]
         dropped += outcome.complaints
-    return None if missing else Extraction(named_apart(found), tuple(dropped))
+    if missing:
+        return None
+    named = named_apart([draft for _, draft in found])
+    once = told_apart([(section, draft) for (section, _), draft in zip(found, named, strict=True)], document)
+    return Extraction(once.drafts, tuple(dropped), questions=once.questions, repeats=once.dropped)
 
 
 def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extraction | None:
@@ -80,11 +90,19 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
     dropped: list[str] = []
     aside = dict(first.aside)
     missing = False
+    asked: set[str] = set()
+    quoted = covered((draft.quotes for draft in first.drafts), document)
+    homes = [
+        (draft, [place[0] for found in ranges(draft.quotes, document) for place in found]) for draft in first.drafts
+    ]
     for section in sections(document):
-        left = [each for each in uncovered(document, section, first.drafts) if each.digest not in first.aside]
+        # A sentence that stands again is asked about where it stands first.
+        left = list({each.digest: each for each in section.sentences(document) if each.start not in quoted}.values())
+        left = [each for each in left if each.digest not in first.aside and each.digest not in asked]
         if not left:
             continue
-        here = [draft for draft in first.drafts if _stands_in(draft, document, section)]
+        asked |= {each.digest for each in left}
+        here = [draft for draft, starts in homes if any(section.start <= each < section.end for each in starts)]
         shown = {
             "title": title,
             "text": section.text,
@@ -100,18 +118,12 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
         found += drafts
         dropped += outcome.complaints
         aside |= {left[each.number - 1].digest: each.why for each in others if 0 < each.number <= len(left)}
+        # What nobody spoke of is listed, too, so that the same document is not asked about again.
+        spoken_of = covered((draft.quotes for draft in drafts), document)
+        unsaid = [each for each in left if each.start not in spoken_of and each.digest not in aside]
+        aside |= {each.digest: UNSAID for each in unsaid}
     taken = {draft.id for draft in first.drafts}
     return None if missing else Extraction(named_apart(found, taken), tuple(dropped), aside)
-
-
-def uncovered(document: Document, section: Section, drafts: Iterable[Draft]) -> list[Sentence]:
-    """The sentences of a part that no policy quotes, not even partly."""
-    ranges = [place for draft in drafts for quote in draft.quotes if (place := document.find(quote)) is not None]
-    return [
-        each
-        for each in section.sentences(document)
-        if not any(start < each.end and each.start < end for start, end in ranges)
-    ]
 
 
 def named_apart(drafts: Sequence[Draft], taken: Iterable[str] = ()) -> tuple[Draft, ...]:
@@ -150,7 +162,7 @@ def _quoted(drafts: Sequence[Draft], document: Document) -> tuple[tuple[Draft, .
     kept: list[Draft] = []
     complaints: list[str] = []
     for draft in drafts:
-        wrong = [quote for quote in draft.quotes if document.find(quote) is None]
+        wrong = [quote for quote in draft.quotes if not stands([quote], document)]
         if not draft.quotes:
             complaints.append(f"`{draft.id}` quotes nothing")
         elif wrong:
@@ -158,8 +170,3 @@ def _quoted(drafts: Sequence[Draft], document: Document) -> tuple[tuple[Draft, .
         else:
             kept.append(draft)
     return tuple(kept), complaints
-
-
-def _stands_in(draft: Draft, document: Document, section: Section) -> bool:
-    places = [document.find(quote) for quote in draft.quotes]
-    return any(place is not None and section.start <= place[0] < section.end for place in places)

@@ -5,7 +5,9 @@ from difflib import SequenceMatcher
 
 from msgspec.structs import replace
 
-from bylaw.compile.extract import Draft, Extraction
+from bylaw.compile.draft import Draft
+from bylaw.compile.extract import Extraction
+from bylaw.compile.span import stands
 from bylaw.policy.document import Document
 
 _ALIKE = 0.6
@@ -17,8 +19,11 @@ def still_standing(earlier: Sequence[Extraction], document: Document) -> Extract
     drafts = [draft for each in earlier for draft in each.drafts]
     present = {sentence.digest for sentence in document.sentences}
     aside = {digest: said for each in earlier for digest, said in each.aside.items() if digest in present}
-    kept = [draft for draft in drafts if all(document.find(quote) is not None for quote in draft.quotes)]
-    return Extraction(tuple(kept), aside=aside)
+    kept = [draft for draft in drafts if stands(draft.quotes, document)]
+    standing = {draft.id for draft in kept}
+    asked = {name: each for found in earlier for name, each in found.questions.items() if name in standing}
+    repeats = {name: other for found in earlier for name, other in found.repeats.items() if other in standing}
+    return Extraction(tuple(kept), aside=aside, questions=asked, repeats=repeats)
 
 
 def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]) -> Extraction:

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from bylaw.compile.bench import Bench
 from bylaw.compile.card import Card
-from bylaw.compile.check import Check
+from bylaw.compile.check import Check, Question
 from bylaw.compile.desk import Desk
 from bylaw.compile.extract import Draft, Extraction, cover, extract
 from bylaw.compile.guards import write_guards
@@ -83,6 +83,11 @@ class Work(Struct):
     def extractions(self) -> tuple[Extraction, ...]:
         """Both readings of the document, as far as they went."""
         return tuple(each for each in (self.first, self.second) if each is not None)
+
+    @property
+    def questions(self) -> dict[str, tuple[Question, ...]]:
+        """By policy what its words leave to the owner of the document."""
+        return {name: asked for each in self.extractions for name, asked in each.questions.items()}
 
     @property
     def request(self) -> dict[str, object]:

@@ -18,14 +18,15 @@ def told_lines(source: Source, work: Work, made: Mapping[str, str], requests: in
     killed = sum(check.mutants[0] for check in checks)
     mutants = sum(check.mutants[1] for check in checks)
     items = Counter(tool for each in work.kinds.values() if each.kind == "guard" for tool in each.tools)
+    asked = work.questions.values()
     aside = work.second.aside if work.second is not None else {}
-    dropped = [each for found in (work.first, work.second) if found is not None for each in found.dropped]
+    dropped = [each for found in work.extractions for each in found.left_out]
     lines = [
         f"policies: {len(work.drafts)} ({', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))})",
         f"with a check that passes its cases: {sum(not check.failed for check in checks)} of {len(work.checks)}",
         f"cases: {sum(len(check.cases) for check in checks)}; mutants of guards that they find: {killed} of {mutants}",
         f"sentences without a policy: {len(aside)}, listed in compiled.yaml",
-        f"questions for the reviewer: {sum(len(check.questions) for check in checks)}",
+        f"questions for the reviewer: {sum(map(len, [*(check.questions for check in checks), *asked]))}",
         f"requests: {requests}; 4 + 11 per item, per tool, would be {toolguard_calls(dict(items))}",
     ]
     lines += [

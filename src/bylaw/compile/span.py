@@ -1,36 +1,77 @@
-"""Where the quotes of a policy stand: words that stand more than once are those nearest to its other quotes."""
+"""Where the quotes of a policy stand, and how `policies.yaml` has them. What is covered, in every stage, goes by this.
 
-import re
-from collections.abc import Sequence
+A quote that stands more than once means all its places; where other quotes of the policy stand once, it means the place
+nearest to them, and its span says so.
+"""
+
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bylaw.policy.document import Document
+from bylaw.policy.document import Document, Range, Sentence
+from bylaw.policy.quote import Quote, Which, places_of, read_quote
 
-Range = tuple[int, int]
+
+def ranges(quotes: Sequence[str], document: Document) -> list[tuple[Range, ...]]:
+    """The places of each quote that stands in the document."""
+    found = [places for quote in quotes if (places := places_of(quote, document))]
+    sure = [places[0][0] for places in found if len(places) == 1]
+    if not sure:
+        return found
+    return [(min(places, key=lambda place: min(abs(place[0] - each) for each in sure)),) for places in found]
 
 
-def ranges(quotes: Sequence[str], document: Document) -> list[Range]:
-    """The range of each quote that stands in the document."""
-    found = [places for quote in quotes if (places := _places(quote, document))]
-    sure = [places[0][0] for places in found if len(places) == 1] or [places[0][0] for places in found]
-    return [min(places, key=lambda place: min(abs(place[0] - each) for each in sure)) for places in found]
+def stands(quotes: Sequence[str], document: Document) -> bool:
+    """Whether every quote stands in the document, where it says."""
+    return all(places_of(quote, document) for quote in quotes)
+
+
+def first_place(quotes: Sequence[str], document: Document) -> int:
+    """Where the first of them stands; 0 where none does."""
+    return min((start for places in ranges(quotes, document) for start, _ in places), default=0)
+
+
+def covered(quotes: Iterable[Sequence[str]], document: Document) -> set[int]:
+    """The sentences, by their start, that the quotes of policies are part of, or hold."""
+    places = (place for each in quotes for found in ranges(each, document) for place in found)
+    return {sentence.start for start, end in places for sentence in document.within(start, end)}
 
 
 def spans(quotes: Sequence[str], document: Document) -> list[dict[str, Any]]:
-    """The spans of a policy as `policies.yaml` has them: a quote, or the sentence where the words stand again."""
-    made: list[dict[str, Any]] = []
-    for start, end in ranges(quotes, document):
-        text = " ".join(document.text[start:end].split())
-        sentence = next((each for each in document.sentences if each.start <= start < each.end), None)
-        if document.find(text) == (start, end) or sentence is None:
-            made.append({"quote": text})
-        else:
-            at = {"line": sentence.line, "sentence": sentence.index, "digest": sentence.digest}
-            made.append({"heading": sentence.heading, **at})
-    return made
+    """The spans of a policy as `policies.yaml` has them: quotes that mean just the places of `ranges`."""
+    standing = [quote for quote in quotes if places_of(quote, document)]
+    return [_span(quote, places, document) for quote, places in zip(standing, ranges(standing, document), strict=True)]
 
 
-def _places(quote: str, document: Document) -> list[Range]:
-    words = quote.split()
-    pattern = r"\s+".join(re.escape(word) for word in words)
-    return [match.span() for match in re.finditer(pattern, document.text)] if words else []
+def _span(quote: str, places: tuple[Range, ...], document: Document) -> dict[str, Any]:
+    start, end = places[0]
+    if places_of(quote, document) == places:
+        which = read_quote(quote, document).which
+        words = " ".join(document.text[start:end].split())
+        return {"quote": f"[{which}] {words}" if str(which) else words}
+    held = document.within(start, end)
+    whole = " ".join(document.text[held[0].start : held[-1].end].split()) if held else ""
+    if whole and document.places(whole) == ((held[0].start, held[-1].end),):
+        return {"quote": whole}
+    if under := under_heading(read_quote(quote, document).words, start, document):
+        return {"quote": under}
+    return _by_digest(held, document) if held else {"quote": quote}
+
+
+def under_heading(words: str, start: int, document: Document) -> str:
+    """The words with as few headings as tell their place from the others, and the file at need; empty for none."""
+    above = document.headings_at(start)
+    file = document.file_at(start).name if len(document.files) > 1 else ""
+    ways = [Which(headings=above[-1:]), Which(headings=above[-2:]), Which(headings=above)]
+    ways += [Which(file), Which(file, above)] if file else []
+    for which in ways:
+        found = Quote(words, which).places(document) if str(which) else ()
+        if [each[0] for each in found] == [start]:
+            return f"[{which}] {' '.join(words.split())}"
+    return ""
+
+
+def _by_digest(held: Sequence[Sentence], document: Document) -> dict[str, Any]:
+    sentence = held[0]
+    file = {"document": document.file_at(sentence.start).name} if len(document.files) > 1 else {}
+    at = {"line": sentence.line, "sentence": sentence.index, "digest": sentence.digest}
+    return {**file, "heading": sentence.heading, **at}

@@ -6,7 +6,8 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.engine.case import CaseResult, run_cases, untested
-from bylaw.engine.coverage import Ambiguous, Covered, ambiguous_quotes, covered_sentences
+from bylaw.engine.citing import Ambiguous
+from bylaw.engine.coverage import Covered, covered_sentences
 from bylaw.engine.pack import Pack
 from bylaw.engine.review import Standing
 from bylaw.errors import BylawError
@@ -47,7 +48,9 @@ class CheckReport(Struct, frozen=True):
     unaccepted: tuple[tuple[str, Standing], ...] = ()
     """Policies that a review keeps from being enforced, and how they stand."""
     ambiguous: tuple[Ambiguous, ...] = ()
-    """Quotes that stand in several sentences. The first is taken, which may be right: no fault."""
+    """Quotes that stand in sentences that differ. All count as meant, which may be right: no fault."""
+    lost: tuple[BylawError, ...] = ()
+    """What policies cite and the document that was given does not say, each at its line."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
@@ -94,6 +97,7 @@ class CheckReport(Struct, frozen=True):
             "unenforced": [{"policy": name, "reason": why, "accepted_by": who} for name, why, who in self.unenforced],
             "stale": list(self.stale),
             "unaccepted": dict(self.unaccepted),
+            "lost": [{"place": each.place, "message": each.message, "hint": each.hint} for each in self.lost],
             "ambiguous": [msgspec.to_builtins(each) for each in self.ambiguous],
         }
 
@@ -133,5 +137,6 @@ def check(pack: Pack) -> CheckReport:
         ),
         pack.stale,
         tuple(pack.unaccepted.items()),
-        tuple(ambiguous_quotes(pack)),
+        pack.ambiguous,
+        pack.lost,
     )

@@ -28,42 +28,20 @@ class Covered(Struct, frozen=True):
         return "listed" if self.policies else "uncovered"
 
 
-class Ambiguous(Struct, frozen=True):
-    """A quote that stands in several sentences; the first of them is taken."""
-
-    policy: str
-    quote: str
-    lines: tuple[int, ...]
-
-
-def ambiguous_quotes(pack: Pack) -> list[Ambiguous]:
-    """The quotes of a pack that do not say which sentence they mean."""
-    if pack.document is None:
-        return []
-    found: list[Ambiguous] = []
-    for policy in pack.policies.values():
-        for citation in policy.citations:
-            held = pack.document.holding(citation.text) if citation.start >= 0 and citation.text else []
-            if len({each.text for each in held}) > 1 and not _covers(citation.start, citation.end, held):
-                found.append(Ambiguous(policy.id, citation.text or "", tuple(each.line for each in held)))
-    return found
-
-
-def _covers(start: int, end: int, held: list[Sentence]) -> bool:
-    """Whether a quote goes over several sentences, and means them all."""
-    return sum(start < each.end and each.start < end for each in held) == len(held)
-
-
 def covered_sentences(pack: Pack) -> list[Covered]:
     """Every sentence of the document, in order; empty where the document is not at hand."""
-    if pack.document is None:
+    document = pack.document
+    if document is None:
         return []
-    spans = [(c.start, c.end, policy) for policy in pack.policies.values() for c in policy.citations if c.start >= 0]
+    citing: dict[int, dict[str, Policy]] = {}
+    for policy in pack.policies.values():
+        for start, end in (each for citation in policy.citations for each in citation.ranges):
+            for sentence in document.within(start, end):
+                citing.setdefault(sentence.start, {})[policy.id] = policy
     held = pack.guards.keys() | {rule.policy for rule in pack.book.rules}
     covered: list[Covered] = []
-    for sentence in pack.document.sentences:
-        citing = (policy for start, end, policy in spans if start < sentence.end and sentence.start < end)
-        policies = tuple({policy.id: policy for policy in citing}.values())
+    for sentence in document.sentences:
+        policies = tuple(citing.get(sentence.start, {}).values())
         checked = tuple(policy.id for policy in policies if policy.id in held and policy.unenforced is None)
         covered.append(Covered(sentence, policies, checked))
     return covered

@@ -12,6 +12,7 @@ from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from bylaw.engine.causes import causes
+from bylaw.engine.citing import Ambiguous
 from bylaw.engine.conduct import ReadyRules
 from bylaw.engine.pinned import Pinned
 from bylaw.engine.review import Standing, unaccepted
@@ -87,6 +88,10 @@ class Pack(Struct, frozen=True, dict=True):
     """Policies that a review kept from being enforced when the pack was loaded, and how they stood."""
     pinned: Pinned
     """What decides on calls."""
+    lost: tuple[BylawError, ...] = ()
+    """What policies cite that stands no longer in the document that was given for it, each at its line."""
+    ambiguous: tuple[Ambiguous, ...] = ()
+    """Quotes that stand in sentences that differ."""
 
     @cached_property
     def pin(self) -> str:
@@ -181,6 +186,8 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     policy_reader = PolicyReader(folder.parts.get("policies", _EMPTY), schema.tools, text, title)
     policies = policy_reader.read()
     faults += policy_reader.faults
+    if text is not None and (document is None or _is_the_packs(text, manifest)):
+        faults += policy_reader.lost
     rule_reader = RulesReader(folder.parts.get("rules"), schema, policies, folder.parts.get("weights"))
     book = rule_reader.read()
     faults += rule_reader.faults
@@ -224,6 +231,8 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
         policy_reader.digests,
         unaccepted(folder.root),
         _pinned(folder),
+        tuple(policy_reader.lost),
+        tuple(policy_reader.ambiguous),
     )
 
 
@@ -357,6 +366,11 @@ def _manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
         hint = "write it like 2025-03-12T09:00:00"
         faults.append(ManifestError(f"`{manifest.now}` is not a time", place=source.place("now"), hint=hint))
     return faults
+
+
+def _is_the_packs(text: Document, manifest: Manifest) -> bool:
+    """Whether a document that was given is the very one that the pack was written for, and no other version."""
+    return isinstance(manifest.document, WrittenDocument) and manifest.document.sha256 == text.sha256
 
 
 def _title(manifest: Manifest, text: Document | None) -> str:

@@ -1,8 +1,9 @@
 """Reads a pack's tools and policies, and finds each policy's sentences in the document."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast, get_args
 
+from bylaw.engine.citing import Ambiguous, Citing, merged, spans_of
 from bylaw.errors import BylawError, meant
 from bylaw.policy.document import Document
 from bylaw.policy.pattern import PatternError, compile_pattern
@@ -16,7 +17,6 @@ from bylaw.policy.statement import (
     StatementError,
     Unenforced,
     WrittenPolicy,
-    WrittenSpan,
     WrittenTools,
 )
 from bylaw.policy.tool import Effect, Tool, ToolsFile, WrittenTool
@@ -77,8 +77,10 @@ class PolicyReader:
     def __init__(self, source: Located, tools: Mapping[str, Tool], document: Document | None, title: str) -> None:
         self._file, self._source, self.faults = read_record(source, PoliciesFile)
         self._tools = tools
-        self._document = document
-        self._title = title
+        self._citing = Citing(document, title)
+        self.lost: list[BylawError] = []
+        """Sentences cited that the document at hand does not have."""
+        self.ambiguous: list[Ambiguous] = []
         self.digests: dict[str, tuple[str, ...]] = {}
         self.places: dict[str, str] = {}
         """Where each policy is written."""
@@ -113,10 +115,14 @@ class PolicyReader:
             self._fault(f"nothing says what policy `{name}` is about", index, hint=hint, lacks=f"guard {name}")
             return Policy(name, kind, str(body.definition))
         if kind == "guard" and not tools:
-            self._fault(f"policy `{name}` binds no tool", index, hint="add `tools: [...]`")
+            self._fault(
+                f"policy `{name}` binds no tool",
+                index,
+                hint="name them at its guard, `call: tool`, or here: `tools: [...]`",
+            )
         citations: list[Citation] = []
         stale = False
-        for span in _spans(body.spans):
+        for at, span in spans_of(body.spans):
             if span.quote is None and (span.line is None or span.digest is None):
                 self._fault(
                     f"a span of `{name}` needs `quote`, or `line` and `digest`, or `at: {{line:sentence: digest}}`",
@@ -124,21 +130,23 @@ class PolicyReader:
                     "spans",
                 )
                 continue
-            citation = self._citation(span)
-            stale |= citation is None
-            citations.append(citation or _outside(span, self._title))
+            found = self._citing.cite(span, name, self._source.place("policies", index, "spans", at))
+            citations += found.citations
+            self.ambiguous += [found.ambiguous] if found.ambiguous is not None else []
+            if found.lost is not None:
+                stale = True
+                self.lost.append(found.lost)
             if span.digest is not None:
                 self.digests[name] = (*self.digests.get(name, ()), span.digest)
         if not citations and kind != "knowledge":
-            self._fault(
-                f"policy `{name}` cites no sentence", index, hint="add `spans: [...]`, or quote it in the guard"
-            )
+            hint = "quote it in the docstring of its guard, a line for each sentence, or here: `spans: [...]`"
+            self._fault(f"policy `{name}` cites no sentence", index, hint=hint)
         accepted = body.unenforced
         unenforced = Unenforced(str(accepted.accepted_by), str(accepted.reason)) if accepted is not None else None
         if unenforced and not unenforced.accepted_by:
             self._fault(f"nobody is named who accepts that `{name}` is not enforced", index, hint="add `accepted_by`")
         said = (str(body.definition), tools, str(body.description))
-        return Policy(name, kind, *said, tuple(citations), severity, unenforced, stale)
+        return Policy(name, kind, *said, merged(citations), severity, unenforced, stale)
 
     def _bound(self, given: list[Scalar | WrittenTools] | WrittenTools, name: str, index: int) -> tuple[str, ...]:
         """The tools that a policy binds, named one by one or by what they do and take."""
@@ -172,47 +180,10 @@ class PolicyReader:
                 message, hint = f"`{tool}` of policy `{policy}` is not a tool", meant(tool, self._tools)
                 self._fault(message, index, "tools", hint=hint, lacks=f"tool {tool}")
 
-    def _citation(self, span: WrittenSpan) -> Citation | None:
-        """Where the span stands; None where the document at hand no longer has it."""
-        document = self._document
-        if document is None:
-            return _outside(span, self._title)
-        if span.quote is not None:
-            found = document.find(str(span.quote))
-            if found is None:
-                return None
-            start, end = found
-            text = " ".join(document.text[start:end].split())
-            return Citation(document.name, document.heading_at(start), document.line_of(start), text, start, end)
-        digest = span.digest or ""
-        here = [s for s in document.sentences if (s.digest, s.line, s.index) == (digest, span.line, span.sentence)]
-        sentence = here[0] if here else document.by_digest(digest)
-        if sentence is None:
-            return None
-        return Citation(document.name, sentence.heading, sentence.line, sentence.text, sentence.start, sentence.end)
-
     def _fault(self, message: str, index: int, *at: str, hint: str = "", lacks: str = "") -> None:
         place = self._source.place("policies", index, *at)
         self.faults.append(StatementError(message, place=place, hint=hint, lacks=lacks))
 
 
-def _spans(given: Sequence[Scalar | WrittenSpan]) -> Iterator[WrittenSpan]:
-    """Each sentence cited: a text is a quote, and `at` names several by `line:sentence`."""
-    for span in given:
-        record = span if isinstance(span, WrittenSpan) else WrittenSpan(quote=span)
-        if not record.at:
-            yield record
-        for place, digest in record.at.items():
-            line, _, sentence = place.partition(":")
-            if line.isdigit() and (sentence or "1").isdigit():
-                yield WrittenSpan(heading=record.heading, line=int(line), sentence=int(sentence or 1), digest=digest)
-            else:
-                yield WrittenSpan()
-
-
 def _names(given: Scalar | list[Scalar]) -> tuple[str, ...]:
     return tuple(map(str, given if isinstance(given, list) else (given,)))
-
-
-def _outside(span: WrittenSpan, title: str) -> Citation:
-    return Citation(title, str(span.heading), span.line or 0, None if span.quote is None else str(span.quote))

@@ -1,49 +1,61 @@
-"""The policy document: its text, its sentences, and where each stands."""
+"""The policy document: its text, its sentences, and where words of it stand. It may be several files."""
 
 import hashlib
 import re
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.policy.sentence import HEADING, Sentence, digest_of, number_of, sentences_of
+
+__all__ = ["LONGEST", "Document", "Range", "Sentence", "digest_of"]
 
 LONGEST = 2_000_000
 """Characters of a document that is read: some thousand pages."""
-_HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*$")
-_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
-_RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$|\s*\|?\s*:?-{2,}")
-_END = re.compile(r"[.!?][\"')\]*_]*(?=\s)")
-_ABBREVIATION = re.compile(
-    r"\b(?:e\.g|i\.e|etc|vs|cf|no|nr|dr|mr|mrs|ms|st|approx|hrs|min|max|p\.m|a\.m|[A-Z])\.$", re.I
-)
+_BETWEEN = "\n\n"
+"""What stands between two files in the whole text."""
+_RIVALS = 8
+"""Sentences that share most words with a quote, and are compared with it letter by letter."""
+
+Range = tuple[int, int]
+"""Characters of the whole text, from and up to."""
 
 
-class Sentence(Struct, frozen=True):
-    """One sentence of the document, as a character range."""
+class File(Struct, frozen=True):
+    """One file of a document, and where it begins in the whole text."""
 
+    name: str
     start: int
-    end: int
-    line: int
-    """1-based line on which it starts."""
-    index: int
-    """1 for the first sentence that starts on that line, 2 for the next."""
-    heading: str
     text: str
-    """As written, whitespace made single spaces."""
 
     @property
-    def digest(self) -> str:
-        """Twelve hex digits that stand for the sentence where its text may not."""
-        return digest_of(self.text)
+    def end(self) -> int:
+        """Where it ends in the whole text."""
+        return self.start + len(self.text)
 
 
 class Document:
     """A policy document in Markdown or plain text."""
 
     def __init__(self, text: str, *, name: str = "policy.md") -> None:
+        self.files: tuple[File, ...] = (File(name, 0, text),)
         self.text = text
         self.name = name
-        self._whole: dict[tuple[int, int], str] = {}
+        self._whole: dict[Range, str] = {}
+
+    @classmethod
+    def joined(cls, files: Sequence[tuple[str, str]]) -> "Document":
+        """One document of several files, each a name and a text; a quote never goes from one to the next."""
+        made = cls(_BETWEEN.join(text for _, text in files), name=", ".join(name for name, _ in files))
+        start, found = 0, list[File]()
+        for name, text in files:
+            found.append(File(name, start, text))
+            start += len(text) + len(_BETWEEN)
+        made.files = tuple(found)
+        return made
 
     @cached_property
     def sha256(self) -> str:
@@ -53,116 +65,156 @@ class Document:
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
         """Every sentence, list item and table row; headings and bare labels such as `Payment:` are not sentences."""
-        return tuple(_sentences(self.text))
+        if len(self.files) == 1:
+            return tuple(sentences_of(self.text))
+        return tuple(
+            replace(each, start=each.start + file.start, end=each.end + file.start)
+            for file in self.files
+            for each in sentences_of(file.text)
+        )
 
     @cached_property
-    def _by_digest(self) -> dict[str, Sentence]:
-        return {sentence.digest: sentence for sentence in reversed(self.sentences)}
+    def _starts(self) -> list[int]:
+        return [each.start for each in self.sentences]
+
+    @cached_property
+    def _by_digest(self) -> dict[str, list[Sentence]]:
+        found: dict[str, list[Sentence]] = {}
+        for sentence in self.sentences:
+            found.setdefault(sentence.digest, []).append(sentence)
+        return found
+
+    @cached_property
+    def _by_text(self) -> dict[str, list[Range]]:
+        """Where each sentence stands, under its words with and without the number of its clause."""
+        found: dict[str, list[Range]] = {}
+        for each in self.sentences:
+            number = number_of(self.text, each.start)
+            found.setdefault(each.text, []).append((each.start, each.end))
+            if number and each.start + number < each.end:
+                found.setdefault(each.bare, []).append((each.start + number, each.end))
+        return found
+
+    @cached_property
+    def _flat(self) -> "_Flat":
+        return _Flat(self.files)
+
+    @cached_property
+    def _headings(self) -> tuple[list[int], list[tuple[str, ...]]]:
+        """Where each heading begins to hold, and the headings above it and itself, outermost first."""
+        starts, paths = list[int](), list[tuple[str, ...]]()
+        for file in self.files:
+            above: dict[int, str] = {}
+            starts.append(file.start)
+            paths.append(())
+            offset, fenced = file.start, False
+            for line in file.text.splitlines(keepends=True):
+                bare = line.strip()
+                if bare.startswith("```"):
+                    fenced = not fenced
+                elif not fenced and (match := HEADING.match(bare)):
+                    depth = len(match[1])
+                    above = {each: text for each, text in above.items() if each < depth} | {depth: match[2]}
+                    starts.append(offset)
+                    paths.append(tuple(above.values()))
+                offset += len(line)
+        return starts, paths
 
     def by_digest(self, digest: str) -> Sentence | None:
         """The sentence with that digest, wherever it stands now."""
-        return self._by_digest.get(digest)
+        return next(iter(self._by_digest.get(digest, ())), None)
 
-    def find(self, quote: str) -> tuple[int, int] | None:
-        """Character range of `quote`, however its lines are wrapped; None where it does not stand.
+    def all_by_digest(self, digest: str) -> Sequence[Sentence]:
+        """Every sentence with that digest."""
+        return self._by_digest.get(digest, ())
 
-        Of several places the one where it is a sentence of its own, else the first.
+    def places(self, words: str) -> tuple[Range, ...]:
+        """Everywhere that words stand, however their lines are wrapped.
+
+        Where they are a sentence of their own, numbers of clauses aside, those places count alone.
         """
-        places = list(self._places(quote))
-        whole = {(each.start, each.end) for each in self.sentences} if len(places) > 1 else set[tuple[int, int]]()
-        return next((each for each in places if each in whole), places[0] if places else None)
+        words = " ".join(words.split())
+        return tuple(self._by_text.get(words) or (self._flat.places(words) if words else ()))
 
-    def holding(self, quote: str) -> list[Sentence]:
-        """The sentences that a quote may mean: the one that it is, else all in which it stands."""
-        places = list(self._places(quote))
-        found = [each for each in self.sentences if any(s < each.end and each.start < e for s, e in places)]
-        whole = [each for each in found if (each.start, each.end) in places]
-        return whole or found
+    def find(self, quote: str) -> Range | None:
+        """The first place of a quote; None where it does not stand."""
+        return next(iter(self.places(quote)), None)
+
+    def within(self, start: int, end: int) -> Sequence[Sentence]:
+        """The sentences that a range of the text is part of, or holds."""
+        first = bisect_right(self._starts, start) - 1
+        first += first < 0 or self.sentences[first].end <= start
+        return self.sentences[first : bisect_left(self._starts, end)]
+
+    def nearest(self, words: str) -> Sentence | None:
+        """The sentence that reads most like these words; None where none shares a word with them."""
+        from difflib import SequenceMatcher
+
+        wanted = _words(words)
+        shared = [
+            (len(wanted & (own := _words(each.text))) / (len(wanted | own) or 1), each) for each in self.sentences
+        ]
+        rivals = sorted((each for each in shared if each[0]), key=lambda pair: -pair[0])[:_RIVALS]
+        scored = [(SequenceMatcher(None, words, each.bare, autojunk=False).ratio(), each) for _, each in rivals]
+        return max(scored, key=lambda pair: pair[0], default=(0.0, None))[1]
 
     def whole(self, start: int, end: int) -> str:
         """The whole sentences that a range of the text is part of, as written; what is in none of them as it is."""
         found = self._whole.get((start, end))
         if found is None:
-            told = [each.text for each in self.sentences if start < each.end and each.start < end]
+            told = [each.text for each in self.within(start, end)]
             found = self._whole[start, end] = " ".join(told) or " ".join(self.text[start:end].split())
         return found
 
-    def _places(self, quote: str) -> Iterator[tuple[int, int]]:
-        if words := quote.split():
-            pattern = r"\s+".join(re.escape(word) for word in words)
-            yield from (match.span() for match in re.finditer(pattern, self.text))
+    def file_at(self, offset: int) -> File:
+        """The file that a character offset is in."""
+        return self.files[bisect_right([file.start for file in self.files], offset) - 1]
 
     def line_of(self, offset: int) -> int:
-        """1-based line of a character offset."""
-        return self.text.count("\n", 0, offset) + 1
+        """1-based line of a character offset, in its file."""
+        return self.text.count("\n", self.file_at(offset).start, offset) + 1
 
     def heading_at(self, offset: int) -> str:
         """The heading above a character offset."""
-        heading = ""
-        for line in self.text[:offset].splitlines():
-            if match := _HEADING.match(line):
-                heading = match[1]
-        return heading
+        return next(reversed(self.headings_at(offset)), "")
+
+    def headings_at(self, offset: int) -> tuple[str, ...]:
+        """The headings above a character offset, outermost first."""
+        starts, paths = self._headings
+        return paths[bisect_right(starts, offset) - 1]
 
 
-def digest_of(text: str) -> str:
-    """Twelve hex digits of a sentence's text, whatever its wrapping."""
-    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:12]
+class _Flat:
+    """The text with single blanks for all that stands between words, so that one search finds any wrapping."""
+
+    def __init__(self, files: Iterable[File]) -> None:
+        self._here: list[int] = []
+        self._there: list[int] = []
+        parts: list[str] = []
+        length = 0
+        for file in files:
+            for match in re.finditer(r"\S+", file.text):
+                self._here.append(length)
+                self._there.append(match.start() + file.start)
+                parts.append(match[0])
+                length += len(match[0]) + 1
+            # No quote holds this, so none goes from one file to the next.
+            parts.append("\0")
+            length += 2
+        self._text = " ".join(parts)
+
+    def places(self, words: str) -> list[Range]:
+        found: list[Range] = []
+        at = self._text.find(words)
+        while at >= 0:
+            found.append((self._back(at), self._back(at + len(words) - 1) + 1))
+            at = self._text.find(words, at + len(words))
+        return found
+
+    def _back(self, at: int) -> int:
+        word = bisect_right(self._here, at) - 1
+        return self._there[word] + at - self._here[word]
 
 
-def _sentences(text: str) -> Iterator[Sentence]:
-    seen_on: dict[int, int] = {}
-    line, counted = 1, 0
-    for start, end, heading in _blocks(text):
-        for first, last in _split(text, start, end):
-            words = " ".join(text[first:last].split())
-            if words.endswith(":") and len(words.split()) <= 4:
-                continue
-            line += text.count("\n", counted, first)
-            counted = first
-            seen_on[line] = seen_on.get(line, 0) + 1
-            yield Sentence(first, last, line, seen_on[line], heading, words)
-
-
-def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
-    """Paragraphs, list items and table rows as character ranges, with the heading above each."""
-    heading, begin, stop, offset, fenced = "", -1, -1, 0, False
-    for line in text.splitlines(keepends=True):
-        bare = line.strip()
-        fence = bare.startswith("```")
-        title = _HEADING.match(bare)
-        item = _ITEM.match(line)
-        row = bare.startswith("|")
-        breaks = not bare or fence or fenced or title is not None or item is not None or row or _RULE.match(bare)
-        if breaks and begin >= 0:
-            yield begin, stop, heading
-            begin = -1
-        if title and not fenced:
-            heading = title[1]
-        if fence:
-            fenced = not fenced
-        elif not fenced and not title and bare and not _RULE.match(bare):
-            if begin < 0:
-                begin = offset + (item.end() if item else len(line) - len(line.lstrip()))
-            stop = offset + len(line.rstrip())
-            if row:
-                yield begin, stop, heading
-                begin = -1
-        offset += len(line)
-    if begin >= 0:
-        yield begin, stop, heading
-
-
-def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    first = start
-    for match in _END.finditer(text, start, end):
-        last = match.end()
-        following = next((at for at in range(last, end) if not text[at].isspace()), end)
-        if following == end or _ABBREVIATION.search(text[first : match.start() + 1]):
-            continue
-        if not (text[following].isupper() or text[following].isdigit() or text[following] in "\"'(*_["):
-            continue
-        yield first, last
-        first = following
-    if first < end:
-        yield first, end
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text.lower()))

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from bylaw.errors import BylawError
 from bylaw.policy.statement import StatementError
-from bylaw.policy.yaml import Located
+from bylaw.policy.yaml import Located, YamlPath
 
 _STATES = re.compile(r"^def\s+\w+\s*\(\s*call\s*:", re.MULTILINE)
 _FUNCTION = re.compile(r"^def\s+(\w+)", re.MULTILINE)
@@ -24,6 +24,7 @@ _EFFECTS = ("read", "write", "none")
 def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Located | None, list[BylawError]]:
     """What policies.yaml says, and after it each policy that only its guard states; and the faults met."""
     faults: list[BylawError] = []
+    places: dict[YamlPath, str] = {}
     functions = {node.name: (node, file) for file, text in guards.items() for node in _stating(text)}
     if not functions:
         return source, faults
@@ -41,21 +42,24 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
             hint = "write `call: tool`, `call: one_tool | another`, `call: write`, `call: write(argument) | tool`"
             faults.append(StatementError(f"`{name}` does not say which tools it binds", place=place, hint=hint))
             continue
-        if sentences := _sentences(node):
-            said["spans"] = sentences
+        sentences = dict(_sentences(node))
+        if sentences:
+            said["spans"] = list(sentences.values())
+        at = known.get(policy, len(policies))
+        places |= {("policies", at, "spans", each): f"{file}:{line}" for each, line in enumerate(sentences)}
         if policy not in known:
-            source = source.with_place(("policies", len(policies)), place)
+            places[("policies", at)] = place
             policies.append({"id": policy, **said})
             continue
         body = cast(dict[str, Any], policies[known[policy]])
         if twice := [part for part in said if body.get(part)]:
-            hint = f"its guard says it at {place}; leave `{twice[0]}` out here, or the annotation of `call` there"
+            there = "the annotation of `call`" if twice[0] == "tools" else "the docstring"
+            hint = f"its guard says it at {place}; leave `{twice[0]}` out here, or {there} there"
             where = source.place("policies", known[policy], twice[0])
             faults.append(StatementError(f"`{twice[0]}` of policy `{policy}` is given twice", place=where, hint=hint))
         policies[known[policy]] = {**body, **said}
-        for part in said:
-            source = source.with_place(("policies", known[policy], part), place)
-    return source.with_data({**source.data, "policies": policies}), faults
+        places |= {("policies", at, part): place for part in said}
+    return source.with_data({**source.data, "policies": policies}).with_places(places), faults
 
 
 def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[str, str]) -> Located | None:
@@ -109,7 +113,9 @@ def _name(node: ast.expr | None) -> str:
             raise ValueError
 
 
-def _sentences(node: ast.FunctionDef) -> list[str]:
-    """Each line of the docstring, a quote of its own."""
-    lines = (ast.get_docstring(node) or "").splitlines()
-    return [line.strip() for line in lines if line.strip()]
+def _sentences(node: ast.FunctionDef) -> Iterator[tuple[int, str]]:
+    """Each line of the docstring, a quote of its own, by its line in the file."""
+    text = ast.get_docstring(node, clean=False) or ""
+    for number, line in enumerate(text.expandtabs().splitlines(), node.body[0].lineno):
+        if quote := line.strip():
+            yield number, quote

@@ -21,19 +21,46 @@ PolicyKind = Literal["guard", "rule", "conversation", "knowledge"]
 Severity = Literal["high", "medium", "low"]
 
 
-class Citation(Struct, frozen=True):
-    """Where the document says it. `text` is None where the document is not at hand."""
+class Stand(Struct, frozen=True):
+    """A place where a cited sentence stands once more."""
 
     document: str
     heading: str
     line: int
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return told_place(self.document, self.line, self.heading)
+
+
+class Citation(Struct, frozen=True):
+    """What the document says, in whole sentences, and where. `text` is None where the document is not at hand."""
+
+    document: str
+    heading: str
+    line: int
+    """0 where nobody knows it: the document is not at hand, or does not say it."""
     text: str | None = None
     start: int = -1
     end: int = -1
+    again: tuple[Stand, ...] = ()
+    """The same sentences elsewhere, where the policy means these places, too."""
+
+    @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The characters of the document that it covers."""
+        own = ((self.start, self.end),) if self.start >= 0 else ()
+        return (*own, *((each.start, each.end) for each in self.again))
 
     def __str__(self) -> str:
-        where = f"{self.document}:{self.line}"
-        return f"{where} ({self.heading})" if self.heading else where
+        return ", ".join([told_place(self.document, self.line, self.heading), *map(str, self.again)])
+
+
+def told_place(document: str, line: int, heading: str) -> str:
+    """`policy.md:12 (Returns)`, as far as it is known."""
+    where = f"{document}:{line}" if line else document
+    return f"{where} ({heading})" if heading else where
 
 
 class Unenforced(Struct, frozen=True):
@@ -71,6 +98,7 @@ class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
     """A cited sentence in policies.yaml: its words, or its place and digest; `at` has several of them."""
 
     quote: Scalar | None = None
+    document: Scalar = ""
     heading: Scalar = ""
     line: int | None = None
     sentence: int = 1

@@ -50,9 +50,9 @@ class Located:
         """The same file with other data."""
         return Located(self.file, data, self._places)
 
-    def with_place(self, path: YamlPath, place: str) -> "Located":
-        """The same file with a value that stands elsewhere."""
-        return Located(self.file, self.data, {**self._places, path: place})
+    def with_places(self, places: dict[YamlPath, str]) -> "Located":
+        """The same file with values that stand elsewhere."""
+        return Located(self.file, self.data, {**self._places, **places})
 
     def shared_out(self, section: str) -> "Located":
         """The same file with an entry for each name where one of a section has several: `get_a, get_b: ...`."""

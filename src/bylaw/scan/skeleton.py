@@ -300,7 +300,10 @@ def _policies(
         about["unenforced"] = _not_enforced(_DRAFTED)
         lines.append("  - " + "\n".join(wrapped(f"    {part}: ", value) for part, value in about.items()).lstrip())
     taken = [rule.sentence for rule in rules] + ([example.sentence] if example is not None else [])
-    left = [each for each in document.sentences if each not in taken]
+    words = {sentence.text for sentence in taken if sentence is not None}
+    # A quote means every place of its words, so a sentence that stands again is listed once.
+    first = {each.text: each for each in reversed(document.sentences)}
+    left = [each for each in document.sentences if each.text not in words and first[each.text] is each]
     if left:
         lines += [
             f"  - id: {_UNDECIDED}",

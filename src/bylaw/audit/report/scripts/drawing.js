@@ -89,7 +89,7 @@ function citation(policy, facts = []) {
   const cites = known ? known.citations : [];
   const quoted = cites.filter((cite) => cite.text);
   const texts = quoted.length ? quoted.map((cite) => cite.text) : [known ? known.definition : "Its sentence is not in this folder."];
-  const places = (quoted.length ? quoted : cites.slice(0, 1)).map((cite) => ({heading: cite.heading, line: cite.line && `line ${plain(cite.line, 10)}`}));
+  const places = (quoted.length ? quoted : cites.slice(0, 1)).flatMap((cite) => [cite, ...(cite.again ?? [])]).map((cite) => ({heading: cite.heading, line: cite.line && `line ${plain(cite.line, 10)}`}));
   const headings = [...new Set(places.map((place) => place.heading))];
   const where = headings.map((heading) => [heading, ...new Set(places.filter((place) => place.heading === heading).map((place) => place.line))].filter(Boolean));
   return make("div", {class: "rule"},

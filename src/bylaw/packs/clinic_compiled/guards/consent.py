@@ -15,6 +15,15 @@ def telehealth_in_state(call, facts):
     return deny("the patient will not be in the state during the telehealth visit")
 
 
+def psychiatric_care_consent(call, facts):
+    if facts.Clinician(facts.Slot(call.slot_id).clinician_id).specialty != "psychiatry":
+        return permit()
+    status = facts.Consent(call.patient_id, "psychiatric_care").status
+    if status != "given":
+        return deny(f"the psychiatric care consent is {status}")
+    return permit()
+
+
 def recording_consent(call, facts):
     if call.status == "withdrawn":
         return permit()

@@ -20,12 +20,3 @@ def referral_specialty_match(call, facts):
     if facts.Referral(call.referral_id).specialty != specialty:
         return deny(f"the referral is not for {specialty}")
     return permit()
-
-
-def psychiatric_care_consent(call, facts):
-    if facts.Clinician(facts.Slot(call.slot_id).clinician_id).specialty != "psychiatry":
-        return permit()
-    status = facts.Consent(call.patient_id, "psychiatric_care").status
-    if status != "given":
-        return deny(f"the psychiatric care consent is {status}")
-    return permit()
