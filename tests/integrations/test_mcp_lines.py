@@ -19,25 +19,22 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("line", "id", "code"),
-    [
-        (b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {', None, -32700),
-        (b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "\\ud800"}}', 5, -32700),
-        (b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}', None, -32700),
-        (b'{"jsonrpc": "2.0", "id": 5, "method": 5}', 5, -32600),
-        (b'{"jsonrpc": "1.0", "id": "a", "method": "ping"}', "a", -32600),
-        (b'[{"jsonrpc": "2.0", "id": 5, "method": "ping"}]', None, -32600),
-        (b'{"jsonrpc": "2.0", "id": 5, "result": 5}', None, None),
-        (b"", None, None),
-    ],
-)
-def test_a_line_that_cannot_be_read_is_answered_and_the_next_one_too(
-    place: Place, line: bytes, id: int | str | None, code: int | None
-) -> None:
+ODD_LINES: list[tuple[bytes, int | str | None, int | None]] = [
+    (b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {', None, -32700),
+    (b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "\\ud800"}}', 5, -32700),
+    (b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}', None, -32700),
+    (b'{"jsonrpc": "2.0", "id": 5, "method": 5}', 5, -32600),
+    (b'{"jsonrpc": "1.0", "id": "a", "method": "ping"}', "a", -32600),
+    (b'[{"jsonrpc": "2.0", "id": 5, "method": "ping"}]', None, -32600),
+    (b'{"jsonrpc": "2.0", "id": 5, "result": 5}', None, None),
+    (b"", None, None),
+]
+"""Each with the id and the code of the error that answers it, if anything does."""
+
+
+def test_a_line_that_cannot_be_read_is_answered_and_the_next_one_too(place: Place) -> None:
     version = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
     begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": version}
-    ping = {"jsonrpc": "2.0", "id": 6, "method": "ping"}
     command = [*place.proxy(), "--", *place.server()]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -45,14 +42,16 @@ def test_a_line_that_cannot_be_read_is_answered_and_the_next_one_too(
         process.stdin.write(json.dumps(begin).encode() + b"\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["id"] == 1
-        process.stdin.write(line + b"\n")
-        process.stdin.flush()
-        if code is not None:
-            answer = json.loads(process.stdout.readline())
-            assert (answer["id"], answer["error"]["code"]) == (id, code)
-        process.stdin.write(json.dumps(ping).encode() + b"\n")
-        process.stdin.flush()
-        assert json.loads(process.stdout.readline())["id"] == 6
+        for number, (line, id, code) in enumerate(ODD_LINES, 100):
+            process.stdin.write(line + b"\n")
+            process.stdin.flush()
+            if code is not None:
+                answer = json.loads(process.stdout.readline())
+                assert (answer["id"], answer["error"]["code"]) == (id, code), line
+            ping = {"jsonrpc": "2.0", "id": number, "method": "ping"}
+            process.stdin.write(json.dumps(ping).encode() + b"\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["id"] == number, line
         process.stdin.close()
     assert process.returncode == 0
 
