@@ -83,6 +83,10 @@ LANES: dict[str, Lane] = {
                   variable="BYLAW_WEIGHTS"),
     "mona": Lane(("rule/temporal/test_mona.py",), program="mona"),
     "storm": Lane(("rule/temporal/test_risk.py",), packages=("stormpy",), versions=("stormpy",)),
+    "ray": Lane(("audit/test_on_ray.py",), "ray", versions=("ray",)),
+    "s3": Lane(
+        ("audit/test_s3.py",), "parquet,zstd,remote", ("s3fs", "moto[server]", "boto3"), ("s3fs", "moto")
+    ),
     "slow": Lane(
         ("align/test_tasks.py", "audit", "clinic", "guard"), "serve,mcp,compile,learn,parquet", marks="slow"
     ),

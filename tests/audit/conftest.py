@@ -1,12 +1,25 @@
-"""A shop to audit."""
+"""A shop to audit, and the clinic's conversations."""
 
+import gzip
 from pathlib import Path
 
 import pytest
 
+from bylaw.packs.clinic.simulator.world import build
+from bylaw.policy.folder import READY
 from tests.audit.logs import Shop
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The clinic's demo conversations, one a line, beside its database."""
+    folder = tmp_path_factory.mktemp("clinic")
+    build(folder / "clinic.sqlite").close()
+    logs = folder / "logs.jsonl"
+    logs.write_bytes(gzip.decompress((READY / "clinic" / "demo" / "logs.jsonl.gz").read_bytes()))
+    return logs

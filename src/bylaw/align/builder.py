@@ -19,6 +19,7 @@ from bylaw.align.standing import Auditor, FreshAudit
 from bylaw.align.tasks import load_tasks
 from bylaw.engine.pack import Pack
 from bylaw.errors import BylawError, UsageError
+from bylaw.trace.log_file import LogFile
 from bylaw.trace.trajectory import Trajectory
 
 HELD_OUT = 0.1
@@ -74,7 +75,7 @@ def build_from_tasks(
 def build_from_logs(
     pack: str,
     out: Path,
-    logs: Iterable[tuple[Path, Trajectory | BylawError]],
+    logs: Iterable[tuple[LogFile, Trajectory | BylawError]],
     *,
     auditor: Auditor | None = None,
     thoughts: Thoughts | None = None,
@@ -121,7 +122,9 @@ def build_from_logs(
     )
 
 
-def _left_out(pack: Pack, trajectory: Trajectory, file: Path, auditor: Auditor, keep: Collection[Keep]) -> str | None:
+def _left_out(
+    pack: Pack, trajectory: Trajectory, file: LogFile, auditor: Auditor, keep: Collection[Keep]
+) -> str | None:
     """Why a conversation is left out; None where it is learned from."""
     why = unfit(pack, trajectory)
     if why is not None and not (why == "failed" and "failed" in keep):

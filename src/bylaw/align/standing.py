@@ -16,6 +16,7 @@ from bylaw.audit.examine import Examiner
 from bylaw.audit.shelf import Shelf
 from bylaw.engine.pack import Criterion
 from bylaw.errors import BylawError, UsageError
+from bylaw.trace.log_file import LogFile
 from bylaw.trace.trajectory import Trajectory
 
 _FLAGGED = {"violation": "a violation", "near_miss": "a near-miss"}
@@ -33,7 +34,7 @@ class Standing(Struct, frozen=True):
 class Auditor(Protocol):
     """Whoever says how a conversation stands."""
 
-    def standing(self, trajectory: Trajectory, file: Path) -> Standing:
+    def standing(self, trajectory: Trajectory, file: LogFile) -> Standing:
         """How a conversation of a file stands; it has an id of its own among all that are asked about."""
         ...
 
@@ -44,7 +45,7 @@ class FreshAudit:
     def __init__(self, pack: str, *, world: Path | None = None, document: Path | None = None) -> None:
         self._examiner = Examiner(Shelf(pack, world=world, document=document))
 
-    def standing(self, trajectory: Trajectory, file: Path) -> Standing:
+    def standing(self, trajectory: Trajectory, file: LogFile) -> Standing:
         """How it stands, audited now."""
         try:
             found = self._examiner.examine(trajectory, file)
@@ -81,7 +82,7 @@ class KeptAudit:
         pack = self.summary["pack"]
         return {pack["digest"], *(each["digest"] for each in pack["variants"])}
 
-    def standing(self, trajectory: Trajectory, file: Path) -> Standing:
+    def standing(self, trajectory: Trajectory, file: LogFile) -> Standing:
         """How it stood in that audit; one without a write and without a finding stands well."""
         if f"{file}#{trajectory.position}" in self._unjudged:
             return Standing(open=(UNJUDGED,))

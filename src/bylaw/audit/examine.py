@@ -1,13 +1,13 @@
 """Conversations under their pack, one after the other: each a fold of the engine's session over its events."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.audit.coverage import LogCoverage
+from bylaw.audit.head import Head, head_of
 from bylaw.audit.line import FLAGGED, call_line, conversation_line, encode, rule_line, writable
 from bylaw.audit.redaction import Cover, Redaction
 from bylaw.audit.request import Request, told_apart
@@ -22,8 +22,11 @@ from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import BylawError, RecordError
 from bylaw.facts.evidence import EvidenceCount
-from bylaw.trace import read
 from bylaw.trace.event import Call
+from bylaw.trace.format import Look
+from bylaw.trace.log_file import LogFile
+from bylaw.trace.reader import read_source
+from bylaw.trace.source import Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
 
@@ -36,6 +39,8 @@ class Examined(Struct):
     conversation: bytes | None
     findings: list[tuple[str, bytes]]
     """Rules that were broken, each with its line."""
+    head: Head | None = None
+    """What is told of every conversation, where tables are written."""
 
 
 class Examiner:
@@ -49,19 +54,27 @@ class Examiner:
         tasks: Any = None,
         key: bytes | None = None,
         answers: OpenAnswers | None = None,
+        heads: bool = False,
     ) -> None:
         self.shelf = shelf
+        self._heads = heads
         self._answers = answers
         self._mode: Mode = mode
         self._tasks = tasks
         guards = [(name, guard) for pack in shelf.packs for name, guard in pack.guards.items()]
-        self.tally = Tally(factless=frozenset(name for name, guard in guards if not guard.facts))
-        self.coverage = LogCoverage(evidence={pack.name: EvidenceCount(pack.schema) for pack in shelf.packs})
-        self._names: dict[Path, str] = {}
+        self._factless = frozenset(name for name, guard in guards if not guard.facts)
+        self._names: dict[LogFile, str] = {}
         """What each file is called."""
         self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
         self._redactions = {pack.digest: redaction for pack in shelf.packs if (redaction := Redaction(pack, key))}
-        self._unmapped = {pack.digest: UnmappedFields(pack, self._redactions.get(pack.digest)) for pack in shelf.packs}
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from nothing, as for another part of the logs."""
+        packs = self.shelf.packs
+        self.tally = Tally(factless=self._factless)
+        self.coverage = LogCoverage(evidence={pack.name: EvidenceCount(pack.schema) for pack in packs})
+        self._unmapped = {pack.digest: UnmappedFields(pack, self._redactions.get(pack.digest)) for pack in packs}
 
     def examine_all(
         self, request: Request, *, share: tuple[int, int] = (0, 1), only: int | None = None
@@ -72,27 +85,36 @@ class Examiner:
         """
         self._names = told_apart(request.files)
         for file in request.files if only is None else request.files[only : only + 1]:
-            name, told = file.name, self._names[file]
-            try:
-                for trajectory in read(file, agent=request.agent, share=share):
-                    if isinstance(trajectory, RecordError):
-                        yield trajectory
-                        continue
-                    if name != told and trajectory.file == name:
-                        trajectory = replace(trajectory, file=told)
-                    try:
-                        part = self.examine(trajectory, file)
-                    except BylawError as error:
-                        place = error.place or f"{file}#{trajectory.position}"
-                        part = RecordError(error.message, place=place, hint=error.hint)
-                    except Exception as error:
-                        part = self._fault_of_ours(error, trajectory, f"{file}#{trajectory.position}")
-                    yield part
-            except BylawError as error:
-                if share[0] == 0:
-                    yield RecordError(error.message, place=error.place or str(file), hint=error.hint)
+            yield from self.examine_source(Source(file, request.agent, share, columns=request.columns))
 
-    def examine(self, trajectory: Trajectory, file: Path) -> Examined:
+    def name_files(self, names: dict[LogFile, str]) -> None:
+        """Say what each file is called."""
+        self._names = names
+
+    def examine_source(self, source: Source, found: Look | None = None) -> Iterator[Examined | RecordError]:
+        """Examine the conversations of a file, or of a part of it whose format was found before."""
+        file = source.path
+        told = self._names.get(file, file.name)
+        try:
+            for trajectory in read_source(source, found):
+                if isinstance(trajectory, RecordError):
+                    yield trajectory
+                    continue
+                if file.name != told and trajectory.file == file.name:
+                    trajectory = replace(trajectory, file=told)
+                try:
+                    part = self.examine(trajectory, file)
+                except BylawError as error:
+                    place = error.place or f"{file}#{trajectory.position}"
+                    part = RecordError(error.message, place=place, hint=error.hint)
+                except Exception as error:
+                    part = self._fault_of_ours(error, trajectory, f"{file}#{trajectory.position}")
+                yield part
+        except BylawError as error:
+            if source.share[0] == 0:
+                yield RecordError(error.message, place=error.place or str(file), hint=error.hint)
+
+    def examine(self, trajectory: Trajectory, file: LogFile) -> Examined:
         """Audit one conversation: judge its calls, count, and write its lines."""
         pack = self.shelf.pack_for(trajectory)
         redaction = self._redactions.get(pack.digest)
@@ -107,9 +129,12 @@ class Examiner:
             self._note(fault, trajectory, is_private=redaction is not None)
         self._count(pack, trajectory, agent, outcome, verdicts)
         self.tally.add_rules(agent, [(each.rule.name, pack.policies[each.rule.policy].severity) for each in broken])
-        return _written(pack, trajectory, agent, outcome, verdicts, broken, cover)
+        written = _written(pack, trajectory, agent, outcome, verdicts, broken, cover)
+        if self._heads:
+            written.head = head_of(pack, trajectory, agent, outcome, verdicts, broken, cover)
+        return written
 
-    def _judge(self, pack: Pack, trajectory: Trajectory, file: Path) -> tuple[Session | None, list[CallVerdict]]:
+    def _judge(self, pack: Pack, trajectory: Trajectory, file: LogFile) -> tuple[Session | None, list[CallVerdict]]:
         """The session after all events, each write judged where it stands, and the verdicts on the writes."""
         tools, events = pack.schema.tools, trajectory.events
         writes: list[int] = []
@@ -137,7 +162,7 @@ class Examiner:
         # A call of a tool nobody declared is a finding only if it may have done something.
         return session, [v for v in session.settle() if v.made.tool is not None or v.made.accepted is not False]
 
-    def _open_session(self, pack: Pack, trajectory: Trajectory, file: Path, *, with_world: bool) -> Session:
+    def _open_session(self, pack: Pack, trajectory: Trajectory, file: LogFile, *, with_world: bool) -> Session:
         note, world = self.shelf.world_for(pack, file) if with_world else ("", None)
         if note:
             self.coverage.worlds[self._names.get(file, file.name)] = note
@@ -172,7 +197,9 @@ class Examiner:
         self.coverage.evidence[pack.name].add(trajectory.events)
         self.coverage.unmapped.update(self._unmapped[pack.digest].of(trajectory.events))
 
-    def _outcome(self, trajectory: Trajectory, session: Session | None, pack: Pack, file: Path) -> TaskOutcome | None:
+    def _outcome(
+        self, trajectory: Trajectory, session: Session | None, pack: Pack, file: LogFile
+    ) -> TaskOutcome | None:
         if self._tasks is None:
             return trajectory.outcome
         world = session.world if session is not None else None
@@ -194,11 +221,11 @@ class Examiner:
         self.coverage.faults.append(where | told | {"trace": fault.trace.splitlines()})
 
 
-def open_examiner(request: Request) -> Examiner:
-    """Load the pack and open the world of a request."""
+def open_examiner(request: Request, *, heads: bool = False) -> Examiner:
+    """Load the pack and open the world of a request; `heads` where every conversation is told of, as in tables."""
     shelf = Shelf(request.pack, world=request.world, document=request.document)
     tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
-    return Examiner(shelf, mode=request.mode, tasks=tasks, key=request.key, answers=request.answers)
+    return Examiner(shelf, mode=request.mode, tasks=tasks, key=request.key, answers=request.answers, heads=heads)
 
 
 def _written(

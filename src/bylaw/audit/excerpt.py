@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from bylaw.audit.finding import no_lines
 from bylaw.errors import UsageError
 
 _REPEATED = re.compile(r"~[2-9][0-9]*$|~1[0-9]+$")
@@ -80,7 +81,7 @@ def place_of(out: Path, trajectory: str) -> str:
 
 def _every_head(out: Path) -> Iterator[LineHead]:
     if not (out / "calls.jsonl").is_file():
-        raise UsageError("no calls.jsonl here", place=str(out), hint="give the folder an audit wrote")
+        raise no_lines(out)
     for name in ("calls.jsonl", "findings.jsonl"):
         if (out / name).is_file():
             with (out / name).open("rb") as lines:

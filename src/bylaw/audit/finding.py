@@ -153,10 +153,17 @@ def read_criterion(out: Path) -> Criterion:
     return "strict" if msgspec.json.decode(path.read_bytes()).get("criterion") == "strict" else "determined"
 
 
+def no_lines(out: Path) -> UsageError:
+    """What to say of a folder without files of lines."""
+    if (out / "tables").is_dir():
+        return UsageError("tables only, no calls.jsonl here", place=str(out), hint="audit with --format both")
+    return UsageError("no calls.jsonl here", place=str(out), hint="give the folder an audit wrote")
+
+
 def read_findings(out: Path, criterion: Criterion | None = None) -> Iterator[Finding]:
     """Every finding of an audit, flagged calls first, in the order of the files; by its own criterion or another."""
     if not (out / "calls.jsonl").is_file():
-        raise UsageError("no calls.jsonl here", place=str(out), hint="give the folder an audit wrote")
+        raise no_lines(out)
     criterion = criterion or read_criterion(out)
     try:
         with (out / "calls.jsonl").open("rb") as lines:

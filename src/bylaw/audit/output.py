@@ -20,6 +20,10 @@ except ImportError:  # Windows has no such locks.
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json", "summary.json")
 SELDOM = "faults.jsonl"
 """Written only where something went wrong in our own code."""
+TABLES = "tables"
+"""The folder that an audit writes in place of lines, where it was asked for Parquet."""
+TABLES_SCHEMA = "bylaw.tables/1"
+"""Columns may be added under this name; one that changes its meaning or its type, or goes, makes a new one."""
 _ASIDE = ".audit-"
 DERIVED = ("comparison.json", "report.html", "audited.json")
 """What other commands and options write beside them, from them."""
@@ -29,20 +33,34 @@ DERIVED = ("comparison.json", "report.html", "audited.json")
 def written_aside(out: Path) -> Generator[Path]:
     """A folder to write to; at the end its files take their places in `out`, and what was made from older ones goes."""
     out.mkdir(parents=True, exist_ok=True)
-    with _alone_in(out):
-        _check(out)
+    with alone_in(out):
+        check_ours(out)
         _clean(out)
         aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
         try:
             yield aside
-            # The summary goes first and comes last: where it lies, all the rest is of the same audit.
-            for name in ("summary.json", SELDOM, *DERIVED):
-                (out / name).unlink(missing_ok=True)
-            for name in (SELDOM, *WRITTEN):
-                if name != SELDOM or (aside / name).exists():
-                    os.replace(aside / name, out / name)
+            put_in_place(aside, out)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
+
+
+def put_in_place(made: Path, out: Path) -> None:
+    """Move what an audit has made from the folder `made` to its places in `out`; what was there before goes."""
+    # The summary goes first and comes last: where it lies, all the rest is of the same audit.
+    for name in ("summary.json", SELDOM, *DERIVED, *WRITTEN):
+        (out / name).unlink(missing_ok=True)
+    if has_tables(out):
+        # Renamed first, so that a half-removed table is never taken for one.
+        os.replace(out / TABLES, made / "earlier")
+        shutil.rmtree(made / "earlier")
+    for name in (SELDOM, TABLES, *WRITTEN):
+        if (made / name).exists():
+            os.replace(made / name, out / name)
+
+
+def has_tables(out: Path) -> bool:
+    """Whether an audit wrote tables here."""
+    return _is_ours(out / TABLES / "schema.json", TABLES_SCHEMA)
 
 
 def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
@@ -60,7 +78,7 @@ def _clean(out: Path) -> None:
 
 
 @contextmanager
-def _alone_in(out: Path) -> Generator[None]:
+def alone_in(out: Path) -> Generator[None]:
     """Two audits at once would mix their files: the second is refused. The lock goes with its process."""
     if fcntl is None:
         yield
@@ -84,18 +102,21 @@ def _lock(folder: int, out: Path) -> None:
         return
 
 
-def _check(out: Path) -> None:
-    """Files of our names that no audit wrote are somebody's own."""
+def check_ours(out: Path, *, tables: bool = False) -> None:
+    """Files of our names that no audit wrote are somebody's own; so is a folder of our name, where `tables` go."""
     found = [name for name in (*WRITTEN, SELDOM, *DERIVED) if (out / name).exists()]
-    if found and not _is_ours(out / "summary.json"):
+    is_ours = _is_ours(out / "summary.json") or has_tables(out)
+    if tables and (out / TABLES).exists() and not has_tables(out):
+        found, is_ours = [TABLES], False
+    if found and not is_ours:
         raise UsageError(
             f"`{out / found[0]}` was not written by an audit", hint="give another folder with --out, or move it away"
         )
 
 
-def _is_ours(summary: Path) -> bool:
+def _is_ours(path: Path, schema: str = SCHEMA) -> bool:
     try:
-        record: Any = json.loads(summary.read_bytes())
+        record: Any = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(record, dict) and cast("dict[str, Any]", record).get("schema") == SCHEMA
+    return isinstance(record, dict) and cast("dict[str, Any]", record).get("schema") == schema

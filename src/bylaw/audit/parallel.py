@@ -38,7 +38,7 @@ def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator
         pool = ProcessPoolExecutor(jobs, mp_context=context)
         try:
             try:
-                with _deaf_to_interrupts():
+                with deaf_to_interrupts():
                     work = [pool.submit(_examine_part, request, number, jobs, at) for number, at in enumerate(targets)]
             except OSError as error:
                 # A worker that ends while the next is being started takes what they share with it.
@@ -61,7 +61,7 @@ def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Generator[None]:
+def deaf_to_interrupts() -> Generator[None]:
     """Workers started here inherit that Ctrl-C is not for them: this process ends them, without a trace of each."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -2,19 +2,21 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
 from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.pack import Criterion
 from bylaw.engine.session import Mode
+from bylaw.trace.log_file import LogFile
+from bylaw.trace.source import Columns
 
 
 class Request(Struct, frozen=True):
     """What to audit, under what, against what."""
 
-    files: tuple[Path, ...]
+    files: tuple[LogFile, ...]
     pack: str
     world: Path | None = None
     mode: Mode = "hindsight"
@@ -30,14 +32,16 @@ class Request(Struct, frozen=True):
     otherwise."""
     answers: OpenAnswers | None = None
     """Answers for predicates that code cannot settle; only in this process."""
+    columns: Columns = Columns()
+    """Where Parquet files keep their messages."""
 
 
-def told_apart(files: Sequence[Path]) -> dict[Path, str]:
+def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
     """What each file is called: its bare name, or as much of its path as tells it from others of that name."""
-    named: dict[Path, str] = {}
+    named: dict[LogFile, str] = {}
     pending, length = list(dict.fromkeys(files)), 1
     while pending:
-        tails = {file: Path(*file.parts[-length:]).as_posix() for file in pending}
+        tails = {file: PurePosixPath(*file.parts[-length:]).as_posix() for file in pending}
         counts = Counter(tails.values())
         named |= tails
         pending = [file for file in pending if counts[tails[file]] > 1 and length < len(file.parts)]

@@ -1,14 +1,13 @@
 """The audit: files of recorded conversations in, verdicts and rates out. Start at `audit`."""
 
-import gc
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from bylaw.audit.collecting import rarely_collecting
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.lines import LineFiles
 from bylaw.audit.output import spare_earlier, written_aside
@@ -60,7 +59,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
             from bylaw.audit.parallel import examine_in_parts
 
             parts = examine_in_parts(request, examiner, aside)
-        with LineFiles(aside) as lines, _rarely_collecting():
+        with LineFiles(aside) as lines, rarely_collecting():
             for number, part in enumerate(parts):
                 if isinstance(part, RecordError):
                     skipped.append(part)
@@ -70,10 +69,10 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
                     progress(number)
         if skipped and not lines.count:
             spare_earlier(out, skipped)
-        _check_tools(examiner)
+        check_tools(examiner)
         summary, skipped = _summarised(examiner, request, skipped, lines.repeated)
-        _dump(aside / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
-        _dump(aside / "summary.json", summary)
+        dump(aside / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
+        dump(aside / "summary.json", summary)
         if faults := examiner.coverage.faults:
             text = "".join(json.dumps(fault) + "\n" for fault in faults)
             (aside / "faults.jsonl").write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -90,7 +89,7 @@ def _summarised(
     return redact_summary(summarise(examiner, request, skipped, repeated), pseudonyms), skipped
 
 
-def _check_tools(examiner: Examiner) -> None:
+def check_tools(examiner: Examiner) -> None:
     """Refuse a pack that knows no tool of the logs: zeros in every column would look like a clean audit."""
     unknown = examiner.coverage.unknown_tools
     if examiner.coverage.known_calls or not unknown:
@@ -108,20 +107,8 @@ def _some(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in first[:4]) + more if first else "none"
 
 
-@contextmanager
-def _rarely_collecting() -> Generator[None]:
-    """The pack and the world stay: looking through them again and again for garbage costs a tenth of an audit."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(20_000, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
-
-
-def _dump(path: Path, record: Any) -> None:
+def dump(path: Path, record: Any) -> None:
+    """Write a record as an indented JSON file."""
     # A file's name need not be text: what is not stays an escape, which JSON reads back.
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8", errors="backslashreplace")

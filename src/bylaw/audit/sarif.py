@@ -13,6 +13,7 @@ from bylaw import __version__
 from bylaw.audit.baseline import Standings
 from bylaw.audit.finding import Charge, Finding, read_findings, read_policies
 from bylaw.audit.request import told_apart
+from bylaw.trace.log_file import LogFile, RemoteFile
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _BY_LINE = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -33,7 +34,7 @@ class LogPlace(Struct):
 _places = msgspec.json.Decoder(LogPlace)
 
 
-def write_sarif(out: Path, target: Path, *, files: Sequence[Path] = (), standings: Standings | None = None) -> Path:
+def write_sarif(out: Path, target: Path, *, files: Sequence[LogFile] = (), standings: Standings | None = None) -> Path:
     """Write the findings of the audit in `out`; `files` are the logs as they were named, to point into them."""
     policies = read_policies(out)
     rules = [_rule(name, policy) for name, policy in policies.items()]
@@ -138,10 +139,13 @@ def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> di
     }
 
 
-def _paths(files: Sequence[Path]) -> dict[str, str]:
+def _paths(files: Sequence[LogFile]) -> dict[str, str]:
     """The address of each file by the name that conversations know it under; of two alike, neither."""
     found: dict[str, str] = {}
     for file, name in told_apart(files).items():
+        if isinstance(file, RemoteFile):
+            found[name] = "" if name in found else file.url
+            continue
         path = file
         if path.is_absolute():
             here = Path.cwd()

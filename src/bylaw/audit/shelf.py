@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from bylaw.engine.pack import Pack, build_pack, load_pack
-from bylaw.errors import FormatError, PackError, UsageError
+from bylaw.errors import FormatError, PackError, UsageError, WorldError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.world import World
 from bylaw.policy.document import Document
 from bylaw.policy.folder import find_folder, read_folder
+from bylaw.trace.log_file import LogFile, RemoteFile
 from bylaw.trace.trajectory import Trajectory
 
 _TEXTS = 256
@@ -73,10 +74,12 @@ class Shelf:
                 return pack
         return self._variants[-1][1]
 
-    def world_for(self, pack: Pack, file: Path) -> tuple[str, World | None]:
+    def world_for(self, pack: Pack, file: LogFile) -> tuple[str, World | None]:
         """The world for one file of runs, and which part of the given folder it is."""
         if self._world_path is None:
             return "", None
+        if pack.world and isinstance(file, RemoteFile):
+            raise WorldError("which world it is of is found by reading the file again", hint="audit a local copy")
         key = (pack.name, str(file))
         if key not in self._worlds:
             self._worlds[key] = ("", self.opened) if not pack.world else self.opened.for_runs(file, pack.name)

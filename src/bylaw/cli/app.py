@@ -18,6 +18,7 @@ COMMANDS = {
     "review": "Review a pack: sentence beside check, cases, open questions; accept or reject.",
     "explain": "Explain the verdict on one call, or a broken rule.",
     "report": "Write report.html from an audit's folder.",
+    "sql": "Ask the tables of an audit written with --format parquet.",
     "scan": "Show what logs tell without a pack, a model or a database.",
     "compile": "Compile a policy document and a catalogue of tools into a pack.",
     "init": "Start a pack from logs and a policy document.",

@@ -11,12 +11,13 @@ from msgspec.structs import replace
 from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import compare_audits, read_baseline, write_comparison
 from bylaw.audit.examine import Examiner
-from bylaw.audit.finding import Finding, Gate, read_findings
+from bylaw.audit.finding import Finding, Gate
 from bylaw.audit.redaction import Pseudonyms, redaction_key
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, audit
 from bylaw.audit.waiver import read_waivers
 from bylaw.cli.answers import answers_options, open_answers
+from bylaw.cli.batch import Batch, batch_options
 from bylaw.cli.console import open_console
 from bylaw.cli.logs import Logs, logs_argument, open_logs
 from bylaw.cli.tables import print_summary
@@ -24,6 +25,7 @@ from bylaw.cli.visible import visible
 from bylaw.cli.word import Word
 from bylaw.engine.pack import CRITERIA, Criterion
 from bylaw.errors import UsageError
+from bylaw.trace.log_file import LogFile
 
 _FILE = click.Path(path_type=Path)
 
@@ -115,8 +117,9 @@ _FILE = click.Path(path_type=Path)
     help="Keeps pseudonyms the same from run to run; without it they are random.",
 )
 @answers_options
+@batch_options
 def audit_command(
-    logs: tuple[Path, ...],
+    logs: tuple[LogFile, ...],
     pack: str,
     world: Path | None,
     without_world: Literal["hindsight", "none"],
@@ -140,8 +143,12 @@ def audit_command(
     llm: str | None,
     memory: Path | None,
     operations: tuple[str, ...],
+    **large: Any,
 ) -> int:
     """Audit recorded conversations under a policy pack."""
+    batch = Batch.of(large)
+    needing = {"--report": report, "--sarif": sarif, "--junit": junit, "--baseline": baseline, "--waivers": waivers}
+    batch.check(needing | {"--search": search})
     key = redaction_key(redact_key) if redact else None
     mark = Pseudonyms(key).mark if key is not None else None
     before = read_baseline(baseline, redacted=mark) if baseline is not None else None
@@ -153,9 +160,12 @@ def audit_command(
         # What a model found is known here, and in no other process.
         jobs = 1 if search else jobs
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
-        request = replace(request, answers=answers)
+        request = replace(request, answers=answers, columns=batch.columns)
         examiner = searching(request, search, searched or out.with_name(f"{out.name}-search")) if search else None
-        found = audit(request, out, progress=_progress(), examiner=examiner)
+        if batch.in_shards:
+            found = batch.run(request, out)
+        else:
+            found = audit(request, out, progress=_progress(), examiner=examiner)
         _say(found, opened)
         if key is not None:
             kept = (
@@ -185,7 +195,7 @@ def audit_command(
         from bylaw.audit.report import write_report
 
         print(f"Wrote {write_report(out)}")
-    counted = comparison.new if comparison is not None else read_findings(out)
+    counted = comparison.new if comparison is not None else batch.findings(out, found.criterion)
     return _status(found, counted, Gate.named(fail_on, min_severity))
 
 
@@ -200,9 +210,9 @@ def searching(request: Request, search: str, kept: Path) -> Examiner:
     return searching_examiner(request, open_chat(model, kept=kept), tell=print)
 
 
-def _spare(inputs: Iterable[Path | None], outputs: dict[str, Path | None]) -> None:
+def _spare(inputs: Iterable[LogFile | None], outputs: dict[str, Path | None]) -> None:
     """Refuses to write over what is read here."""
-    read = {path.resolve() for path in inputs if path is not None}
+    read = {path.resolve() for path in inputs if isinstance(path, Path)}
     for option, path in outputs.items():
         if path is not None and path.resolve() in read:
             raise UsageError(f"{option} would write over a file that is read here", place=str(path))

@@ -6,31 +6,46 @@ import sys
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from glob import glob
 from pathlib import Path
+from typing import Any
 
 import click
 from msgspec import Struct
 
 from bylaw.errors import BylawError, FormatError, UsageError
 from bylaw.trace import Identities, Trajectory, read
+from bylaw.trace.log_file import LogFile, RemoteFile, find_remote, log_file
+
+
+class LogArgument(click.ParamType[LogFile]):
+    """A file, or a URL, whose two slashes a path would not keep."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> LogFile:
+        """The file that is named."""
+        return log_file(value)
+
 
 logs_argument = click.argument(
     "logs",
     nargs=-1,
     required=True,
-    type=click.Path(path_type=Path),
+    type=LogArgument(),
     metavar="LOGS...",
-    help="Files or folders of recorded conversations; - is standard input.",
+    help="Files, folders, patterns (`day-*.jsonl`) or URLs (s3://...) of recorded conversations; - is standard input.",
 )
-_SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+_PLAIN = (".json", ".jsonl", ".ndjson")
+_SUFFIXES = (*_PLAIN, *(f"{each}{packed}" for each in _PLAIN for packed in (".gz", ".zst")), ".eval", ".parquet")
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0")
 
 
 class Logs(Struct, frozen=True):
     """Log files that can be read, and read again."""
 
-    files: tuple[Path, ...]
-    found: frozenset[Path]
+    files: tuple[LogFile, ...]
+    found: frozenset[LogFile]
     """Those that were found in a folder rather than named."""
     kept: str = ""
     """Where the content of pipes is kept meanwhile."""
@@ -43,7 +58,7 @@ class Logs(Struct, frozen=True):
         """The conversations, each under an id of its own, and in its place an error for each that cannot be read."""
         return (each for _, each in self.placed(agent=agent))
 
-    def placed(self, *, agent: str | None = None) -> Iterator[tuple[Path, Trajectory | BylawError]]:
+    def placed(self, *, agent: str | None = None) -> Iterator[tuple[LogFile, Trajectory | BylawError]]:
         """The same, each with its file."""
         identities = Identities()
         for file in self.files:
@@ -58,16 +73,27 @@ class Logs(Struct, frozen=True):
 
 
 @contextmanager
-def open_logs(given: Sequence[Path], *, without: Path | None = None) -> Generator[Logs]:
+def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Generator[Logs]:
     """The files that are meant, less those below the folder `without`; pipes are emptied into files first."""
-    files: list[Path] = []
-    found: set[Path] = set()
+    files: list[LogFile] = []
+    found: set[LogFile] = set()
     kept = ""
     with ExitStack() as stack:
         for path in given:
+            if isinstance(path, RemoteFile):
+                remote = find_remote(path.url, _SUFFIXES)
+                if not remote:
+                    raise UsageError("no logs there", place=path.url)
+                files += remote
+                found.update(each for each in remote if each != path)
+                continue
             if str(path) not in _STDIN and not path.exists():
-                hint = "give files or folders of recorded conversations"
-                raise UsageError("no such file or folder", place=str(path), hint=hint)
+                matched = _matched(path)
+                if not matched:
+                    hint = "give files or folders of recorded conversations"
+                    raise UsageError("no such file or folder", place=str(path), hint=hint)
+                files += matched
+                continue
             if path.is_dir():
                 inside = log_files(path)
                 if without is not None:
@@ -84,10 +110,17 @@ def open_logs(given: Sequence[Path], *, without: Path | None = None) -> Generato
         yield Logs(tuple(files), frozenset(found), kept)
 
 
-def trajectories(given: Sequence[Path], *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
+def trajectories(given: Sequence[LogFile], *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
     """The conversations of files and folders, for who needs nothing else of them."""
     with open_logs(given) as opened:
         yield from opened.trajectories(agent=agent)
+
+
+def _matched(pattern: Path) -> list[Path]:
+    """The files that a pattern matches, by name, for those whom no shell spares it."""
+    if not any(mark in str(pattern) for mark in "*?["):
+        return []
+    return sorted(path for each in glob(str(pattern), recursive=True) if (path := Path(each)).is_file())
 
 
 def log_files(folder: Path) -> list[Path]:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bylaw.audit.finding import SEVERITIES
+from bylaw.audit.output import has_tables
 from bylaw.cli.visible import visible
 
 
@@ -30,7 +31,12 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
         console.print(visible(line), markup=False, soft_wrap=True)
     if found := _finding(summary, out):
         console.print(f"To see why, one call at a time: bylaw explain {out} {found}", markup=False, soft_wrap=True)
-    console.print(f"Wrote {out}/summary.json, calls.jsonl, findings.jsonl, conversations.jsonl", markup=False)
+    console.print(f"Wrote {out}/summary.json{_written(out)}", markup=False)
+
+
+def _written(out: Path) -> str:
+    lines = ", calls.jsonl, findings.jsonl, conversations.jsonl" if (out / "calls.jsonl").is_file() else ""
+    return f"{lines}, tables/" if has_tables(out) else lines
 
 
 def _finding(summary: dict[str, Any], out: Path) -> str:
@@ -41,6 +47,8 @@ def _finding(summary: dict[str, Any], out: Path) -> str:
     if worst is None:
         return ""
     needle = f'"{criterion}":"{worst}"'.encode()
+    if not (out / "calls.jsonl").is_file():
+        return ""
     with (out / "calls.jsonl").open("rb") as lines:
         for line in lines:
             if needle in line and (call := json.loads(line))[criterion] == worst and call["executed"] is not False:
@@ -136,6 +144,8 @@ def _rules(summary: dict[str, Any]) -> Group:
 def _open_rules(out: Path) -> Counter[str]:
     """At how many calls that were made a rule is neither kept nor broken for certain."""
     found: Counter[str] = Counter()
+    if not (out / "calls.jsonl").is_file():
+        return found
     with (out / "calls.jsonl").open("rb") as lines:
         for line in lines:
             if b'"open_rules":[{' in line and (call := json.loads(line))["executed"] is not False:

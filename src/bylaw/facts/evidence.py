@@ -4,7 +4,7 @@ A fact that nobody could read is a fault of the log or of the pack, never of the
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -100,8 +100,16 @@ class EvidenceCount:
 
     def update(self, other: "EvidenceCount") -> None:
         """Add what another counted."""
-        for tool, graded in other._graded.items():
-            self._graded.setdefault(tool, Counter()).update(graded)
+        self.add_graded(other._graded)
+
+    def graded(self) -> Mapping[str, Mapping[EvidenceGrade, int]]:
+        """How many results of each tool have each grade."""
+        return self._graded
+
+    def add_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]]) -> None:
+        """Add what `graded` told elsewhere."""
+        for tool, grades in graded.items():
+            self._graded.setdefault(tool, Counter()).update(grades)
 
     def found(self) -> tuple[LookupEvidence, ...]:
         """What was counted, by tool, the most answered first."""

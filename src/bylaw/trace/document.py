@@ -43,10 +43,12 @@ class Record(Struct, frozen=True, gc=False):
 
 def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
     """The records of a file of lines, or of a document that is a list or a single record."""
+    index = source.span.index if source.span is not None else 0
     if layout == "document":
-        yield from elements(source, *source.document())
+        data, why = source.document()
+        # A part of a list holds its members, and not its brackets.
+        yield from elements(source, data if source.span is None else b"[" + data + b"]", why, index=index)
         return
-    index = 0
     for line in source.lines():
         if isinstance(line, RecordError):
             yield line
@@ -57,6 +59,20 @@ def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
             for each in elements(source, line[1], line=line[0], index=index):
                 yield each
                 index += isinstance(each, Record)
+
+
+def count_records(source: Source) -> tuple[int, int]:
+    """How many lines a file of lines, or a part of one, has, and how many records `records` finds on them."""
+    lines = found = 0
+    for line in source.lines(blank=True):
+        lines += 1
+        if isinstance(line, RecordError) or line[1].isspace():
+            continue
+        if _is_one_record(line[1]):
+            found += 1
+        else:
+            found += sum(isinstance(each, Record) for each in elements(source, line[1], line=line[0]))
+    return lines, found
 
 
 _JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
@@ -98,7 +114,7 @@ def elements(
         for number, raw in enumerate(whole, index):
             yield Record(raw, number, line)
         if why:
-            yield source.fault(len(whole), why)
+            yield source.fault(index + len(whole), why)
 
 
 def objects(source: Source, found: Iterable[Record | RecordError]) -> Iterator[Record | RecordError]:

@@ -11,6 +11,7 @@ from bylaw.trace.shape import Format, glimpse, is_messages, shape
 from bylaw.trace.source import Source
 
 ZIP = b"PK\x03\x04"
+PARQUET = b"PAR1"
 _HEAD = 1 << 20
 _ANYTHING = msgspec.json.Decoder()
 
@@ -29,6 +30,8 @@ def look(source: Source) -> Look:
     head, whole, why = _head(source)
     if head.startswith(ZIP):
         return Look("inspect", "document")
+    if head.startswith(PARQUET):
+        return Look("parquet", "document")
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not text:
         raise FormatError(why or "the file is empty", place=str(source.path))
@@ -49,7 +52,7 @@ def _head(source: Source) -> tuple[bytes, bool, str]:
         if isinstance(chunk, str):
             return head, True, chunk
         head += chunk
-        if len(head) >= _HEAD or b"\n" in head[:-1] or head.startswith(ZIP):
+        if len(head) >= _HEAD or b"\n" in head[:-1] or head.startswith((ZIP, PARQUET)):
             return head, False, ""
     return head, True, ""
 

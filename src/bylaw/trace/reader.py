@@ -8,7 +8,8 @@ from typing import Any
 
 from bylaw.errors import RecordError
 from bylaw.trace.format import Format, Look, look
-from bylaw.trace.source import Source
+from bylaw.trace.log_file import RemoteFile, log_file
+from bylaw.trace.source import Columns, Source
 from bylaw.trace.trajectory import Trajectory
 
 BY_RECORD = frozenset(("openai", "tau1", "tau2"))
@@ -29,12 +30,17 @@ READERS: dict[Format, str] = {
     "langfuse": "langfuse",
     "langsmith": "langsmith",
     "inspect": "inspect",
+    "parquet": "parquet",
 }
 """The module in `readers` whose `read` reads each format."""
 
 
 def read(
-    path: str | PathLike[str], *, agent: str | None = None, share: tuple[int, int] = (0, 1)
+    path: str | PathLike[str] | RemoteFile,
+    *,
+    agent: str | None = None,
+    share: tuple[int, int] = (0, 1),
+    columns: Columns | None = None,
 ) -> Iterator[Trajectory | RecordError]:
     """The trajectories of a file, in order, and in its place an error for each record that cannot be read.
 
@@ -42,8 +48,12 @@ def read(
     Ids are the source's own or `file#position`; `Identities` makes them unique over several files.
     `share` is `(k, n)`: of all these only every n-th is wanted, from the k-th on.
     """
-    source = Source(Path(path), agent, share)
-    found = look(source)
+    return read_source(Source(log_file(path), agent, share, columns=columns or Columns()))
+
+
+def read_source(source: Source, found: Look | None = None) -> Iterator[Trajectory | RecordError]:
+    """The trajectories of a file or of a part of it; `found` where its format is known, which a part may not show."""
+    found = found or look(source)
     every = _open(source, found)
     return every if found.format in BY_RECORD and not found.single else source.wanted(every)
 

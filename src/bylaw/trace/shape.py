@@ -20,6 +20,7 @@ Format = Literal[
     "agent-framework",
     "claude",
     "claude-code",
+    "parquet",
 ]
 
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)

@@ -1,17 +1,19 @@
-"""A trace file as bytes: plain or gzip, by line or whole, with what can be saved of a broken one."""
+"""A trace file as bytes: plain or packed, by line or whole or a part of it, with what can be saved of a broken one."""
 
 import io
 import zlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from bylaw.errors import FormatError, RecordError
 from bylaw.trace.identity import agent_of_file
+from bylaw.trace.log_file import LogFile, open_bytes, size_of
+from bylaw.trace.zstd import MAGIC as _ZSTD
+from bylaw.trace.zstd import Unzstd
 
 T = TypeVar("T")
 
@@ -25,14 +27,37 @@ _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 
 
+class Span(Struct, frozen=True):
+    """A part of a file: whole lines, whole members of a JSON list, or row groups of a Parquet file."""
+
+    start: int
+    end: int
+    """Bytes, of a Parquet file row groups: from `start` up to and without `end`."""
+    line: int = 1
+    """The number of the first line."""
+    index: int = 0
+    """How many records stand before."""
+
+
+class Columns(Struct, frozen=True):
+    """Where a table keeps what; empty where it is to be found by name."""
+
+    messages: str = ""
+    id: str = ""
+    agent: str = ""
+
+
 class Source(Struct, frozen=True, dict=True):
     """A file to read conversations from."""
 
-    path: Path
+    path: LogFile
     agent: str | None = None
     """Overrides whatever the file says."""
     share: tuple[int, int] = (0, 1)
     """`(k, n)`: only every n-th record is wanted, from the k-th on."""
+    span: Span | None = None
+    """The part of the file that is wanted; None for all of it. Its bytes are not packed."""
+    columns: Columns = Columns()
 
     def wanted(self, records: Iterable[T]) -> Iterator[T]:
         """The records that are wanted, in order; the others need not be decoded."""
@@ -53,18 +78,29 @@ class Source(Struct, frozen=True, dict=True):
         place = f"{self.path}:{position}" if line else f"{self.path}#{position}"
         return RecordError(why, place=place)
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether its bytes have to be unpacked, from the start on."""
+        with self.open() as stream:
+            return isinstance(stream.raw, _Gunzip | Unzstd)
+
     def open(self) -> "io.BufferedReader[Any]":
-        """The content, decompressed where it is gzip."""
+        """The content, unpacked where it is gzip or zstd."""
         try:
-            plain = io.BufferedReader(io.FileIO(self.path), CHUNK)
-            start = plain.read(2)
+            plain = open_bytes(self.path, CHUNK)
+            if self.span is not None:
+                plain.seek(self.span.start)
+                return io.BufferedReader(_Slice(plain, self.span.end - self.span.start), CHUNK)
+            start = plain.read(4)
             plain.seek(0)
         except OSError as error:
             why = error.strerror or str(error)
             raise FormatError(f"cannot read: {why.lower()}", place=str(self.path)) from error
-        if start != _GZIP:
-            return plain
-        return io.BufferedReader(_Gunzip(plain), CHUNK)
+        if start.startswith(_GZIP):
+            return io.BufferedReader(_Gunzip(plain), CHUNK)
+        if start == _ZSTD:
+            return io.BufferedReader(Unzstd(plain, str(self.path)), CHUNK)
+        return plain
 
     def chunks(self) -> Iterator[bytes | str]:
         """The content in pieces; a broken stream ends with the reason, as text."""
@@ -82,18 +118,19 @@ class Source(Struct, frozen=True, dict=True):
                 yield chunk
                 size = CHUNK
 
-    def lines(self) -> Iterator[tuple[int, bytes] | RecordError]:
-        """Every line that is not blank, numbered from 1; then the reason why the file ends early, if it does."""
-        number = 0
+    def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes] | RecordError]:
+        """Every line that is not blank, or every one, numbered from 1; then why the file ends early, if it does."""
+        first = self.span.line if self.span is not None else 1
+        number = first - 1
         with self.open() as stream:
             try:
-                for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE), b""), 1):
+                for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE), b""), first):
                     if number == 1 and line.startswith(_BOM):
                         line = line.removeprefix(_BOM)
                     if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                         _skip_line(stream)
                         yield self.fault(number, f"longer than {_mebibytes(LONGEST_LINE)}", line=True)
-                    elif not line.isspace():
+                    elif blank or not line.isspace():
                         yield number, line
             except (EOFError, OSError, zlib.error) as error:
                 yield self.fault(number + 1, _broken(error), line=True)
@@ -101,11 +138,11 @@ class Source(Struct, frozen=True, dict=True):
     def document(self) -> tuple[bytes, str]:
         """The whole content, and why it ends early if it does."""
         with self.open() as stream:
-            if not isinstance(stream.raw, _Gunzip):
+            if not isinstance(stream.raw, _Gunzip | Unzstd):
                 return stream.read().removeprefix(_BOM), ""
         pieces: list[bytes] = []
         why = ""
-        left = most = max(LARGEST_UNPACKED, UNPACKED_RATIO * self.path.stat().st_size)
+        left = most = max(LARGEST_UNPACKED, UNPACKED_RATIO * size_of(self.path))
         for chunk in self.chunks():
             if isinstance(chunk, str):
                 why = chunk
@@ -116,6 +153,27 @@ class Source(Struct, frozen=True, dict=True):
                 why = f"unpacks to more than {_mebibytes(most)}: if that is meant, unpack it first"
                 break
         return b"".join(pieces).removeprefix(_BOM), why
+
+
+class _Slice(io.RawIOBase):
+    """The next `size` bytes of a stream."""
+
+    def __init__(self, stream: "io.BufferedReader[Any]", size: int) -> None:
+        self._stream = stream
+        self._left = size
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(min(len(buffer), self._left))
+        self._left -= len(data)
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class _Gunzip(io.RawIOBase):
@@ -188,5 +246,5 @@ def _mebibytes(size: int) -> str:
 
 def _broken(error: Exception) -> str:
     if isinstance(error, EOFError):
-        return "truncated: the gzip stream ends before its end marker"
+        return f"truncated: the {error.args[0] if error.args else 'gzip'} stream ends before its end marker"
     return f"damaged: {str(error).lower()}"

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from bylaw.audit.finding import no_lines
 from bylaw.errors import UsageError
 
 JsonRecord = dict[str, Any]
@@ -17,6 +18,8 @@ class AuditFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        if (path / "tables").is_dir() and not (path / "calls.jsonl").is_file():
+            raise no_lines(path)
         if not all((path / name).is_file() for name in ("summary.json", "calls.jsonl")):
             raise UsageError(
                 f"`{path}` is not an audit's output folder",

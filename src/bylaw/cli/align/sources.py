@@ -8,9 +8,10 @@ from msgspec import Struct
 from bylaw.align.prompt import pack_named
 from bylaw.align.standing import Auditor, FreshAudit, KeptAudit
 from bylaw.errors import BylawError, UsageError
+from bylaw.trace.log_file import LogFile
 from bylaw.trace.trajectory import Trajectory
 
-Placed = tuple[Path, Trajectory | BylawError]
+Placed = tuple[LogFile, Trajectory | BylawError]
 
 
 class Sources(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """Results of tau-bench (tau1) and tau2-bench."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -172,6 +173,8 @@ def _pieces_of(source: Source, data: bytes, why: str) -> Iterator[Piece]:
 
 def _info_beside(source: Source) -> Info:
     """What the `results.json` of a folder of simulations says about each of them."""
+    if not isinstance(source.path, Path):
+        return Info()
     beside = source.path.parent.parent / "results.json"
     if source.path.parent.name != "simulations" or not beside.is_file():
         return Info()

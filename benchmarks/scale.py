@@ -1,0 +1,258 @@
+"""Audits in shards: what the driver costs, what kills change, how much memory it takes, how fast tables answer.
+
+    uv run python benchmarks/scale.py logs --count 100000 [--distinct 20000]      writes the logs once
+    uv run python benchmarks/scale.py cost [--engine local|ray] [--workers 2]     CPU seconds beside a plain loop
+    uv run python benchmarks/scale.py kills [--kills 10]                          driver and workers killed at random
+    uv run python benchmarks/scale.py sql [--rows 10000000]                       rates by agent, tool and policy
+
+All take `--folder` (by default bylaw-scale in the folder for temporary files); a million conversations are the first
+command with `--count 1000000`, then the others. Conversations come from the clinic's simulator; beyond `--distinct`
+they are repeated under other ids. CPU seconds are those of the driver and all its workers: on a machine that others
+use, wall time says little. The plain loop reads, judges and writes the same tables in one process, without a driver.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bylaw.audit.batch.counts import add_counts
+from bylaw.audit.batch.local import LocalEngine
+from bylaw.audit.batch.on_ray import RayEngine
+from bylaw.audit.batch.part import Job, Judge, read_entry
+from bylaw.audit.batch.query import Tables, ready_queries
+from bylaw.audit.batch.run import audit_in_shards
+from bylaw.audit.batch.schema import TABLES
+from bylaw.audit.batch.shard import Shard
+from bylaw.audit.batch.tables import place_parts, write_table
+from bylaw.audit.collecting import rarely_collecting
+from bylaw.audit.examine import open_examiner
+from bylaw.audit.request import Request
+from bylaw.packs.clinic.simulator.generate import simulated
+from bylaw.packs.clinic.simulator.world import build
+from bylaw.trace import Identities
+
+EACH = 5000
+"""Conversations of a seed, and of a file."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("logs", "cost", "kills", "sql", "run"))
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "bylaw-scale")
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--distinct", type=int, default=20_000)
+    parser.add_argument("--engine", choices=("local", "ray"), default="local")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--shard", type=int, default=4 << 20)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    match given.what:
+        case "logs":
+            return write_logs(given.folder, given.count, given.distinct)
+        case "cost":
+            return cost(given)
+        case "kills":
+            return kills(given)
+        case "run":
+            return run(given, given.out)
+        case _:
+            return sql(given.folder, given.rows)
+
+
+def write_logs(folder: Path, count: int, distinct: int) -> int:
+    """Files of 5,000 conversations; those beyond `distinct` repeat earlier files under other ids."""
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    world = folder / "clinic.sqlite"
+    if not world.is_file():
+        build(world).close()
+    for number in range(-(-count // EACH)):
+        target = log_file(folder, number)
+        if target.is_file():
+            continue
+        aside = target.with_suffix(".new")
+        with aside.open("wb") as out:
+            if number < -(-distinct // EACH):
+                for made in simulated(number + 1, EACH):
+                    out.write(msgspec.json.encode(made.record) + b"\n")
+            else:
+                source = log_file(folder, number % -(-distinct // EACH))
+                with source.open("rb") as lines:
+                    out.writelines(line.replace(b'{"id":"clinic-', b'{"id":"again-%d-' % number, 1) for line in lines)
+        os.replace(aside, target)
+    return 0
+
+
+def log_file(folder: Path, number: int) -> Path:
+    return folder / "logs" / f"logs-{number:04}.jsonl"
+
+
+def request_for(folder: Path, count: int) -> Request:
+    files = tuple(log_file(folder, number) for number in range(-(-count // EACH)))
+    if missing := [file for file in files if not file.is_file()]:
+        raise SystemExit(f"{missing[0]} is not there: write the logs first")
+    return Request(files, "clinic", folder / "clinic.sqlite")
+
+
+def run(given: Any, out: Path) -> int:
+    """One run by an engine, for `cost` and `kills`, which start it as a process of its own."""
+    engine = RayEngine(given.workers) if given.engine == "ray" else LocalEngine(given.workers)
+    audit_in_shards(request_for(given.folder, given.count), out, engine, size=given.shard)
+    own, workers = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(json.dumps({"driver": own.ru_maxrss / 1024, "worker": workers.ru_maxrss / 1024}))
+    return 0
+
+
+def started(given: Any, out: Path) -> "subprocess.Popen[str]":
+    options = ["--folder", given.folder, "--count", given.count, "--engine", given.engine, "--workers", given.workers]
+    command = [sys.executable, __file__, "run", *map(str, options), "--shard", str(given.shard), "--out", str(out)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def cost(given: Any) -> int:
+    """CPU seconds of an engine beside those of a plain loop over the same logs."""
+    before = spent()
+    start = time.monotonic()
+    plain_loop(request_for(given.folder, given.count), given.folder / "plain")
+    plain, plain_wall = spent() - before, time.monotonic() - start
+    out = given.folder / f"out-{given.engine}"
+    shutil.rmtree(out, ignore_errors=True)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.monotonic()
+    process = started(given, out)
+    told = process.communicate()[0]
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    engine = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    memory = json.loads(told.splitlines()[-1])
+    print(f"{given.count:,} conversations, {given.workers} workers, engine {given.engine}")
+    print(f"plain loop  {plain:8.1f} CPU s  {plain_wall:7.1f} s wall")
+    print(f"engine      {engine:8.1f} CPU s  {time.monotonic() - start:7.1f} s wall, {engine / plain - 1:+.1%} CPU")
+    print(f"peak memory: driver {memory['driver']:.0f} MB, worker {memory['worker']:.0f} MB")
+    return process.returncode
+
+
+def spent() -> float:
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return own.ru_utime + own.ru_stime
+
+
+def plain_loop(request: Request, out: Path) -> None:
+    """Every file one after the other, in this process, then the tables."""
+    shutil.rmtree(out, ignore_errors=True)
+    job = Job(request, out / "parts")
+    judge, total = Judge(job), open_examiner(request)
+    folders: list[Path] = []
+    counts: list[int] = []
+    with rarely_collecting():
+        for number, file in enumerate(request.files):
+            shard = Shard(number, number, f"{number:04}", file.stat().st_size)  # type: ignore[union-attr]
+            counts.append(judge.judge(shard))
+            folders.append(job.part(shard))
+            add_counts(total, (read_entry(folders[-1]) or {})["counts"])
+    parts = list(place_parts(folders, counts, Identities()))
+    for table in TABLES:
+        write_table(table, parts, out / table, ("day", "agent"))
+
+
+def kills(given: Any) -> int:
+    """A run that is killed at random again and again, beside one that is left alone: every row of every table."""
+    whole, out = given.folder / "out-whole", given.folder / "out-killed"
+    for each in (whole, out):
+        shutil.rmtree(each, ignore_errors=True)
+    if started(given, whole).wait():
+        return 1
+    draw = random.Random(11)
+    done = {"driver": 0, "worker": 0}
+    shards = sum(file.stat().st_size for file in request_for(given.folder, given.count).files) // given.shard  # type: ignore[union-attr]
+    while not (out / "summary.json").is_file():
+        process = started(given, out)
+        while process.poll() is None:
+            left = given.kills - sum(done.values())
+            # At random, a tenth of the run apart on average; sooner where less of it is left.
+            wait = draw.uniform(0.2, 1.8) * shards / (given.kills + 1)
+            parts = len(list(out.glob(".run/parts/[0-9a-f]*")))
+            while process.poll() is None and (left == 0 or len(list(out.glob(".run/parts/[0-9a-f]*"))) < parts + wait):
+                time.sleep(0.05)
+            if process.poll() is not None or not left:
+                continue
+            workers = children(process.pid)
+            whom = "driver" if draw.random() < 0.4 or not workers else "worker"
+            os.kill(process.pid if whom == "driver" else draw.choice(workers), signal.SIGKILL)
+            done[whom] += 1
+            print(f"killed a {whom} after {len(list(out.glob('.run/parts/[0-9a-f]*')))} parts", flush=True)
+    same = {table: same_rows(whole, out, table) for table in TABLES}
+    is_same_summary = (whole / "summary.json").read_bytes() == (out / "summary.json").read_bytes()
+    print(f"kills: {done}; rows the same: {same}; summary the same: {is_same_summary}")
+    return 0 if all(found for found, _ in same.values()) and is_same_summary else 1
+
+
+def children(pid: int) -> list[int]:
+    """The workers of a driver; its helper for shared resources is none."""
+    found = [int(each) for task in Path(f"/proc/{pid}/task").glob("*/children") for each in task.read_text().split()]
+    return [each for each in found if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
+
+
+def same_rows(one: Path, other: Path, table: str) -> tuple[bool, int]:
+    """Whether two audits have the same rows in a table, and how many."""
+    import pyarrow.dataset as ds
+
+    def rows(out: Path) -> Any:
+        found = ds.dataset(out / "tables" / table, partitioning="hive").to_table()
+        order = [("ordinal", "ascending"), *([("step", "ascending")] if "step" in found.column_names else [])]
+        return found.sort_by(order)
+
+    left, right = rows(one), rows(other)
+    return left.to_pylist() == right.to_pylist(), left.num_rows
+
+
+def sql(folder: Path, rows: int) -> int:
+    """Seconds of a ready query over many calls: those of an audit, repeated under other ids and days."""
+    import duckdb
+
+    source, out = folder / "out-local", folder / "out-many"
+    if not (source / "tables").is_dir():
+        raise SystemExit("run `cost` first: its tables are repeated")
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(source, out, ignore=shutil.ignore_patterns("calls"))
+    base = duckdb.connect()
+    base.execute("SET threads = 2")
+    calls = f"read_parquet('{source}/tables/calls/**/*.parquet', hive_partitioning = true)"
+    held = base.execute(f"SELECT count(*) FROM {calls}").fetchone()
+    times = -(-rows // held[0]) if held else 0
+    # Without the JSON lines, which no query of rates reads.
+    base.execute(
+        f"""COPY (SELECT c.* REPLACE (conversation || '-' || n AS conversation, NULL::VARCHAR AS record,
+                                      DATE '2025-01-01' + (n % 30)::INT AS day, ordinal + n * 10000000 AS ordinal)
+                  FROM {calls} c, range({times}) AS again(n))
+            TO '{out}/tables/calls' (FORMAT parquet, PARTITION_BY (day, agent), COMPRESSION zstd)"""
+    )
+    tables = Tables(out)
+    tables.query("SET threads = 2")
+    count = tables.query("SELECT count(*) FROM calls")[1][0][0]
+    slowest = 0.0
+    for name in ("rates-by-policy", "rates-by-tool"):
+        for _ in range(3):
+            cpu, start = os.times(), time.monotonic()
+            found = tables.query(ready_queries()[name].text)[1]
+            wall, after = time.monotonic() - start, os.times()
+            used = after.user + after.system - cpu.user - cpu.system
+            print(f"{name}: {count:,} calls, {len(found)} rows, {wall:.2f} s wall, {used:.2f} CPU s (2 threads)")
+            slowest = max(slowest, wall)
+    return 0 if slowest < 2 else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

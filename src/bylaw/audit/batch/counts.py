@@ -1,0 +1,41 @@
+"""What was counted of a shard, as JSON: counts of parts add up to those of the whole in the way of the small audit."""
+
+from collections import Counter
+from typing import Any
+
+from bylaw.audit.coverage import LogCoverage
+from bylaw.audit.examine import Examiner
+
+
+def counts_record(examiner: Examiner) -> dict[str, Any]:
+    """The tally and the coverage of an examiner."""
+    coverage = examiner.coverage
+    return {
+        "tally": [[list(key), count] for key, count in examiner.tally.counts.items()],
+        "unknown_tools": coverage.unknown_tools,
+        "known_calls": coverage.known_calls,
+        "unmapped": sorted(map(list, coverage.unmapped)),
+        "worlds": coverage.worlds,
+        "changed": [[list(policies), agents] for policies, agents in coverage.changed.items()],
+        "faults": coverage.faults,
+        "evidence": {pack: count.graded() for pack, count in coverage.evidence.items()},
+        "first": coverage.first,
+        "last": coverage.last,
+    }
+
+
+def add_counts(examiner: Examiner, record: dict[str, Any]) -> None:
+    """Add what was counted of a shard to the whole."""
+    tally = examiner.tally
+    for key, count in record["tally"]:
+        tally.counts[tuple(key)] += count
+    coverage = LogCoverage(worlds=record["worlds"], faults=record["faults"], first=record["first"], last=record["last"])
+    coverage.known_calls = record["known_calls"]
+    coverage.unknown_tools.update(record["unknown_tools"])
+    coverage.unmapped.update((tool, name) for tool, name in record["unmapped"])
+    for policies, agents in record["changed"]:
+        for agent, count in agents.items():
+            coverage.changed.setdefault(tuple(policies), Counter())[agent] += count
+    examiner.coverage += coverage
+    for pack, graded in record["evidence"].items():
+        examiner.coverage.evidence[pack].add_graded(graded)

@@ -1,0 +1,109 @@
+"""SQL over an audit's tables, by DuckDB: views with good names, and queries that are ready."""
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.audit.batch.schema import PARTITIONED, TABLES
+from bylaw.audit.output import TABLES as FOLDER
+from bylaw.audit.output import has_tables
+from bylaw.errors import UsageError
+
+_QUERIES = Path(__file__).with_name("queries")
+_VERDICTS = "('near_miss', 'uninformed')"
+
+
+class ReadyQuery(Struct, frozen=True):
+    """A query that comes with Bylaw."""
+
+    name: str
+    about: str
+    text: str
+
+    @property
+    def needs_base(self) -> bool:
+        """Whether it compares with an earlier audit."""
+        return "base." in self.text
+
+
+def ready_queries() -> dict[str, ReadyQuery]:
+    """Every ready query, by name; its first line says what it is about."""
+    found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_QUERIES.glob("*.sql"))}
+    return {name: ReadyQuery(name, text.partition("\n")[0].removeprefix("-- "), text) for name, text in found.items()}
+
+
+class Tables:
+    """The tables of an audit, and of an earlier one to compare with, open for queries."""
+
+    def __init__(self, out: Path, *, base: Path | None = None) -> None:
+        self._duckdb = _duckdb()
+        self._database: Any = self._duckdb.connect()
+        if base is not None:
+            self._database.execute("CREATE SCHEMA base")
+            self._add(base, "base.")
+        self._add(out, "")
+
+    def query(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Names of columns, and rows."""
+        try:
+            found = self._database.execute(text)
+            return [column[0] for column in found.description or ()], found.fetchall() if found.description else []
+        except self._duckdb.Error as error:
+            raise UsageError(
+                f"the query fails: {_first_lines(error)}", hint="`bylaw sql --list` shows ready ones"
+            ) from None
+
+    def _add(self, out: Path, schema: str) -> None:
+        if not has_tables(out):
+            raise UsageError(
+                "no tables here", place=str(out), hint="make them with `bylaw audit LOGS --pack PACK --format parquet`"
+            )
+        record: dict[str, Any] = json.loads((out / FOLDER / "schema.json").read_bytes())
+        criterion = "strict" if record["criterion"] == "strict" else "determined"
+        kinds = {"day": "DATE", "agent": "VARCHAR"}
+        types = ", ".join(f"'{name}': {kinds[name]}" for name in PARTITIONED if name in record["partitioned_by"])
+        for table in TABLES:
+            files = str((out / FOLDER / table / "**" / "*.parquet").absolute()).replace("'", "''")
+            rows = f"read_parquet('{files}', hive_partitioning = true, hive_types = {{{types}}}, union_by_name = true)"
+            self._database.execute(f"CREATE VIEW {schema}{table} AS SELECT {_columns(table, criterion)} FROM {rows}")
+
+
+def _columns(table: str, criterion: str) -> str:
+    """The columns of a view: those of the table, and what goes by the audit's criterion under short names."""
+    listed = ", ".join(f'"{name}"' for name in TABLES[table])
+    match table:
+        case "conversations":
+            violated = "violated" if criterion == "determined" else "violated_strict"
+            has = f"list_contains({criterion}, 'violation')"
+            # A near-miss counts where the conversation ended well, as far as anybody knows.
+            return (
+                f"{listed}, {has} AS violation,"
+                f" list_contains({criterion}, 'near_miss') AND coalesce(outcome, NOT {has}) AS near_miss,"
+                f" list_contains({criterion}, 'uninformed') AS uninformed, len(rules) > 0 AS broken_rule,"
+                f" {violated} AS severities"
+            )
+        case "calls" | "findings":
+            members = "{policy: x.policy, severity: x.severity, verdict: x." + criterion + "}"
+            shown = listed.replace('"policies"', f"list_transform(policies, lambda x: {members}) AS policies")
+            return f"{shown}, {criterion} AS verdict"
+        case "missing_facts":
+            lacks = " AND ".join(f"{name} IN {_VERDICTS}" for name in (criterion, f"policy_{criterion}"))
+            decides = " AND decisive IS NOT FALSE" if criterion == "determined" else ""
+            return f"{listed}, executed IS NOT FALSE AND {lacks}{decides} AS counts, {criterion} AS verdict"
+        case _:
+            return listed
+
+
+def _first_lines(error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:2])
+
+
+def _duckdb() -> Any:
+    try:
+        return importlib.import_module("duckdb")
+    except ModuleNotFoundError:
+        raise UsageError("queries need DuckDB", hint="install `bylaw[sql]`") from None

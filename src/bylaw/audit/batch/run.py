@@ -1,0 +1,211 @@
+"""An audit in shards: cut the logs, have an engine judge them, put the parts together. Start at `audit_in_shards`.
+
+A run that was killed is taken up again by the same command: parts that are there are not made again.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from bylaw import __version__
+from bylaw.audit.batch.counts import add_counts
+from bylaw.audit.batch.engine import Engine
+from bylaw.audit.batch.part import Job, read_entry
+from bylaw.audit.batch.schema import TABLES, arrow
+from bylaw.audit.batch.shard import SIZE, Shard, cut
+from bylaw.audit.batch.tables import PlacedPart, partitioned_by, place_parts, write_table
+from bylaw.audit.batch.written_lines import write_lines
+from bylaw.audit.examine import Examiner, open_examiner
+from bylaw.audit.output import TABLES as FOLDER
+from bylaw.audit.output import TABLES_SCHEMA, alone_in, check_ours, put_in_place, spare_earlier
+from bylaw.audit.redaction import Pseudonyms, redact_summary
+from bylaw.audit.request import Request, told_apart
+from bylaw.audit.run import Report, check_tools, dump
+from bylaw.audit.summary import policies_record, summarise
+from bylaw.errors import RecordError, UsageError
+from bylaw.trace import Identities
+from bylaw.trace.log_file import size_of, stamp_of
+from bylaw.trace.source import Source
+
+Format = Literal["jsonl", "parquet"]
+WORK = ".run"
+"""The folder in the output where a run keeps its parts until it is done."""
+
+
+class Advance(Struct, frozen=True):
+    """How far a run is."""
+
+    conversations: int
+    """Judged in this run."""
+    done: int
+    """Bytes of the logs that are judged, by this run or before."""
+    own: int
+    """Of these, by this run."""
+    total: int
+
+
+def audit_in_shards(
+    request: Request,
+    out: Path,
+    engine: Engine,
+    *,
+    formats: Collection[Format] = ("parquet",),
+    size: int = SIZE,
+    progress: Callable[[Advance], None] | None = None,
+) -> Report:
+    """Audit every conversation of the files and write tables or lines, `summary.json` and `policies.json`."""
+    arrow()
+    if request.answers is not None:
+        raise UsageError("a model is asked in one process only", hint="leave out --llm, or --format parquet")
+    examiner = open_examiner(request)
+    out.mkdir(parents=True, exist_ok=True)
+    with alone_in(out):
+        check_ours(out, tables="parquet" in formats)
+        work = out / WORK
+        begin(work, request, examiner)
+        job = Job(request, (work / "parts").resolve())
+        shards, aside = _judged(job, engine, size, progress)
+        report = _put_together(examiner, job, shards, aside, out, formats)
+        if not aside:
+            shutil.rmtree(work, ignore_errors=True)
+        return report
+
+
+def begin(work: Path, request: Request, examiner: Examiner) -> None:
+    """Take up the run that left this folder; begin anew where it was of another pack, world, version or options."""
+    mark = _mark(request, examiner)
+    note = work / "run.json"
+    try:
+        is_same = json.loads(note.read_bytes())["mark"] == mark
+    except (OSError, ValueError, KeyError, TypeError):
+        is_same = False
+    if not is_same:
+        shutil.rmtree(work, ignore_errors=True)
+    (work / "parts").mkdir(parents=True, exist_ok=True)
+    for left in (work / "parts").glob(".*"):
+        shutil.rmtree(left, ignore_errors=True)
+    written = note.with_suffix(".new")
+    written.write_text(json.dumps({"mark": mark, "bylaw": __version__}), encoding="utf-8")
+    os.replace(written, note)
+
+
+def _mark(request: Request, examiner: Examiner) -> str:
+    """What parts must have in common to be put together; the logs themselves are in the key of each shard."""
+    held = [request.world, request.document, request.tasks]
+    record = [
+        __version__,
+        TABLES_SCHEMA,
+        [[pack.name, pack.digest] for pack in examiner.shelf.packs],
+        [stamp_of(path) if path is not None else None for path in held],
+        request.mode,
+        request.agent,
+        msgspec.to_builtins(request.columns),
+        Pseudonyms(request.key).mark if request.key is not None else None,
+    ]
+    return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
+
+
+def _judged(
+    job: Job, engine: Engine, size: int, progress: Callable[[Advance], None] | None
+) -> tuple[list[Shard], dict[str, str]]:
+    """All shards in order, and why some were set aside."""
+    request = job.request
+    names = told_apart(request.files)
+    sources = [Source(file, request.agent, columns=request.columns) for file in request.files]
+    shards: list[Shard] = []
+    aside: dict[str, str] = {}
+    total = sum(map(size_of, request.files))
+    done = own = conversations = 0
+
+    def tell() -> None:
+        if progress is not None:
+            progress(Advance(conversations, done, own, total))
+
+    def pending() -> Iterator[Shard]:
+        nonlocal done
+        for shard in cut(sources, size, list(names.values())):
+            shards.append(shard)
+            if read_entry(job.part(shard)) is None:
+                yield shard
+            else:
+                done += shard.size
+                tell()
+
+    for outcome in engine.run(job, pending()):
+        if outcome.why:
+            aside[outcome.shard.key] = outcome.why
+        conversations += outcome.conversations
+        done += outcome.shard.size
+        own += outcome.shard.size
+        tell()
+    return shards, aside
+
+
+def _put_together(
+    examiner: Examiner,
+    job: Job,
+    shards: list[Shard],
+    aside: dict[str, str],
+    out: Path,
+    formats: Collection[Format],
+) -> Report:
+    request = job.request
+    skipped: list[RecordError] = []
+    folders: list[Path] = []
+    counts: list[int] = []
+    for shard in shards:
+        folder = job.part(shard)
+        entry = read_entry(folder)
+        if entry is None:
+            why = aside.get(shard.key, "its part is gone")
+            fault = RecordError(f"set aside: {why}", place=shard.place(request.files[shard.file]))
+            skipped.append(Pseudonyms(request.key).fault(fault) if request.key is not None else fault)
+            continue
+        add_counts(examiner, entry["counts"])
+        skipped += [RecordError(message, place=place, hint=hint) for message, place, hint in entry["faults"]]
+        folders.append(folder)
+        counts.append(entry["conversations"])
+    if skipped and not sum(counts):
+        spare_earlier(out, skipped)
+    check_tools(examiner)
+    names = Identities()
+    parts = list(place_parts(folders, counts, names))
+    made = job.parts.parent / "made"
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir()
+    repeated = sum(len(part.renamed) for part in parts)
+    summary = summarise(examiner, request, skipped, repeated)
+    if request.key is not None:
+        # What was skipped is redacted where it was found.
+        summary = redact_summary(summary, Pseudonyms(request.key))
+    dump(made / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
+    if "parquet" in formats:
+        _write_tables(examiner, parts, made / FOLDER, summary)
+    if "jsonl" in formats:
+        write_lines(parts, made)
+    dump(made / "summary.json", summary)
+    if faults := examiner.coverage.faults:
+        text = "".join(json.dumps(fault) + "\n" for fault in faults)
+        (made / "faults.jsonl").write_text(text, encoding="utf-8", errors="backslashreplace")
+    put_in_place(made, out)
+    return Report(summary, out, tuple(skipped), names)
+
+
+def _write_tables(examiner: Examiner, parts: Sequence[PlacedPart], folder: Path, summary: dict[str, Any]) -> None:
+    folder.mkdir()
+    by = partitioned_by([str(agent["agent"]) for agent in examiner.tally.agents("determined")])
+    rows = {table: write_table(table, parts, folder / table, by) for table in TABLES}
+    record = {
+        "schema": TABLES_SCHEMA,
+        "criterion": summary["criterion"],
+        "partitioned_by": list(by),
+        "tables": {table: {"rows": count, "columns": TABLES[table]} for table, count in rows.items()},
+    }
+    dump(folder / "schema.json", record)

@@ -1,0 +1,105 @@
+"""The tables that an audit writes, and what their columns are; docs/reference/tables.md tells what they mean."""
+
+import importlib
+from typing import Any, Final
+
+from bylaw.errors import UsageError
+
+PARTITIONED = ("day", "agent")
+INTERNAL = ("_name", "_number")
+"""Columns of parts only: what a finding's id is made of, should its conversation be given another name."""
+
+_SHARED = {"conversation": "text", "ordinal": "long", "day": "day", "agent": "word", "step": "integer"}
+_VERDICTS = {"strict": "word", "determined": "word"}
+TABLES: Final[dict[str, dict[str, str]]] = {
+    "conversations": {
+        "conversation": "text",
+        "ordinal": "long",
+        "day": "day",
+        "agent": "word",
+        "file": "word",
+        "position": "long",
+        "pack": "word",
+        "started": "time",
+        "ended": "time",
+        "outcome": "truth",
+        "outcome_source": "word",
+        "calls": "integer",
+        "writes": "truth",
+        "strict": "words",
+        "determined": "words",
+        "violated": "words",
+        "violated_strict": "words",
+        "rules": "words",
+        "record": "text",
+    },
+    "calls": _SHARED
+    | {"call_id": "text", "tool": "word", "executed": "truth"}
+    | _VERDICTS
+    | {"finding": "text", "because": "text", "policies": "policies", "record": "text"},
+    "findings": {"finding": "text", "kind": "word", "name": "word"}
+    | _SHARED
+    | {"executed": "truth"}
+    | _VERDICTS
+    | {"severity": "word", "policies": "charges", "because": "text", "record": "text"},
+    "open_questions": _SHARED
+    | {"tool": "word", "executed": "truth", "kind": "word", "policy": "word", "rule": "word"}
+    | {"fact": "text", "question": "text", "because": "text"},
+    "missing_facts": _SHARED
+    | {"tool": "word", "executed": "truth"}
+    | _VERDICTS
+    | {"policy": "word", "severity": "word", "policy_strict": "word", "policy_determined": "word"}
+    | {"entity": "word", "key": "texts", "field": "word", "reason": "word", "lookup": "word", "lookup_args": "text"}
+    | {"claim": "text", "claimed_at": "integer", "stale_by": "integer", "decisive": "truth"},
+}
+"""By table, its columns in order and the kind of each."""
+NESTED: Final[dict[str, tuple[str, ...]]] = {
+    "policies": ("policy", "severity", "strict", "determined"),
+    "charges": ("policy", "severity", "strict", "determined", "because"),
+}
+"""What stands in each member of a list of policies: words, but for the reasons."""
+_TOLD = ("because",)
+
+
+def arrow(part: str = "") -> Any:
+    """pyarrow, or a part of it, or what to do without it."""
+    try:
+        return importlib.import_module(f"pyarrow.{part}" if part else "pyarrow")
+    except ModuleNotFoundError:
+        raise UsageError("Parquet needs pyarrow", hint="install `bylaw[parquet]`") from None
+
+
+def arrow_schema(table: str, *, internal: bool = False) -> Any:
+    """A table's columns as Arrow types."""
+    pa = arrow()
+    fields = [(name, arrow_type(kind)) for name, kind in TABLES[table].items()]
+    if internal and "finding" in TABLES[table]:
+        fields += zip(INTERNAL, (pa.string(), pa.int32()), strict=True)
+    return pa.schema(fields)
+
+
+def arrow_type(kind: str) -> Any:
+    """The Arrow type of a kind of column; words, which are few and come often, are dictionary-coded."""
+    pa = arrow()
+    word = pa.dictionary(pa.int32(), pa.string())
+    match kind:
+        case "text":
+            return pa.string()
+        case "word":
+            return word
+        case "integer":
+            return pa.int32()
+        case "long":
+            return pa.int64()
+        case "truth":
+            return pa.bool_()
+        case "day":
+            return pa.date32()
+        case "time":
+            return pa.timestamp("us", "UTC")
+        case "texts":
+            return pa.list_(pa.string())
+        case "words":
+            return pa.list_(word)
+        case _:
+            return pa.list_(pa.struct([(name, pa.string() if name in _TOLD else word) for name in NESTED[kind]]))

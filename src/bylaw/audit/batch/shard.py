@@ -1,0 +1,195 @@
+"""The pieces that logs are judged in: a file, or a part of one that no conversation reaches across.
+
+Where a file is cut depends on its bytes and the size that is asked for, and on nothing else: a run that is taken up
+again finds the same shards. What cannot be cut safely is one shard, judged as the small audit judges a file.
+"""
+
+import hashlib
+import io
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.errors import BylawError
+from bylaw.trace.document import count_records
+from bylaw.trace.format import Look, look
+from bylaw.trace.log_file import LogFile, stamp_of
+from bylaw.trace.source import CHUNK, Source, Span
+
+SIZE = 16 << 20
+"""Bytes of a shard unless another size is asked for."""
+CUT = frozenset(("openai", "tau1"))
+"""Formats in which a record is a conversation and says nothing of others."""
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|"', re.DOTALL)
+
+
+class Shard(Struct, frozen=True):
+    """A file, or a part of it, and what to call the result."""
+
+    number: int
+    """The place in the order of all shards."""
+    file: int
+    """Which of the files."""
+    key: str
+    """The same for the same part of the same file, whatever else is judged with it."""
+    size: int
+    """Bytes, for what is said of progress."""
+    look: Look | None = None
+    span: Span | None = None
+    """None for a whole file."""
+
+    def place(self, file: LogFile) -> str:
+        """Where it lies, as a person looks for it."""
+        if self.span is None:
+            return str(file)
+        unit = "row groups" if self.look is not None and self.look.format == "parquet" else "bytes"
+        return f"{file} ({unit} {self.span.start:,} to {self.span.end:,})"
+
+
+def cut(sources: Sequence[Source], size: int, names: Sequence[str]) -> Iterator[Shard]:
+    """The shards of all files, in order; `names` is what the files are called in the output."""
+    number = 0
+    for place, source in enumerate(sources):
+        stamp = (*stamp_of(source.path), names[place])
+        for found, span, bytes_in in _parts(source, stamp[1], size):
+            start = -1 if span is None else span.start
+            name = "\0".join(map(str, (*stamp, start, -1 if span is None else span.end)))
+            key = hashlib.blake2b(name.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+            yield Shard(number, place, key, bytes_in, found, span)
+            number += 1
+
+
+def _parts(source: Source, total: int, size: int) -> Iterator[tuple[Look | None, Span | None, int]]:
+    try:
+        found = look(source)
+    except BylawError:
+        # Whoever judges it finds out again, and says so.
+        yield None, None, total
+        return
+    if found.format == "parquet":
+        from bylaw.trace.readers.parquet import row_groups
+
+        try:
+            groups = row_groups(source)
+        except BylawError:
+            groups = []
+        yield from ((found, *part) for part in _row_groups(groups, size))
+        if not groups:
+            yield found, None, total
+        return
+    spans: list[Span] | Iterator[Span] | None = None
+    if total > size and found.format in CUT and not found.single and not source.is_packed:
+        spans = _lines(source, size) if found.layout == "lines" else _members(source, size)
+    if spans is None:
+        yield found, None, total
+        return
+    yield from ((found, span, span.end - span.start) for span in spans)
+
+
+def _row_groups(groups: list[tuple[int, int]], size: int) -> Iterator[tuple[Span, int]]:
+    first = index = rows = held = 0
+    for number, (count, weight) in enumerate(groups):
+        if held and held + weight > size:
+            yield Span(first, number, index=index), held
+            first, index, rows, held = number, index + rows, 0, 0
+        rows, held = rows + count, held + weight
+    if groups:
+        yield Span(first, len(groups), index=index), held
+
+
+def _lines(source: Source, size: int) -> Iterator[Span]:
+    """Whole lines, `size` bytes of them and the rest of the last one."""
+    start, line, index = 0, 1, 0
+    with source.open() as stream:
+        end = stream.seek(0, 2)
+        while start < end:
+            stop = _line_end(stream, min(start + size, end), end) if start + size < end else end
+            yield Span(start, stop, line, index)
+            if stop == end:
+                return
+            # Counted as the reader counts: blank lines are lines and no records, and a line may hold several.
+            lines, records = count_records(_part_of(source, Span(start, stop, line, index)))
+            start, line, index = stop, line + lines, index + records
+
+
+def _part_of(source: Source, span: Span) -> Source:
+    return Source(source.path, source.agent, span=span)
+
+
+def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
+    """Where the line ends that byte `at` stands in, or that ends just before it."""
+    stream.seek(at - 1)
+    while piece := stream.readline(CHUNK):
+        if piece.endswith(b"\n"):
+            return stream.tell()
+    return end
+
+
+def _members(source: Source, size: int) -> list[Span] | None:
+    """Whole members of a list; None where it is no list, or not a sound one: then it is read as a whole."""
+    found: list[Span] = []
+    members = _member_ends(source)
+    start = index = count = 0
+    stop = -1
+    for begin, end in members:
+        if begin < 0:
+            return None
+        if stop < 0:
+            start = begin
+        elif end - start > size:
+            found.append(Span(start, stop, index=index))
+            start, index, count = begin, index + count, 0
+        stop, count = end, count + 1
+    if stop >= 0:
+        found.append(Span(start, stop, index=index))
+    return found or None
+
+
+def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
+    """From where to where every member of a list reaches; `(-1, -1)` for whatever a sound list does not have."""
+    depth = begin = base = 0
+    rest = b""
+    for chunk in source.chunks():
+        if isinstance(chunk, str):
+            yield -1, -1
+            return
+        data = rest + chunk
+        free = 0
+        for token in _TOKEN.finditer(data):
+            mark = token[0]
+            if mark == b'"':
+                # A text that goes on in the next piece.
+                break
+            if depth < 2 and not _is_space(data[free : token.start()], is_start=base + free == 0):
+                yield -1, -1
+                return
+            if mark in (b"[", b"{"):
+                if depth == 1:
+                    begin = base + token.start()
+                elif depth == 0 and (mark == b"{" or begin):
+                    yield -1, -1
+                    return
+                depth += 1
+            elif mark in (b"]", b"}"):
+                depth -= 1
+                if depth < 0 or (depth == 0 and mark == b"}"):
+                    yield -1, -1
+                    return
+                if depth == 1:
+                    yield begin, base + token.end()
+            elif depth < 2:
+                yield -1, -1
+                return
+            free = token.end()
+        # What is between texts and brackets need not be kept: inside a member it is of no interest.
+        tail = data.find(b'"', free)
+        kept = free if depth < 2 else tail if tail >= 0 else len(data)
+        base, rest = base + kept, data[kept:]
+    if depth or not _is_space(rest, is_start=False):
+        yield -1, -1
+
+
+def _is_space(data: bytes, *, is_start: bool) -> bool:
+    return not (data.removeprefix(b"\xef\xbb\xbf") if is_start else data).strip(b" \t\r\n,")

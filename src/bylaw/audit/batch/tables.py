@@ -1,0 +1,137 @@
+"""From the parts of all shards to the tables: in the order of the logs, under unique names, by day and agent.
+
+What comes out depends on the rows alone, and not on how they were shared out.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw.audit.batch.part import part_file
+from bylaw.audit.batch.schema import INTERNAL, PARTITIONED, TABLES, arrow, arrow_schema
+from bylaw.audit.line import finding_id
+from bylaw.trace import Identities
+
+ROWS = 1 << 14
+"""Rows read at a time."""
+GROUP = 1 << 16
+"""Rows of a row group, at most."""
+FILE = 1 << 22
+"""Rows of a file, at most."""
+OPEN = 200
+"""Files open at a time."""
+AGENTS = 50
+"""With more agents than these, they are a column and not folders: a folder for each would hold next to nothing."""
+_LONGEST = 60
+
+
+class PlacedPart(Struct, frozen=True):
+    """A shard's part, where it stands among all."""
+
+    folder: Path
+    first: int
+    """How many conversations come before."""
+    renamed: dict[int, str]
+    """Conversations, by their place in the part, that need another name: theirs was given before."""
+
+
+def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identities) -> Iterator[PlacedPart]:
+    """The parts in order, every conversation with a name of its own, as the small audit gives them."""
+    first = 0
+    for folder, count in zip(folders, counts, strict=True):
+        renamed: dict[int, str] = {}
+        at = 0
+        for batch in batches(folder, "conversations", ["conversation"]):
+            for own in batch.column(0).to_pylist():
+                if (name := names.unique(own)) != own:
+                    renamed[at] = name
+                at += 1
+        yield PlacedPart(folder, first, renamed)
+        first += count
+
+
+def partitioned_by(agents: Sequence[str]) -> tuple[str, ...]:
+    """What the folders of tables go by: day and agent; the day alone where agents are many, or make no folders."""
+    if len(agents) > AGENTS or any(not agent or len(agent) > _LONGEST for agent in agents):
+        return PARTITIONED[:1]
+    return PARTITIONED
+
+
+def write_table(table: str, parts: Sequence[PlacedPart], target: Path, by: Sequence[str]) -> int:
+    """Write one table; how many rows it has. A table without rows is one empty file, so that it can be opened."""
+    pa, ds = arrow(), arrow("dataset")
+    schema = arrow_schema(table)
+    if "agent" in by:
+        # What names a folder is no code but the text itself.
+        schema = schema.set(schema.get_field_index("agent"), pa.field("agent", pa.string()))
+    rows = 0
+
+    def every() -> Iterator[Any]:
+        nonlocal rows
+        for part in parts:
+            for batch in batches(part.folder, table):
+                rows += batch.num_rows
+                yield from placed(table, batch, part).cast(schema).to_batches()
+
+    ds.write_dataset(
+        pa.RecordBatchReader.from_batches(schema, every()),
+        target,
+        format=ds.ParquetFileFormat(),
+        file_options=ds.ParquetFileFormat().make_write_options(compression="zstd"),
+        partitioning=ds.partitioning(pa.schema([schema.field(name) for name in by]), flavor="hive"),
+        basename_template="part-{i}.parquet",
+        preserve_order=True,
+        max_partitions=1 << 30,
+        max_open_files=OPEN,
+        max_rows_per_file=FILE,
+        max_rows_per_group=GROUP,
+    )
+    if not rows:
+        _write_empty(target, schema, by)
+    return rows
+
+
+def _write_empty(target: Path, schema: Any, by: Sequence[str]) -> None:
+    folder = target.joinpath(*(f"{name}=__HIVE_DEFAULT_PARTITION__" for name in by))
+    folder.mkdir(parents=True, exist_ok=True)
+    pa = arrow()
+    arrow("parquet").write_table(
+        pa.schema([field for field in schema if field.name not in by]).empty_table(), folder / "part-0.parquet"
+    )
+
+
+def batches(folder: Path, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    path = part_file(folder, table)
+    if path.is_file():
+        with arrow("parquet").ParquetFile(path) as file:
+            yield from file.iter_batches(ROWS, columns=list(columns) if columns is not None else None)
+
+
+def placed(table: str, batch: Any, part: PlacedPart) -> Any:
+    """Rows of a part as rows of the whole."""
+    rows = arrow().Table.from_batches([batch])
+    ordinals = rows.column("ordinal")
+    if part.renamed:
+        rows = _renamed(table, rows, ordinals.to_pylist(), part.renamed)
+    rows = rows.set_column(
+        rows.schema.get_field_index("ordinal"), "ordinal", arrow("compute").add(ordinals, part.first)
+    )
+    return rows.drop_columns([name for name in INTERNAL if name in rows.column_names])
+
+
+def _renamed(table: str, rows: Any, ordinals: list[int], renamed: dict[int, str]) -> Any:
+    if not any(ordinal in renamed for ordinal in ordinals):
+        return rows
+    pa = arrow()
+    own: list[str] = rows.column("conversation").to_pylist()
+    names = [renamed.get(ordinal, name) for ordinal, name in zip(ordinals, own, strict=True)]
+    if "finding" in TABLES[table]:
+        kept, of, numbers = (rows.column(name).to_pylist() for name in ("finding", *INTERNAL))
+        findings = [
+            finding_id(name, of[at], numbers[at]) if kept[at] is not None and ordinal in renamed else kept[at]
+            for at, (ordinal, name) in enumerate(zip(ordinals, names, strict=True))
+        ]
+        rows = rows.set_column(rows.schema.get_field_index("finding"), "finding", pa.array(findings, pa.string()))
+    return rows.set_column(rows.schema.get_field_index("conversation"), "conversation", pa.array(names, pa.string()))

@@ -1,0 +1,166 @@
+"""What `bylaw audit` takes for large logs: tables, engines, shards; and how far it says it is."""
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import click
+from msgspec import Struct
+
+from bylaw.audit.finding import Finding, read_findings
+from bylaw.audit.request import Request
+from bylaw.audit.run import Report
+from bylaw.engine.pack import Criterion
+from bylaw.errors import UsageError
+from bylaw.trace.source import Columns
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SMALLEST = 1 << 10
+_SAID_EVERY = 60.0
+"""Seconds between lines where nobody watches."""
+
+
+class ByteSize(click.ParamType[int]):
+    """A number of bytes, as `64M`."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number of bytes that is meant."""
+        match = re.fullmatch(r"(\d+)\s*([KMG]?)i?B?", str(value).strip(), re.IGNORECASE)
+        size = int(match[1]) * _UNITS[match[2].upper()] if match else 0
+        if size < _SMALLEST:
+            self.fail(f"`{value}` is not a size of at least 1K, such as 64M", param, ctx)
+        return size
+
+
+def batch_options(command: Command) -> Command:
+    """Options of an audit of many logs; `Batch` holds them."""
+    for option in (
+        click.option(
+            "--agent-column", metavar="NAME", default="", show_default=False, help="For Parquet logs: the agent."
+        ),
+        click.option("--id-column", metavar="NAME", default="", show_default=False, help="For Parquet logs: the id."),
+        click.option(
+            "--messages-column",
+            metavar="NAME",
+            default="",
+            show_default=False,
+            help="For Parquet logs: the messages, a list or JSON text; by default `messages` or the like.",
+        ),
+        click.option(
+            "--shard-size",
+            metavar="SIZE",
+            type=ByteSize(),
+            default="16M",
+            help="For --engine: bytes of a log that are judged at a time; the results do not depend on it.",
+        ),
+        click.option("--address", metavar="HOST:PORT", help="For --engine ray: the cluster; by default this machine."),
+        click.option(
+            "--engine",
+            type=click.Choice(("local", "ray")),
+            help="Judge in shards that a killed run is taken up from: --jobs processes here, or of a Ray cluster.",
+            show_default="local for parquet, else none",
+        ),
+        click.option(
+            "--format",
+            "format",
+            type=click.Choice(("jsonl", "parquet", "both")),
+            default="jsonl",
+            help="Lines, or typed tables in OUT/tables for `bylaw sql`, pandas, Spark.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+class Batch(Struct, frozen=True):
+    """What was asked for."""
+
+    format: Literal["jsonl", "parquet", "both"]
+    engine: Literal["local", "ray"] | None
+    address: str | None
+    shard_size: int
+    columns: Columns
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> "Batch":
+        """The options as the command line gives them."""
+        columns = Columns(options["messages_column"], options["id_column"], options["agent_column"])
+        return cls(options["format"], options["engine"], options["address"], options["shard_size"], columns)
+
+    @property
+    def in_shards(self) -> bool:
+        """Whether the small audit will not do."""
+        return self.format != "jsonl" or self.engine is not None
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether files of lines are written."""
+        return self.format != "parquet"
+
+    def check(self, wanted: dict[str, Any]) -> None:
+        """Refuse what cannot be had together; `wanted` are other options, by name."""
+        given = [name for name, value in wanted.items() if value]
+        if self.in_shards and "--search" in given:
+            raise UsageError("`--search` works in one process only", hint="leave out --format and --engine")
+        if not self.has_lines and given:
+            raise UsageError(f"`{given[0]}` is made from lines", hint="give --format both")
+        if self.address is not None and self.engine != "ray":
+            raise UsageError("`--address` is that of a Ray cluster", hint="give --engine ray")
+
+    def run(self, request: Request, out: Path) -> Report:
+        """Audit in shards."""
+        from bylaw.audit.batch.local import LocalEngine
+        from bylaw.audit.batch.on_ray import RayEngine
+        from bylaw.audit.batch.run import audit_in_shards
+
+        engine = RayEngine(request.jobs, self.address) if self.engine == "ray" else LocalEngine(request.jobs)
+        formats: Any = ("jsonl", "parquet") if self.format == "both" else (self.format,)
+        return audit_in_shards(request, out, engine, formats=formats, size=self.shard_size, progress=_Speedometer())
+
+    def findings(self, out: Path, criterion: Criterion) -> Iterator[Finding]:
+        """What was found, wherever it was written."""
+        if self.has_lines:
+            return read_findings(out)
+        from bylaw.audit.batch.findings import read_table_findings
+
+        return read_table_findings(out, criterion)
+
+
+class _Speedometer:
+    """Says how far a run is: over itself on a screen, else a line a minute."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._said = self._start
+        self._is_watched = sys.stderr.isatty()
+
+    def __call__(self, advance: Any) -> None:
+        now = time.monotonic()
+        if not self._is_watched and now - self._said < _SAID_EVERY:
+            return
+        self._said = now
+        text = told_advance(advance, now - self._start)
+        sys.stderr.write(f"\r{text:78}" if self._is_watched else f"bylaw: {text}\n")
+        sys.stderr.flush()
+
+
+def told_advance(advance: Any, seconds: float) -> str:
+    """How far, how fast, how long still; the rate is that of this run, not of what an earlier one had done."""
+    share = advance.done / advance.total if advance.total else 1.0
+    told = f"{advance.conversations:,} conversations, {share:.0%}"
+    if advance.own and seconds > 0:
+        left = (advance.total - advance.done) * seconds / advance.own
+        told += f", {advance.conversations / seconds:,.0f} a second, {_duration(left)} left"
+    return told
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

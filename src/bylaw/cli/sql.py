@@ -1,0 +1,98 @@
+"""`bylaw sql`: queries over the tables that an audit wrote."""
+
+import csv
+import json
+import sys
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.table import Table
+
+from bylaw.audit.batch.query import Tables, ready_queries
+from bylaw.cli.console import open_console
+from bylaw.cli.visible import visible
+from bylaw.errors import UsageError
+
+_WIDE = 500
+"""Columns, where no screen sets a limit: a name that is cut in two cannot be looked for."""
+_SHOWN = 200
+"""Rows of a table on the screen; files get all."""
+
+
+@click.command("sql")
+@click.argument("out", required=False, type=click.Path(path_type=Path), help="The folder an audit wrote.")
+@click.argument("query", required=False, help="SQL, or the name of a ready query.")
+@click.option("--list", "listed", is_flag=True, help="Show the ready queries; with one's name, its SQL.")
+@click.option(
+    "--base",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="An earlier audit; its views are base.calls and so on.",
+)
+@click.option("--to", type=click.Choice(("table", "csv", "jsonl")), default="table", help="How to print the rows.")
+def sql_command(out: Path | None, query: str | None, listed: bool, base: Path | None, to: str) -> int:
+    """Ask an audit's tables: conversations, calls, findings, open_questions, missing_facts."""
+    ready = ready_queries()
+    if listed:
+        name = query or (str(out) if out is not None else "")
+        if name in ready:
+            print(ready[name].text.rstrip())
+            return 0
+        for each in ready.values():
+            print(f"{each.name:22} {each.about}")
+        return 0
+    if out is None or not query:
+        raise UsageError("say which folder and which query", hint="`bylaw sql --list` shows ready ones")
+    found = ready.get(query)
+    if found is None and not any(mark in query for mark in " \n;("):
+        raise UsageError(f"no ready query `{query}`", hint=f"there are {', '.join(ready)}")
+    if found is not None and found.needs_base and base is None:
+        raise UsageError(f"`{query}` compares two audits", hint="give the earlier one's folder with --base")
+    names, rows = Tables(out, base=base).query(found.text if found is not None else query)
+    _print(names, rows, to)
+    return 0
+
+
+def _print(names: list[str], rows: list[tuple[Any, ...]], to: str) -> None:
+    match to:
+        case "csv":
+            out = csv.writer(sys.stdout, lineterminator="\n")
+            out.writerow(names)
+            out.writerows([_text(value) for value in row] for row in rows)
+        case "jsonl":
+            for row in rows:
+                print(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, default=str))
+        case _:
+            table = Table(box=box.SIMPLE_HEAD)
+            for at, name in enumerate(names):
+                is_number = bool(rows) and all(isinstance(row[at], int | float | None) for row in rows)
+                table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+            for row in rows[:_SHOWN]:
+                table.add_row(*(visible(_text(value)) for value in row))
+            console = open_console()
+            if not console.is_terminal:
+                console.width = _WIDE
+            console.print(table, markup=False)
+            if len(rows) > _SHOWN:
+                console.print(
+                    f"the first {_SHOWN} of {len(rows):,} rows; --to csv prints all", style="dim", markup=False
+                )
+
+
+def _text(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return ", ".join(map(_text, value))  # pyright: ignore[reportUnknownArgumentType]
+        case dict():
+            return json.dumps(value, ensure_ascii=False, default=str)
+        case datetime() | date():
+            return value.isoformat()
+        case _:
+            return str(value)

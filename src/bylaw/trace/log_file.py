@@ -1,0 +1,149 @@
+"""Where a log lies: a file of this machine, or a URL that fsspec opens, such as `s3://bucket/day.jsonl`."""
+
+import importlib
+import io
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path, PurePosixPath
+from typing import Any, NoReturn
+
+from msgspec import Struct
+
+from bylaw.errors import UsageError
+
+
+class RemoteFile(Struct, frozen=True):
+    """A log behind a URL."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.parts[-1]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Its path, without the protocol."""
+        return PurePosixPath(self.url.partition("://")[2]).parts or (self.url,)
+
+    def open(self, size: int) -> "io.BufferedReader[Any]":
+        """Its bytes, from the start; the stream can be moved about in."""
+        try:
+            return io.BufferedReader(_Remote(_system(self.url).open(self.url, "rb")), size)
+        except OSError:
+            raise
+        except Exception as error:
+            _refuse(self.url, error)
+
+    def info(self) -> dict[str, Any]:
+        """What the storage says of it: size, and when it was written, as far as it tells."""
+        try:
+            return _system(self.url).info(self.url)
+        except Exception as error:
+            _refuse(self.url, error)
+
+
+LogFile = Path | RemoteFile
+
+
+class _Remote(io.RawIOBase):
+    """A file of fsspec's as Python's own streams are; what a storage raises becomes an `OSError`."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data: bytes = self._stream.read(len(buffer))
+        except OSError:
+            raise
+        except Exception as error:
+            raise OSError(f"{type(error).__name__}: {error}") from error
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def log_file(given: "str | PathLike[str] | RemoteFile") -> LogFile:
+    """The file that a name means."""
+    if isinstance(given, RemoteFile):
+        return given
+    return RemoteFile(given) if isinstance(given, str) and is_url(given) else Path(given)
+
+
+def is_url(given: str) -> bool:
+    """Whether fsspec has to open it."""
+    protocol, mark, _ = given.partition("://")
+    return bool(mark) and protocol.isalnum()
+
+
+def find_remote(url: str, endings: Sequence[str]) -> list[RemoteFile]:
+    """The files that a URL means: one, those below a folder that end so, or those that a pattern matches."""
+    system = _system(url)
+    try:
+        if any(mark in url for mark in "*?["):
+            found = system.glob(url)
+        elif system.isdir(url):
+            found = [path for path in system.find(url) if path.lower().endswith(tuple(endings))]
+        else:
+            system.info(url)
+            return [RemoteFile(url)]
+    except Exception as error:
+        _refuse(url, error)
+    return [RemoteFile(system.unstrip_protocol(path)) for path in sorted(found)]
+
+
+def open_bytes(path: LogFile, size: int) -> "io.BufferedReader[Any]":
+    """The bytes of a log as they lie there."""
+    return path.open(size) if isinstance(path, RemoteFile) else io.BufferedReader(io.FileIO(path), size)
+
+
+def size_of(path: LogFile) -> int:
+    """How many bytes it has; 0 where the storage does not say."""
+    return int(path.info().get("size") or 0) if isinstance(path, RemoteFile) else path.stat().st_size
+
+
+def stamp_of(path: LogFile) -> tuple[str, int, str]:
+    """What changes when a log does: its name, size, and when it was written or what the storage tags it with."""
+    if isinstance(path, RemoteFile):
+        info = path.info()
+        marks = (info.get(name) for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "updated", "created"))
+        return str(path), int(info.get("size") or 0), str(next((mark for mark in marks if mark), ""))
+    found = path.stat()
+    return str(path), found.st_size, str(found.st_mtime_ns)
+
+
+def _system(url: str) -> Any:
+    try:
+        core: Any = importlib.import_module("fsspec.core")
+    except ModuleNotFoundError:
+        raise UsageError("URLs need fsspec", place=url, hint="install `bylaw[remote]`") from None
+    try:
+        return core.url_to_fs(url)[0]
+    except (ImportError, ValueError) as error:
+        raise UsageError(f"no storage of that kind: {error}", place=url, hint="install what fsspec names") from None
+
+
+def _refuse(url: str, error: Exception) -> NoReturn:
+    """Each storage has errors of its own: all of them mean that the log cannot be read."""
+    why = (str(error) or type(error).__name__).splitlines()[0]
+    raise UsageError(f"cannot read: {why.lower()}", place=url) from error

@@ -1,0 +1,122 @@
+"""Parquet: one conversation a row, its messages in OpenAI's form, as a list or as JSON text (extra `parquet`)."""
+
+import importlib
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import msgspec
+from msgspec import Raw
+
+from bylaw.errors import FormatError, RecordError, UsageError
+from bylaw.trace.document import Malformed, Record
+from bylaw.trace.format import Look
+from bylaw.trace.log_file import open_bytes
+from bylaw.trace.readers.openai import conversation
+from bylaw.trace.readers.record import read_each
+from bylaw.trace.source import CHUNK, Source
+from bylaw.trace.trajectory import Trajectory
+
+NAMES = ("messages", "conversation", "conversations", "traj", "transcript", "dialog")
+"""What a column of messages is called where nobody says."""
+ROWS = 256
+"""Rows held at a time."""
+_ABOUT = ("agent", "outcome", "success", "reward", "model", "metadata", "context", "tools", "functions", "instructions")
+_USED = frozenset((*_ABOUT, "id", "conversation_id", "session_id", "thread_id", "custom_id"))
+"""What else of a row makes a conversation; other columns are left where they are."""
+_encode = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode
+
+
+def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
+    """The conversations of a file, or of some of its row groups."""
+    file, stream = _opened(source)
+    with stream:
+        messages = messages_column(source, file.schema_arrow.names)
+        renamed = {messages: "messages"}
+        for own, given in (("id", source.columns.id), ("agent", source.columns.agent)):
+            if given:
+                _check(source, given, file.schema_arrow.names)
+                renamed[given] = own
+        kept = [name for name in file.schema_arrow.names if name in renamed or name in _USED]
+        groups = range(source.span.start, source.span.end) if source.span is not None else None
+        first = source.span.index if source.span is not None else 0
+        pieces = source.wanted(_rows(source, file, kept, renamed, groups, first))
+        yield from read_each(source, pieces, lambda record: conversation(source, record))
+
+
+def row_groups(source: Source) -> list[tuple[int, int]]:
+    """Of every row group its rows, and its bytes in the file."""
+    file, stream = _opened(source)
+    with stream:
+        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        return [
+            (group.num_rows, sum(group.column(each).total_compressed_size for each in range(group.num_columns)))
+            for group in groups
+        ]
+
+
+def messages_column(source: Source, names: Sequence[str]) -> str:
+    """The column that holds the messages: the one that was named, or the first that is called like one."""
+    if given := source.columns.messages:
+        _check(source, given, names)
+        return given
+    found = next((name for each in NAMES for name in names if name.lower() == each), None)
+    if found is None:
+        shown = ", ".join(f"`{name}`" for name in names)
+        raise FormatError(
+            "no column of messages", place=str(source.path), hint=f"name it with --messages-column: there are {shown}"
+        )
+    return found
+
+
+def _check(source: Source, name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        shown = ", ".join(f"`{each}`" for each in names)
+        raise FormatError(f"no column `{name}`", place=str(source.path), hint=f"there are {shown}")
+
+
+def _opened(source: Source) -> tuple[Any, Any]:
+    try:
+        parquet: Any = importlib.import_module("pyarrow.parquet")
+    except ModuleNotFoundError:
+        raise UsageError("Parquet needs pyarrow", place=str(source.path), hint="install `bylaw[parquet]`") from None
+    try:
+        stream = open_bytes(source.path, CHUNK)
+        return parquet.ParquetFile(stream), stream
+    except (OSError, ValueError) as error:
+        raise FormatError(f"cannot read the Parquet file: {_told(error)}", place=str(source.path)) from error
+
+
+def _rows(
+    source: Source, file: Any, kept: list[str], renamed: dict[str, str], groups: Sequence[int] | None, index: int
+) -> Iterator[Record | RecordError]:
+    try:
+        for batch in file.iter_batches(ROWS, row_groups=groups, columns=kept):
+            for row in cast("list[dict[str, Any]]", batch.to_pylist()):
+                record = {renamed.get(name, name): _given(value) for name, value in row.items() if value is not None}
+                try:
+                    yield Record(_encode(_with_messages(record)), index)
+                except (Malformed, TypeError, ValueError) as error:
+                    yield source.fault(index, str(error))
+                index += 1
+    except (OSError, ValueError) as error:
+        yield source.fault(index, f"damaged: {_told(error)}")
+
+
+def _with_messages(record: dict[str, Any]) -> dict[str, Any]:
+    messages = record.get("messages")
+    if isinstance(messages, str | bytes):
+        return record | {"messages": Raw(messages.encode() if isinstance(messages, str) else messages)}
+    if not isinstance(messages, list):
+        raise Malformed("no messages in this row")
+    return record
+
+
+def _given(value: Any) -> Any:
+    """A value without the fields that its row does not have: Arrow gives every struct all fields of its type."""
+    if isinstance(value, dict):
+        return {name: _given(each) for name, each in cast("dict[str, Any]", value).items() if each is not None}
+    return [_given(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def _told(error: BaseException) -> str:
+    return str(error).splitlines()[0].lower() if str(error) else type(error).__name__
