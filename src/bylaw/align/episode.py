@@ -58,9 +58,9 @@ class Episode:
         self.task = task
         self.tools = tool_schemas(task.pack)
         self.done = False
-        self._scene = task.scene()
+        self.scene = task.scene()
         self._declared = pack_named(task.pack).schema.tools
-        opening = self._scene.opening()
+        opening = self.scene.opening()
         system = system_message(task.pack, policy, override)
         self.messages: list[ChatMessage] = [
             {"role": "system", "content": system},
@@ -96,7 +96,7 @@ class Episode:
     def _say(self, text: str) -> None:
         self._row = 0
         self.events.append(Message("agent", text, turn=2 * self._turns))
-        reply = self._scene.hear(text)
+        reply = self.scene.hear(text)
         if reply is None:
             self.done = True
             return
@@ -114,7 +114,7 @@ class Episode:
         self._row = 0
         self.events.append(Call(name, arguments, id=f"call_{self._turns}", turn=2 * self._turns))
         step = len(self.events) - 1
-        answer = self._scene.call(name, arguments)
+        answer = self.scene.call(name, arguments)
         content = answer if isinstance(answer, str) else msgspec.json.encode(answer).decode()
         self.events.append(Result(step, content, tool=name))
         self._put("tool", content)
@@ -132,8 +132,8 @@ class Episode:
         """How it went; the episode is over then, wherever it stood."""
         if self._ending is None:
             self.done = True
-            self._ending = self._scene.ending()
-            self._scene.close()
+            self._ending = self.scene.ending()
+            self.scene.close()
         words = Words(self._prompt, self._schema * self._turns, self._output)
         ending = self._ending
         return Outcome(

@@ -18,12 +18,14 @@ LONGEST = 256
 
 
 class Checkpoint:
-    """Answers greedily. Conversations go on where they were: nothing is read twice."""
+    """Answers greedily, unless it is given a temperature. Conversations go on where they were: nothing is read twice."""
 
     def __init__(self, generator: Generator, dialect: Dialect, *, longest: int = LONGEST) -> None:
         self.generator = generator
         self.dialect = dialect
         self.longest = longest
+        self.temperature = 0.0
+        self.seed = 0
 
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
         """The next output in each episode."""
@@ -45,7 +47,9 @@ class Checkpoint:
                 watch(next(looks), live)
 
         prompts = [self.dialect.prompt(episode.messages) for episode in episodes]
-        self.generator.converse(prompts, reply, longest=self.longest, watch=look)
+        self.generator.converse(
+            prompts, reply, longest=self.longest, temperature=self.temperature, seed=self.seed, watch=look
+        )
 
     def recalled(self, conversations: Sequence[Sequence[Mapping[str, Any]]], *, longest: int = 128) -> list[str]:
         """What it thinks before its next output, closed where it did not close it itself."""

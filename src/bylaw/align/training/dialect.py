@@ -43,14 +43,16 @@ class Dialect:
         ids, _ = self.example(messages)
         return [*ids, *self._tokens(f"{OPEN}assistant\n")]
 
-    def example(self, messages: Sequence[Message]) -> tuple[list[int], list[int]]:
-        """A conversation and its labels: the agent's turns and their ends are learned, nothing else is."""
+    def example(self, messages: Sequence[Message], *, last_alone: bool = False) -> tuple[list[int], list[int]]:
+        """A conversation and its labels: the agent's turns and their ends are learned, nothing else is; or the last
+        of its messages alone, where what stands before it is not to be learned."""
         ids: list[int] = []
         labels: list[int] = []
-        for before, learned, after in turns(messages):
+        for place, (before, learned, after) in enumerate(turns(messages), start=1):
             head, body, tail = self._tokens(before), self._tokens(learned), self._tokens(after)
+            is_learned = not last_alone or place == len(messages)
             ids += [*head, *body, *tail]
-            labels += [*[IGNORED] * len(head), *body, *[IGNORED] * len(tail)]
+            labels += [*[IGNORED] * len(head), *(body if is_learned else [IGNORED] * len(body)), *[IGNORED] * len(tail)]
         return ids, labels
 
     def text(self, ids: Sequence[int]) -> str:

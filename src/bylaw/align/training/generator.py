@@ -92,14 +92,16 @@ class Generator:
         reply: Reply,
         *,
         longest: int,
+        temperature: float = 0.0,
+        seed: int = 0,
         watch: Callable[[int], None] | None = None,
     ) -> None:
-        """Go on with conversations greedily until `reply` ends them all.
+        """Go on with conversations until `reply` ends them all; greedily, unless a temperature is given.
 
         As many are on as there are slots, and the next begins where one has ended. `watch` hears now and then how many
         are on.
         """
-        self._write(prompts, lambda place, answer, _: reply(place, answer), longest, watch=watch)
+        self._write(prompts, lambda place, answer, _: reply(place, answer), longest, temperature, seed, watch=watch)
 
     @torch.no_grad()
     def _write(

@@ -4,11 +4,13 @@ It refuses as soon as what it has seen forbids the change.
 """
 
 import random
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, Self
 
 from msgspec import Struct
 
 from bylaw.packs.clinic.simulator.agents import Read, plain_read
+from bylaw.packs.clinic.simulator.desk import WRITES
 from bylaw.packs.clinic.simulator.dialogue import do
 from bylaw.packs.clinic.simulator.evidence import Absent, Unseen
 from bylaw.packs.clinic.simulator.needs import alters, refused, shows
@@ -18,8 +20,9 @@ from bylaw.packs.clinic.simulator.verdict import run
 from bylaw.packs.clinic.simulator.wants import Want
 from bylaw.packs.clinic.tasks.parts import grounds
 from bylaw.packs.clinic.tasks.scenario import Scenario
-from bylaw.packs.clinic.tasks.scene import amount_of, things_of
+from bylaw.packs.clinic.tasks.scene import Scene, amount_of, tells, things_of
 from bylaw.packs.clinic.tasks.twins import AMOUNTS
+from bylaw.trace.event import Call, Event, Message, Result
 
 Kind = Literal["look_up", "question", "proposal", "write", "report", "refusal"]
 PROPOSALS = (
@@ -73,9 +76,6 @@ class Careful:
     def next(self) -> Act:
         errand = self.scenario.errands[self.place]
         want = errand.want
-        if self.stage == "proposed":
-            assert errand.right is not None
-            return self.made("write", call=(errand.right.tool, errand.right.arguments))
         if self.stage == "written":
             assert errand.right is not None
             return self.made("report", text=f"Done: {past(errand.right)}.", slots=slots_of(errand.right))
@@ -99,6 +99,8 @@ class Careful:
         if pending is not None:
             return pending
         assert errand.right is not None
+        if self.stage == "proposed":
+            return self.made("write", call=(errand.right.tool, errand.right.arguments))
         text = self.rng.choice(PROPOSALS).format(do=do(errand.right))
         return self.made("proposal", text=text, slots=(*slots_of(errand.right), Slot("question", "confirm", (r"\?",))))
 
@@ -144,6 +146,37 @@ class Careful:
             case _:
                 self.place += 1
                 self.stage = "reading"
+
+    @classmethod
+    def taking_over(cls, scene: Scene, events: Sequence[Event]) -> Self:
+        """In the place of another agent, whose conversation has come to where `scene` stands."""
+        agent = cls(scene.scenario)
+        agent.place = scene.place
+        errand = scene.scenario.errands[scene.place]
+        asked = put = ""
+        for event in events:
+            if isinstance(event, Message) and event.by == "agent":
+                put = event.text
+            elif isinstance(event, Message):
+                asked = event.text
+                if errand.location and event.text == errand.location:
+                    agent.told["in_state"] = errand.want.in_state
+            elif isinstance(event, Result) and event.call is not None:
+                call = events[event.call]
+                assert isinstance(call, Call)
+                agent.learn(call.tool, call.arguments, event.value())
+        agrees = asked == scene.scenario.agrees and errand.right is not None and tells(errand.right, put)
+        agent.stage = "written" if scene.changed else "refused" if scene.pushed else "proposed" if agrees else "reading"
+        return agent
+
+    def learn(self, tool: str, arguments: dict[str, Any], answer: Any) -> None:
+        """What a call returned that somebody else made."""
+        if tool in WRITES and not refused(answer):
+            for fact in alters(tool, arguments):
+                self.knows.pop(fact, None)
+        for fact, value in shows(tool, arguments, answer):
+            self.knows[fact] = value
+            self.found = True
 
     def read(self, fact: Fact) -> Any:
         """What it knows of a fact."""

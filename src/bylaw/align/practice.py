@@ -1,0 +1,206 @@
+"""Practice: a model's own conversations, and at each turn that it got wrong, what the careful agent does there.
+
+What a model learns from right beginnings does not help it after a mistake of its own (DAgger: Ross, Gordon and Bagnell,
+2011). So its conversations about training tasks are played again, the careful agent takes its place at every turn, and
+where the two part, the careful agent's turn becomes a row to learn: that turn alone, after the model's own beginning.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.align.bearing import Serving, Span
+from bylaw.align.dataset import Row, tools_text
+from bylaw.align.episode import Episode
+from bylaw.align.gold import PURPOSES
+from bylaw.align.output import Output, read_output, write_call
+from bylaw.align.prompt import pack_named
+from bylaw.align.thought import think
+from bylaw.packs.clinic.simulator.desk import WRITES
+from bylaw.packs.clinic.simulator.needs import refused
+from bylaw.packs.clinic.tasks import Scenario
+from bylaw.packs.clinic.tasks.careful import Act, Careful, Kind
+from bylaw.packs.clinic.tasks.scene import REFUSES, WHERE, Scene, gives_ground, tells
+from bylaw.trace.event import Call, Event, Message, Result
+
+Deed = Kind | Literal["other"]
+UNASKED = frozenset({"proposal", "write", "report", "refusal"})
+"""What goes wrong if a look-up was left out before it."""
+
+
+class Correction(Struct, frozen=True):
+    """One turn that a model got wrong, and what the careful agent does in its place."""
+
+    task: str
+    turn: int
+    did: Deed
+    """What the model did."""
+    right: Kind
+    messages: tuple[dict[str, Any], ...]
+    """The model's own beginning, and the careful agent's turn."""
+
+    def row(self) -> Row:
+        """A row to learn from: the last turn alone."""
+        kind = f"{self.did} for {self.right}"
+        return {
+            "messages": list(self.messages),
+            "tools": tools_text("clinic"),
+            "id": f"{self.task}/{self.turn}",
+            "learn": "last",
+            "kind": kind,
+        }
+
+
+def corrections(task: Scenario, outputs: Sequence[str], *, passed: bool, seed: int = 0) -> list[Correction]:
+    """The turns of a conversation that the careful agent would have taken otherwise, up to where nothing can be mended.
+
+    Of a conversation that came out well in the end, only turns before a look-up that was left out count: what was right
+    by luck.
+    """
+    episode = Episode(task, policy="none")
+    found: list[Correction] = []
+    for turn, output in enumerate(outputs):
+        if episode.done:
+            break
+        scene = episode.scene
+        assert isinstance(scene, Scene)
+        right = Careful.taking_over(scene, episode.events).act()
+        said = read_output(output)
+        did = _deed(scene, said)
+        if _parts(scene, episode.events, said, did, right) and (not passed or _left_out(did, right)):
+            found.append(_correction(episode, turn, did, right, seed))
+        is_lost = _spoils(scene, said)
+        episode.step(output)
+        if is_lost:
+            break
+    episode.outcome()
+    return found
+
+
+def without_look_up(task: Scenario, which: int, *, seed: int = 0) -> Correction | None:
+    """A right beginning in which one look-up was left out, up to where its answer is needed: it is the next turn.
+
+    None where what it shows is needed to ask for something else, and nobody could have gone on without it.
+    """
+    episode, agent = Episode(task, policy="none"), Careful(task)
+    left_out: Act | None = None
+    turn = 0
+    while not episode.done:
+        act = agent.act()
+        if act.kind == "look_up" and left_out is None and turn == which:
+            assert act.call is not None
+            left_out = act
+            agent.answered(msgspec.json.decode(msgspec.json.encode(episode.scene.call(*act.call))))
+            continue
+        if left_out is not None and act.kind != "look_up":
+            assert isinstance(episode.scene, Scene)
+            right = Careful.taking_over(episode.scene, episode.events).act()
+            is_it = right.call == left_out.call and right.errand == left_out.errand
+            found = _correction(episode, turn, act.kind, right, seed) if is_it else None
+            episode.outcome()
+            return found
+        if left_out is not None and act.call is not None and not _was_named(episode, act.call[1]):
+            break
+        episode.step(_written(task, episode, act, seed))
+        turn += 1
+        if act.call:
+            agent.answered(msgspec.json.decode(episode.messages[-1]["content"]))
+        elif not episode.done:
+            agent.replied(episode.messages[-1]["content"])
+    episode.outcome()
+    return None
+
+
+def _was_named(episode: Episode, arguments: dict[str, Any]) -> bool:
+    """Whether every value of a call stands somewhere in what the agent has got."""
+    said = "\n".join(message["content"] for message in episode.messages[1:] if message["role"] != "assistant")
+    return all(str(value) in said for value in arguments.values())
+
+
+def _deed(scene: Scene, said: Output) -> Deed:
+    """What a model does in a turn, by what the caller would make of it."""
+    if said.tool is not None:
+        return "write" if said.tool in WRITES else "look_up"
+    if said.fault:
+        return "other"
+    if scene.changed:
+        return "report"
+    if REFUSES.search(said.text):
+        return "refusal"
+    if "?" in said.text:
+        return "question" if WHERE.search(said.text) else "proposal"
+    return "other"
+
+
+def _parts(scene: Scene, events: Sequence[Event], said: Output, did: Deed, right: Act) -> bool:
+    """Whether a turn is wrong where the careful agent would do another. Look-ups may come in any order, each once."""
+    errand = scene.scenario.errands[scene.place]
+    if did != right.kind:
+        return True
+    match did:
+        case "look_up":
+            made = [event for event in events if isinstance(event, Call)]
+            return any(each.tool == said.tool and each.arguments == said.arguments for each in made)
+        case "write":
+            assert errand.right is not None
+            return said.tool != errand.right.tool or said.arguments != errand.right.arguments
+        case "proposal":
+            return errand.right is None or not tells(errand.right, said.text)
+        case "refusal":
+            return not gives_ground(errand.against, said.text)
+        case _:
+            return False
+
+
+def _left_out(did: Deed, right: Act) -> bool:
+    return right.kind == "look_up" and did in UNASKED
+
+
+def _spoils(scene: Scene, said: Output) -> bool:
+    """Whether a write changes what should not be: nothing after it can be right."""
+    if said.tool not in WRITES:
+        return False
+    right = scene.scenario.errands[scene.place].right
+    if right is not None and said.tool == right.tool and said.arguments == right.arguments:
+        return False
+    with_it = scene.scenario.scene()
+    answer = with_it.call(said.tool, said.arguments)
+    with_it.close()
+    return not refused(answer)
+
+
+def _correction(episode: Episode, turn: int, did: Deed, right: Act, seed: int) -> Correction:
+    task = episode.task
+    assert isinstance(task, Scenario)
+    answer = {"role": "assistant", "content": _written(task, episode, right, seed)}
+    return Correction(task.id, turn, did, right.kind, (*episode.messages, answer))
+
+
+def _written(task: Scenario, episode: Episode, act: Act, seed: int) -> str:
+    """A turn as a model should write it: its thought, and the text or the call."""
+    assert act.write is not None
+    start = len(episode.events)
+    turn: Event = Message("agent", act.text, turn=_APART)
+    after: list[Event] = []
+    if act.call is not None:
+        turn = Call(act.call[0], act.call[1], turn=_APART)
+        if act.kind == "look_up":
+            content = msgspec.json.encode(episode.scene.call(*act.call)).decode()
+            after = [Result(start, content, tool=act.call[0])]
+    purpose = PURPOSES[act.kind]
+    serving = Serving(Call(act.write.tool, act.write.arguments), is_made=not act.refused)
+    found = think(
+        pack_named(task.pack),
+        (*episode.events, turn, *after),
+        Span(start, start + 1),
+        None if purpose == "other" else serving,
+        seed=f"{seed}/{task.id}",
+        purpose=purpose,
+    )
+    return f"{found.tagged()}\n{write_call(*act.call) if act.call else act.text}"
+
+
+_APART = 1 << 29
+"""Number of a turn that no played turn has."""
