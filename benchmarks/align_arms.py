@@ -1,5 +1,7 @@
 """The arms of the alignment experiment, in the order that leaves the most if it ends early."""
 
+from typing import Literal
+
 import msgspec
 
 
@@ -25,6 +27,13 @@ class Arm(msgspec.Struct, frozen=True):
     """Put the questions of the knowledge test, and with seed 1 play the override tasks."""
     needs: tuple[str, ...] = ()
     """The arms that must be trained before this can begin."""
+    makes: Literal["", "corrections", "successes"] = ""
+    """Rows to learn from, made of what a model does on practice tasks: the turns it got wrong, put right; or its own
+    conversations that came out well, drawn from many tries at tasks it fails."""
+    draws: tuple[int, int] = (0, 0)
+    """Those of the practice tasks that it plays."""
+    changes: dict[str, float] = {}
+    """Settings of the stage to change."""
 
     @property
     def model(self) -> str:
@@ -94,5 +103,49 @@ def plays(trained: list[Arm]) -> list[Arm]:
     return [*found, *(Arm(f"dev-{name}", of=name, is_tuned=True, needs=(name,)) for name in chains)]
 
 
-GUESS = {"stage1": 300.0, "stage2": 400.0, "stage3": 130.0, "test": 60.0, "answers": 370.0, "dev": 30.0}
+PRACTICE = {"learning_rate": 2e-5, "least_learning_rate": 2e-6}
+"""Steps of practice and of its controls: 40 % of those of stage 2, which they go on from."""
+TRIED = 900
+"""Practice tasks that one round plays."""
+
+
+def practice(passes: int, epochs: float = 2.0) -> list[Arm]:
+    """Practice on a model's own conversations, beside controls that take as many steps over gold conversations."""
+    made: list[Arm] = []
+
+    def chain(name: str, start: str, data: str, needs: tuple[str, ...] = ()) -> None:
+        for k in SEEDS:
+            waits = tuple(f"{each}-{k}" for each in (start, *needs))
+            made.append(
+                Arm(f"{name}-{k}", 2, f"{start}-{k}", data.format(k=k), epochs, k, needs=waits, changes=PRACTICE)
+            )
+
+    def play(name: str, of: str, makes: Literal["corrections", "successes"], first: int) -> None:
+        for k in SEEDS:
+            needs = (f"{of}-{k}",) if makes == "corrections" else (f"{of}-{k}", f"corrected1-{k}")
+            draws = (first, first + TRIED)
+            made.append(Arm(f"{name}-{k}", of=f"{of}-{k}", seed=k, makes=makes, draws=draws, needs=needs))
+
+    made += [Arm(f"stage1-{k}", 1, "base", "stage1", passes, k) for k in SEEDS]
+    made += [Arm(f"stage2-{k}", 2, f"stage1-{k}", "stage2", passes, k, needs=(f"stage1-{k}",)) for k in SEEDS]
+    play("corrected1", "stage2", "corrections", 0)
+    chain("practice1", "stage2", "corrected1-{k}", ("corrected1",))
+    chain("control1", "stage2", "gold of corrected1-{k}", ("corrected1",))
+    play("corrected2", "practice1", "corrections", TRIED)
+    chain("practice2", "practice1", "corrected1-{k} corrected2-{k}", ("corrected2",))
+    chain("control2", "control1", "gold of corrected1-{k} corrected2-{k}", ("corrected2",))
+    play("succeeded", "stage2", "successes", 0)
+    chain("own", "stage2", "succeeded-{k}", ("succeeded",))
+    models = ("practice2", "control2", "practice1", "own", "stage2", "control1")
+    for kind in ("dev", "test"):
+        order = models if kind == "dev" else ("stage2", *(name for name in models if name != "stage2"))
+        for name in (f"{model}-{k}" for model in order for k in SEEDS):
+            policies = ("none",) if kind == "test" else ()
+            made.append(Arm(f"{kind}-{name}", of=name, is_tuned=kind == "dev", policies=policies, needs=(name,)))
+    return made
+
+
+GUESS = {"practice1": 90.0, "practice2": 120.0, "control1": 90.0, "control2": 120.0, "own": 60.0, "corrected1": 100.0}
+GUESS |= {"corrected2": 100.0, "succeeded": 120.0}
+GUESS |= {"stage1": 300.0, "stage2": 400.0, "stage3": 130.0, "test": 60.0, "answers": 370.0, "dev": 30.0}
 """Seconds an arm takes, until one of its kind has been run."""

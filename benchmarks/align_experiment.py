@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from align_arms import GUESS, Arm, arms
+from align_arms import GUESS, Arm, arms, practice
 from align_examiner import Examiner, matcher, override_tasks
+from align_practice import mixed, roll_out
 from align_readiness import kernels, warm
 
 from bylaw.align.rollout import play
@@ -56,6 +57,12 @@ class Experiment:
         self.writes_tokens = options.tokens
         self.lane, self.share, self.slots = options.lane, options.share, options.slots
         self.reinforced: dict[str, Any] = json.loads(options.reinforced)
+        self.practice: str = options.practice
+        self.look_ups: list[dict[str, Any]] = []
+        """Rows of right beginnings in which a look-up was left out."""
+        self.tokens: dict[int, Any] = {}
+        """By the list of rows that they stand for, the tokens to learn from."""
+        self.kept: list[Any] = []
         self.logs.mkdir(parents=True, exist_ok=True)
 
     def left(self) -> float:
@@ -113,6 +120,8 @@ class Experiment:
         if arm.stage and not (folder / "run.json").exists():
             done = self.train(arm, folder)
             self.log(arm=arm.name, trained=done["seconds"], loss=done["loss"], steps=done["steps"])
+        if arm.makes:
+            self.fitting(arm, self.practise, folder)
         if arm.is_tuned:
             self.fitting(arm, self.tune, folder)
         if arm.policies:
@@ -133,6 +142,11 @@ class Experiment:
                 self.log(arm=arm.name, slots=self.slots)
             self.player = None
             self.clean()
+
+    def practise(self, arm: Arm, folder: Path) -> None:
+        """Practice tasks, and the rows that come of them."""
+        self.load(folder)
+        roll_out(self, arm)
 
     def test(self, arm: Arm, folder: Path) -> None:
         """The test tasks, and the knowledge test."""
@@ -180,12 +194,16 @@ class Experiment:
         from bylaw.align.training.dialect import Dialect
         from bylaw.align.training.preset import PRESETS
 
-        dialect = Dialect(AutoTokenizer.from_pretrained(self.base))
+        self.tokenizer = AutoTokenizer.from_pretrained(self.base)
+        dialect = Dialect(self.tokenizer)
         longest = PRESETS[self.preset].supervised.longest
-        plain = supervised.examples
-        done: dict[int, Any] = {}
+        plain = self.plain_examples = supervised.examples
+        done = self.tokens
         for file in sorted(self.data.glob("*.jsonl*")):
             name = file.name.split(".")[0]
+            if name == "look_ups":
+                self.look_ups = training_rows(file, 1)
+                continue
             self.rows[name] = training_rows(file, 3 if name == "rl" else 1)[: self.limit]
             if name != "rl":
                 done[id(self.rows[name])] = plain(self.rows[name], dialect, longest)
@@ -207,7 +225,7 @@ class Experiment:
         import torch
 
         at_once = self.changed(arm.stage or 1, "at_once")
-        if arm.data in ("stage2", "unfiltered"):
+        if arm.stage == 2:
             at_once //= 2  # Its conversations have twice as many tokens of their own.
         while True:
             try:
@@ -233,11 +251,12 @@ class Experiment:
             # Its memory is needed.
             self.player = None
             self.clean()
-        changes = {"epochs": arm.epochs, "at_once": at_once}
+        changes = {"epochs": arm.epochs, "at_once": at_once, **arm.changes}
         run = self.settings(folder, start, arm.stage, changes, arm.seed, arm.steps)
         reward = scorer(arm.reward, pool=self.pool) if arm.stage == 3 else None
         (folder / "metrics.jsonl").unlink(missing_ok=True)
-        done = train(run, self.rows[arm.data], reward, self.player.generator if arm.stage == 3 else None)
+        rows = self.rows[arm.data] if arm.data in self.rows else mixed(self, arm)
+        done = train(run, rows, reward, self.player.generator if arm.stage == 3 else None)
         shutil.copy(folder / "metrics.jsonl", self.logs / f"{arm.name}.train.jsonl")
         self.clean()
         return done
@@ -304,6 +323,9 @@ def main() -> None:
     options.add_argument("--lane", default="a", help="the name of this one of several that run side by side")
     options.add_argument("--slots", type=int, default=256, help="conversations that are played side by side")
     options.add_argument("--plays", action="store_true", help="this lane trains nothing")
+    options.add_argument(
+        "--practice", default="", help="tasks to practise on, as gzipped JSON lines; then these arms run"
+    )
     options.add_argument("--rows", type=int)
     options.add_argument("--tasks", type=int)
     options.add_argument("--longest", type=int, default=200)
@@ -328,7 +350,8 @@ def main() -> None:
         experiment.guarded("readiness", experiment.make_ready)
         while given.wait and not Path(given.wait).exists():
             time.sleep(0.1)
-        planned = [arm for arm in arms(given.passes, given.steps) if not (given.plays and arm.stage)]
+        plan = practice(given.passes) if given.practice else arms(given.passes, given.steps)
+        planned = [arm for arm in plan if not (given.plays and arm.stage)]
         only = given.only.split(",") if given.only else [arm.name for arm in planned]
         for arm in queue(experiment, [arm for arm in planned if arm.name in only]):
             left, needed = experiment.left(), took[arm.kind]
