@@ -1,5 +1,6 @@
 """What a model of the alignment experiment does on the test tasks, and what it knows."""
 
+import gzip
 import pickle
 import time
 from collections.abc import Sequence
@@ -41,6 +42,8 @@ class Examiner:
         with (self.experiment.logs / f"{arm.label}.{policy}.talks.jsonl").open("wb") as file:
             for outcome in outcomes[:6]:
                 file.write(msgspec.json.encode(outcome) + b"\n")
+        failed = b"".join(msgspec.json.encode(one) + b"\n" for one in outcomes if not one.success)
+        (self.experiment.logs / f"{arm.label}.{policy}.failed.jsonl.gz").write_bytes(gzip.compress(failed))
         self.experiment.log(
             arm=arm.name, policy=policy, passed=found["passed"], words=found["words"], played=found["seconds"]
         )
