@@ -18,7 +18,7 @@ LONGEST = 256
 
 
 class Checkpoint:
-    """Answers greedily, unless it is given a temperature. Conversations go on where they were: nothing is read twice."""
+    """Answers greedily, unless given a temperature. Conversations go on where they were: nothing is read twice."""
 
     def __init__(self, generator: Generator, dialect: Dialect, *, longest: int = LONGEST) -> None:
         self.generator = generator
