@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from tests.command import PROCESS
+from tests.integrations import ready
 from tests.integrations.shop import write_pack
 
 SERVER = Path(__file__).with_name("mcp_shop.py")
@@ -21,7 +22,12 @@ class Place:
         return self.notes.read_text().splitlines() if self.notes.exists() else []
 
     def proxy(self, *options: str) -> list[str]:
-        return [*PROCESS, "proxy", "--pack", str(self.pack), *options]
+        return [*self._begin("bylaw"), "proxy", "--pack", str(self.pack), *options]
 
     def server(self, *options: str) -> list[str]:
-        return [sys.executable, str(SERVER), str(self.notes), *options]
+        return [*self._begin(str(SERVER)), str(self.notes), *options]
+
+    def _begin(self, what: str) -> list[str]:
+        if ready.HERE:
+            return [*ready.started(), what]
+        return [*PROCESS] if what == "bylaw" else [sys.executable, what]
