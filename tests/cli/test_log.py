@@ -212,3 +212,29 @@ def test_an_export_into_a_folder_that_is_not_there_names_the_folder(tmp_path: Pa
     write(tmp_path)
     ran = bylaw(tmp_path, "log", "export", "--log", "decisions.db", "--out", "nowhere/log.jsonl")
     assert (ran.returncode, "nowhere: the folder does not exist" in ran.stderr) == (2, True)
+
+
+def test_one_persons_words_are_erased_and_the_chain_still_verifies(tmp_path: Path) -> None:
+    log = tmp_path / "log.db"
+    with Shield(shop(), log=str(log)) as shield:
+        for name, person, words in (
+            ("a", "C7", "I am Ines Übel, tel. 5551234."),
+            ("b", "C7", "Me again."),
+            ("c", "C8", "My neighbour Ines Übel told me."),
+            ("d", "C9", "Nothing to do with her."),
+        ):
+            with shield.session(name, context={"signed_in_as": person}) as session:
+                session.user(words)
+                session.decide("get_order", {"order_id": "7"})
+    erase = ("log", "remove", "--log", "log.db", "--even-live")
+    assert (
+        "3 conversations removed"
+        in bylaw(tmp_path, *erase, "--person", "signed_in_as=C7", "--mentions", "Ines Übel").stdout
+    )
+    assert bylaw(tmp_path, "log", "verify", "--log", "log.db").returncode == 0
+    left = b"".join(path.read_bytes() for path in tmp_path.glob("log.db*"))
+    for word in ("Ines", "5551234", "Me again", "C7"):
+        assert word.encode() not in left
+    assert "Nothing was removed" in bylaw(tmp_path, *erase, "--person", "signed_in_as=C7").stdout
+    for wrong in (("--person", "C7"), ("--mentions", "a"), ("--person", "x=1", "d"), ()):
+        assert bylaw(tmp_path, *erase, *wrong).returncode == 2

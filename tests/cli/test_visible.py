@@ -2,13 +2,27 @@
 
 import json
 import os
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from bylaw.cli.visible import all_visible, clean, visible
+from bylaw.engine.pack import Pack
+from bylaw.shield import Shield
 from tests import command
 from tests.audit.logs import HASTY, Shop, record
+from tests.engine.test_conversation import FILES
+from tests.shield.test_decisions import shop as shop_pack
+
+
+def no_look() -> Pack:
+    tools = FILES["tools.yaml"].replace(
+        "{order_id: string}, changes: []", '{order_id: string, note: "string?"}, changes: []'
+    )
+    return shop_pack(tools_yaml=tools)
+
 
 ESCAPE = "\x1b[2J\x1b]0;gone\x07"
 
@@ -72,3 +86,50 @@ def test_a_world_that_is_no_module_is_a_fault_of_the_pack(shop: Shop) -> None:
     status, said = audit(shop, shop.logs(record(*HASTY)))
     assert status == 2
     assert "names a world `bylaw.packs.no_such_module` that is not there" in said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("log", "verify", "--log", "log.db"),
+        ("log", "approvals", "--log", "log.db", "--all"),
+        ("log", "approvals", "--log", "log.db", "--all", "--json"),
+        ("log", "approve", "--log", "log.db", "chat\x1b[2J\u202e/2"),
+        ("log", "verify", "--log", "no\x1b[2J\u202e.db"),
+        ("log", "remove", "--log", "log.db", "no\x1b[2J\u202e"),
+        ("check", "no\x1b[2J\u202e"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_raw_reaches_a_terminal(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    import pty
+
+    evil = "\x1b[2J\u202e\x9b31m\x07"
+    with Shield(no_look(), log=str(tmp_path / "log.db")) as shield:
+        with shield.session(f"chat{evil[:5]}") as session:
+            session.decide("get_order", {"order_id": "7"})
+            session.result({"order_id": "7"})
+            decision = session.decide("refund", {"order_id": "7", "note": evil})
+            assert decision.approval
+        assert shield.log is not None
+        shield.log.reject(decision.approval, by=f"ann{evil}", note=evil)
+    controller, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "200"}
+    ran = subprocess.Popen(
+        [*command.PROCESS, *arguments], cwd=tmp_path, stdout=terminal, stderr=terminal, env=environment
+    )
+    os.close(terminal)
+    said = b""
+    try:
+        while more := os.read(controller, 65536):
+            said += more
+    except OSError:
+        # What a terminal says when nobody is left at the other end.
+        pass
+    ran.wait()
+    os.close(controller)
+    text = re.sub(r"\x1b\[[\d;]*m", "", said.decode())
+    assert text.strip()
+    assert all(each.isprintable() or each in "\r\n" for each in text), text

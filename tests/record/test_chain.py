@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bylaw.record import Draft, open_store
+from bylaw.record import Draft, Log, open_store
+from bylaw.record.approval import Change, draft
 from bylaw.record.verify import verify
 from tests.record.test_log import event, fill
 
@@ -156,4 +157,33 @@ def test_tenants_have_chains_of_their_own(where: str) -> None:
     assert [entry.body for entry in store.conversation("a", "c")] == [b"1", b"3"]
     assert {tenant: number for tenant, (number, _) in store.heads().items()} == {"a": 2, "b": 1}
     assert not verify(store, "a").faults + verify(store, "b").faults
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("delete from approvals", "it is left out of the list of approvals"),
+        ("update approvals set expires = expires + 1e7", "at another time"),
+        ("update approvals set asked = asked - 1e6", "at another time"),
+        ("update approvals set conversation = 'other'", "the log asks for something else"),
+        ("update approvals set body = replace(body, x'616e6e', x'626f62')", "another answer"),
+        ("update approvals set status = 'waiting'", "by the log it is approved"),
+    ],
+)
+def test_a_row_of_an_approval_is_held_against_its_entries(tmp_path: Path, statement: str, said: str) -> None:
+    path = tmp_path / "log.db"
+    with Log(str(path)) as log:
+        asked = Change("c/1", "waiting", expires=time.time() + 99, tool="pay", arguments={"amount": "5"})
+        log.append([draft("default", "c", asked)])
+        log.approve("c/1", by="ann")
+    store = open_store(str(path))
+    assert verify(store, "default").faults == ()
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(statement)
+    connection.close()
+    store = open_store(str(path))
+    (fault,) = verify(store, "default").faults
+    assert said in fault
     store.close()

@@ -171,12 +171,13 @@ def test_keys_sizes_and_tenants_are_those_of_any_request(log: Log) -> None:
 
 def test_the_configuration_says_where_to_ask(app: Any, log: Log, tmp_path: Path) -> None:
     where = "/.well-known/authzen-configuration"
-    answer = get(app, where, headers=[])
+    assert get(app, where, headers=[]).status == 404
+    answer = get(Service(Desk(shop(), log), {}, url="http://127.0.0.1:8300"), where, headers=[])
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     assert answer.json == {
-        "policy_decision_point": "http://127.0.0.1",
-        "access_evaluation_endpoint": "http://127.0.0.1/access/v1/evaluation",
-        "access_evaluations_endpoint": "http://127.0.0.1/access/v1/evaluations",
+        "policy_decision_point": "http://127.0.0.1:8300",
+        "access_evaluation_endpoint": "http://127.0.0.1:8300/access/v1/evaluation",
+        "access_evaluations_endpoint": "http://127.0.0.1:8300/access/v1/evaluations",
     }
     known = Service(Desk(shop(), log), {hash_of(new_key()): Key("ann")}, url="https://decisions.example.com/shop")
     told = get(known, where, only=[(b"host", b"inside:8300")]).json

@@ -258,7 +258,9 @@ def test_a_request_that_is_sent_again_happens_once_and_is_answered_as_it_was(log
     for app in (one, two, one):
         for request, answer in zip((look, refund), told, strict=True):
             again = post(app, "/v1/decide", request)
-            assert (again.status, again.json) == (200, answer.json)
+            (now,), (then,) = again.json["decisions"], answer.json["decisions"]
+            # The look-up has had its result since.
+            assert (again.status, now) == (200, {**then, "is_over": request is look})
     assert len(log.conversation("default", "c")) == before
     events = {"conversation": "c", "events": [{"user": "Thanks."}], "request": "r3"}
     assert [post(app, "/v1/events", events).status for app in (one, two, one)] == [200, 200, 200]
@@ -266,6 +268,21 @@ def test_a_request_that_is_sent_again_happens_once_and_is_answered_as_it_was(log
     other = post(two, "/v1/decide", {"conversation": "c", **LOOK, "id": "z", "request": "r2"})
     assert (other.status, "was used for something else" in other.json["error"]["message"]) == (422, True)
     assert post(two, "/v1/decide", {**REFUND, "request": "r2"}).status == 400
+
+
+def test_a_request_that_comes_again_after_its_result_says_so(log: Log) -> None:
+    one, two = Service(Desk(shop(), log), {}), Service(Desk(shop(), log), {})
+    decide(one, **LOOK)
+    refund = {"conversation": "c", **REFUND, "events": [RETURNED], "request": "r"}
+    (first,) = post(one, "/v1/decide", refund).json["decisions"]
+    (waiting,) = post(two, "/v1/decide", refund).json["decisions"]
+    assert first == waiting
+    assert (first["allowed"], first["is_over"]) == (True, False)
+    assert post(one, "/v1/events", {"conversation": "c", "events": [{"result": {"refunded": True}}]}).status == 200
+    for app in (one, two, Service(Desk(shop(), log), {})):
+        (again,) = post(app, "/v1/decide", refund).json["decisions"]
+        assert (again["answer"], again["allowed"], again["is_over"]) == ("allow", False, True)
+        assert "do not make it again" in again["feedback"]
 
 
 def test_a_busy_port_is_told_in_one_line_and_nothing_is_promised(tmp_path: Path) -> None:

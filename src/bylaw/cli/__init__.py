@@ -4,5 +4,7 @@
 def main() -> None:
     """Entry point of `bylaw`."""
     from bylaw.cli.app import run
+    from bylaw.cli.screen import on_screen
 
-    run()
+    with on_screen():
+        run()

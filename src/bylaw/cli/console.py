@@ -2,18 +2,31 @@
 
 import io
 import sys
+from collections.abc import Iterable
 from typing import TextIO, cast
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
+from bylaw.cli.screen import bare
 from bylaw.cli.visible import visible
 
 
 def open_console() -> Console:
     """A console on what stdout is now."""
     if sys.stdout.isatty():
-        return Console(highlight=False, emoji=False)
+        return _Visible(highlight=False, emoji=False, file=bare(sys.stdout))
     return Console(highlight=False, emoji=False, width=80, file=cast(TextIO, _Trimmed(sys.stdout)))
+
+
+class _Visible(Console):
+    """Makes visible what it is given to print, before it adds colours of its own."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The parts of what is printed."""
+        for each in super().render(renderable, options):
+            plain = each.control or each.text.isprintable() or each.text == "\n"
+            yield each if plain else Segment(visible(each.text), each.style)
 
 
 class _Trimmed(io.TextIOBase):

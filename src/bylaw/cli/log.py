@@ -25,6 +25,8 @@ _log = click.option("--log", "where", metavar="LOG", required=True, help="The lo
 _tenant = click.option("--tenant", default=DEFAULT_TENANT, help="Whose part of the log.")
 MOST = 5
 """Tenants that a message names at most."""
+LEAST = 3
+"""Characters of what conversations are looked through for, at least."""
 LIVE = 24 * 3600.0
 """Seconds after which a conversation is taken to have ended."""
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -39,22 +41,33 @@ def log_command() -> None:
 @_log
 @click.option("--tenant", help="Only this tenant's chain.")
 @click.option("--head", default="", metavar="HASH", help="A hash noted earlier, which must still stand in the chain.")
+@click.option(
+    "--anchors",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="What `bylaw serve` noted of the log; by default LOG.anchors, where it is there.",
+)
 @_json
-def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> int:
+def verify_command(where: str, tenant: str | None, head: str, anchors: Path | None, as_json: bool) -> int:
     """Check whether anything in the log was changed, removed or added.
 
-    The exit status is 1 if something was. What Bylaw itself removed counts as intact: an entry says so. To find
-    out later whether the end of a log was cut off, note the hash it prints.
+    The exit status is 1 if something was. What Bylaw itself removed counts as intact: an entry says so. Whether the
+    end of a log was cut off, or a tenant taken out whole, only anchors can tell, or the hash that this prints.
     """
+    from bylaw.record.anchor import beside, read_anchors
     from bylaw.record.verify import verify
 
     store = _existing(where)
-    tenants = [tenant] if tenant is not None else store.tenants()
-    if tenant is not None and not head:
+    kept = anchors or (path if (path := beside(where)).is_file() else None)
+    noted = read_anchors(kept) if kept is not None else []
+    # Of a tenant that was taken out whole, only its anchors are left.
+    anchored = {each.tenant for each in noted}
+    tenants = [tenant] if tenant is not None else sorted({*store.tenants(), *anchored})
+    if tenant is not None and not head and tenant not in anchored:
         _refuse_stranger(store, tenant, where)
     if head and len(tenants) != 1:
         raise UsageError("a hash belongs to one tenant's chain", hint="say which with --tenant")
-    found = [verify(store, name, head=head) for name in tenants]
+    found = [verify(store, name, head=head, anchors=noted) for name in tenants]
     if as_json:
         _print([_plain(each) for each in found])
     console = open_console()
@@ -66,7 +79,11 @@ def verify_command(where: str, tenant: str | None, head: str, as_json: bool) -> 
         for fault in each.faults:
             console.print(Text(f"  {fault}", style="red"))
     if not found and not as_json:
-        console.print("The log is empty. Whether it always was, only a hash noted earlier can tell (--head).")
+        console.print(
+            "The log is empty. Whether it always was, only what was noted earlier can tell (--anchors, --head)."
+        )
+    if kept is not None and not as_json:
+        console.print(Text(f"Held against {len(noted):,} anchors in {kept}."), soft_wrap=True)
     return 1 if any(each.faults for each in found) else 0
 
 
@@ -128,7 +145,7 @@ def _is_of_log(out: Path, where: str) -> bool:
     if "://" in where:
         return False
     log = Path(where).expanduser()
-    own = [log.with_name(log.name + end) for end in ("", "-wal", "-shm", "-journal", "-queue")]
+    own = [log.with_name(log.name + end) for end in ("", "-wal", "-shm", "-journal", "-queue", ".anchors")]
     return any(
         out.resolve() == each.resolve() or (out.exists() and each.exists() and out.samefile(each)) for each in own
     )
@@ -205,17 +222,33 @@ def _at(moment: float) -> str:
     "--before", metavar="TIME", help="All conversations that ended before: 2026-03-31, or with a time of day."
 )
 @click.option("--even-live", is_flag=True, help="Also conversations of the last day, which may still go on.")
+@click.option(
+    "--person",
+    metavar="NAME=VALUE",
+    help="All conversations of one person: those whose context says so, such as signed_in_as=C7.",
+)
+@click.option("--mentions", metavar="TEXT", help="All conversations in which these words stand anywhere.")
 @click.argument("conversations", nargs=-1, metavar="[CONVERSATION]...")
-def remove_command(where: str, tenant: str, before: str | None, even_live: bool, conversations: tuple[str, ...]) -> int:
+def remove_command(
+    where: str,
+    tenant: str,
+    before: str | None,
+    even_live: bool,
+    person: str | None,
+    mentions: str | None,
+    conversations: tuple[str, ...],
+) -> int:
     """Take out of the log, for good, what conversations say.
 
     Their entries are emptied and stay in the chain, which still verifies; an entry says which they were. A
     conversation that goes on starts over: a shield no longer knows what was done in it, and may allow it again.
     """
-    if bool(conversations) == bool(before):
-        raise UsageError("say which conversations to remove, or give --before")
+    if [bool(conversations), bool(before), person is not None or mentions is not None].count(True) != 1:
+        raise UsageError("say which conversations to remove, or give --before, or --person and --mentions")
     end, store = _moment(before) if before else None, _existing(where)
     _refuse_stranger(store, tenant, where)
+    if person is not None or mentions is not None:
+        conversations = _concerning(store, tenant, person, mentions)
     if unknown := set(conversations) - set(store.conversations(tenant)):
         raise UsageError(f"the log has no conversation `{sorted(unknown)[0]}`", place=where)
     if not even_live:
@@ -229,6 +262,27 @@ def remove_command(where: str, tenant: str, before: str | None, even_live: bool,
     told = f"{gone:,} conversation{'' if gone == 1 else 's'} removed, {emptied:,} entries emptied"
     open_console().print(Text(told if gone else "Nothing was removed."))
     return 0
+
+
+def _concerning(store: Store, tenant: str, person: str | None, mentions: str | None) -> tuple[str, ...]:
+    """The conversations of one person, by what the host vouched for, and those in which words stand."""
+    from bylaw.shield.history import read_opening
+
+    if mentions is not None and len(mentions.strip()) < LEAST:
+        raise UsageError(f"`{mentions}` stands nearly everywhere", hint=f"give {LEAST} characters or more")
+    name, equals, value = (person or "").partition("=")
+    if person is not None and not (name and equals):
+        raise UsageError(f"`--person {person}` is not NAME=VALUE", hint="such as signed_in_as=C7")
+    found: dict[str, None] = {}
+    for conversation, body in store.opened(tenant) if person is not None else ():
+        if str(read_opening(body).context.get(name)) == value:
+            found[conversation] = None
+    # As JSON writes it, and as it is.
+    words = {mentions.encode(), json.dumps(mentions).strip('"').encode()} if mentions is not None else set[bytes]()
+    for entry in store.entries(tenant) if words else ():
+        if entry.conversation and entry.body and any(each in entry.body for each in words):
+            found[entry.conversation] = None
+    return tuple(found)
 
 
 def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: float | None) -> None:
@@ -307,4 +361,6 @@ def _plain(record: Any) -> Any:
 
 
 def _print(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # JSON has its own way to write what cannot be seen.
+    print(text if text.replace("\n", "").isprintable() else json.dumps(value, indent=2))

@@ -1,13 +1,18 @@
 """`bylaw serve`: decisions over HTTP."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bylaw.cli.answers import answers_options, open_answers
-from bylaw.engine.pack import load_pack
+from bylaw.cli.visible import visible
+from bylaw.engine.pack import Pack, load_pack
 from bylaw.errors import UsageError
+
+if TYPE_CHECKING:
+    from bylaw.record import Log
 
 
 @click.command("serve")
@@ -33,6 +38,18 @@ from bylaw.errors import UsageError
 @click.option(
     "--approver", is_flag=True, help="For --new-key: a person's key, which answers approvals and nothing else."
 )
+@click.option(
+    "--anchors",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Where the ends of the log's chains are noted, for `bylaw log verify --anchors`.  [default: LOG.anchors]",
+)
+@click.option(
+    "--connections",
+    default=512,
+    type=click.IntRange(1),
+    help="Connections of one address at a time, to each worker; a proxy in front is one address.",
+)
 @click.option("--workers", default=1, type=click.IntRange(1, 64), help="Processes that share the work.")
 @answers_options
 def serve_command(
@@ -45,6 +62,8 @@ def serve_command(
     public_url: str,
     new_key: str | None,
     approver: bool,
+    anchors: Path | None,
+    connections: int,
     workers: int,
     llm: str | None,
     memory: Path | None,
@@ -70,9 +89,11 @@ def serve_command(
             "the service needs starlette and uvicorn", hint="in your clone of Bylaw: pip install '.[serve]'"
         ) from error
     from bylaw.record import Log
+    from bylaw.record.anchor import Anchoring, beside
     from bylaw.record.last_writer import LastWriter
     from bylaw.service.board import Board
     from bylaw.service.desk import Desk
+    from bylaw.service.doors import Limits
     from bylaw.service.workers import supervise
 
     known: Mapping[str, Key] = KeyFile(keys) if keys is not None else {}
@@ -82,19 +103,49 @@ def serve_command(
     with Log(store) as log:
         # A log that cannot be opened is told before any address is.
         name = log.name
+        told = _stranded(log, loaded, older)
     sockets = listen(host, port, workers)
     at = f"[{host}]" if ":" in host else host
-    shown = f"{loaded.name} {loaded.version} at http://{at}:{sockets[0].getsockname()[1]}, log {name}"
+    address = f"http://{at}:{sockets[0].getsockname()[1]}"
+    # At every address of a machine there is no one name that clients would know it by.
+    public_url = public_url or ("" if host in ("0.0.0.0", "::") else address)
+    shown = f"{loaded.name} {loaded.version} at {address}, log {name}"
     print(shown + (f", {workers} workers" if workers > 1 else ""), flush=True)
+    if told:
+        print(told, flush=True)
     board, last = Board(workers) if workers > 1 else None, LastWriter()
 
     def serve(worker: int) -> None:
         log = Log(store, is_shared=workers > 1, last=last, process=worker, in_loop=True)
         with log, open_answers(llm, memory, operations) as answers:
             desk = Desk(loaded, log, earlier=older, answers=answers)
-            run(desk, known, sockets[worker], board=board, worker=worker, url=public_url)
+            limits = Limits(connections=connections)
+            kept = Anchoring(store, anchors or beside(store), _tell) if worker == 0 else None
+            try:
+                run(desk, known, sockets[worker], board=board, worker=worker, url=public_url, limits=limits)
+            finally:
+                if kept is not None:
+                    kept.end()
 
     if workers == 1:
         serve(0)
         return 0
     return supervise(workers, serve)
+
+
+def _tell(line: str) -> None:
+    print(visible(line), flush=True)
+
+
+def _stranded(log: "Log", pack: Pack, earlier: Sequence[Pack]) -> str:
+    """What to tell of conversations of the last day that began under a pack that is not loaded; empty for none."""
+    from bylaw.shield.shield import Shield
+
+    shields = [Shield(pack, log=log, tenant=tenant, earlier=earlier) for tenant in log.tenants()]
+    by_tenant = {shield.tenant: count for shield in shields if (count := shield.stranded())}
+    if not by_tenant:
+        return ""
+    total = sum(by_tenant.values())
+    whose = ", ".join(f"{visible(tenant)}: {count}" for tenant, count in by_tenant.items())
+    what = "conversation of the last day is" if total == 1 else "conversations of the last day are"
+    return f"{total} {what} under another version of the pack, and cannot go on: load it with --earlier ({whose})"

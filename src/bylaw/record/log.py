@@ -86,6 +86,11 @@ class Log:
         with self._reading():
             return self._reader.openings(tenant, since)
 
+    def tenants(self) -> list[str]:
+        """Everybody whose log it is."""
+        with self._reading():
+            return self._reader.tenants()
+
     def approvals(self, tenant: str, *, status: Status | None = None) -> list[Approval]:
         """The approvals that were asked for, the oldest first."""
         with self._reading():

@@ -103,6 +103,12 @@ class Store:
             AND conversation IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?)"""
         return [bytes(body) for (body,) in self._rows(query, (tenant, tenant, since))]
 
+    def opened(self, tenant: str) -> Iterator[tuple[str, bytes]]:
+        """Names of a tenant's conversations that have not been removed, each with what its first entry says."""
+        query = "SELECT conversation, body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL"
+        for name, body in self._rows(query, (tenant,)):
+            yield name, bytes(body)
+
     def heads(self) -> dict[str, tuple[int, bytes]]:
         """Per tenant how many entries its chain has, and its last hash."""
         rows = self._rows("SELECT tenant, number, link FROM heads ORDER BY tenant", ())

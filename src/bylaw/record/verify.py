@@ -5,8 +5,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bylaw.record.approval import Approval, Change, read_change
+from bylaw.record.anchor import Anchor
+from bylaw.record.approval import Approval, read_change
 from bylaw.record.entry import ROOT, Entry, is_altered, link_of
 from bylaw.record.removal import emptied, runs
 from bylaw.record.store import Store
@@ -24,19 +26,21 @@ class Verified(Struct, frozen=True):
     faults: tuple[str, ...]
 
 
-def verify(store: Store, tenant: str, *, head: str = "") -> Verified:
+def verify(store: Store, tenant: str, *, head: str = "", anchors: Iterable[Anchor] = ()) -> Verified:
     """Go through a tenant's chain from its first entry; `head` is a hash noted earlier that must stand in it.
 
-    All is read as of one moment, so that a log in use is not taken for a damaged one.
+    So must each anchor, where it says. All is read as of one moment, so that a log in use is not taken for a damaged
+    one.
     """
     with store.at_one_moment():
-        return _verify(store, tenant, head)
+        return _verify(store, tenant, head, {each.number: each for each in anchors if each.tenant == tenant})
 
 
-def _verify(store: Store, tenant: str, head: str) -> Verified:
+def _verify(store: Store, tenant: str, head: str, anchors: dict[int, Anchor]) -> Verified:
     faults: list[str] = []
     link, number, removed = ROOT, 0, 0
     noted = not head
+    told: dict[str, Approval] = {}
     empty: set[int] = set()
     lengths: Counter[str] = Counter()
     for entry in store.entries(tenant):
@@ -52,8 +56,12 @@ def _verify(store: Store, tenant: str, head: str) -> Verified:
             empty.difference_update(emptied(entry))
         if entry.conversation is not None:
             lengths[entry.conversation] += 1
+        if entry.kind == "approval" and not entry.is_removed and not wrong:
+            tell(told, entry)
         link = entry.link
         noted = noted or link.hex() == head
+        if (anchor := anchors.pop(number, None)) is not None and anchor.link != link.hex():
+            faults.append(f"entry {number} is not the one that was anchored at {anchor.when}: the log was replaced")
     faults.extend(f"{_those(run)} emptied, and no removal in the log says so" for run in runs(empty))
     kept = store.heads().get(tenant)
     if kept is None and number:
@@ -61,7 +69,11 @@ def _verify(store: Store, tenant: str, head: str) -> Verified:
     elif kept is not None and kept != (number, link):
         faults.append(f"the log ends at entry {number}, but {kept[0]} were written")
     faults.extend(_miscounted(lengths, store.lengths(tenant)))
-    faults.extend(_misstated(store, tenant))
+    faults.extend(_misstated(store, tenant, told))
+    if anchors:
+        last = max(anchors.values(), key=lambda each: each.number)
+        were = f"{last.number} were there at {last.when}: it was cut off, or an old copy was put in its place"
+        faults.append(f"the log ends at entry {number}, but {were}")
     if not noted:
         faults.append(f"no entry has the hash {head}: the log was cut off or replaced")
     return Verified(tenant, number, removed, link.hex(), tuple(faults))
@@ -84,12 +96,14 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
     return faults
 
 
-def _misstated(store: Store, tenant: str) -> list[str]:
-    """Approvals that the entries contradict."""
+def _misstated(store: Store, tenant: str, told: Mapping[str, Approval]) -> list[str]:
+    """Rows of the list of approvals that the entries contradict, and those that are missing there."""
     try:
-        wrong = unsupported(store, tenant, store.approvals(tenant))
+        rows = {row.id: row for row in store.approvals(tenant)}
     except msgspec.MsgspecError as error:
         return [f"the list of approvals cannot be read: {error}"]
+    wrong = {name: why for name, row in rows.items() if (why := _differs(row, told.get(name)))}
+    wrong |= {name: "it is left out of the list of approvals" for name in told if name not in rows}
     return [f"approval `{name}` is not what the log says of it: {why}" for name, why in wrong.items()]
 
 
@@ -106,22 +120,50 @@ def unsupported(store: Store, tenant: str, approvals: Iterable[Approval]) -> dic
     """Approvals that the entries of their conversations contradict, by id, each with what is wrong."""
     found: dict[str, str] = {}
     for approval in approvals:
-        last: Change | None = None
-        asked: Change | None = None
-        said: Change | None = None
-        for entry in store.conversation(tenant, approval.conversation):
-            if entry.kind != "approval" or entry.body is None or is_altered(entry):
-                continue
-            change = read_change(entry.body)
-            if change.approval == approval.id:
-                asked, last = asked or change, change
-                said = change if change.status in ("approved", "rejected") else said
-        if asked is None or last is None:
-            found[approval.id] = "no entry of the log asks for it"
-        elif asked != approval.request:
-            found[approval.id] = "the log asks for something else"
-        elif last.status != approval.status:
-            found[approval.id] = f"by the log it is {last.status}"
-        elif approval.answer is not None and approval.answer != said:
-            found[approval.id] = "the log has another answer to it"
+        told = told_by(store.conversation(tenant, approval.conversation)).get(approval.id)
+        if why := _differs(approval, told):
+            found[approval.id] = why
     return found
+
+
+def told_by(entries: Iterable[Entry]) -> dict[str, Approval]:
+    """The approvals as the entries of a log tell of them."""
+    told: dict[str, Approval] = {}
+    for entry in entries:
+        if entry.kind == "approval" and entry.body is not None and not is_altered(entry):
+            tell(told, entry)
+    return told
+
+
+def tell(told: dict[str, Approval], entry: Entry) -> None:
+    """What one more entry about an approval makes of those that were told of before."""
+    change = read_change(entry.body or b"")
+    name, known = change.approval, told.get(change.approval)
+    if known is None:
+        told[name] = Approval(name, entry.conversation or "", change.status, entry.time, change.expires, change)
+    elif change.status in ("approved", "rejected"):
+        told[name] = replace(known, status=change.status, answer=change, answered=entry.time)
+    else:
+        told[name] = replace(known, status=change.status, end=change, ended=entry.time)
+
+
+def _differs(row: Approval, told: Approval | None) -> str:
+    """What a row of the list of approvals says otherwise than the entries; empty where it says the same.
+
+    Earlier versions kept of what was over only its last word, and no times.
+    """
+    if told is None:
+        return "no entry of the log asks for it"
+    if row.request != told.request or row.conversation != told.conversation:
+        return "the log asks for something else"
+    if row.status != told.status:
+        return f"by the log it is {told.status}"
+    if (row.asked, row.expires) != (told.asked, told.expires):
+        return "by the log it was asked for, or is over, at another time"
+    if row.answer is not None and (row.answer, row.answered) != (told.answer, told.answered):
+        return "the log has another answer to it"
+    if row.answer is None and told.answer is not None and row.end is None:
+        return "the log has an answer to it"
+    if row.end is not None and (row.end != told.end or row.ended not in (0.0, told.ended)):
+        return "by the log it was over in another way, or at another time"
+    return ""

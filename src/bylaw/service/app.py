@@ -92,7 +92,7 @@ class Service:
     ) -> None:
         self.desk = desk
         self._url = url
-        """Where clients find us; where it is not given, where the one that asks did."""
+        """Where clients find us. What a client says of that is never told back: others may be sent there."""
         self.tracing = tracing
         self._board = board
         self._worker = worker
@@ -122,6 +122,8 @@ class Service:
             Route(CONFIGURATION, self._configuration, methods=["GET"]),
         ]
         self._rest = Starlette(routes=routes, exception_handlers={404: _not_here, 405: _not_here})
+        # `/health/` is no page: it would be led to an address that the client's own `Host` names.
+        self._rest.router.redirect_slashes = False
         self.routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -291,8 +293,10 @@ class Service:
         return Response(_encode(document()), media_type="application/json")
 
     async def _configuration(self, request: Request) -> Response:
-        told = configuration(self._url or str(request.base_url).rstrip("/"))
-        return Response(_encode(told), media_type="application/json")
+        if not self._url:
+            why = "nobody has said where clients find this service: give `--public-url`"
+            return Response(_encode(Failure(Complaint("BY703", why))), 404, None, "application/json")
+        return Response(_encode(configuration(self._url)), media_type="application/json")
 
 
 class _Post:

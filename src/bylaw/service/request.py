@@ -199,6 +199,8 @@ class Decided(Struct, frozen=True):
     model_queries: int
     pack: str
     """Name, version and digest of the pack that the conversation is under."""
+    is_over: bool = False
+    """The request was sent again, and the call has had its result since: it is not to run a second time."""
 
 
 class DecideAnswer(Struct, frozen=True):
@@ -288,6 +290,7 @@ def decided(decision: Decision, conversation: str, pack: str) -> Decided:
         decision.seconds,
         decision.model_queries,
         pack,
+        decision.is_over,
     )
 
 

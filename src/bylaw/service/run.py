@@ -17,6 +17,7 @@ from bylaw.errors import UsageError
 from bylaw.service.app import Service
 from bylaw.service.board import Board
 from bylaw.service.desk import Desk
+from bylaw.service.doors import Limits, protocol
 from bylaw.service.garbage import look_when_idle
 from bylaw.service.keys import Key
 from bylaw.service.stand_in import StandIn
@@ -26,6 +27,8 @@ KEEP_ALIVE = 75
 
 TURN = 0.001
 """Seconds that one thread may keep the interpreter while others wait: the log's writer needs it often, and briefly."""
+
+_LIMITS = Limits()
 
 BACKLOG = 2048
 """Connections that may wait to be taken."""
@@ -94,6 +97,7 @@ def run(
     board: Board | None = None,
     worker: int = 0,
     url: str = "",
+    limits: Limits = _LIMITS,
 ) -> None:
     """Serve until told to stop; what was answered is on disk."""
     service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker, url=url)
@@ -101,7 +105,7 @@ def run(
     look_when_idle(desk.metrics.requests.total)
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
     lean: dict[str, Any] = {"proxy_headers": False, "lifespan": "off", "ws": "none"}
-    config = uvicorn.Config(service, timeout_keep_alive=KEEP_ALIVE, **quiet, **lean)
+    config = uvicorn.Config(service, timeout_keep_alive=KEEP_ALIVE, http=protocol(limits), **quiet, **lean)
     taken.setblocking(False)
     stand_in = StandIn(taken, service.answered_at_once)
     try:

@@ -119,6 +119,9 @@ class Decision(Struct, frozen=True):
     """Look-ups that the shield made itself (`resolve: live`): `grounds` go by them."""
     evidence: tuple[Ground, ...] = ()
     """What each policy said on what the agent had seen, where `grounds` go by more."""
+    is_over: bool = False
+    """Where it answers a request that was sent again: the call that it let run has had its result since. A call that
+    may change something is then not allowed a second time."""
 
     @property
     def feedback(self) -> str:

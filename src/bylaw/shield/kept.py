@@ -36,7 +36,7 @@ from bylaw.shield.history import (
     read_history,
 )
 from bylaw.shield.lost import is_lost
-from bylaw.trace.event import Approved, Event
+from bylaw.trace.event import Approved, Call, Event
 from bylaw.trace.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 
 MISFITS = 3
 """How often something may not fit a log in which nothing was added."""
+
+
+DONE_BEFORE = "Made before, and its result is known: do not make it again"
+"""What is told of a call whose request comes again after its result."""
 
 
 class Kept:
@@ -194,7 +198,8 @@ class Kept:
         """What was answered to this request; None where none of its name was taken."""
         self.open()
         digest, found = self._requests.get(named.name, ("", None))
-        if digest and found is None:
+        if digest:
+            # What was answered may be in the log alone; and others may have told of its result since.
             self.forget()
             self.open()
             digest, found = self._requests.get(named.name, ("", None))
@@ -202,7 +207,25 @@ class Kept:
             raise UsageError(
                 f"request `{named.name}` was used for something else", hint="give each request a name of its own"
             )
-        return found[:calls] if found is not None else None
+        return [self._sent_again(each) for each in found[:calls]] if found is not None else None
+
+    def _sent_again(self, decision: Decision) -> Decision:
+        """What was decided; and whether the call has been answered since, so that nobody makes it a second time."""
+        if not decision.allowed:
+            return decision
+        conversation = self.open()
+        made = [
+            event
+            for event in conversation.events
+            if isinstance(event, Call) and not event.refused and _is_of(event, decision)
+        ]
+        waiting = [call for call in conversation.waiting() if _is_of(call, decision)]
+        if len(waiting) == len(made):
+            return decision
+        tool = self.decider.pack.schema.tools.get(decision.tool)
+        if tool is not None and tool.effect != "write":
+            return replace(decision, is_over=True)
+        return replace(decision, is_over=True, allowed=False, to_agent=f"{DONE_BEFORE} ({decision.tool}).")
 
     def attempt(self, wanted: Wanted) -> Attempt:
         """Let things happen and decide; it holds once its drafts are written."""
@@ -362,6 +385,10 @@ class Kept:
         answered = conversation.answered[self._told :]
         self._told += len(answered)
         return timed(decision, answered, started), [_for_person(change, decision) for change in ruling.changes]
+
+
+def _is_of(call: Call, decision: Decision) -> bool:
+    return call.tool == decision.tool and call.arguments == decision.arguments
 
 
 def _for_person(change: Change, decision: Decision) -> Change:

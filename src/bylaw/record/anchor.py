@@ -1,0 +1,128 @@
+"""Anchors: what the end of each chain was at a time, noted outside of the database.
+
+Whoever can write to a database can cut off the end of a chain and set its count back, or take out a tenant whole, and
+nothing in the database shows it. A note kept elsewhere does: on another disk, in another account, on paper.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.errors import BylawError, UsageError
+from bylaw.record.store import Store, open_store
+
+OFTEN = 300.0
+"""Seconds between two anchors."""
+
+
+class Anchor(Struct, frozen=True):
+    """The end of one tenant's chain at a time."""
+
+    time: float
+    tenant: str
+    number: int
+    """How many entries it had."""
+    link: str
+    """The hash of the last."""
+
+    @property
+    def when(self) -> str:
+        """The time, for people."""
+        return datetime.fromtimestamp(self.time, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Anchor).decode
+
+
+def beside(where: str) -> Path:
+    """The file of anchors that goes with a log: beside a log file, and for a server's database in this folder."""
+    if "://" in where:
+        return Path(f"{Path(urlsplit(where).path).name or 'decisions'}.anchors")
+    return Path(f"{Path(where).expanduser()}.anchors")
+
+
+def read_anchors(path: Path) -> list[Anchor]:
+    """The anchors of a file, in the order they were noted."""
+    found: list[Anchor] = []
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise UsageError(f"cannot be read: {(error.strerror or str(error)).lower()}", place=str(path)) from None
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(_decode(line))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            # The last line may have been cut off by a crash; the next anchor begins a line of its own.
+            if number < len(lines):
+                hint = "restore the file, or leave the line out if you know why it is broken"
+                raise UsageError("is no anchor", place=f"{path}:{number}", hint=hint) from None
+    return found
+
+
+def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Anchor]:
+    """Note the chains that have grown since; `known` says up to where each was noted, and is brought up to date."""
+    now = time.time()
+    made = [
+        Anchor(now, tenant, number, link.hex())
+        for tenant, (number, link) in store.heads().items()
+        if known.get(tenant) != number
+    ]
+    if made:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with open(descriptor, "ab") as stream:
+            # After a line that a crash has cut off.
+            stream.write(b"".join([b"\n" if _is_cut(path) else b"", *(_encode(each) + b"\n" for each in made)]))
+            stream.flush()
+            os.fsync(stream.fileno())
+        known.update({each.tenant: each.number for each in made})
+    return made
+
+
+def _is_cut(path: Path) -> bool:
+    with path.open("rb") as stream:
+        stream.seek(0, os.SEEK_END)
+        if not stream.tell():
+            return False
+        stream.seek(-1, os.SEEK_END)
+        return stream.read(1) != b"\n"
+
+
+class Anchoring:
+    """Notes anchors of a log at intervals, in a thread of its own, and once more at the end."""
+
+    def __init__(self, where: str, path: Path, tell: Callable[[str], None], *, often: float = OFTEN) -> None:
+        self._where, self._path, self._tell, self._often = where, path, tell, often
+        self._known: dict[str, int] = {}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="bylaw-anchors", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Note the last ones."""
+        self._ended.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        is_last = False
+        while not is_last:
+            is_last = self._ended.is_set()
+            try:
+                store = open_store(self._where)
+                try:
+                    made = write_anchors(store, self._path, self._known)
+                finally:
+                    store.close()
+                for each in made:
+                    self._tell(f"anchor {each.when}: {each.tenant} {each.number} {each.link}")
+            except (BylawError, OSError) as error:
+                self._tell(f"no anchor was noted in {self._path}: {error}")
+            if not is_last:
+                self._ended.wait(self._often)

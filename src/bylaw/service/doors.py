@@ -1,0 +1,132 @@
+"""How long, how large and how many: what a client may take of the service before it has said who it is.
+
+uvicorn's protocol over httptools takes a head of any size and waits for its end for ever. Here a head that is too large
+(431) or too slow (408) is cut off, and so is a slow body; a client has so many connections and no more (429).
+"""
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+from msgspec import Struct
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+
+class Limits(Struct, frozen=True):
+    """What a client may take."""
+
+    head: int = 1 << 16
+    """Bytes of a request's head."""
+    headers: int = 100
+    """Headers in it."""
+    head_seconds: float = 10.0
+    """From the connection, or from the first byte of a further request, to the end of the head."""
+    body_seconds: float = 30.0
+    """From there to the end of the body."""
+    connections: int = 512
+    """Of one address at a time, to one worker. A proxy in front of us is one address."""
+
+
+class _TooMuch(Exception):
+    """The head is larger than it may be."""
+
+
+_WORDS = {
+    408: "Request Timeout",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+}
+
+
+def protocol(limits: Limits) -> type[asyncio.Protocol]:
+    """uvicorn's protocol with these limits, for `uvicorn.Config(http=...)`."""
+    taken: Counter[str] = Counter()
+
+    class Door(HttpToolsProtocol):
+        """One connection."""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._timer: asyncio.TimerHandle | None = None
+            self._is_in_head = True
+            self._size = 0
+            self._address = self.client[0] if self.client else ""
+            taken[self._address] += 1
+            if taken[self._address] > limits.connections:
+                self._refuse(429, f"more than {limits.connections} connections of one client")
+            else:
+                self._expect(limits.head_seconds, "the head of the request did not come in time")
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop()
+            taken[self._address] -= 1
+            if not taken[self._address]:
+                del taken[self._address]
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            if self.transport.is_closing():
+                return
+            if self._timer is None and self._is_in_head:
+                self._expect(limits.head_seconds, "the head of the request did not come in time")
+            if self._is_in_head:
+                self._size += len(data)
+            super().data_received(data)
+            if self._is_in_head and self._size > limits.head and not self.transport.is_closing():
+                self._refuse_head()
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            self._is_in_head, self._told = True, 0
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            super().on_header(name, value)
+            self._told += len(name) + len(value) + 4
+            if self._told + len(self.url) > limits.head or len(self.headers) > limits.headers:
+                # The parser ends with an error, and uvicorn would call the request an invalid one.
+                self._refuse_head()
+                raise _TooMuch
+
+        def on_headers_complete(self) -> None:
+            if len(self.url) + self._told > limits.head:
+                self._refuse_head()
+                raise _TooMuch
+            self._is_in_head, self._size = False, 0
+            self._expect(limits.body_seconds, "the body of the request did not come in time")
+            super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            self._stop()
+            self._is_in_head = True
+            super().on_message_complete()
+
+        def send_400_response(self, msg: str) -> None:
+            if not self.transport.is_closing():
+                super().send_400_response(msg)
+
+        def _refuse_head(self) -> None:
+            self._refuse(431, f"the head of a request has {limits.head:,} bytes and {limits.headers} headers at most")
+
+        def _expect(self, seconds: float, why: str) -> None:
+            self._stop()
+            self._timer = self.loop.call_later(seconds, self._refuse, 408, why)
+
+        def _stop(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+        def _refuse(self, status: int, why: str) -> None:
+            """Say why, unless an answer is on its way already, and close."""
+            self._stop()
+            cycle = self.cycle
+            if not self.transport.is_closing() and (
+                cycle is None or cycle.response_complete or not cycle.response_started
+            ):
+                body = b'{"error":{"code":"BY703","message":"%b"}}' % why.encode()
+                about = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+                self.transport.write(f"HTTP/1.1 {status} {_WORDS[status]}\r\n{about}".encode() + body)
+            self.transport.close()
+
+    return Door
