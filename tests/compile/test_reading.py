@@ -15,7 +15,7 @@ def test_a_markdown_file_stays_as_it_is(tmp_path: Path) -> None:
     reading = read_documents([path])
     assert reading.document.text == path.read_text()
     assert reading.title == "Shop"
-    assert not reading.is_joined
+    assert not reading.is_made
     assert reading.origin(5) == "policy.md:5"
 
 
@@ -40,16 +40,35 @@ def test_html_keeps_headings_items_and_rows_and_leaves_out_what_is_not_shown(tmp
     assert found.origin(3) == "policy.html"
 
 
-def test_several_documents_are_one_and_each_line_knows_its_own(tmp_path: Path) -> None:
+def test_several_documents_stay_apart_and_each_line_knows_its_own(tmp_path: Path) -> None:
     first, second = tmp_path / "refunds.txt", tmp_path / "manner.md"
     first.write_text("Refunds are made once.\n")
     second.write_text("# Manner\n\nBe kind.\n")
     found = read_documents([first, second])
     by_text = {sentence.text: sentence for sentence in found.document.sentences}
-    assert found.origin(by_text["Refunds are made once."].line) == "refunds.txt:1"
-    assert by_text["Refunds are made once."].heading == "refunds"
-    assert found.origin(by_text["Be kind."].line) == "manner.md:3"
+    assert [file.name for file in found.document.files] == ["documents/refunds.txt", "documents/manner.md"]
+    assert found.origin(by_text["Refunds are made once."].line, "documents/refunds.txt") == "refunds.txt:1"
+    assert found.origin(by_text["Be kind."].line, "documents/manner.md") == "manner.md:3"
     assert by_text["Be kind."].heading == "Manner"
+    assert not found.is_made
+    assert [each.file for each in sections(found.document)] == ["documents/refunds.txt", "documents/manner.md"]
+
+
+def test_a_folder_is_every_document_in_it(tmp_path: Path) -> None:
+    for name in ("b.md", "a/c.md", "a/.draft.md", "x.html", "photo.png"):
+        path = tmp_path / "help" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"<p>It is {name} that counts.</p>" if name == "x.html" else f"It is {name} that counts.\n")
+    found = read_documents([tmp_path / "help"])
+    assert [file.name for file in found.document.files] == [
+        "documents/a/c.md",
+        "documents/b.md",
+        "documents/x.html.md",
+    ]
+    assert found.is_made
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="the folder has no document"):
+        read_documents([tmp_path / "empty"])
 
 
 def test_a_pdf_leads_back_to_its_pages(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What a check found, for a terminal: what to do next, what is to be mended, the figures. It fits a screen."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from bylaw.policy.statement import DRAFTED_BY
 
 SCREEN = 24
 """Lines of a terminal that nobody has made larger."""
+_DOCUMENTS = 5
+"""Of so many documents each has a line of its own."""
 _FEWEST = 2
 """So many lines every section gets, however many sections there are."""
 
@@ -195,11 +198,19 @@ def _untaken(report: CheckReport) -> Section | None:
 
 
 def _uncovered(sentences: Sequence[Covered]) -> Section | None:
-    left = [each.sentence for each in sentences if each.state == "uncovered"]
-    if not left:
+    uncovered = [each for each in sentences if each.state == "uncovered"]
+    if not uncovered:
         return None
+    left = [each.sentence for each in uncovered]
     entries = [f"{sentence.line:>4}  {textwrap.shorten(sentence.text, 68, placeholder=' ...')}" for sentence in left]
-    then = f"say what line {left[0].line} of the document means: a guard, a rule, or a policy that only lists it"
+    document = "the document"
+    if any(each.document != sentences[0].document for each in sentences):
+        document = uncovered[0].document
+        entries = [
+            f"{each.document}:{each.sentence.line}  {textwrap.shorten(each.sentence.text, 60, placeholder=' ...')}"
+            for each in uncovered
+        ]
+    then = f"say what line {left[0].line} of {document} means: a guard, a rule, or a policy that only lists it"
     return Section(_counted(len(left), "sentence", "that no policy cites"), entries, "yellow", then)
 
 
@@ -232,6 +243,23 @@ def _figures(report: CheckReport) -> Iterable[str]:
     if report.rules:
         yield f"rules: {report.rules}, {len(report.conflicts) or 'no'} problem{_s(len(report.conflicts))} between them"
     yield told_sentences(report)
+    yield from _by_document(report.sentences)
+
+
+def _by_document(covered: Sequence[Covered]) -> list[str]:
+    """Of several documents what is covered in each, those with most left first; nothing where there is one."""
+    states: dict[str, Counter[str]] = {}
+    for entry in covered:
+        states.setdefault(entry.document, Counter())[entry.state] += 1
+    if len(states) < 2:
+        return []
+    order = sorted(states.items(), key=lambda item: -item[1]["uncovered"])
+    shown = [
+        f"  {name}: {', '.join(f'{counts[state]} {state}' for state in ('enforced', 'listed', 'uncovered'))}"
+        for name, counts in order[:_DOCUMENTS]
+    ]
+    left = [counts["uncovered"] for _, counts in order[_DOCUMENTS:]]
+    return [*shown, f"  and {len(left):,} more documents, {sum(left):,} uncovered"] if left else shown
 
 
 def told_sentences(report: CheckReport) -> str:
@@ -263,9 +291,11 @@ def print_sentences(report: CheckReport, console: Console, said: Mapping[str, st
     """Every sentence in full beside its line, and under it what covers it, or why a compile made nothing of it."""
     held_back = {name for name, _ in report.unaccepted}
     heading = None
+    several = len({entry.document for entry in report.sentences}) > 1
     for entry in report.sentences:
-        if entry.sentence.heading != heading:
-            heading = entry.sentence.heading
+        above = " > ".join(filter(None, (entry.document if several else "", entry.sentence.heading)))
+        if above != heading:
+            heading = above
             console.print()
             say(console, heading, style="bold")
         state = "not accepted" if waits(entry, held_back) else entry.state

@@ -29,7 +29,7 @@ _FILE = click.Path(path_type=Path)
     multiple=True,
     type=_FILE,
     metavar="FILE",
-    help="The policy document: Markdown, text, HTML, PDF or DOCX. May be given several times.",
+    help="The policy document: Markdown, text, HTML, PDF or DOCX, or a folder of such. May be given several times.",
 )
 @click.option(
     "--tools",

@@ -12,7 +12,7 @@ from bylaw.engine.pack import load_pack
 from bylaw.errors import UsageError
 from bylaw.policy.catalogue import read_catalogue
 from bylaw.policy.document import LONGEST, Document
-from bylaw.policy.folder import PARTED, TOO_LONG
+from bylaw.policy.document_files import PARTED, TOO_LONG
 from bylaw.policy.tool import Effect
 from bylaw.scan.override import read_effects
 from bylaw.scan.skeleton import Skeleton, skeleton

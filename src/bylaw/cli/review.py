@@ -4,7 +4,7 @@ import getpass
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -34,6 +34,7 @@ from bylaw.engine.review import (
 )
 from bylaw.errors import PackError, UsageError
 from bylaw.policy.folder import READY, NothingEnforces, PackFolder, find_folder, read_folder
+from bylaw.policy.quote import is_named
 from bylaw.policy.reach import own_record, own_text
 from bylaw.policy.statement import Policy
 from bylaw.scan.written import dump
@@ -54,6 +55,9 @@ _SHOWN = 3
 @click.command("review")
 @click.argument("pack", metavar="PACK", help="A pack's folder.")
 @click.argument("policies", nargs=-1, metavar="[POLICY]...", help="Show these policies only.")
+@click.option(
+    "--document", default="", metavar="NAME", help="Show the policies that cite this file of the document only."
+)
 @click.option("--accept", multiple=True, metavar="POLICY", help="Accept the check of a policy as it is now.")
 @click.option("--reject", multiple=True, metavar="POLICY", help="Reject it.")
 @click.option("--unenforced", multiple=True, metavar="POLICY", help="Accept that nothing enforces a policy.")
@@ -65,6 +69,7 @@ _SHOWN = 3
 def review_command(
     pack: str,
     policies: tuple[str, ...],
+    document: str,
     accept: tuple[str, ...],
     reject: tuple[str, ...],
     unenforced: tuple[str, ...],
@@ -101,7 +106,7 @@ def review_command(
     standing = standings(root)
     if not words and not unenforced and page is None:
         noted = noted_of(root)
-        for name in policies or sides:
+        for name in policies or _citing(shown, sides, document):
             _show(shown, name, standing[name], noted.get(name, Noted()), console, everything=all_cases)
     if page is not None:
         noted = noted_of(root)
@@ -209,6 +214,21 @@ def _accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:
 
 def _why(root: Path, name: str) -> str:
     return str(noted_of(root).get(name, Noted()).failed or "nothing enforces it")
+
+
+def _citing(pack: Pack, names: Iterable[str], document: str) -> list[str]:
+    """The policies in the order of the documents that they cite; of one document, those that cite it."""
+    files = pack.document.files if pack.document is not None else ()
+    order = {file.name: number for number, file in enumerate(files)}
+    if document and not any(is_named(file, document) for file in order):
+        hint = f"known: {', '.join(list(order)[: _SHOWN * 3])}" if order else "none is at hand"
+        raise UsageError(f"the pack has no document `{document}`", hint=hint)
+    stands = {
+        name: [stand.document for each in pack.policies[name].citations for stand in (each, *each.again)]
+        for name in names
+    }
+    chosen = [name for name, found in stands.items() if not document or any(is_named(each, document) for each in found)]
+    return sorted(chosen, key=lambda name: min((order.get(each, 0) for each in stands[name]), default=0))
 
 
 def _show(pack: Pack, name: str, state: Standing, noted: Noted, console: Console, *, everything: bool) -> None:

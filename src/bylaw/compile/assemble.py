@@ -1,6 +1,7 @@
 """The files of a pack, from what the stages made. A policy without a check is listed, and the pack does not load."""
 
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec import to_builtins
@@ -11,7 +12,7 @@ from bylaw.compile.flagged import flagged
 from bylaw.compile.identifier import slug
 from bylaw.compile.naming import named_apart
 from bylaw.compile.pipeline import Source, Work
-from bylaw.compile.reading import Reading
+from bylaw.compile.reading import Reading, named_in_pack
 from bylaw.compile.span import first_place, ranges, spans
 from bylaw.compile.things import entities_file, tools_file
 from bylaw.compile.weights import Weighed, learn_weights
@@ -26,10 +27,10 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
     assert work.things is not None
     drafts = _in_order(work.drafts, source.document)
     manifest: dict[str, Any] = {"format": 1, "name": name, "version": _VERSION, "title": source.title}
-    manifest |= {"document": "policy.md"} | ({"now": source.now} if source.now else {})
+    manifest |= {"document": named_in_pack(source.document)} | ({"now": source.now} if source.now else {})
     files = {
         "pack.yaml": dump(manifest),
-        "policy.md": source.document.text,
+        **{file.name: file.text for file in source.document.files},
         "tools.yaml": tools_file(source.cards, work.things),
         "entities.yaml": entities_file(work.things, work.request),
         "policies.yaml": dump({"policies": [_policy(draft, work, source.document) for draft in drafts]}),
@@ -60,7 +61,7 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
     if weighed is not None:
         files["weights.yaml"] = weighed.weights
     files["compiled.yaml"] = dump(_record(source, work, drafts, said, weighed))
-    if reading is not None and reading.is_joined:
+    if reading is not None and reading.is_made:
         files["sources.yaml"] = dump({"places": [to_builtins(place) for place in reading.places]})
     return files
 
@@ -119,7 +120,7 @@ def _record(
         policies[draft.id] = {name: part for name, part in body.items() if part not in ("", [])}
     left_out = [each for found in work.extractions for each in found.left_out]
     listed = [
-        {"line": each.line, "sentence": each.text, "said": aside[each.digest]}
+        {**_file(source.document, each.start), "line": each.line, "sentence": each.text, "said": aside[each.digest]}
         for each in source.document.sentences
         if each.digest in aside
     ]
@@ -132,6 +133,10 @@ def _record(
         record["weights"] = weighed.record
     unfound = work.lookups.failed if work.lookups is not None else {}
     return {**record, "facts_that_nothing_shows": unfound} if unfound else record
+
+
+def _file(document: Document, offset: int) -> dict[str, str]:
+    return {"document": document.file_at(offset).name} if len(document.files) > 1 else {}
 
 
 def _merged(checks: list[Check]) -> dict[str, Any]:
@@ -169,7 +174,9 @@ def _at_a_time(case: dict[str, Any], check: Check, source: Source) -> dict[str, 
 
 
 def _part(draft: Draft, document: Document) -> str:
-    """The file that a policy's guard and cases stand in: named after the heading above it."""
+    """The file that a policy's guard and cases stand in: named after the heading above it, or after its document."""
     found = ranges(draft.quotes, document)
     heading = document.heading_at(found[0][0][0]) if found else ""
+    if found and len(document.files) > 1:
+        heading = PurePosixPath(document.file_at(found[0][0][0]).name).stem
     return slug(heading).replace("-", "_") or "policies"

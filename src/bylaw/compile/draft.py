@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 
-class Draft(Struct, frozen=True):
-    """A policy as it was extracted."""
+class Listed(Struct, frozen=True):
+    """A policy as an answer lists it."""
 
     id: str
     definition: str
@@ -12,3 +12,10 @@ class Draft(Struct, frozen=True):
     scope: str = ""
     description: str = ""
     quotes: tuple[str, ...] = ()
+
+
+class Draft(Listed, frozen=True):
+    """A policy as it was extracted."""
+
+    refers: str = ""
+    """What other documents say that its sentences refer to: where that changes, its check is asked for again."""

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from bylaw.compile.check import Question
 from bylaw.compile.desk import Desk
-from bylaw.compile.draft import Draft
+from bylaw.compile.draft import Draft, Listed
 from bylaw.compile.identifier import slug
 from bylaw.compile.prompt import render
+from bylaw.compile.reference import with_references
 from bylaw.compile.repeat import told_apart, told_repeats
 from bylaw.compile.section import Section, sections
 from bylaw.compile.span import covered, ranges, stands
@@ -33,12 +34,12 @@ class Remark(Struct, frozen=True):
     why: str = ""
 
 
-class _Listed(Struct, frozen=True):
-    policies: tuple[Draft, ...]
+class _Listing(Struct, frozen=True):
+    policies: tuple[Listed, ...]
 
 
 class _Covering(Struct, frozen=True):
-    policies: tuple[Draft, ...] = ()
+    policies: tuple[Listed, ...] = ()
     others: tuple[Remark, ...] = ()
 
 
@@ -68,9 +69,9 @@ def extract(desk: Desk, document: Document, title: str) -> Extraction | None:
     dropped: list[str] = []
     missing = False
     for section in sections(document):
-        shown = {"title": title, "above": " > ".join(section.above) or "none", "text": section.text}
+        shown = {"title": _called(title, section), "above": " > ".join(section.above) or "none", "text": section.text}
         shown["again"] = told_repeats(section, document)
-        request = render("extract", shown, schema=schema_of(_Listed), max_tokens=8192)
+        request = render("extract", shown, schema=schema_of(_Listing), max_tokens=8192)
         outcome = desk.converse(request, lambda text: _judged(text, document), rounds=_ROUNDS)
         if outcome is None:
             missing = True
@@ -81,7 +82,8 @@ def extract(desk: Desk, document: Document, title: str) -> Extraction | None:
         return None
     named = named_apart([draft for _, draft in found])
     once = told_apart([(section, draft) for (section, _), draft in zip(found, named, strict=True)], document)
-    return Extraction(once.drafts, tuple(dropped), questions=once.questions, repeats=once.dropped)
+    drafts = with_references(once.drafts, document)
+    return Extraction(drafts, tuple(dropped), questions=once.questions, repeats=once.dropped)
 
 
 def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extraction | None:
@@ -104,7 +106,7 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
         asked |= {each.digest for each in left}
         here = [draft for draft, starts in homes if any(section.start <= each < section.end for each in starts)]
         shown = {
-            "title": title,
+            "title": _called(title, section),
             "text": section.text,
             "policies": "\n".join(f"- {draft.id}: {draft.definition}" for draft in here) or "none",
             "sentences": "\n".join(f"{number}. {each.text}" for number, each in enumerate(left, 1)),
@@ -123,7 +125,12 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
         unsaid = [each for each in left if each.start not in spoken_of and each.digest not in aside]
         aside |= {each.digest: UNSAID for each in unsaid}
     taken = {draft.id for draft in first.drafts}
-    return None if missing else Extraction(named_apart(found, taken), tuple(dropped), aside)
+    drafts = with_references(named_apart(found, taken), document)
+    return None if missing else Extraction(drafts, tuple(dropped), aside)
+
+
+def _called(title: str, section: Section) -> str:
+    return f"{title}: {section.file}" if section.file else title
 
 
 def named_apart(drafts: Sequence[Draft], taken: Iterable[str] = ()) -> tuple[Draft, ...]:
@@ -142,7 +149,7 @@ def named_apart(drafts: Sequence[Draft], taken: Iterable[str] = ()) -> tuple[Dra
 
 def _judged(text: str, document: Document) -> tuple[tuple[Draft, ...], list[str]]:
     try:
-        listed = msgspec.json.decode(bare_json(text), type=_Listed)
+        listed = msgspec.json.decode(bare_json(text), type=_Listing)
     except (msgspec.DecodeError, RecursionError) as error:
         return (), [f"not the JSON asked for: {error}"]
     return _quoted(listed.policies, document)
@@ -157,7 +164,7 @@ def _judged_cover(text: str, document: Document) -> tuple[tuple[tuple[Draft, ...
     return (drafts, covering.others), complaints
 
 
-def _quoted(drafts: Sequence[Draft], document: Document) -> tuple[tuple[Draft, ...], list[str]]:
+def _quoted(drafts: Sequence[Listed], document: Document) -> tuple[tuple[Draft, ...], list[str]]:
     """The drafts whose quotes stand in the document, and a complaint for each other."""
     kept: list[Draft] = []
     complaints: list[str] = []
@@ -168,5 +175,5 @@ def _quoted(drafts: Sequence[Draft], document: Document) -> tuple[tuple[Draft, .
         elif wrong:
             complaints += [f"`{draft.id}`: not in the text, letter for letter: {each}" for each in wrong]
         else:
-            kept.append(draft)
+            kept.append(Draft(*astuple(draft)))
     return tuple(kept), complaints

@@ -281,7 +281,7 @@ def _complaints(bench: Bench, asking: Asking, code: str, cases: Sequence[Case]) 
     guard, wrong = bench.guard(policy, code)
     if guard is None:
         return wrong
-    others = f"{asking.draft.definition} {asking.draft.description} {asking.general}"
+    others = f"{asking.draft.definition} {asking.draft.description} {asking.draft.refers} {asking.general}"
     missing, instead = replaced_numbers(asking.draft.quotes, others, code, str(cases))
     if missing:
         wrong.append(

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from bylaw.compile.draft import Draft
 from bylaw.compile.extract import Extraction
+from bylaw.compile.reference import with_references
 from bylaw.compile.span import stands
 from bylaw.policy.document import Document
 
@@ -23,7 +24,7 @@ def still_standing(earlier: Sequence[Extraction], document: Document) -> Extract
     standing = {draft.id for draft in kept}
     asked = {name: each for found in earlier for name, each in found.questions.items() if name in standing}
     repeats = {name: other for found in earlier for name, other in found.repeats.items() if other in standing}
-    return Extraction(tuple(kept), aside=aside, questions=asked, repeats=repeats)
+    return Extraction(with_references(kept, document), aside=aside, questions=asked, repeats=repeats)
 
 
 def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]) -> Extraction:

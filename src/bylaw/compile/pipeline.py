@@ -17,6 +17,7 @@ from bylaw.compile.guards import write_guards
 from bylaw.compile.identity import asks_who_it_is
 from bylaw.compile.kept import still_standing, under_old_names
 from bylaw.compile.lookups import Lookups, out_of_reach, write_lookups
+from bylaw.compile.overlap import overlaps
 from bylaw.compile.refine import refine
 from bylaw.compile.rules import write_rules
 from bylaw.compile.ruleset import Step
@@ -71,6 +72,8 @@ class Work(Struct):
     kinds: dict[str, Sorted] = field(default_factory=dict[str, Sorted])
     checks: dict[str, Check] = field(default_factory=dict[str, Check])
     lookups: Lookups | None = None
+    overlaps: dict[str, tuple[Question, ...]] = field(default_factory=dict[str, tuple[Question, ...]])
+    """By policy which of another document it may repeat or contradict."""
     steps: tuple[Step, ...] = ()
     """How the rules were refined."""
 
@@ -87,7 +90,10 @@ class Work(Struct):
     @property
     def questions(self) -> dict[str, tuple[Question, ...]]:
         """By policy what its words leave to the owner of the document."""
-        return {name: asked for each in self.extractions for name, asked in each.questions.items()}
+        found = dict(self.overlaps)
+        for name, asked in (pair for each in self.extractions for pair in each.questions.items()):
+            found[name] = (*asked, *found.get(name, ()))
+        return found
 
     @property
     def request(self) -> dict[str, object]:
@@ -165,6 +171,8 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     work.second = cover(desk, source.document, source.title, work.first)
     if work.second is not None and source.earlier is not None:
         work.second = under_old_names(work.second, work.first, source.earlier.drafts)
+    if work.second is not None:
+        work.overlaps = overlaps(work.drafts, source.document)
     late = sort(desk, work.second.drafts, source.cards, {}) if work.second is not None else None
     for kinds, drafts in ((early, work.first.drafts), (late, work.second.drafts if work.second is not None else ())):
         if kinds is None:

@@ -1,7 +1,7 @@
-"""Documents in: Markdown, text, HTML, PDF and DOCX become one text, whose lines lead back to file, page and line."""
+"""Documents in: Markdown, text, HTML, PDF and DOCX become texts, whose lines lead back to file, page and line."""
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -11,20 +11,29 @@ from msgspec import Struct
 from bylaw.compile.html import html_lines
 from bylaw.errors import UsageError
 from bylaw.policy.document import Document
+from bylaw.policy.document_files import TEXTS
 
 _HTML = (".html", ".htm", ".xhtml")
+_READ = (*TEXTS, *_HTML, ".pdf", ".docx")
+"""What is read of a folder."""
+FOLDER = "documents"
+"""Where the texts of several documents lie in a pack."""
+_LISTED = 12
+"""So many documents a pack names one by one, in the order given; of more it names the folder."""
 
 
 class Place(Struct, frozen=True):
-    """Where lines of the joined text come from: these and those after them, up to the next place."""
+    """Where lines of a text come from: these and those after them, up to the next place."""
 
     line: int
-    """1-based, in the joined text."""
+    """1-based, in the text."""
     file: str
     page: int = 0
     """0 where the file has no pages."""
     source_line: int = 0
     """The line of the file that it was; 0 where the file has no lines of its own."""
+    document: str = ""
+    """Which text, where there are several."""
 
 
 class Reading(Struct, frozen=True):
@@ -34,9 +43,9 @@ class Reading(Struct, frozen=True):
     title: str
     places: tuple[Place, ...]
 
-    def origin(self, line: int) -> str:
-        """`policy.pdf, page 3` for a line of the joined text."""
-        place = [each for each in self.places if each.line <= line][-1]
+    def origin(self, line: int, document: str = "") -> str:
+        """`policy.pdf, page 3` for a line of a text."""
+        place = [each for each in self.places if each.line <= line and each.document == document][-1]
         if place.page:
             return f"{place.file}, page {place.page}"
         if place.source_line:
@@ -44,35 +53,69 @@ class Reading(Struct, frozen=True):
         return place.file
 
     @property
-    def is_joined(self) -> bool:
-        """Whether the text is another than that of one file, so that places tell something."""
-        return len(self.places) != 1 or not self.places[0].source_line
+    def is_made(self) -> bool:
+        """Whether a text is another than that of its file, so that places tell something."""
+        return any(not place.source_line for place in self.places)
 
 
 def read_documents(paths: Sequence[Path]) -> Reading:
-    """One text of all files, in the order given; with several, each begins with a heading."""
-    lines: list[str] = []
+    """The texts of all files, in the order given, those of a folder by name; a single file becomes `policy.md`."""
+    found = dict(pair for path in paths for pair in _found(path))
+    names = _names(found)
+    texts: dict[str, str] = {}
     places: list[Place] = []
-    for path in paths:
-        pages = [(page, list(found)) for page, found in _pages(path)]
-        if not any(line.strip() for _, found in pages for line in found):
+    for path, name in names.items():
+        pages = [(page, list(lines)) for page, lines in _pages(path)]
+        if not any(line.strip() for _, lines in pages for line in lines):
             hint = "a scanned PDF must be turned into text first" if path.suffix.lower() == ".pdf" else ""
             raise UsageError("the document contains no text", place=str(path), hint=hint)
-        first = next(line for _, found in pages for line in found if line.strip())
-        if len(paths) > 1 and not first.startswith("#"):
-            places.append(Place(len(lines) + 1, path.name))
-            lines += [f"# {path.stem}", ""]
-        for page, found in pages:
-            places.append(Place(len(lines) + 1, path.name, page, int(not page and not _is_made(path))))
-            lines += found
-        if path is not paths[-1]:
-            lines.append("")
-    text = "\n".join(lines)
-    title = next((line.lstrip("# ").strip() for line in lines if line.startswith("#")), paths[0].stem)
-    document = Document(text if text.endswith("\n") else f"{text}\n")
+        which = name if len(names) > 1 else ""
+        lines: list[str] = []
+        for page, more in pages:
+            places.append(Place(len(lines) + 1, path.name, page, int(not page and not _is_made(path)), which))
+            lines += more
+        text = "\n".join(lines)
+        texts[name] = text if text.endswith("\n") else f"{text}\n"
+    whole = len(texts) > 1
+    document = Document.joined(list(texts.items()), name=FOLDER) if whole else Document(*texts.values())
+    first = next(iter(texts.values()))
+    titles = (line.lstrip("# ").strip() for line in first.split("\n") if line.startswith("#"))
+    title = paths[0].stem if paths[0].is_dir() else next(titles, paths[0].stem)
     if not document.sentences:
         raise UsageError("the document has no sentence", place=str(paths[0]))
     return Reading(document, title, tuple(places))
+
+
+def named_in_pack(document: Document) -> str | list[str]:
+    """What `document:` of a pack says: the file, the files in their order, or, where they are many, their folder."""
+    names = [file.name for file in document.files]
+    return names[0] if len(names) == 1 else names if len(names) <= _LISTED else FOLDER
+
+
+def _found(path: Path) -> list[tuple[Path, str]]:
+    """A file, or those of a folder, each with what it is called there."""
+    if not path.is_dir():
+        return [(path, path.name)]
+    inside = sorted(each for each in path.rglob("*") if each.is_file() and each.suffix.lower() in _READ)
+    named = [(each, each.relative_to(path)) for each in inside]
+    shown = [(each, name.as_posix()) for each, name in named if not any(part[0] == "." for part in name.parts)]
+    if not shown:
+        raise UsageError("the folder has no document", place=str(path), hint=f"documents end with {', '.join(_READ)}")
+    return shown
+
+
+def _names(found: Mapping[Path, str]) -> dict[Path, str]:
+    """What each text is called in the pack: `policy.md`, or its own name in the folder of documents."""
+    if len(found) == 1:
+        return dict.fromkeys(found, "policy.md")
+    made: dict[Path, str] = {}
+    for path, name in sorted(found.items(), key=lambda pair: pair[1]) if len(found) > _LISTED else found.items():
+        base = name if path.suffix.lower() in TEXTS else f"{name}.md"
+        text, number = f"{FOLDER}/{base}", 2
+        while text in made.values():
+            text, number = f"{FOLDER}/{number}-{base}", number + 1
+        made[path] = text
+    return made
 
 
 def _is_made(path: Path) -> bool:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bylaw.policy.document import Document, Sentence
+from bylaw.policy.document import Document, File, Sentence
 
 LONGEST = 3_000
 """Letters in one part; a paragraph that is longer stays whole."""
@@ -21,34 +22,42 @@ class Section(Struct, frozen=True):
     end: int
     above: tuple[str, ...]
     text: str
+    file: str = ""
+    """Which document it is of, where there are several."""
 
     def sentences(self, document: Document) -> list[Sentence]:
         """The sentences that start in it."""
-        return [each for each in document.sentences if self.start <= each.start < self.end]
+        return list(document.starting_in(self.start, self.end))
 
 
 def sections(document: Document, *, longest: int = LONGEST) -> tuple[Section, ...]:
     """The document in parts of about `longest` letters, each with at least one sentence."""
-    found: list[Section] = []
+    found = [each for file in document.files for each in _sections(file, longest)]
+    if len(document.files) == 1:
+        found = [replace(each, file="") for each in found]
+    return tuple(each for each in found if document.starting_in(each.start, each.end))
+
+
+def _sections(file: File, longest: int) -> Iterator[Section]:
     begin: int | None = None
-    for start, end in _blocks(document.text, longest):
+    for start, end in _blocks(file.text, longest):
         if begin is not None and end - begin > longest:
-            found.append(_section(document, begin, start))
+            yield _section(file, begin, start)
             begin = start
         begin = start if begin is None else begin
     if begin is not None:
-        found.append(_section(document, begin, len(document.text)))
-    return tuple(each for each in found if each.sentences(document))
+        yield _section(file, begin, len(file.text))
 
 
-def _section(document: Document, start: int, end: int) -> Section:
+def _section(file: File, start: int, end: int) -> Section:
     above: dict[int, str] = {}
-    own = _HEADING.match(document.text, start)
-    for match in _HEADING.finditer(document.text, 0, start):
+    own = _HEADING.match(file.text, start)
+    for match in _HEADING.finditer(file.text, 0, start):
         above = {depth: text for depth, text in above.items() if depth < len(match[1])} | {len(match[1]): match[2]}
     if own is not None:
         above = {depth: text for depth, text in above.items() if depth < len(own[1])}
-    return Section(start, end, tuple(above.values()), document.text[start:end].strip())
+    text = file.text[start:end].strip()
+    return Section(file.start + start, file.start + end, tuple(above.values()), text, file.name)
 
 
 def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:

@@ -87,7 +87,8 @@ def told(draft: Draft) -> str:
     """A policy as later questions show it."""
     quotes = "\n".join(f"  > {' '.join(quote.split())}" for quote in draft.quotes)
     more = f"\n  To look at: {draft.description}" if draft.description else ""
-    return f"{draft.id}\n  {draft.definition}\n  Applies to: {draft.scope}{more}\n{quotes}"
+    cited = "".join(f"\n  It refers to {each}" for each in draft.refers.splitlines())
+    return f"{draft.id}\n  {draft.definition}\n  Applies to: {draft.scope}{more}{cited}\n{quotes}"
 
 
 def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:

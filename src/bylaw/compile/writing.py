@@ -7,6 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bylaw.compile.reading import FOLDER
+from bylaw.policy.document_files import TEXTS
+
 _RECORDS = frozenset(("policy.md", "compiled.yaml", "sources.yaml"))
 """The compiler's own: copies and notes that nobody edits."""
 
@@ -52,7 +55,7 @@ def planned(
     told: list[str] = []
     for path, text in made.items():
         found = _text(root / path)
-        if found is None or path in _RECORDS or not written or _is_contained(found, text, written.get(path)):
+        if found is None or _is_record(path) or not written or _is_contained(found, text, written.get(path)):
             files[path] = text
             continue
         base = (bases or {}).get(path, "")
@@ -70,12 +73,17 @@ def planned(
     removed = [new for path in made if (new := f"{path}.new") not in beside and (root / new).is_file()]
     for path in _others(root, made):
         text = (root / path).read_text(encoding="utf-8")
-        if not written or digest(text) == written.get(path):
+        if _is_record(path) or not written or digest(text) == written.get(path):
             removed.append(path)
         else:
             files[path] = text
             told.append(f"{path} was written by hand and is kept")
     return Plan(files, beside, tuple(removed), tuple(kept), tuple(told))
+
+
+def _is_record(path: str) -> bool:
+    """Whether a file is the compiler's own; copies of several documents are, too."""
+    return path in _RECORDS or path.startswith(f"{FOLDER}/")
 
 
 def _text(path: Path) -> str | None:
@@ -113,4 +121,5 @@ def _others(root: Path, made: Mapping[str, str]) -> list[str]:
     """Files of the kinds that the compiler writes, which it now does not write."""
     folders = [each for folder in ("guards", "cases", "lookups") for each in sorted((root / folder).glob("*"))]
     paths = [path for path in (*folders, root / "rules.yaml") if path.is_file() and path.suffix in (".py", ".yaml")]
+    paths += [path for path in sorted((root / FOLDER).rglob("*")) if path.is_file() and path.suffix in TEXTS]
     return [name for path in paths if (name := path.relative_to(root).as_posix()) not in made]

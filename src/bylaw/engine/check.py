@@ -87,6 +87,7 @@ class CheckReport(Struct, frozen=True):
             "conflicts": [{"kind": found.kind, "message": found.message} for found in self.conflicts],
             "sentences": [
                 {
+                    "document": covered.document,
                     "line": covered.sentence.line,
                     "text": covered.sentence.text,
                     "state": covered.state,

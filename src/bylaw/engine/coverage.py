@@ -14,6 +14,8 @@ class Covered(Struct, frozen=True):
     policies: tuple[Policy, ...]
     checked: tuple[str, ...]
     """Those of them that a guard or a rule holds calls to, and nobody marked as unenforced."""
+    document: str = ""
+    """The file that it stands in."""
 
     @property
     def enforced(self) -> bool:
@@ -43,5 +45,5 @@ def covered_sentences(pack: Pack) -> list[Covered]:
     for sentence in document.sentences:
         policies = tuple(citing.get(sentence.start, {}).values())
         checked = tuple(policy.id for policy in policies if policy.id in held and policy.unenforced is None)
-        covered.append(Covered(sentence, policies, checked))
+        covered.append(Covered(sentence, policies, checked, document.file_at(sentence.start).name))
     return covered

@@ -40,6 +40,7 @@ from bylaw.policy.folder import (
     PackFolder,
     WrittenDocument,
     find_folder,
+    named_documents,
     read_folder,
 )
 from bylaw.policy.posture import Postures
@@ -358,7 +359,7 @@ def _manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
     if not manifest.name:
         faults.append(ManifestError("the pack has no name", place=source.file))
     if not manifest.document:
-        hint = "name the policy document, or give its title and sha256"
+        hint = "name the policy document, several, or a folder of them; or give its title and sha256"
         faults.append(ManifestError("the pack has no document", place=source.file, hint=hint))
     if manifest.criterion not in ("strict", "determined"):
         faults.append(ManifestError("criterion is strict or determined", place=source.place("criterion")))
@@ -377,7 +378,7 @@ def _title(manifest: Manifest, text: Document | None) -> str:
     if text is not None:
         return text.name
     named = manifest.document
-    return str(named.title if isinstance(named, WrittenDocument) else named or "policy")
+    return str(named.title) if isinstance(named, WrittenDocument) else ", ".join(named_documents(manifest)) or "policy"
 
 
 def _time(value: Scalar | None) -> datetime | None:

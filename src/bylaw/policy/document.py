@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bylaw.policy.sentence import HEADING, Sentence, digest_of, number_of, sentences_of
 
-__all__ = ["LONGEST", "Document", "Range", "Sentence", "digest_of"]
+__all__ = ["LONGEST", "Document", "File", "Range", "Sentence", "digest_of"]
 
 LONGEST = 2_000_000
 """Characters of a document that is read: some thousand pages."""
@@ -47,12 +47,12 @@ class Document:
         self._whole: dict[Range, str] = {}
 
     @classmethod
-    def joined(cls, files: Sequence[tuple[str, str]]) -> "Document":
+    def joined(cls, files: Sequence[tuple[str, str]], *, name: str) -> "Document":
         """One document of several files, each a name and a text; a quote never goes from one to the next."""
-        made = cls(_BETWEEN.join(text for _, text in files), name=", ".join(name for name, _ in files))
+        made = cls(_BETWEEN.join(text for _, text in files), name=name)
         start, found = 0, list[File]()
-        for name, text in files:
-            found.append(File(name, start, text))
+        for each, text in files:
+            found.append(File(each, start, text))
             start += len(text) + len(_BETWEEN)
         made.files = tuple(found)
         return made
@@ -76,6 +76,10 @@ class Document:
     @cached_property
     def _starts(self) -> list[int]:
         return [each.start for each in self.sentences]
+
+    @cached_property
+    def _file_starts(self) -> list[int]:
+        return [file.start for file in self.files]
 
     @cached_property
     def _by_digest(self) -> dict[str, list[Sentence]]:
@@ -140,6 +144,10 @@ class Document:
         """The first place of a quote; None where it does not stand."""
         return next(iter(self.places(quote)), None)
 
+    def starting_in(self, start: int, end: int) -> Sequence[Sentence]:
+        """The sentences that start in a range of the text."""
+        return self.sentences[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
+
     def within(self, start: int, end: int) -> Sequence[Sentence]:
         """The sentences that a range of the text is part of, or holds."""
         first = bisect_right(self._starts, start) - 1
@@ -168,7 +176,7 @@ class Document:
 
     def file_at(self, offset: int) -> File:
         """The file that a character offset is in."""
-        return self.files[bisect_right([file.start for file in self.files], offset) - 1]
+        return self.files[bisect_right(self._file_starts, offset) - 1]
 
     def line_of(self, offset: int) -> int:
         """1-based line of a character offset, in its file."""

@@ -8,7 +8,8 @@ from msgspec import Struct, field
 
 from bylaw.errors import BylawError, UsageError, meant
 from bylaw.policy.catalogue import with_catalogue
-from bylaw.policy.document import LONGEST, Document
+from bylaw.policy.document import Document
+from bylaw.policy.document_files import TEXTS, DocumentError, find_files, read_files, read_given
 from bylaw.policy.reach import OutsideError, Reach, outside
 from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.stated import with_kinds, with_stated
@@ -20,10 +21,6 @@ READY = Path(__file__).parent.parent / "packs"
 _PARTS = ("tools", "entities", "policies", "rules", "weights")
 _SHARED = {"tools": "tools", "entities": "observations"}
 """In which section of a file several names may share an entry."""
-
-
-TOO_LONG = f"longer than {LONGEST:,} characters"
-PARTED = "give the part that the pack is about"
 
 
 class ManifestError(BylawError):
@@ -62,7 +59,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     base: Scalar = ""
     world: Scalar = ""
     criterion: Scalar = "determined"
-    document: Scalar | WrittenDocument | None = None
+    document: Scalar | list[Scalar] | WrittenDocument | None = None
+    """A file, a folder of files, several of either, or one that lies elsewhere."""
     variants: list[Variant] = []
     about: dict[str, Scalar] = {}
     shield: dict[str, Any] = {}
@@ -84,36 +82,35 @@ class PackFolder(Struct):
     faults: list[BylawError] = field(default_factory=list[BylawError])
 
     def read_document(self, given: Path | None) -> Document | None:
-        """The policy document: `given`, or the one the manifest names; None where it stays outside."""
-        named = self.manifest.document
-        if given is None and not isinstance(named, str):
-            return None
-        path = given if given is not None else self.root / str(named)
-        hint = ""
-        reach = Reach(self.root)
-        place = self.manifest_source.place("document")
-        try:
-            if given is None and _is_file(path) and not reach.holds(path):
-                self.faults.append(outside(str(named), place=place))
-                return None
-            # By its size, before any of it is read: a character takes at most four bytes.
-            is_short = (given is not None or _is_file(path)) and path.stat().st_size <= 4 * LONGEST
-            data = (
-                b"" if not is_short else path.read_bytes() if given is not None else reach.read(path, file=str(named))
-            )
-            text = data.decode()
-            if is_short and len(text) <= LONGEST:
-                return Document(text, name=path.name if given is not None else str(named))
-            texts = (found.name for found in self.root.glob("*") if found.suffix in (".md", ".txt"))
-            why, hint = (f"is {TOO_LONG}", PARTED) if _is_file(path) else ("is not there", meant(str(named), texts))
-        except UnicodeDecodeError:
-            why = "is not UTF-8 text"
-        except OSError as error:
-            why = f"cannot be read: {(error.strerror or str(error)).lower()}"
+        """The policy document: `given`, or what the manifest names; None where it stays outside."""
         if given is not None:
-            raise UsageError(f"the document {why}", place=str(given), hint=hint)
-        self.faults.append(ManifestError(f"document `{str(named)[:200]}` {why}", place=place, hint=hint))
+            try:
+                return read_given(given)
+            except DocumentError as error:
+                raise UsageError(f"the document {error.why}", place=str(error.path), hint=error.hint) from None
+        named = named_documents(self.manifest)
+        if not named:
+            return None
+        place, reach = self.manifest_source.place("document"), Reach(self.root)
+        files = [pair for name in named for pair in find_files(name, self.root)]
+        if far := [name for name, path in files if not reach.holds(path)]:
+            self.faults.append(outside(far[0], place=place))
+            return None
+        try:
+            return read_files(named, self.root, lambda name, path: reach.read(path, file=name))
+        except DocumentError as error:
+            texts = (found.name for found in self.root.glob("*") if found.suffix in TEXTS)
+            hint = error.hint or (meant(error.name, texts) if error.is_missing else "")
+            self.faults.append(ManifestError(f"document `{error.name[:200]}` {error.why}", place=place, hint=hint))
         return None
+
+
+def named_documents(manifest: Manifest) -> list[str]:
+    """The files and folders that a manifest names as its document."""
+    named = manifest.document
+    if isinstance(named, list):
+        return [str(each) for each in named]
+    return [named] if isinstance(named, str) else []
 
 
 def find_folder(name: str) -> Path:
@@ -208,10 +205,9 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
 
 def _files(layer: Path, root: Path, manifest: Manifest) -> list[tuple[str, Path]]:
     names = ["pack.yaml", *(f"{part}.yaml" for part in _PARTS)]
-    document = manifest.document
-    if isinstance(document, str) and layer == root and Reach(root).holds(root / document):
-        names.append(document)
     found = [(name, layer / name) for name in names if _is_file(layer / name)]
+    for name in named_documents(manifest) if layer == root else ():
+        found += [pair for pair in find_files(name, root) if Reach(root).holds(pair[1])]
     return found + [
         (path.relative_to(layer).as_posix(), path)
         for pattern in ("guards/*.py", "lookups/*.py", "cases/*.yaml")

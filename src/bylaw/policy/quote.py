@@ -28,7 +28,7 @@ class Which(Struct, frozen=True):
     def holds(self, place: Range, document: Document) -> bool:
         """Whether a place is one of those meant."""
         start, end = place
-        if self.document and not _is_named(document.file_at(start).name, self.document):
+        if self.document and not is_named(document.file_at(start).name, self.document):
             return False
         if self.line and not document.line_of(start) <= self.line <= document.line_of(end - 1):
             return False
@@ -79,10 +79,10 @@ def places_of(written: str, document: Document) -> tuple[Range, ...]:
 def _is_file(name: str, document: Document | None) -> bool:
     if document is None:
         return bool(re.search(r"\.\w{1,5}$", name))
-    return any(_is_named(file.name, name) for file in document.files)
+    return any(is_named(file.name, name) for file in document.files)
 
 
-def _is_named(file: str, name: str) -> bool:
+def is_named(file: str, name: str) -> bool:
     """Whether a file is meant by a name: its own, or the end of its path."""
     return file == name or file.endswith(f"/{name}")
 
