@@ -27,7 +27,7 @@ BUGS = (
         "report/test_report_page.py"),
     # What is read of logs.
     Bug("a packed file may unpack to any size", "trace/source.py",
-        "left = most = max(LARGEST_UNPACKED, UNPACKED_RATIO * self.path.stat().st_size)", "left = most = 1 << 60",
+        "left = most = max(LARGEST_UNPACKED, UNPACKED_RATIO * size_of(self.path))", "left = most = 1 << 60",
         "trace/test_damage.py"),
     Bug("a wrong checksum costs what stands before it", "trace/source.py",
         "data += before.decompress(given[at : at + 1], most - len(data))", "raise zlib.error",
