@@ -103,3 +103,123 @@ def test_a_tool_may_be_spared_the_question() -> None:
     conversation.user("Take A1 back and swap the lamp.")
     assert not conversation.call("take_back", {"order_id": "A1"}).rules
     assert conversation.call("swap_items", {"order_id": "A1", "old": ["L1"], "new": ["L2"]}).rules
+
+
+def outcome(conversation: Conversation, policy: str, tool: str, **arguments: str) -> str:
+    """What the guard of a policy says of a call."""
+    judged = conversation.call(tool, arguments)
+    return {each.policy.id: each.outcome for each in judged.evidence}[policy]
+
+
+def test_a_guard_on_look_ups_judges_reads_too() -> None:
+    (annotation,) = re.findall(r"`(call: write\(account_id\) \| get_account)`", PAGE)
+    binding = annotation.replace("account_id", "order_id").replace("get_account", "get_order")
+    guards = FILES["guards/till.py"].replace("call: write(order_id)", binding)
+    conversation = Conversation(pack(**{"guards/till.py": guards}))
+    conversation.user("Where is A1?")
+    assert outcome(conversation, "own-order", "get_order", order_id="A1") == "deny"
+    conversation.result({"customer_id": "C1", "status": "open", "delivered_on": None, "items": []})
+    (verdict,) = [each for each in conversation.verdicts() if each.made.call.tool == "get_order"]
+    assert verdict.determined == "violation"
+
+
+CARDS = """def card_open(call: take_back, facts):
+    \"\"\"An order is taken back within 30 days\"\"\"
+    order = facts.Order(call.order_id)
+    return deny("blocked") if {condition} else permit()
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "condition", "shown", "wanted"),
+    [
+        ("string?", 'order.blocked_by == "bank"', None, "permit"),
+        ("string?", 'order.blocked_by == "bank"', "bank", "deny"),
+        ("string?", 'order.blocked_by in {"bank", "police"}', None, "permit"),
+        ("string?", 'order.blocked_by in {"bank", "police"}', "police", "deny"),
+        ("string", 'order.blocked_by == "bank"', None, "undetermined"),
+        ("integer?", "order.blocked_by != None and order.blocked_by > 3", None, "permit"),
+        ("integer?", "order.blocked_by > 3", None, "failed"),
+        ("integer?", "order.blocked_by > 3", 4, "deny"),
+    ],
+)
+def test_nothing_there_is_none_only_where_the_field_says_so(
+    field: str, condition: str, shown: str | int | None, wanted: str
+) -> None:
+    assert "of `blocked_by: string?` it is `None`" in PAGE
+    entities = FILES["entities.yaml"].replace("items: list", f"items: list, blocked_by: {field}")
+    guards = FILES["guards/till.py"].replace("def back_in_time(call: take_back", "def late(call: take_back")
+    guards = guards.partition("def late")[0] + CARDS.format(condition=condition)
+    conversation = Conversation(pack(**{"entities.yaml": entities, "guards/till.py": guards}))
+    conversation.call("get_order", {"order_id": "A1"})
+    conversation.result({"customer_id": "C1", "status": "open", "items": [], "delivered_on": None, "blocked_by": shown})
+    conversation.agent("I see.")
+    judged = conversation.call("take_back", {"order_id": "A1"})
+    (evidence,) = [each for each in judged.evidence if each.policy.id == "card-open"]
+    assert evidence.outcome == wanted
+
+
+SEEN = """def another_order(call: take_back, facts):
+    \"\"\"An order is taken back within 30 days\"\"\"
+    return permit() if any(order.status == "open" for order in facts.Order.seen()) else deny("no open order")
+"""
+
+
+@pytest.mark.parametrize(
+    ("complete", "shown", "wanted"),
+    [
+        (False, (), "undetermined"),
+        (False, ("delivered",), "undetermined"),
+        (False, ("delivered", "open"), "permit"),
+        (True, (), "deny"),
+        (True, ("delivered",), "deny"),
+        (True, ("open",), "permit"),
+    ],
+)
+def test_nothing_seen_is_not_known_unless_the_kind_is_complete(
+    complete: bool, shown: tuple[str, ...], wanted: str
+) -> None:
+    assert "`any(...)` over them is not known, unless the entity is `complete`" in PAGE
+    entities = FILES["entities.yaml"]
+    if complete:
+        entities = entities.replace("key: order_id\n", "key: order_id\n    origin: conversation\n    complete: true\n")
+    guards = FILES["guards/till.py"].partition("def back_in_time")[0] + SEEN
+    conversation = Conversation(pack(**{"entities.yaml": entities, "guards/till.py": guards}))
+    for number, status in enumerate(shown):
+        conversation.call("get_order", {"order_id": f"A{number}"})
+        conversation.result({"customer_id": "C1", "status": status, "delivered_on": None, "items": []})
+        conversation.agent("I see.")
+    assert outcome(conversation, "another-order", "take_back", order_id="A9") == wanted
+
+
+@pytest.mark.parametrize(
+    ("put", "is_broken"),
+    [("I will take order A1 back.", True), ("I will take order A1 back. Refund to gift_card_7. Shall I?", False)],
+)
+def test_means_of_payment_are_told_where_money_moves(put: str, is_broken: bool) -> None:
+    assert "an argument\nnamed after paying, such as `payment_id`" in PAGE
+    before, at, after = FILES["tools.json"].partition('"take_back", "parameters": {"type": "object", "properties": {')
+    tools = before + at + '"payment_id": {"type": "string"}, ' + after
+    assert tools != FILES["tools.json"]
+    conversation = Conversation(pack(**{"tools.json": tools}))
+    conversation.user("Take A1 back.")
+    conversation.agent(put)
+    conversation.user("Yes.")
+    judged = conversation.call("take_back", {"order_id": "A1", "payment_id": "gift_card_7"})
+    assert any(finding.rule.name == "confirm" for finding in judged.rules) is is_broken
+
+
+TESTED = {
+    "Only one customer in a conversation": test_one_customer_in_a_conversation,
+    "Each time before a swap, the user is reminded": test_a_reminder_before_each_swap,
+    "A guard on look-ups": test_a_guard_on_look_ups_judges_reads_too,
+    "Three wrong answers in a row": test_three_wrong_answers_in_a_row,
+    "Nothing there": test_nothing_there_is_none_only_where_the_field_says_so,
+    "Nothing seen": test_nothing_seen_is_not_known_unless_the_kind_is_complete,
+    "Consent, and money": test_means_of_payment_are_told_where_money_moves,
+}
+
+
+def test_every_recipe_of_the_page_has_a_test_of_its_verdict() -> None:
+    section = PAGE.partition("## 3. Recipes")[2].partition("\n## ")[0]
+    assert re.findall(r"^\*\*(.+?)\.\*\*", section, re.MULTILINE) == list(TESTED)
