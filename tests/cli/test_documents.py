@@ -27,7 +27,7 @@ def test_a_document_that_is_too_long_is_refused(command: str, tmp_path: Path) ->
 def test_init_refuses_it_too(tmp_path: Path) -> None:
     Shop(tmp_path).logs(record(user("hello")))
     (tmp_path / "long.md").write_text(SENTENCE * (LONGEST // len(SENTENCE) + 1))
-    done = run("bylaw init logs.jsonl --policy long.md", tmp_path)
+    done = run("bylaw init logs.jsonl --document long.md", tmp_path)
     assert done.returncode == 2
     assert "longer than 2,000,000 characters" in done.stdout
 

@@ -21,7 +21,7 @@ def drafted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for block in blocks(GUIDE):
         if block.marks.get("file") in ("logs.jsonl", "policy.md"):
             (folder / block.marks["file"]).write_text("\n".join(block.lines) + "\n", encoding="utf-8")
-    assert bylaw(folder, "init", "logs.jsonl", "--policy", "policy.md").returncode == 0
+    assert bylaw(folder, "init", "logs.jsonl", "--document", "policy.md").returncode == 0
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}
 
@@ -207,7 +207,9 @@ MISTAKES = [
         "it has one at guards/copied.py:7",
     ),
     Mistake("an id given twice", add("policies.yaml", LISTED_AGAIN), "check pack", "policies.yaml:", "remove one"),
-    Mistake("a pack that is there already", lambda folder: None, "init logs.jsonl --policy policy.md", "pack", "--out"),
+    Mistake(
+        "a pack that is there already", lambda folder: None, "init logs.jsonl --document policy.md", "pack", "--out"
+    ),
 ]
 
 

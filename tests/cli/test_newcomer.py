@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 import pytest
 
-from bylaw.cli.app import COMMANDS, app
+from bylaw.cli.app import COMMANDS, GROUPS, app
 from bylaw.cli.audit import audit_command
+from bylaw.cli.logs import count_lines
+from tests.command import bylaw, shell
 from tests.docs.walkthrough import ROOT, blocks, run
 
 GUIDE = ROOT / "docs" / "guides" / "write-a-pack.md"
@@ -117,3 +119,50 @@ def test_an_audit_imports_nothing_for_what_it_was_not_asked() -> None:
     code = f"import sys, bylaw.cli.audit; print([name for name in {spared} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_help_is_grouped_by_what_one_wants_with_first_steps_first(tmp_path: Path) -> None:
+    shown = bylaw(tmp_path, "--help").stdout
+    titles = [line for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert titles == ["Options:", *(f"{title}:" for title in GROUPS)]
+    assert list(GROUPS["Start"]) == ["demo", "scan", "init", "check"]
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", [(), ("audit",), ("log",), ("log", "verify"), ("align", "data"), ("rules",)])
+def test_h_is_help_everywhere(command: tuple[str, ...], tmp_path: Path) -> None:
+    short, long = bylaw(tmp_path, *command, "-h"), bylaw(tmp_path, *command, "--help")
+    assert short.returncode == 0
+    assert short.stdout == long.stdout
+    assert "Usage: bylaw" in short.stdout
+
+
+@pytest.mark.process
+def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
+    typed = "COMP_WORDS=({0}) COMP_CWORD={1}; _bylaw_completion bylaw; echo ${{COMPREPLY[@]}}"
+    words = f'eval "$(bylaw --completion bash)"; {typed}'
+    assert shell(words.format("bylaw che", 1), tmp_path).stdout.split() == ["check"]
+    assert shell(words.format("bylaw explain --ver", 2), tmp_path).stdout.split() == ["--verdict"]
+
+
+def test_init_takes_the_document_under_its_one_name_and_its_old_one(hotel: Path) -> None:
+    for option in ("--document", "--policy"):
+        assert run(f"bylaw init logs.jsonl {option} hotel/policy.md --out {option[2:]}", hotel).returncode == 0
+    assert "--policy" not in run("bylaw init --help", hotel).stdout
+    assert "no policy document is given; --document FILE" in run("bylaw init logs.jsonl", hotel).stdout
+
+
+def test_a_stray_file_among_logs_is_one_line(hotel: Path) -> None:
+    good = (hotel / "logs.jsonl").read_text()
+    (hotel / "mixed.jsonl").write_text(good + "".join(f'{{"row": {number}}}\n' for number in range(300)))
+    shown = run("bylaw audit mixed.jsonl --pack hotel", hotel).stdout
+    (told,) = [line for line in shown.splitlines() if "bylaw: " in line]
+    assert told.endswith("(and 299 more like it in this file)")
+
+
+def test_a_total_is_known_where_every_line_is_a_conversation(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("{}\n" * 3)
+    (tmp_path / "b.ndjson").write_text("{}\n" * 2)
+    (tmp_path / "c.json").write_text("[]")
+    assert count_lines([tmp_path / "a.jsonl", tmp_path / "b.ndjson"]) == 5
+    assert count_lines([tmp_path / "a.jsonl", tmp_path / "c.json"]) is None

@@ -244,7 +244,7 @@ def test_a_database_of_other_conversations_is_told(was: str, now: str, shop: Sho
     assert "At 1 call the database disagrees with what the agent had looked up" in told
 
 
-@pytest.mark.parametrize("command", [("scan",), ("init", "--policy", "policy.md", "--out")])
+@pytest.mark.parametrize("command", [("scan",), ("init", "--document", "policy.md", "--out")])
 def test_scan_and_init_say_by_status_3_that_records_could_not_be_read(command: tuple[str, ...], shop: Shop) -> None:
     (shop.root / "policy.md").write_text("Only paid orders are shipped.\n")
     first, second = (["one"], ["two"]) if "--out" in command else ([], [])

@@ -213,7 +213,7 @@ def test_the_documents_words_stand_beside_each_draft(tmp_path: Path) -> None:
     shop.logs(record(*CAREFUL), record(*CAREFUL))
     sentence = "An order is shipped only if it was looked up and is paid, and never to anybody else than its owner."
     (tmp_path / "rules.md").write_text(f"# Shop\n\n## Shipping\n\n{sentence}\n\n## Tone\n\nBe friendly.\n")
-    done = run("bylaw init logs.jsonl --policy rules.md --out new", tmp_path)
+    done = run("bylaw init logs.jsonl --document rules.md --out new", tmp_path)
     assert done.returncode == 0, done.stdout
     policies = (tmp_path / "new/policies.yaml").read_text()
     assert "      # policy.md:9, Tone\n      - Be friendly.\n" in policies
@@ -287,7 +287,7 @@ def test_results_that_are_an_id_alone_are_no_fault(tmp_path: Path) -> None:
         ],
     )
     (tmp_path / "policy.md").write_text("Be kind.")
-    done = run(f"bylaw init {log.name} --policy policy.md --out new", tmp_path)
+    done = run(f"bylaw init {log.name} --document policy.md --out new", tmp_path)
     assert done.returncode == 0, done.stdout
     assert "can be read" not in done.stdout
     assert "find_member: {as: Member, fields: {value: $}}" in (tmp_path / "new/entities.yaml").read_text()
@@ -308,7 +308,7 @@ def test_a_database_given_at_init_is_found_by_name_or_mapped(body: str, line: st
     Shop(tmp_path).logs(record(user("Ship it."), look("PAID", paid=True, owner="Ann", gift=False), ship("PAID")))
     (tmp_path / "policy.md").write_text(POLICY)
     (tmp_path / "db.json").write_text(body)
-    done = run("bylaw init logs.jsonl --policy policy.md --out draft --world db.json", tmp_path)
+    done = run("bylaw init logs.jsonl --document policy.md --out draft --world db.json", tmp_path)
     assert done.returncode == 0, done.stdout
     assert "world: db.json holds 1 Order" in done.stdout
     entities = (tmp_path / "draft" / "entities.yaml").read_text()

@@ -66,6 +66,7 @@ def summarise(
         "stale_policies": sorted({name for pack in held for name in pack.stale}),
         "unreviewed_policies": sorted({name for pack in held for name in pack.unaccepted}),
         "citations": "text" if all(pack.document is not None for pack in held) else "heading and line",
+        "other_documents": [p.name for p in held if p.document is None] if request.document is not None else [],
         "unanswered": request.answers.unanswered() if isinstance(request.answers, TellsUnanswered) else [],
         "skipped": [{"place": fault.place, "why": fault.message} for fault in skipped],
     }

@@ -109,7 +109,7 @@ class Tally:
     def _call(self, agent: str, verdict: CallVerdict) -> None:
         counts, tool = self.counts, verdict.made.call.tool
         counts["tool", tool, "calls"] += 1
-        if verdict.made.accepted is None:
+        if verdict.made.result is None or not verdict.made.result.captured:
             counts["tool", tool, "result_not_captured"] += 1
         if verdict.made.accepted is False:
             return

@@ -7,37 +7,72 @@ from typing import NoReturn
 import click
 
 from bylaw import __version__
-from bylaw.cli.group import OneFileEach
+from bylaw.cli.group import HELP_NAMES, OneFileEach
 from bylaw.cli.visible import visible
 from bylaw.errors import BylawError, PackError, UsageError
 
-COMMANDS = {
-    "demo": "Show what a near-miss is, on the shipped example.",
-    "audit": "Audit recorded conversations under a policy pack.",
-    "check": "Check a pack: what to do next, whether its cases pass, what covers each sentence.",
-    "review": "Review a pack: sentence beside check, cases, open questions; accept or reject.",
-    "explain": "Explain the verdict on one call, or a broken rule.",
-    "report": "Write report.html from an audit's folder.",
-    "sql": "Ask the tables of an audit written with --format parquet.",
-    "scan": "Show what logs tell without a pack, a model or a database.",
-    "compile": "Compile a policy document and a catalogue of tools into a pack.",
-    "init": "Start a pack from logs and a policy document.",
-    "proxy": "Stand between an MCP client and an MCP server, and decide on every tool call.",
-    "serve": "Answer over HTTP whether an agent may make a call.",
-    "backtest": "Show what a change to a policy would have done to recorded calls.",
-    "log": "The decision log: verify it, export it, answer approvals, remove conversations.",
-    "rules": "Rules that bind whole conversations.",
-    "align": "Teach a model to recall the right policy, and measure it.",
+GROUPS = {
+    "Start": {
+        "demo": "Show what a near-miss is, on the shipped example.",
+        "scan": "Show what logs tell without a pack, a model or a database.",
+        "init": "Start a pack from logs and a policy document.",
+        "check": "Check a pack: what to do next, whether its cases pass, what covers each sentence.",
+    },
+    "Audit recorded conversations": {
+        "audit": "Audit recorded conversations under a policy pack.",
+        "explain": "Explain the verdict on one call, or a broken rule; without an id, list the findings.",
+        "report": "Write report.html from an audit's folder.",
+        "sql": "Ask an audit's tables: conversations, calls, findings, open_questions, missing_facts.",
+    },
+    "Shield a live agent": {
+        "proxy": "Stand between an MCP client and an MCP server, and decide on every tool call.",
+        "serve": "Answer over HTTP whether an agent may make a call.",
+        "backtest": "Show what a change to a policy would have done to recorded calls.",
+        "log": "The decision log: verify it, export it, answer approvals, remove conversations.",
+    },
+    "Compile a policy document": {
+        "compile": "Compile a policy document and a catalogue of tools into a pack.",
+        "review": "Review a pack: sentence beside check, cases, open questions; accept or reject.",
+    },
+    "Align the next model": {
+        "align": "Teach a model to recall the right policy, and measure it.",
+    },
+    "Look closer": {
+        "rules": "Rules that bind whole conversations.",
+    },
 }
-"""Each has a module of its name."""
+"""By what one wants, first steps first; each command has a module of its name."""
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
+_COMPLETE = "_BYLAW_COMPLETE"
+
+
+def _completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
+    """Print what a shell has to run to complete commands and options."""
+    if shell is not None:
+        from click.shell_completion import shell_complete
+
+        raise click.exceptions.Exit(shell_complete(app, {}, "bylaw", _COMPLETE, f"{shell}_source"))
 
 
 @click.command(
-    "bylaw", cls=OneFileEach, package="bylaw.cli", summaries=COMMANDS, context_settings={"show_default": True}
+    "bylaw",
+    cls=OneFileEach,
+    package="bylaw.cli",
+    groups=GROUPS,
+    context_settings={"show_default": True, "help_option_names": HELP_NAMES},
+)
+@click.option(
+    "--completion",
+    metavar="SHELL",
+    type=click.Choice(("bash", "zsh", "fish")),
+    is_eager=True,
+    expose_value=False,
+    callback=_completion,
+    help='Print completion for bash, zsh or fish, as in: eval "$(bylaw --completion bash)".',
 )
 @click.version_option(__version__, message="%(version)s", help="Print the version and stop.")
 def app() -> None:
-    """Hold an LLM agent's tool calls to a written policy."""
+    """Hold an LLM agent's tool calls to a written policy. First steps: demo, scan, init, check."""
 
 
 @app.result_callback()
@@ -49,6 +84,10 @@ def _end(status: int | None) -> None:  # pyright: ignore[reportUnusedFunction]
 def run() -> None:
     """Run the command line; an error the user can fix is one line and status 2."""
     try:
+        if instruction := os.environ.get(_COMPLETE):
+            from click.shell_completion import shell_complete
+
+            sys.exit(shell_complete(app, {}, "bylaw", _COMPLETE, instruction))
         try:
             # Not `app()`: it makes 1, the status of a finding, of Ctrl-C and of a closed pipe.
             with app.make_context("bylaw", sys.argv[1:]) as context:

@@ -1,7 +1,8 @@
 """`bylaw audit`: recorded conversations in, violations and near-misses out."""
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,15 +20,17 @@ from bylaw.audit.waiver import read_waivers
 from bylaw.cli.answers import answers_options, open_answers
 from bylaw.cli.batch import Batch, batch_options
 from bylaw.cli.console import open_console
-from bylaw.cli.logs import Logs, logs_argument, open_logs
+from bylaw.cli.logs import Logs, count_lines, logs_argument, open_logs
 from bylaw.cli.tables import print_summary
 from bylaw.cli.visible import visible
-from bylaw.cli.word import Word
+from bylaw.cli.word import Word, once
 from bylaw.engine.pack import CRITERIA, Criterion
-from bylaw.errors import UsageError
+from bylaw.errors import RecordError, UsageError
 from bylaw.trace.log_file import LogFile
 
 _FILE = click.Path(path_type=Path)
+_TOLD = 20
+"""So many faults of the logs are told; summary.json has all."""
 
 
 @click.command("audit")
@@ -50,7 +53,14 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--out", metavar="DIR", type=_FILE, default="out", help="Folder for summary.json, calls.jsonl and the rest."
 )
-@click.option("--document", metavar="FILE", type=_FILE, help="The policy document, where the pack only names it.")
+@click.option(
+    "--document",
+    metavar="FILE",
+    type=_FILE,
+    callback=once,
+    multiple=True,
+    help="The policy document, where the pack only names it.",
+)
 @click.option(
     "--tasks",
     metavar="FILE",
@@ -165,7 +175,7 @@ def audit_command(
         if batch.in_shards:
             found = batch.run(request, out)
         else:
-            found = audit(request, out, progress=_progress(), examiner=examiner)
+            found = audit(request, out, progress=_progress(opened.files), examiner=examiner)
         _say(found, opened)
         if key is not None:
             kept = (
@@ -218,13 +228,15 @@ def _spare(inputs: Iterable[LogFile | None], outputs: dict[str, Path | None]) ->
             raise UsageError(f"{option} would write over a file that is read here", place=str(path))
 
 
-def _progress() -> Any:
+def _progress(files: Sequence[LogFile]) -> Any:
     if not sys.stderr.isatty():
         return None
+    total = count_lines(files)
+    of = f" of {total:,}" if total else ""
 
     def show(number: int) -> None:
         if number % 100 == 99:
-            sys.stderr.write(f"\r{number + 1:,} conversations")
+            sys.stderr.write(f"\r{number + 1:,}{of} conversations")
             sys.stderr.flush()
 
     return show
@@ -232,13 +244,26 @@ def _progress() -> Any:
 
 def _say(report: Report, logs: Logs) -> None:
     if sys.stderr.isatty():
-        sys.stderr.write("\r" + " " * 30 + "\r")
-    for fault in report.skipped[:20]:
-        print(visible(f"bylaw: {fault.code} {logs.named(str(fault))}"), file=sys.stderr)
-    if len(report.skipped) > 20:
-        print(f"bylaw: and {len(report.skipped) - 20} more, see summary.json", file=sys.stderr)
+        sys.stderr.write("\r" + " " * 50 + "\r")
+    told = list(_by_file(report.skipped))
+    for fault, others in told[:_TOLD]:
+        more = f" (and {others:,} more like it in this file)" if others else ""
+        print(visible(f"bylaw: {fault.code} {logs.named(str(fault))}{more}"), file=sys.stderr)
+    if len(told) > _TOLD:
+        left = sum(others + 1 for _, others in told[_TOLD:])
+        print(f"bylaw: and {left:,} more, see summary.json", file=sys.stderr)
     if report.summary["agents"]:
         print_summary(report.summary, open_console(), report.out)
+
+
+def _by_file(faults: Sequence[RecordError]) -> Iterator[tuple[RecordError, int]]:
+    """The first fault of each kind in each file, with how many are like it."""
+    alike: dict[tuple[str, str], list[RecordError]] = {}
+    for fault in faults:
+        file, _, line = fault.place.rpartition(":")
+        name = file if line.isdigit() else fault.place
+        alike.setdefault((name, re.sub(r"\d+", "#", fault.message)), []).append(fault)
+    yield from ((found[0], len(found) - 1) for found in alike.values())
 
 
 def _status(report: Report, findings: Iterable[Finding], gate: Gate) -> int:

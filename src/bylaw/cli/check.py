@@ -8,6 +8,7 @@ import click
 from bylaw.cli.checked import print_checked, print_sentences
 from bylaw.cli.console import open_console
 from bylaw.cli.noted import left_out_of
+from bylaw.cli.word import once
 from bylaw.engine.check import check
 from bylaw.engine.pack import load_pack
 from bylaw.errors import PackError
@@ -20,6 +21,8 @@ from bylaw.policy.folder import find_folder, read_folder
     "--document",
     metavar="FILE",
     type=click.Path(path_type=Path),
+    callback=once,
+    multiple=True,
     help="The policy document, where the pack only names it.",
 )
 @click.option("--all", "whole", is_flag=True, help="Show everything that was found, however long it is.")

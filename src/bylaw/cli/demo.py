@@ -148,9 +148,9 @@ def _next(report: Path, console: Console) -> None:
     console.print(Rule(Text("6  Look, then try your own logs", style="bold"), align="left", style="dim"))
     console.print(Text(f"The drawing of that call, and every finding:  {report}", style="bold"))
     for command in (
-        "bylaw scan LOGS                         what they tell without a pack",
-        "bylaw init LOGS --policy POLICY.md      a pack to start from",
-        "bylaw audit LOGS --pack pack --report   violations and near-misses",
+        "bylaw scan LOGS                        what they tell without a pack",
+        "bylaw init LOGS --document POLICY.md   a pack to start from",
+        "bylaw audit LOGS --pack pack --report  violations and near-misses",
     ):
         console.print(f"  {command}", markup=False)
 

@@ -15,8 +15,9 @@ from bylaw.audit.audited import events_in_logs
 from bylaw.audit.excerpt import explainable_lines, find_conversation, kept_events, place_of
 from bylaw.audit.finding import SEVERITIES, lacked, read_criterion
 from bylaw.cli.console import open_console
-from bylaw.cli.findings import print_about, print_findings
+from bylaw.cli.findings import Wanted, print_about, print_findings
 from bylaw.cli.visible import all_visible, clean
+from bylaw.cli.word import Word
 from bylaw.engine.pack import Criterion
 from bylaw.engine.wording import fact_words, host_words, is_hosts, policy_words_for_reader, rule_words_for_reader
 from bylaw.errors import UsageError
@@ -47,12 +48,36 @@ EXAMPLE = "(example written by init)"
     required=False,
     help="The step of a write call or of a broken rule; without it, all of them are listed.",
 )
-def explain_command(out: Path, name: str | None, step: int | None) -> None:
-    """Explain the verdict on one call, or a broken rule."""
+@click.option("--policy", metavar="ID", multiple=True, help="List only findings of this policy; may be repeated.")
+@click.option("--tool", metavar="NAME", multiple=True, help="List only findings on calls of this tool.")
+@click.option("--agent", metavar="NAME", multiple=True, help="List only findings of this agent.")
+@click.option(
+    "--verdict",
+    multiple=True,
+    type=Word(("violation", "near_miss", "rule", "uninformed", "inconclusive")),
+    help="List only findings of this kind; may be repeated.",
+)
+@click.option("--severity", multiple=True, type=click.Choice(SEVERITIES), help="List only findings this severe.")
+@click.option("--all", "whole", is_flag=True, help="List every finding, not only the first 30.")
+def explain_command(
+    out: Path,
+    name: str | None,
+    step: int | None,
+    policy: tuple[str, ...],
+    tool: tuple[str, ...],
+    agent: tuple[str, ...],
+    verdict: tuple[str, ...],
+    severity: tuple[str, ...],
+    whole: bool,
+) -> None:
+    """Explain the verdict on one call, or a broken rule; without an id, list the findings."""
     console = open_console()
+    wanted = Wanted(policy, tool, agent, verdict, severity)
     if name is None:
-        print_findings(out, console)
+        print_findings(out, console, wanted=wanted, whole=whole)
         return
+    if wanted != Wanted() or whole:
+        raise UsageError("filters choose among findings, and one was named", hint="leave out the id, or the filters")
     trajectory, at = find_conversation(out, name)
     step = at if step is None else step
     lines = explainable_lines(out, trajectory)
@@ -113,20 +138,35 @@ def explain(
         console.print()
         _policy(entry, policies.get(entry["id"], {}), criterion, step, events, console)
     for broken in line.get("rules", []):
-        _rule(broken, policies.get(broken.get("policy"), {}), Text("rule broken", style="red"), console)
+        _rule(broken, policies.get(broken.get("policy"), {}), Text("rule broken", style="red"), events, console)
     for unsure in line.get("open_rules", []):
         said = Text("rule open: nobody can tell from the log whether it was kept", style="magenta")
-        _rule(unsure, policies.get(unsure.get("policy"), {}), said, console)
+        _rule(unsure, policies.get(unsure.get("policy"), {}), said, events, console)
     _permitting([entry for entry in line["policies"] if entry not in judged], policies, bool(judged), console)
 
 
-def _rule(found: dict[str, Any], policy: dict[str, Any], standing: Text, console: Console) -> None:
+def _rule(
+    found: dict[str, Any], policy: dict[str, Any], standing: Text, events: list[dict[str, Any]], console: Console
+) -> None:
     console.print()
     console.print(_headed(policy.get("severity", ""), found["rule"], standing))
     if found.get("sentence"):
         console.print(Padding(Text(found["sentence"], style="italic"), (0, 2)))
     why = rule_words_for_reader(found, policy.get("predicates", {}))
     console.print(Padding(Text(f"at this step: {why}"), (0, 2)))
+    for label, step, text in _exchange(found, events):
+        console.print(Padding(Text(f"{label} at step {step}: {_short(text)}"), (0, 4)))
+
+
+def _exchange(found: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[tuple[str, int, str]]:
+    """What was put to the user and what the user answered, where a rule is about consent."""
+    for why in filter(None, (predicate.get("why") for predicate in found.get("predicates", ()))):
+        for label, key in (("the agent put", "told_at"), ("the user answered", "answered_at")):
+            step: int | None = why.get(key)
+            if step is not None and step < len(events) and events[step].get("text"):
+                # Without a proposal it is no answer.
+                said = label if key == "told_at" or why.get("told_at") is not None else "the user said"
+                yield said, step, events[step]["text"]
 
 
 def _severity(entry: dict[str, Any]) -> int:
@@ -140,7 +180,7 @@ def _headed(severity: str, name: str, verdict: Text) -> Text:
 
 def _call(line: dict[str, Any], criterion: Criterion, events: list[dict[str, Any]], console: Console) -> None:
     step: int = line["step"]
-    executed = {True: "accepted", False: "refused", None: "result not captured"}[line["executed"]]
+    executed = {True: "accepted", False: "refused", None: _unsure(step, events)}[line["executed"]]
     console.print(Text(f"{line['tool']} at step {step} of {line['trajectory']} ({executed})", style="bold"))
     if step < len(events):
         console.print(Padding(Text(_short(json.dumps(events[step]["arguments"], ensure_ascii=False), 1000)), (0, 2)))
@@ -149,6 +189,13 @@ def _call(line: dict[str, Any], criterion: Criterion, events: list[dict[str, Any
     console.print(_standing(line, criterion))
     if line.get("because"):
         console.print(Text(line["because"]))
+
+
+def _unsure(step: int, events: list[dict[str, Any]]) -> str:
+    """Why nobody knows whether a call was carried out: no result was recorded, or the result does not say."""
+    answers = (each for each in events if each["type"] == "result" and each.get("call") == step)
+    is_recorded = any(each["text"] for each in answers)
+    return "its result does not say whether it was done" if is_recorded else "result not captured"
 
 
 def _permitting(entries: list[dict[str, Any]], policies: dict[str, Any], others: bool, console: Console) -> None:

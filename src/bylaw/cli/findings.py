@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -16,18 +16,47 @@ _SHOWN = 30
 _STYLES = {"high": "bold red", "medium": "yellow"}
 
 
-def print_findings(out: Path, console: Console) -> None:
-    """List the findings of the audit in `out`, each with what explains it."""
-    found = sorted(read_findings(out), key=gravity)
+class Wanted(NamedTuple):
+    """Which findings are listed; where nothing is said, all of them."""
+
+    policies: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    verdicts: tuple[str, ...] = ()
+    severities: tuple[str, ...] = ()
+
+    def holds(self, finding: Finding) -> bool:
+        """Whether a finding is one of these: one of its policies must meet all that is asked of a policy."""
+        verdict = "rule" if finding.kind == "rule" else finding.verdict
+        charged = not (self.policies or self.severities) or any(
+            (not self.policies or charge.policy in self.policies)
+            and (not self.severities or charge.severity in self.severities)
+            for charge in finding.charges
+        )
+        return (
+            charged
+            and (not self.tools or finding.name in self.tools)
+            and (not self.agents or finding.agent in self.agents)
+            and (not self.verdicts or verdict in self.verdicts)
+        )
+
+
+def print_findings(out: Path, console: Console, *, wanted: Wanted = Wanted(), whole: bool = False) -> None:  # noqa: B008
+    """List the findings of the audit in `out` that are wanted, each with what explains it."""
+    every = list(read_findings(out))
+    found = sorted(filter(wanted.holds, every), key=gravity)
     print_about(out, console)
     if not found:
-        console.print("Nothing was flagged.", markup=False)
+        said = f"None of {len(every):,} findings is of that kind." if every else "Nothing was flagged."
+        console.print(said, markup=False)
         return
-    for finding in found[:_SHOWN]:
+    shown = found if whole else found[:_SHOWN]
+    for finding in shown:
         for line in finding_lines(finding):
             console.print(line)
-    if len(found) > _SHOWN:
-        console.print(f"and {len(found) - _SHOWN:,} more, in calls.jsonl and findings.jsonl", markup=False)
+    if len(found) > len(shown):
+        rest = f"and {len(found) - len(shown):,} more: --all lists them; --policy, --tool, --agent, --verdict choose"
+        console.print(rest, markup=False)
     console.print(f"to explain one: bylaw explain {out} ID", markup=False, soft_wrap=True)
 
 

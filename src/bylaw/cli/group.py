@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+HELP_NAMES = ["-h", "--help"]
+
 
 class InOrder(click.Group):
     """Commands that stand in one file."""
@@ -20,11 +22,12 @@ class InOrder(click.Group):
 class OneFileEach(click.Group):
     """Commands of which each is `NAME_command` in the module of its name, imported when it is asked for."""
 
-    def __init__(self, *arguments: Any, package: str, summaries: Mapping[str, str], **more: Any) -> None:
+    def __init__(self, *arguments: Any, package: str, groups: Mapping[str, Mapping[str, str]], **more: Any) -> None:
         super().__init__(*arguments, **more)
         self._package = package
-        self._summaries = summaries
-        """What each says of itself: the list needs none of them imported."""
+        self._groups = groups
+        """By what one wants, the commands with what each says of itself: the list needs none of them imported."""
+        self._summaries = {name: text for group in groups.values() for name, text in group.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._summaries)
@@ -35,8 +38,10 @@ class OneFileEach(click.Group):
         return _plain(getattr(importlib.import_module(f"{self._package}.{cmd_name}"), f"{cmd_name}_command"))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self._summaries.items()))
+        widest = max(map(len, self._summaries))
+        for title, group in self._groups.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), text) for name, text in group.items()])
 
 
 def _plain(command: click.Command | None) -> click.Command | None:

@@ -24,12 +24,12 @@ _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
 @click.command("init")
 @logs_argument
 @click.option(
-    "--policy",
+    "--document",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    required=True,
     help="The policy document, Markdown or plain text.",
 )
+@click.option("--policy", type=click.Path(path_type=Path), hidden=True, help="What --document was called before.")
 @click.option("--out", metavar="DIR", type=click.Path(path_type=Path), default="pack", help="Folder for the new pack.")
 @click.option("--effects", metavar="FILE", type=click.Path(path_type=Path), help="Effects you corrected after a scan.")
 @click.option(
@@ -45,15 +45,24 @@ _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
     help="The database the tools look into, JSON or SQLite: says which things it holds, and where.",
 )
 def init_command(
-    logs: tuple[Path, ...], policy: Path, out: Path, effects: Path | None, tools: Path | None, world: Path | None
+    logs: tuple[Path, ...],
+    document: Path | None,
+    policy: Path | None,
+    out: Path,
+    effects: Path | None,
+    tools: Path | None,
+    world: Path | None,
 ) -> int:
     """Start a pack from logs and a policy document.
 
     Tools, things and observations are taken from the logs; every sentence of the document is listed as unenforced.
     """
+    document = document or policy
+    if document is None:
+        raise UsageError("no policy document is given", hint="--document FILE, Markdown or plain text")
     if world is not None and not world.is_file():
         raise UsageError("no such file", place=str(world))
-    made = init_pack(logs, policy, out, effects=effects, tools=tools)
+    made = init_pack(logs, document, out, effects=effects, tools=tools)
     scan = made.scan
     writes = sum(guess.effect == "write" for guess in scan.tools)
     print(f"read {scan.trajectories:,} conversations: {len(scan.tools)} tools, {writes} of them writes")

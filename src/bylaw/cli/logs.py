@@ -128,6 +128,18 @@ def log_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.name.lower().endswith(_SUFFIXES))
 
 
+def count_lines(files: Sequence[LogFile]) -> int | None:
+    """How many conversations there are to read, where every file has one per line; None where only reading tells."""
+    here = [file for file in files if isinstance(file, Path) and file.name.lower().endswith((".jsonl", ".ndjson"))]
+    if len(here) < len(files):
+        return None
+    total = 0
+    for file in here:
+        with file.open("rb") as opened:
+            total += sum(part.count(b"\n") for part in iter(lambda: opened.read(1 << 20), b""))
+    return total
+
+
 def _is_pipe(path: Path) -> bool:
     """Whether a path can be read only once, or only by this process: a format is found by looking, then reading."""
     return str(path) in _STDIN or str(path).startswith(("/dev/", "/proc/")) or not stat.S_ISREG(path.stat().st_mode)

@@ -43,7 +43,7 @@ _READING = {
 _LIMITS = (
     "What this cannot see: whether a policy asks for a look-up, and whether a call was right. Guesses rest on habit"
     " alone. Correct effects with --write-effects FILE, then --effects FILE; for verdicts, start a pack with"
-    " `bylaw init LOGS --policy FILE`."
+    " `bylaw init LOGS --document FILE`."
 )
 
 

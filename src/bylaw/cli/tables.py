@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
     """Rates per agent, then where the findings lie."""
     console.print(agents_table(summary, console.width))
     console.print(_tools(summary))
+    if policies := _policies(summary, _severities(out)):
+        console.print(policies)
     if any(row[summary["criterion"]] for row in summary["by_lookup"].values()):
         console.print(_lookups(summary))
     if summary["by_rule"]:
@@ -58,15 +60,17 @@ def _finding(summary: dict[str, Any], out: Path) -> str:
 
 def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
     """Rates per agent; names that do not fit beside their numbers stand above them."""
-    heads = ("all", "writing", "failed", "violation", "rule", "near-miss", "of writing")
+    # The last counts near-misses among the conversations that wrote.
+    heads = ("all", "with\nwrites", "bad\noutcome", "violation", "rule\nbroken", "near-miss", "of those\nwriting")
     rows = [(visible(row["agent"]) or "(unnamed)", _rates(row, summary["criterion"])) for row in summary["agents"]]
-    numbers = [max(map(len, column)) for column in zip(heads, *(cells for _, cells in rows), strict=True)]
+    upper, lower = zip(*((head.rpartition("\n")[0], head.rpartition("\n")[2]) for head in heads), strict=True)
+    numbers = [max(map(len, column)) for column in zip(upper, lower, *(cells for _, cells in rows), strict=True)]
     title = f"Per agent: conversations, and shares of them in % [95 % interval]{_paper(summary)}"
     if max((len(name) for name, _ in rows), default=0) <= width - sum(numbers) - 2 * len(numbers) - 2:
         table = _table()
         table.add_column("agent")
         for name in heads:
-            table.add_column(name, justify="right", no_wrap=True)
+            table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
         for name, cells in rows:
             table.add_row(Text(name), *cells)
         return _titled(title, table)
@@ -76,7 +80,7 @@ def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
 
     named = [part for name, cells in rows for part in (Text(f" {name}"), line(cells))]
     rule = Text(f" {'─' * (sum(numbers) + 2 * len(numbers) - 1)}")
-    return Group(Text(title, style="bold"), Text(), line(heads), rule, *named, Text())
+    return Group(Text(title, style="bold"), Text(), line(upper), line(lower), rule, *named, Text())
 
 
 def _rates(row: dict[str, Any], criterion: str) -> tuple[str, ...]:
@@ -114,6 +118,36 @@ def _by_verdict(summary: dict[str, Any], tools: Sequence[str], what: str) -> Gro
         order = ("violation", "near_miss", "uninformed", "inconclusive", "compliant")
         table.add_row(Text(tool), f"{row['executed']:,}", *(_count(verdicts[verdict]) for verdict in order))
     return _titled(f"Executed {what} by verdict{_paper(summary)}", table)
+
+
+_MOST = 8
+"""So many policies are shown; summary.json has them all."""
+
+
+def _policies(summary: dict[str, Any], severities: Mapping[str, str]) -> Group | None:
+    """The policies whose guards flagged most calls, violations before near-misses."""
+    wrong = ("violation", "near_miss")
+    counts = {name: row[summary["criterion"]] for name, row in summary["by_policy"].items()}
+    flagged = {name: row for name, row in counts.items() if any(row[verdict] for verdict in wrong)}
+    if not flagged:
+        return None
+    table = _table()
+    table.add_column("policy", overflow="fold")
+    table.add_column("severity")
+    for name in ("viol.", "near", "of calls"):
+        table.add_column(name, justify="right", no_wrap=True)
+    order = sorted(flagged, key=lambda name: (*(-flagged[name][verdict] for verdict in wrong), name))
+    for name in order[:_MOST]:
+        row = flagged[name]
+        applied = f"{summary['by_policy'][name]['applied']:,}"
+        table.add_row(Text(name), severities.get(name, ""), *(_count(row[verdict]) for verdict in wrong), applied)
+    more = f" (the first {_MOST} of {len(order)}; summary.json has all)" if len(order) > _MOST else ""
+    return _titled(f"Policies that calls broke{more}", table)
+
+
+def _severities(out: Path) -> dict[str, str]:
+    stated: dict[str, Any] = json.loads((out / "policies.json").read_bytes())
+    return {name: str(policy.get("severity", "")) for name, policy in stated.items()}
 
 
 def _lookups(summary: dict[str, Any]) -> Group:
@@ -168,10 +202,12 @@ def _notes(summary: dict[str, Any], out: Path) -> list[str]:
     if len(summary["outcome_from"]) > 1:
         sources = ", ".join(f"{name} ({count:,})" for name, count in summary["outcome_from"].items())
         notes.append(f"Whether conversations went well is from: {sources}.")
-    if summary["citations"] != "text":
+    if others := summary["other_documents"]:
         notes.append(
-            "The policy document is not at hand: citations are heading and line; give --document for the text."
+            f"The document given is not the one of {', '.join(others)}: their findings are cited by heading and line."
         )
+    elif summary["citations"] != "text":
+        notes.append("The pack only names its document, so citations are heading and line; --document gives the text.")
     if summary["unreviewed_policies"]:
         count = len(summary["unreviewed_policies"])
         notes.append(f"Nobody has accepted {count:,} of the pack's policies yet; see `bylaw review`.")

@@ -138,7 +138,7 @@ def _no_pack(path: Path) -> UsageError:
     if below:
         hint = f"did you mean {' or '.join(f'`{each}`' for each in below[:3])}?"
     else:
-        hint = "name the folder of a pack; `bylaw init LOGS --policy DOCUMENT --out FOLDER` starts a new one"
+        hint = "name the folder of a pack; `bylaw init LOGS --document DOCUMENT --out FOLDER` starts a new one"
     return UsageError("this folder has no pack.yaml, so it is not a pack", place=str(path), hint=hint)
 
 

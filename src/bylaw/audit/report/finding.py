@@ -125,8 +125,15 @@ def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRe
     return cut(
         {name: broken[name] for name in ("finding", "trajectory", "agent", "step")}
         | {"tool": broken["rule"], "executed": None, "verdict": RULE_BROKEN, "because": why}
+        | {"exchange": _exchange(broken)}
         | {"policies": [judged | nothing | {"seen": [], "asks": [], "host": []}]}
     )
+
+
+def _exchange(broken: JsonRecord) -> JsonRecord:
+    """The steps at which the user was asked and answered, where a rule is about consent."""
+    found = [each["why"] for each in broken.get("predicates", ()) if each.get("why")]
+    return {name: each[name] for each in found[:1] for name in ("told_at", "answered_at") if name in each}
 
 
 def _policy(policy: JsonRecord, criterion: Criterion) -> JsonRecord:

@@ -14,6 +14,6 @@ COMMANDS = {
 """Each has a module of its name."""
 
 
-@click.command("align", cls=OneFileEach, package="bylaw.cli.align", summaries=COMMANDS)
+@click.command("align", cls=OneFileEach, package="bylaw.cli.align", groups={"Commands": COMMANDS})
 def align_command() -> None:
     """Teach a model to recall the right policy, and measure it."""

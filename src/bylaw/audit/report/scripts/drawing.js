@@ -110,6 +110,13 @@ function stepLink(step, link) {
   return link ? make("a", {href: `#${link}${step}`, class: "step", "data-step": step}, label) : make("span", {class: "step"}, label);
 }
 
+// Whether the tool carried the call out. Nobody knows where no result was recorded, or where the result does not say.
+function accepted(finding, conversation) {
+  if (finding.executed !== null) return finding.executed ? "accepted by the tool" : "refused by the tool";
+  const isAnswered = conversation && conversation.events.some((event) => event.type === "result" && event.call === finding.step && event.text.length);
+  return isAnswered ? "its result does not say whether it was done" : "result not captured";
+}
+
 function callBox(finding, conversation, link) {
   const event = eventAt(conversation, finding.step);
   const given = event && event.type === "call" ? event.arguments : [];
@@ -119,7 +126,7 @@ function callBox(finding, conversation, link) {
     given.length ? make("dl", {}, given.slice(0, 6).map(([name, value]) => [make("dt", {}, said(name, 40)), make("dd", {}, said(Array.isArray(value) ? value[0] : value, 34))])) : null,
     given.length > 6 ? make("p", {class: "note"}, `and ${given.length - 6} more`) : null,
     make("ul", {class: "checks"},
-      make("li", {class: finding.executed === false ? "no" : "yes"}, finding.executed === false ? "refused by the tool" : finding.executed === null ? "result not captured" : "accepted by the tool"),
+      make("li", {class: finding.executed === null ? "unsure" : finding.executed ? "yes" : "no"}, accepted(finding, conversation)),
       good === null ? null : make("li", {class: good ? "yes" : "no"}, good ? "outcome check passed" : "outcome check failed")));
 }
 

@@ -102,6 +102,16 @@ async function openFinding(id, moveFocus) {
   if (state.open === id) drawDetail(details, conversation, moveFocus);
 }
 
+// What was put to the user and what the user answered, where a rule is about consent.
+function exchange(finding, conversation) {
+  const steps = finding.exchange || {};
+  const quoted = (label, step) => {
+    const event = eventAt(conversation, step);
+    return event && event.text ? [make("dt", {}, label), make("dd", {}, stepLink(step, "step-"), " ", prose(event.text, 600))] : null;
+  };
+  return [quoted("Put to the user", steps.told_at), quoted(steps.told_at === undefined ? "The user said" : "The answer", steps.answered_at)];
+}
+
 function drawDetail(finding, conversation, moveFocus, policyId) {
   const judged = finding.policies.filter((policy) => policy.missing);
   const policy = judged.find((entry) => entry.id === policyId) || mainPolicy(finding);
@@ -120,6 +130,7 @@ function drawDetail(finding, conversation, moveFocus, policyId) {
     policy ? citation(policy, policy.missing) : "",
     isRule ? null : drawing(finding, policy, conversation, "step-"),
     make("dl", {class: "facts"},
+      exchange(finding, conversation),
       because && !isRule ? [make("dt", {}, "Because"), make("dd", {}, said(policy.because, 600))] : null,
       policy && policy.depends_on_user ? [make("dt", {}, "Depends"), make("dd", {}, "on something only the user can say")] : null,
       (policy && policy.asks.length) ? [make("dt", {}, "To ask"), make("dd", {}, policy.asks.map((ask, index) => [index ? "; " : "", said(ask.question || ask.fact, 200)]))] : null,
