@@ -4,7 +4,8 @@
 
 It stands before the tools of all agents of the app. The history is the session's own events: after a restart, or in
 another worker, the shield knows what they show. A callback of an agent's own (`before_tool_callback`) is run after the
-plugins: one that changes arguments there changes a call that was allowed.
+plugins: one that changes arguments there changes a call that was allowed. An agent that is a tool of another
+(`AgentTool`) is an inner one: its calls are decided on in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -20,10 +21,12 @@ from google.adk.plugins.base_plugin import BasePlugin
 from bylaw.engine.pack import Pack
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
 from bylaw.integrations.followers import Followers
+from bylaw.integrations.nesting import begin, carried, end, inner_agent
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.recorded import gemini_answer
 
+UNWATCHED = "Not done: `{}` runs an agent whose calls nobody decides on: leave out `include_plugins=False`."
 OWN = "adk_request_"
 """How the names of calls begin that ADK makes for itself, to ask for a confirmation or a credential."""
 
@@ -44,6 +47,8 @@ class ShieldPlugin(BasePlugin):
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
         """None lets the call through; else this is the tool's answer."""
+        if getattr(tool, "include_plugins", True) is False:
+            return {"error": UNWATCHED.format(tool.name)}
         decision = await asyncio.to_thread(self._decide, tool.name, tool_args, tool_context)
         if not decision.allowed:
             return {"error": decision.feedback}
@@ -65,7 +70,20 @@ class ShieldPlugin(BasePlugin):
                 decision = await asyncio.to_thread(self._decide, tool.name, args, tool_context)
                 if not decision.allowed:
                     return {"error": decision.feedback}
-            return await run(args=args, tool_context=tool_context)
+            inner = inner_agent()
+            found = carried()
+            follower = found.follower if found is not None else self._followers.known(_key(tool_context.session))
+            if follower is None:
+                return {"error": UNWATCHED.format(tool.name)}
+            token = begin(tool.name, tool_context.function_call_id or "", follower)
+            try:
+                result = await run(args=args, tool_context=tool_context)
+            finally:
+                end(token)
+            if inner:
+                id = tool_context.function_call_id or ""
+                await asyncio.to_thread(follower.answered, id, _shown(result), agent=inner)
+            return result
 
         run_async.bylaw = self
         tool.run_async = run_async
@@ -85,6 +103,8 @@ class ShieldPlugin(BasePlugin):
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
         """What the agent said in the end belongs to the conversation too."""
+        if carried() is not None:
+            return
         follower = await asyncio.to_thread(self._follow, invocation_context.session)
         await asyncio.to_thread(follower.end)
 
@@ -93,8 +113,15 @@ class ShieldPlugin(BasePlugin):
         return self._followers.known(_key(session))
 
     def _decide(self, tool: str, arguments: dict[str, Any], tool_context: Any) -> Decision:
-        follower = self._follow(tool_context.session)
-        return follower.decide(tool_context.function_call_id or "", tool, arguments)
+        outer, id = carried(), tool_context.function_call_id or ""
+        if outer is None:
+            return self._follow(tool_context.session).decide(id, tool, arguments)
+        # What the inner session calls its user is the outer agent.
+        agent = inner_agent()
+        asking = [part for part in _parts(list(tool_context.session.events)) if isinstance(part, Turn) and part.calls]
+        if asking and any(call.id == id for call in asking[-1].calls):
+            outer.follower.plan(asking[-1].calls, agent, asking[-1].key)
+        return outer.follower.decide(id, tool, arguments, agent=agent)
 
     def _follow(self, session: Any) -> Follower:
         key = _key(session)
@@ -137,10 +164,16 @@ def _parts(events: Sequence[Any]) -> list[Part]:
         if answers:
             continue
         if event.author == "user":
-            parts.append(Heard(text))
+            parts.append(Heard(text, event.id or ""))
         elif text or calls:
-            parts.append(Turn(text, tuple(Asked(call.id or "", call.name, dict(call.args or {})) for call in calls)))
+            asked = tuple(Asked(call.id or "", call.name, dict(call.args or {})) for call in calls)
+            parts.append(Turn(text, asked, event.id or ""))
     return parts
+
+
+def _shown(result: Any) -> Any:
+    only = result.get("result") if isinstance(result, dict) and result.keys() == {"result"} else result
+    return only if only is not None else ""
 
 
 def _is_own(call: Any) -> bool:

@@ -3,7 +3,8 @@
     agent = Agent(client=client, tools=[...], middleware=ShieldMiddleware("pack").all)
 
 Two middlewares that work together: one hears what the model is told and what it asks for, the other stands before the
-functions. Conversations are the framework's sessions; a run without one is a conversation of its own.
+functions. Conversations are the framework's sessions; a run without one is a conversation of its own. An agent that a
+function of another runs is an inner one: its calls are decided on in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -17,14 +18,16 @@ import msgspec
 from agent_framework import AgentMiddleware, ChatMiddleware, FunctionMiddleware
 
 from bylaw.engine.pack import Pack
-from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
+from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Summary, Turn
 from bylaw.integrations.followers import Followers
+from bylaw.integrations.nesting import begin, carried, end, inner_agent
 from bylaw.integrations.undecided import undecided
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 
 _RUN: ContextVar[Follower | None] = ContextVar("run", default=None)
 """The conversation of the run that is going on."""
+UNWATCHED = "it runs agent `{}`, whose calls nobody decides on: give that agent the shield's middleware too"
 UNHEARD = "the shield does not know the conversation: install all of its middleware"
 
 
@@ -52,6 +55,9 @@ class _Run(AgentMiddleware):
         self._guard = guard
 
     async def process(self, context: Any, call_next: Any) -> None:
+        if carried() is not None:
+            await call_next()
+            return
         follower = await asyncio.to_thread(self._guard.begin, context.session)
         _RUN.set(follower)
         await call_next()
@@ -69,10 +75,16 @@ class _Model(ChatMiddleware):
         if follower is None:
             await call_next()
             return
-        before = list(context.messages)
-        await asyncio.to_thread(follower.follow, _parts(before))
+        before, agent = list(context.messages), inner_agent()
+        if not agent:
+            await asyncio.to_thread(follower.follow, _parts(before))
 
         async def hear(response: Any) -> Any:
+            if agent:
+                said = _parts(response.messages)
+                calls = [call for part in said if isinstance(part, Turn) for call in part.calls]
+                await asyncio.to_thread(follower.plan, calls, agent)
+                return response
             await asyncio.to_thread(follower.follow, _parts([*before, *response.messages]))
             return response
 
@@ -90,13 +102,18 @@ class _Tool(FunctionMiddleware):
         self._shield = shield
 
     async def process(self, context: Any, call_next: Any) -> None:
-        follower = _RUN.get()
+        outer, agent = carried(), inner_agent()
+        follower = outer.follower if outer is not None else _RUN.get()
         id = str(context.metadata.get("call_id") or "")
-        arguments = _plain(context.arguments)
-        decision = await asyncio.to_thread(self._decide, follower, id, context.function.name, arguments)
+        name, arguments = context.function.name, _plain(context.arguments)
+        if unwatched := _unwatched(context.function):
+            context.result = f"Not done: {UNWATCHED.format(unwatched)}."
+            return
+        decision = await asyncio.to_thread(self._decide, follower, id, name, arguments, agent)
         if not decision.allowed:
             context.result = decision.feedback
             return
+        token = begin(name, id, follower) if follower is not None else None
         try:
             await call_next()
         except Exception:
@@ -105,15 +122,31 @@ class _Tool(FunctionMiddleware):
         except BaseException:
             # The run was broken off: it may have been carried out or not.
             if follower is not None:
-                follower.answered(id, "", captured=False)
+                follower.answered(id, "", captured=False, agent=agent)
             raise
+        finally:
+            if token is not None:
+                end(token)
+        if agent and follower is not None:
+            await asyncio.to_thread(follower.answered, id, _text(context.result), agent=agent)
         if decision.feedback:
             context.result = with_note(_text(context.result), decision.feedback)
 
-    def _decide(self, follower: Follower | None, id: str, tool: str, arguments: dict[str, Any]) -> Decision:
+    def _decide(self, follower: Follower | None, id: str, tool: str, arguments: dict[str, Any], agent: str) -> Decision:
         if follower is None:
             return undecided(self._shield, tool, arguments, RuntimeError(UNHEARD))
-        return follower.decide(id, tool, arguments)
+        return follower.decide(id, tool, arguments, agent=agent)
+
+
+def _unwatched(function: Any) -> str:
+    """The name of the agent that a function of `agent.as_tool()` runs, where nothing stands before its functions."""
+    func = getattr(function, "func", None)
+    names = getattr(getattr(func, "__code__", None), "co_freevars", ())
+    if getattr(func, "__name__", "") != "_agent_wrapper" or "self" not in names:
+        return ""
+    agent = func.__closure__[names.index("self")].cell_contents
+    given = getattr(agent, "middleware", None) or ()
+    return "" if any(isinstance(each, _Tool) for each in given) else str(getattr(agent, "name", None) or "of the tool")
 
 
 def _plain(arguments: Any) -> dict[str, Any]:
@@ -138,10 +171,11 @@ def _parts(messages: Sequence[Any]) -> list[Part]:
         if answers:
             continue
         if message.role == "user":
-            parts.append(Heard(text))
+            is_summary = any(str(name).startswith("_summary_of") for name in message.additional_properties or ())
+            parts.append(Summary() if is_summary else Heard(text, message.message_id or ""))
         elif message.role == "assistant" and (text or calls):
             asked = (Asked(each.call_id or "", each.name or "", _asked(each.arguments)) for each in calls)
-            parts.append(Turn(text, tuple(asked)))
+            parts.append(Turn(text, tuple(asked), message.message_id or ""))
     return parts
 
 

@@ -222,7 +222,7 @@ class Follower:
         id = _inner(agent, id)
         with self._lock:
             try:
-                decision = self._planned.pop(id, None)
+                decision = self._planned.pop(id, None) or self._resumed(id, tool, arguments)
                 if decision is None or not _is_same(decision, tool, arguments):
                     # A call nobody told of before, one that another hand has changed, or the same once more.
                     self.session.resume_turn()
@@ -234,6 +234,27 @@ class Follower:
                 self._given.pop(id, None)
                 return undecided(self.session.shield, tool, arguments, error)
             return decision
+
+    def planned(self, id: str, *, agent: str = "") -> Decision | None:
+        """The decision on a call that was asked for and not made yet."""
+        with self._lock:
+            return self._planned.get(_inner(agent, id))
+
+    def interrupted(self, id: str, decision: Decision, *, agent: str = "") -> None:
+        """A call that was allowed stops before it is done. When it is made again, here or elsewhere, it goes on."""
+        id = _inner(agent, id)
+        with self._lock:
+            self._planned.pop(id, None)
+            try:
+                self.session.interrupt(self._given[id], decision)
+            except Exception as error:
+                # Made again it is decided anew, and its own yes is spent.
+                tell(error, f"that `{decision.tool}` was interrupted could not be kept")
+
+    def _resumed(self, id: str, tool: str, arguments: Mapping[str, Any] | str) -> Decision | None:
+        """The decision on a call that was interrupted and goes on now."""
+        name, given = self._given.get(id), _as_object(arguments)
+        return self.session.resume(name, tool, given) if name is not None and given is not None else None
 
     def answered(
         self, id: str, content: Any, *, error: bool | None = None, captured: bool = True, agent: str = ""
@@ -329,12 +350,20 @@ def _function(call: Asked) -> dict[str, str]:
 
 
 def _is_same(decision: Decision, tool: str, arguments: Mapping[str, Any] | str) -> bool:
-    if isinstance(arguments, str):
-        try:
-            arguments = msgspec.json.decode(arguments or "{}", type=dict[str, Any])
-        except msgspec.DecodeError:
-            return decision.tool == tool and not decision.allowed
-    return decision.tool == tool and decision.arguments == dict(arguments)
+    given = _as_object(arguments)
+    if given is None:
+        return decision.tool == tool and not decision.allowed
+    return decision.tool == tool and decision.arguments == given
+
+
+def _as_object(arguments: Mapping[str, Any] | str) -> dict[str, Any] | None:
+    """Arguments as data; None where they cannot be read."""
+    if not isinstance(arguments, str):
+        return dict(arguments)
+    try:
+        return msgspec.json.decode(arguments or "{}", type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None
 
 
 def _plain(content: Any) -> Any:

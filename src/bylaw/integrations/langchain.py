@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.types import Command
 
 from bylaw.engine.pack import Pack
@@ -57,7 +57,7 @@ class ShieldMiddleware(AgentMiddleware):
         try:
             result = handler(request)
         except BaseException as error:
-            _failed(follower, agent, request, error)
+            _failed(follower, agent, request, decision, error)
             raise
         finally:
             end(token)
@@ -72,7 +72,7 @@ class ShieldMiddleware(AgentMiddleware):
         try:
             result = await handler(request)
         except BaseException as error:
-            await asyncio.to_thread(_failed, follower, agent, request, error)
+            await asyncio.to_thread(_failed, follower, agent, request, decision, error)
             raise
         finally:
             end(token)
@@ -130,10 +130,14 @@ def _begin(request: Any, follower: Follower, shield: Shield) -> Any:
     return begin(call["name"], call["id"] or "", follower, place(config.get("metadata")))
 
 
-def _failed(follower: Follower, agent: str, request: Any, error: BaseException) -> None:
-    if not isinstance(error, GraphBubbleUp):
-        # It may have been carried out or not. (A graph that is interrupted comes back to the call.)
-        follower.answered(request.tool_call["id"] or "", "", captured=False, agent=agent)
+def _failed(follower: Follower, agent: str, request: Any, decision: Decision, error: BaseException) -> None:
+    id = request.tool_call["id"] or ""
+    if isinstance(error, GraphInterrupt):
+        # The graph comes back to the call.
+        follower.interrupted(id, decision, agent=agent)
+    elif not isinstance(error, GraphBubbleUp):
+        # It may have been carried out or not.
+        follower.answered(id, "", captured=False, agent=agent)
 
 
 def _kept(follower: Follower, agent: str, request: Any, decision: Decision, result: Any) -> Any:

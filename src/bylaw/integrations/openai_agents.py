@@ -11,6 +11,7 @@ decided on in the same conversation. Tools that OpenAI runs on its own servers n
 import asyncio
 import copy
 import dataclasses
+import inspect
 import weakref
 from typing import Any
 
@@ -96,10 +97,29 @@ class ShieldHooks(RunHooks):
         after = ToolOutputGuardrail(guardrail_function=self._after, name="bylaw")
         return dataclasses.replace(
             tool,
+            needs_approval=self._approval(tool.needs_approval),
             # The last word before the tool, and the first after it.
             tool_input_guardrails=[*(tool.tool_input_guardrails or ()), before],
             tool_output_guardrails=[after, *(tool.tool_output_guardrails or ())],
         )
+
+    def _approval(self, needed: Any) -> Any:
+        """Who is to approve a call is asked only of one that may run, and the call then goes on."""
+        if needed is False:
+            return False
+
+        async def needs_approval(context: Any, arguments: Any, id: str) -> bool:
+            agent = inner_agent()
+            decision = self.follower.planned(id, agent=agent)
+            if decision is not None and not decision.allowed:
+                return False
+            answer = needed if isinstance(needed, bool) else needed(context, arguments, id)
+            is_needed = await answer if inspect.isawaitable(answer) else answer
+            if is_needed and decision is not None:
+                await asyncio.to_thread(self.follower.interrupted, id, decision, agent=agent)
+            return is_needed
+
+        return needs_approval
 
     async def _before(self, data: Any) -> ToolGuardrailFunctionOutput:
         call, agent = data.context, inner_agent()

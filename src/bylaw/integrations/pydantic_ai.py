@@ -4,7 +4,8 @@
 
 It stands right before the tools, whichever toolset they are from, so no hook can change a call that it has allowed. The
 history is the run's own messages: after a restart, or in another worker, the shield knows what they show. Tools that
-the model's provider runs on its own servers never come by here.
+the model's provider runs on its own servers never come by here. An agent that a tool of another runs, with the
+capability too, is an inner one: its calls are decided on in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -25,6 +26,7 @@ from pydantic_core import to_jsonable_python
 from bylaw.engine.pack import Pack
 from bylaw.integrations.follower import Answered, Asked, Follower, Heard, Part, Turn
 from bylaw.integrations.followers import Followers
+from bylaw.integrations.nesting import begin, carried, end, inner_agent
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import with_note
 
@@ -48,8 +50,9 @@ class ShieldCapability(AbstractCapability):
 
     async def after_run(self, ctx: Any, *, result: Any) -> Any:
         """What the agent said in the end belongs to the conversation too."""
-        follower = self._follow(ctx, result.all_messages())
-        await asyncio.to_thread(follower.end)
+        if carried() is None:
+            follower = await asyncio.to_thread(self._follow, ctx, result.all_messages())
+            await asyncio.to_thread(follower.end)
         return result
 
     def follower(self, conversation: str) -> Follower | None:
@@ -58,10 +61,17 @@ class ShieldCapability(AbstractCapability):
 
     def decide(self, ctx: Any, tool: str, arguments: dict[str, Any]) -> tuple[Follower, Decision]:
         """The decision on a call that is about to be made."""
-        messages = list(ctx.messages)
-        follower = self._follow(ctx, messages)
-        id = ctx.tool_call_id or ""
-        return follower, follower.decide(id, tool, _as_asked(messages, id, to_jsonable_python(arguments)))
+        messages, id, outer = list(ctx.messages), ctx.tool_call_id or "", carried()
+        given = _as_asked(messages, id, to_jsonable_python(arguments))
+        if outer is None:
+            follower = self._follow(ctx, messages)
+            return follower, follower.decide(id, tool, given)
+        # What the inner run calls its user is the outer agent.
+        follower, agent = outer.follower, inner_agent()
+        asking = [part for part in _parts(messages, self.tools) if isinstance(part, Turn) and part.calls]
+        if asking and any(call.id == id for call in asking[-1].calls):
+            follower.plan(asking[-1].calls, agent, asking[-1].key)
+        return follower, follower.decide(id, tool, given, agent=agent)
 
     def _follow(self, ctx: Any, messages: list[Any]) -> Follower:
         follower = self._followers.get(ctx.conversation_id or "", messages, lambda _: "")
@@ -82,7 +92,8 @@ class _Shielded(WrapperToolset):
         follower, decision = await asyncio.to_thread(self.shield.decide, ctx, name, tool_args)
         if not decision.allowed:
             return decision.feedback
-        id = ctx.tool_call_id or ""
+        id, agent = ctx.tool_call_id or "", inner_agent()
+        token = begin(name, id, follower)
         try:
             result = await super().call_tool(name, tool_args, ctx, tool)
         except (ModelRetry, ToolFailed):
@@ -90,10 +101,12 @@ class _Shielded(WrapperToolset):
             raise
         except BaseException:
             # It may have been carried out or not.
-            follower.answered(id, "", captured=False)
+            await asyncio.to_thread(follower.answered, id, "", captured=False, agent=agent)
             raise
+        finally:
+            end(token)
         shown = _shown(result.return_value if isinstance(result, ToolReturn) else result)
-        await asyncio.to_thread(follower.answered, id, shown)
+        await asyncio.to_thread(follower.answered, id, shown, agent=agent)
         if not decision.feedback or isinstance(result, ToolReturn):
             return result
         return with_note(shown if isinstance(shown, str) else _text(shown), decision.feedback)
@@ -129,7 +142,7 @@ def _parts(messages: Sequence[Any], tools: Collection[str]) -> list[Part]:
             calls = tuple(Asked(each.tool_call_id, each.tool_name, _arguments(each)) for each in asked)
             ids.update(call.id for call in calls)
             if text or calls:
-                parts.append(Turn(text, calls))
+                parts.append(Turn(text, calls, message.timestamp.isoformat()))
         elif isinstance(message, ModelRequest):
             parts += [told for part in message.parts if (told := _told(part, ids)) is not None]
     return parts
@@ -147,7 +160,7 @@ def _told(part: Any, ids: Collection[str]) -> Part | None:
     if isinstance(part, UserPromptPart):
         content = part.content
         texts = [content] if isinstance(content, str) else [each for each in content if isinstance(each, str)]
-        return Heard("\n".join(texts))
+        return Heard("\n".join(texts), part.timestamp.isoformat())
     if getattr(part, "tool_call_id", None) not in ids:
         return None
     if part.part_kind == "retry-prompt":

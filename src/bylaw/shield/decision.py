@@ -122,6 +122,10 @@ class Decision(Struct, frozen=True):
     is_over: bool = False
     """Where it answers a request that was sent again: the call that it let run has had its result since. A call that
     may change something is then not allowed a second time."""
+    repeats: Literal["", "interrupted", "resumed"] = ""
+    """Set where nothing was decided anew: a call that was allowed was interrupted before it was done, or goes on."""
+    call: str = ""
+    """The id of that call."""
 
     @property
     def feedback(self) -> str:

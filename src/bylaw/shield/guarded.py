@@ -6,10 +6,12 @@ with the next decision, by `flush`, or where the `with` of the session or of its
 
 import asyncio
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.pack import Pack
@@ -20,8 +22,9 @@ from bylaw.shield import door
 from bylaw.shield.attempt import Asking, Attempt, Happening, Wanted
 from bylaw.shield.decision import Decision
 from bylaw.shield.grounded import Arguments, Beside
-from bylaw.shield.history import Named, writable
+from bylaw.shield.history import Named, note_interruption, writable
 from bylaw.shield.kept import Kept
+from bylaw.trace.event import Call, Message
 from bylaw.trace.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -122,6 +125,45 @@ class Guarded:
     ) -> Decision:
         """The same, for a coroutine: only the log is waited for."""
         return (await self._settle_async(Wanted([self._asking(tool, arguments, id, time=time)])))[0]
+
+    def interrupt(self, id: str, decision: Decision) -> None:
+        """A call that was allowed stops before it is done, and may go on later, here or in another worker."""
+        self._repeat(id, lambda: replace(decision, repeats="interrupted", call=id))
+
+    def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
+        """Go on with a call that was interrupted: the decision on it, once; None where no such call waits.
+
+        Nor does one where the user has spoken since: then it is to be decided anew.
+        """
+
+        def found() -> Decision | None:
+            before = self._kept.interrupted.get(id)
+            if before is None or (before.tool, before.arguments) != (tool, dict(arguments)):
+                return None
+            events = self._kept.open().events
+            made = max(
+                (at for at, event in enumerate(events) if isinstance(event, Call) and event.id == id), default=-1
+            )
+            if made < 0 or any(isinstance(event, Message) and event.by == "user" for event in events[made:]):
+                return None
+            return replace(before, repeats="resumed")
+
+        return self._repeat(id, found)
+
+    def _repeat(self, id: str, find: Callable[[], Decision | None]) -> Decision | None:
+        """Write down a decision from before, if it is still there to be found when that is done."""
+        with self._lock:
+            for _ in range(TRIES):
+                self._kept.catch_up()
+                decision = find()
+                if decision is None:
+                    return None
+                attempt = self._kept.attempt(Wanted([], repeated=[decision]))
+                if self._log is None or self._kept.is_written(attempt, self._append(attempt)):
+                    note_interruption(self._kept.interrupted, decision)
+                    self._rest()
+                    return decision
+        raise self._overtaken()
 
     def decide_turn(self, text: str, calls: Sequence[AskedCall], *, time: float | None = None) -> list[Decision]:
         """Whether the agent may make the calls of a turn, `(tool, arguments)` or `(tool, arguments, id)` each.

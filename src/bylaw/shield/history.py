@@ -88,6 +88,9 @@ class History(Struct):
     requests: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     """By the names that senders gave their requests, the digest of each and how many decisions came before it."""
 
+    interrupted: dict[str, Decision] = field(default_factory=dict[str, Decision])
+    """Calls, by id, that were allowed, interrupted, and not taken up again yet."""
+
     yeses: dict[str, Approved] = field(default_factory=dict[str, Approved])
     """What persons said yes to, by approval; which policies that answers, a decision tells."""
 
@@ -168,7 +171,9 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
             history.events.append(_read_event(body))
         case "decision":
             history.decisions.append(_decision(body))
-            if history.events:
+            if history.decisions[-1].repeats:
+                note_interruption(history.interrupted, history.decisions[-1])
+            elif history.events:
                 history.events[-1] = marked(history.events[-1], history.decisions[-1], history.yeses)
         case "approval":
             change = _change(body)
@@ -180,6 +185,14 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
             pass
     history.length = (entry.position or 0) + 1
     return history
+
+
+def note_interruption(interrupted: dict[str, Decision], decision: Decision) -> None:
+    """Keep which calls are interrupted: one that goes on is no longer."""
+    if decision.repeats == "interrupted":
+        interrupted[decision.call] = decision
+    elif decision.repeats == "resumed":
+        interrupted.pop(decision.call, None)
 
 
 def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Event:

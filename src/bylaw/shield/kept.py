@@ -32,6 +32,7 @@ from bylaw.shield.history import (
     encode,
     event_body,
     marked,
+    note_interruption,
     opening_of,
     read_history,
 )
@@ -82,6 +83,8 @@ class Kept:
         self._approvals = Approvals()
         self._yeses: dict[str, Approved] = {}
         """What persons said yes to, by approval."""
+        self.interrupted: dict[str, Decision] = {}
+        """Calls, by id, that were allowed, interrupted, and not taken up again yet."""
         self._marks: dict[int, Decision] = {}
         """By step, decisions made here that rest on more than what the agent had seen."""
         self._requests: dict[str, tuple[str, list[Decision] | None]] = {}
@@ -173,6 +176,8 @@ class Kept:
         news = read_history(entries, known)
         if news is None or any(decision.answered for decision in news.decisions):
             return False
+        for decision in news.decisions:
+            note_interruption(self.interrupted, decision)
         live.resume(news.events)
         self._approvals.take(news.approvals)
         self._requests |= _answered(news)
@@ -281,6 +286,7 @@ class Kept:
         if history is None:
             self._length = self._written = 0
             self._approvals, self._requests, self._yeses = Approvals(), {}, {}
+            self.interrupted = {} if self._log is not None else self.interrupted
             conversation = self._conversation()
         else:
             opening = history.opening
@@ -293,7 +299,7 @@ class Kept:
             self.decider = self._shield.decider(opening)
             self.by = opening.agent
             self._approvals, self._yeses = Approvals(history.approvals), history.yeses
-            self._requests = _answered(history)
+            self._requests, self.interrupted = _answered(history), history.interrupted
             self._length, self._written, self._decided = history.length, len(history.events), len(history.decisions)
             conversation = self._conversation([each for decision in history.decisions for each in decision.answered])
             conversation.resume(history.events)
@@ -346,6 +352,12 @@ class Kept:
                 bodies.append(("decision", decision_body(decision), ""))
                 drafts = (draft(tenant, self.id, change) for change in changes)
                 bodies.extend((each.kind, each.body, each.id) for each in drafts)
+        for decision in wanted.repeated:
+            decisions.append(decision)
+            events = conversation.since(written)
+            bodies.extend(_event_bodies(events))
+            written += len(events)
+            bodies.append(("decision", decision_body(decision), ""))
         if self._log is None:
             self._decided += len(decisions)
             return Attempt(conversation, 0, decisions, [], 0)

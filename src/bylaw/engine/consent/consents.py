@@ -67,7 +67,9 @@ class Consents:
             # Whatever its arguments are, nobody agreed where nothing was put.
             return Consent(None, "unrecorded")
         action = Action(call)
-        found = self._agreement(action)
+        # After a gap nothing counts but the last thing that was put and answered.
+        last = exchanges[-1]
+        found = self._weighing(action, last, None).consent() if self._talk.has_gap else self._agreement(action)
         if basis == "requested" and found.value is not True and found.reason in ("requested", "differs", "unclear"):
             found = self._request(action)
         if self._talk.has_gap and found.value is False and found.reason not in ("held", "spent"):
