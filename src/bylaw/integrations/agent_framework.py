@@ -140,7 +140,7 @@ class _Tool(FunctionMiddleware):
 
 def _unwatched(function: Any) -> str:
     """The name of the agent that a function of `agent.as_tool()` runs, where nothing stands before its functions."""
-    func = getattr(function, "func", None)
+    func: Any = getattr(function, "func", None)
     names = getattr(getattr(func, "__code__", None), "co_freevars", ())
     if getattr(func, "__name__", "") != "_agent_wrapper" or "self" not in names:
         return ""

@@ -23,10 +23,10 @@ class Wanted(Struct, frozen=True):
     """For each call, those that its turn makes after it."""
     first: Sequence[Happening] = ()
     """What happens before."""
-    repeated: Sequence[Decision] = ()
-    """Decisions from before on calls that are interrupted now, or go on."""
     named: Named | None = None
     """The request that it is, where its sender gave it a name."""
+    repeated: Sequence[Decision] = ()
+    """Decisions from before on calls that are interrupted now, or go on."""
 
 
 class Attempt(Struct, frozen=True):
