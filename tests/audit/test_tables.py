@@ -273,3 +273,19 @@ def test_the_command_writes_tables_and_says_where(shop: Shop) -> None:
         done = bylaw(shop.root, "audit", logs.name, "--pack", "pack", *options)
         assert done.returncode == 2
         assert said in done.stderr
+
+
+def test_tables_of_several_row_groups_open_and_hold_the_same(
+    shop: Shop, logs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    want = sharded(logs, str(shop.pack), shop.root / "want", size=1 << 30, world=shop.world).out
+    # Row groups of parts and of tables whose words differ from one to the next.
+    monkeypatch.setattr("bylaw.audit.batch.part.HELD", 2)
+    monkeypatch.setattr("bylaw.audit.batch.tables.GROUP", 2)
+    out = sharded(logs, str(shop.pack), shop.root / "out", size=1 << 30, world=shop.world).out
+    assert written(out) == written(want)
+    groups = [pq.ParquetFile(file).num_row_groups for file in (out / "tables" / "calls").rglob("*.parquet")]
+    assert max(groups) > 1
+    for file in (out / "tables").rglob("*.parquet"):
+        pq.read_table(file)

@@ -42,26 +42,13 @@ def array_of(kind: str, values: Sequence[Any]) -> Any:
     pa = arrow()
     if kind == "word":
         return pa.array(values, pa.string()).dictionary_encode()
-    if kind in ("words", *NESTED):
+    if kind in NESTED:
         offsets, flat = _flattened(values)
-        if kind == "words":
-            members = pa.array(flat, pa.string()).dictionary_encode()
-        else:
-            names = NESTED[kind]
-            parts = list(zip(*flat, strict=True)) if flat else [()] * len(names)
-            fields = arrow_type(kind).value_type
-            members = pa.StructArray.from_arrays(
-                [_member(fields.field(name).type, part) for name, part in zip(names, parts, strict=True)],
-                fields=list(fields),
-            )
+        parts = list(zip(*flat, strict=True)) if flat else [()] * len(NESTED[kind])
+        texts = [pa.array(part, pa.string()) for part in parts]
+        members = pa.StructArray.from_arrays(texts, fields=list(arrow_type(kind).value_type))
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), members).cast(arrow_type(kind))
     return pa.array(values, arrow_type(kind))
-
-
-def _member(kind: Any, values: Sequence[Any]) -> Any:
-    pa = arrow()
-    made = pa.array(values, pa.string())
-    return made if kind == pa.string() else made.dictionary_encode()
 
 
 def _flattened(values: Sequence[Sequence[Any]]) -> tuple[list[int], list[Any]]:

@@ -57,8 +57,7 @@ NESTED: Final[dict[str, tuple[str, ...]]] = {
     "policies": ("policy", "severity", "strict", "determined"),
     "charges": ("policy", "severity", "strict", "determined", "because"),
 }
-"""What stands in each member of a list of policies: words, but for the reasons."""
-_TOLD = ("because",)
+"""What stands in each member of a list of policies."""
 
 
 def arrow(part: str = "") -> Any:
@@ -79,14 +78,17 @@ def arrow_schema(table: str, *, internal: bool = False) -> Any:
 
 
 def arrow_type(kind: str) -> Any:
-    """The Arrow type of a kind of column; words, which are few and come often, are dictionary-coded."""
+    """The Arrow type of a kind of column; words, which are few and come often, are dictionary-coded.
+
+    Inside lists they are strings to Arrow, and coded by Parquet alone: pyarrow cannot read a file whose row groups
+    have other dictionaries inside of lists.
+    """
     pa = arrow()
-    word = pa.dictionary(pa.int32(), pa.string())
     match kind:
         case "text":
             return pa.string()
         case "word":
-            return word
+            return pa.dictionary(pa.int32(), pa.string())
         case "integer":
             return pa.int32()
         case "long":
@@ -97,9 +99,7 @@ def arrow_type(kind: str) -> Any:
             return pa.date32()
         case "time":
             return pa.timestamp("us", "UTC")
-        case "texts":
+        case "texts" | "words":
             return pa.list_(pa.string())
-        case "words":
-            return pa.list_(word)
         case _:
-            return pa.list_(pa.struct([(name, pa.string() if name in _TOLD else word) for name in NESTED[kind]]))
+            return pa.list_(pa.struct([(name, pa.string()) for name in NESTED[kind]]))
