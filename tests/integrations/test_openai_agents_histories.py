@@ -9,6 +9,8 @@ import pytest
 pytest.importorskip("agents", reason="needs the extra `openai-agents`")
 
 from agents import Agent, LocalShellTool, RunHooks, Runner, function_tool, handoff, set_tracing_disabled
+from agents.mcp import MCPServer
+from mcp.types import CallToolResult, TextContent, Tool
 
 from bylaw.errors import UsageError
 from bylaw.integrations.openai_agents import ShieldHooks
@@ -211,3 +213,36 @@ def test_an_agent_tool_of_a_shape_nobody_knows_is_refused_when_the_agent_is_prot
     tool.on_invoke_tool = invoke
     with pytest.raises(UsageError, match="runs agent `specialist`"):
         talk.guard.protect(talk.agent(asks, tools=[tool]))
+
+
+class RentalServer(MCPServer):
+    """An MCP server of the desk, in this process."""
+
+    def __init__(self, rentals: Rentals) -> None:
+        super().__init__()
+        self.rentals = rentals
+
+    name = "desk"
+
+    async def connect(self) -> None: ...
+
+    async def cleanup(self) -> None: ...
+
+    async def list_tools(self, *_: Any, **__: Any) -> list[Any]:
+        names = {"rental_id": {"type": "string"}, "amount": {"type": "string"}}
+        return [Tool(name="refund", inputSchema={"type": "object", "properties": names})]
+
+    async def call_tool(self, tool_name: str, arguments: Any, *_: Any, **__: Any) -> Any:
+        text = self.rentals.refund(**arguments)
+        return CallToolResult(content=[TextContent(type="text", text=text)])
+
+    async def list_prompts(self) -> Any: ...
+
+    async def get_prompt(self, name: str, arguments: Any = None) -> Any: ...
+
+
+def test_the_tools_of_an_agents_mcp_servers_are_decided_on(tmp_path: Path) -> None:
+    talk = Talk(tmp_path)
+    agent = talk.agent(greedy, tools=[], mcp_servers=[RentalServer(talk.rentals)])
+    assert "Not allowed, and not done (refund)" in talk.run(agent, "Give me my money").final_output
+    assert talk.rentals.ran == []
